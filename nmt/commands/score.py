@@ -39,8 +39,7 @@ class ScoreConfig:
     examples: int = number(0, 0, 1_000_000)
     """Examples to show; source, reference and translation, spread evenly over the file."""
     format: str = choice("text", "text", "json", "tsv", "jsonl")
-    """text or json; with run: text, tsv (line number, log probability, perplexity, tokens) or jsonl; with contrast:
-    text, json or tsv (pair number, 1 if right, log P of the right and of the wrong side, category)."""
+    """text or json; with run: text, tsv (line number, log probability, perplexity, tokens) or jsonl."""
     plugins: dict[str, Any] = plugin_options("score")
 
     def __post_init__(self) -> None:
@@ -117,7 +116,7 @@ COMMAND = Command(
     usage="[HYPOTHESIS REFERENCE or RUN...]",
     example="out.de ref.de",
     keys="hypothesis=out.de reference=ref.de metrics=[bleu,chrf,tokenised] lowercase=true source=input.en "
-    "examples=10 format=json flags=true run=runs/mine contrast=pairs.tsv device=cpu",
+    "examples=10 format=json flags=true run=runs/mine device=cpu",
     options={"--json": Option("Short for format=json.", override="format=json")},
-    memory="pass a lower batch_tokens or buffer",
+    memory="pass a lower batch_tokens",
 )

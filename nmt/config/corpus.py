@@ -67,8 +67,7 @@ class DataConfig:
     """Target language code; treebank: names the files of trees."""
     train: list[str] = field(default_factory=list)
     """Training text, one file or a list; files: a prefix (for PREFIX.en and PREFIX.de), either of these two,
-    SOURCE:TARGET, or a .tsv or .jsonl, each plain, .gz, .bz2, .xz or .zst. treebank: a file, a folder, or FOLDER/02-21
-    for sections 02 to 21."""
+    SOURCE:TARGET, or a .tsv or .jsonl, each plain, .gz, .bz2, .xz or .zst. treebank: a file, a folder, or a pattern."""
     valid: list[str] = field(default_factory=list)
     """Validation set, in the same form; without one, valid_size pairs are drawn from train."""
     test: list[str] = field(default_factory=list)

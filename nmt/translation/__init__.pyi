@@ -7,7 +7,7 @@ from .job import (
     warn as warn,
     what_decides as what_decides,
 )
-from .likelihood import encode_pairs as encode_pairs, encode_tagged as encode_tagged, score_pairs as score_pairs
+from .likelihood import encode_pairs as encode_pairs, score_pairs as score_pairs
 from .load import (
     find_models as find_models,
     language_of as language_of,

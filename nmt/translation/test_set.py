@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import track
@@ -96,15 +96,13 @@ class CorpusKind:
     metric: str = "bleu"
     column: str = "valid_bleu"
     """Of the metric in metrics.csv."""
-    draw: Callable[[str, str], list[Any]] | None = None
-    """Draws a reference and a translation, in place of marked words."""
 
 
 def kind_of_corpus(corpus: "PreparedCorpus") -> CorpusKind:
     """The kind of a corpus, by its key data.kind."""
     entry = entries_of("corpus").get(corpus.manifest.content["data"]["kind"])
     facts = entry.facts if entry else {}
-    functions = {name: import_attribute(facts[name]) for name in ("translate", "draw") if name in facts}
+    functions = {"translate": import_attribute(facts["translate"])} if "translate" in facts else {}
     return CorpusKind(**{name: facts[name] for name in ("metric", "column") if name in facts}, **functions)
 
 

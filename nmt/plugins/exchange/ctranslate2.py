@@ -9,8 +9,6 @@ README.md               how to use it, and how far its results are those of the 
 """
 
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +18,12 @@ from nmt.config import ModelConfig, require
 from nmt.errors import NMTError, one_line
 from nmt.files import EXPORTED, ModelDescription, is_exported, plain, read_description, whole_folder
 from nmt.model import Transformer, load_model, sinusoids
-from nmt.plugins.exchange.ctranslate2_load import MAX_POSITIONS, check_model
-from nmt.plugins.exchange.foreign import Scores
+from nmt.plugins.exchange.ctranslate2_load import ACTIVATIONS, check_model, table_length
 from nmt.plugins.exchange.names import layer_table
-from nmt.search import Pair, aligning_layer
+from nmt.search import aligning_layer
 from nmt.text import SOURCE, TARGET, MarianTokenizer, SentencePieceTokenizer, Tokenizer, read_tokenizer
-from nmt.translation import Translator
 
 MODELS = "source.spm", "target.spm"
-ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "gelu": "GELU", "quick_gelu": "GELUSigmoid"}
 NEVER = -1e9
 """Bias on the logit of a symbol without probability."""
 LEVELS = 88
@@ -51,8 +46,10 @@ def write(folder: Path, output: Path, precision: str) -> None:
     if precision == "int8":
         quantize(spec)
     models = dict(zip(MODELS, tokenizer.models, strict=True)) if isinstance(tokenizer, MarianTokenizer) else {}
-    encoder, decoder = MODELS if models else ("tokenizer.model",) * 2
-    has_pieces = isinstance(tokenizer, SentencePieceTokenizer | MarianTokenizer)
+    text = card(description)
+    if isinstance(tokenizer, SentencePieceTokenizer | MarianTokenizer):
+        encoder, decoder = MODELS if models else ("tokenizer.model",) * 2
+        text += PIECES.format(encoder=encoder, decoder=decoder)
     try:
         with whole_folder(output) as temporary:
             spec.save(str(temporary))
@@ -60,7 +57,6 @@ def write(folder: Path, output: Path, precision: str) -> None:
             shutil.copyfile(folder / "config.json", temporary / EXPORTED)
             for name, model in models.items():
                 (temporary / name).write_bytes(model)
-            text = card(description) + (PIECES.format(encoder=encoder, decoder=decoder) if has_pieces else "")
             (temporary / "README.md").write_text(text, encoding="utf-8")
     except OSError as error:
         raise NMTError(f"cannot write {folder} as {output} ({one_line(error)})") from error
@@ -78,7 +74,7 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
         pre_norm=config.norm == "pre",
         alignment_layer=aligning_layer(config.decoder_layers),
         alignment_heads=0,  # the mean of all heads
-        activation=Activation[ACTIVATIONS[config.activation]],
+        activation=Activation(ACTIVATIONS[config.activation]),
     )
     spec.config.add_source_eos = config.source_end
     spec.config.layer_norm_epsilon = config.norm_epsilon
@@ -90,11 +86,10 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
                 setattr(index_spec(spec, scope), attribute, part)
     spec.encoder.embeddings[0].weight = weights["source_embedding.weight"]
     spec.decoder.embeddings.weight = weights["target_embedding.weight"]
-    positions = max(MAX_POSITIONS, config.max_positions)
     for stack, name in ((spec.encoder, "source_embedding"), (spec.decoder, "target_embedding")):
         learned = weights.get(f"{name}.positions.table")
-        table = sinusoids(positions, config.d_model, kind=config.positions).numpy() if learned is None else learned
-        stack.position_encodings.encodings = table
+        table = sinusoids(table_length(config), config.d_model, kind=config.positions).numpy()
+        stack.position_encodings.encodings = table if learned is None else learned
     spec.decoder.start_from_zero_embedding = config.zero_start
     spec.decoder.projection.weight = weights["output.weight"]
     if config.output_bias or config.unpredicted:
@@ -152,20 +147,3 @@ pieces = SentencePieceProcessor(model_file="{encoder}").encode("A line.", out_ty
 print(SentencePieceProcessor(model_file="{decoder}").decode(result.hypotheses[0]))
 ```
 """
-
-
-@dataclass
-class CTranslate2Program:
-    """CTranslate2 with a model, to compare with ours."""
-
-    translator: Translator
-    name: str = "CTranslate2"
-
-    def scores(self, pairs: Sequence[Pair]) -> Iterator[tuple[str, Scores]]:
-        """The log probabilities of pairs; it has none for a pair without a source."""
-        engine: Any = self.translator.engine
-        scores = iter(engine.forced_decoding([pair for pair in pairs if pair[SOURCE]]))
-        yield "that of CTranslate2", [next(scores) if source else [] for source, _ in pairs]
-
-    def translate(self, lines: Sequence[str]) -> list[str]:
-        return [translations[0].text for translations in self.translator.translate(list(lines))]

@@ -23,16 +23,14 @@ import numpy.typing as npt
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig
 from nmt.errors import NMTError, one_line
 from nmt.hardware import usable_cores
-from nmt.plugins.exchange.ctranslate2_load import check_search
-from nmt.plugins.exchange.ctranslate2_reader import CTranslate2Model
+from nmt.plugins.exchange.ctranslate2_load import ExportedModel, check_search
 from nmt.search import Constraints, Hypothesis, Pair, TokenScores, batches_by_length, penalty
 from nmt.text import SOURCE, TARGET
 
 BATCH_TOKENS = {"int8": 512, "float32": 1024}
 """Maximal source tokens in a batch of beam search, by arithmetic; greedy search takes twice as many. Larger batches are
 no faster on a processor."""
-Batch = tuple[int, list[int], list[Any]]
-"""A batch that is searched: its maximal length, the indices of its sentences, and CTranslate2's promises of results."""
+NO_TEXT = PAD, BOS, UNK
 NO_HYPOTHESIS = -1e9
 """CTranslate2 fills up its lists with hypotheses whose score is -1e10."""
 
@@ -51,7 +49,7 @@ class CTranslate2Engine:
 
     def __init__(
         self,
-        model: CTranslate2Model,
+        model: ExportedModel,
         config: DecodeConfig,
         precision: str = "default",
         threads: int | None = None,
@@ -59,19 +57,13 @@ class CTranslate2Engine:
     ) -> None:
         self.config, self.scores, self.workers = config, scores, threads or usable_cores()
         self.longest: int | None = model.positions
+        # Without a limit on waiting batches, to queue one never waits for the workers.
+        options: dict[str, Any] = {"inter_threads": self.workers, "intra_threads": 1, "max_queued_batches": -1}
         try:
-            self.translator = ctranslate2.Translator(
-                "model",
-                files=model.files,
-                compute_type=precision,
-                inter_threads=self.workers,
-                intra_threads=1,
-                max_queued_batches=-1,  # with its own limit, giving work waits for the workers
-            )
+            self.translator = ctranslate2.Translator("model", files=model.files, compute_type=precision, **options)
         except (RuntimeError, ValueError) as error:
             raise NMTError(f"not a model that CTranslate2 can load ({one_line(error)}); export it again") from error
-        self.vocabularies = model.vocabularies
-        self.symbols = model.vocabularies[TARGET]
+        self.vocabularies, self.symbols = model.vocabularies, model.vocabularies[TARGET]
         self.ids = {symbol: number for number, symbol in enumerate(self.symbols)}
 
     @property
@@ -103,14 +95,9 @@ class CTranslate2Engine:
             raise NMTError("engine=ctranslate2 has no search for given words: use engine=torch")
         begun = list(zip(sentences, prefixes, strict=True))
         results = self.ranked(begun)
-        # Suppressing these symbols takes time and changes log probabilities, and a trained model hardly ever writes
-        # them. So only the sentences that need it are searched again.
-        symbols = {PAD, BOS, UNK}
-        unclean = [
-            index
-            for index, row in enumerate(results)
-            if not row or any(symbols.intersection(hypothesis.tokens) for hypothesis in row)
-        ]
+        # Suppressing symbols takes time and changes log probabilities, and a trained model hardly ever writes them. So
+        # only the sentences that need it are searched again.
+        unclean = [i for i, row in enumerate(results) if not row or any(set(NO_TEXT) & {*h.tokens} for h in row)]
         for index, row in zip(unclean, self.ranked([begun[i] for i in unclean], suppress=True), strict=True):
             results[index] = row
         return results
@@ -138,7 +125,7 @@ class CTranslate2Engine:
                 for candidate in results[index]:
                     candidate.log_probability += sum(scores[:-1])
             again = [
-                (pair[0], candidate)
+                (pair[SOURCE], candidate)
                 for pair, row in zip(begun, results, strict=True)
                 for candidate in row
                 if suppress or len(candidate.tokens) + 1 == self.max_length(pair)
@@ -157,8 +144,9 @@ class CTranslate2Engine:
         limits = [self.max_length(pair) for pair in begun]
         results: list[list[Hypothesis]] = [[] for _ in begun]
 
-        def start(indices: Sequence[int]) -> Iterator[Batch]:
-            for places in self.batches([len(begun[index][0]) + 1 for index in indices]):
+        def start(indices: Sequence[int]) -> Iterator[tuple[int, list[int], list[Any]]]:
+            """Batches with their maximal length, the indices of their sentences, and promises of results."""
+            for places in self.batches([len(begun[index][SOURCE]) + 1 for index in indices]):
                 batch = [indices[place] for place in places]
                 longest = max(limits[index] for index in batch)
                 yield longest, batch, self.queue([begun[index] for index in batch], longest, suppress)
@@ -202,10 +190,9 @@ class CTranslate2Engine:
         # After an unlikely prefix, so does the share that the rest of a hypothesis has in its score.
         prefixed = any(prefix for _, prefix in begun)
         count = 1 if beam == 1 else count + 2 * beam * prefixed
-        return self.translator.translate_batch(  # type: ignore[no-any-return]
-            self.tokens(begun, SOURCE),
-            self.tokens(begun, TARGET) if prefixed else None,
-            asynchronous=True,
+        return self.translate(
+            begun,
+            prefixed,
             max_batch_size=2 * self.batch_tokens,  # where a sentence is much longer than the next ones
             batch_type="tokens",
             beam_size=beam,
@@ -214,11 +201,14 @@ class CTranslate2Engine:
             length_penalty=0,
             return_scores=self.has_scores,
             return_end_token=True,  # without it, the score leaves out its log probability
-            max_input_length=0,
-            min_decoding_length=0,
             max_decoding_length=longest - 1,  # the last position is the end symbol's
-            suppress_sequences=[[self.symbols[number]] for number in (PAD, BOS, UNK)] if suppress else None,
+            suppress_sequences=[[self.symbols[number]] for number in NO_TEXT] if suppress else None,
         )
+
+    def translate(self, pairs: Sequence[Pair], prefixed: bool = True, **options: Any) -> list[Any]:
+        prefixes = self.tokens(pairs, TARGET) if prefixed else None
+        options |= {"asynchronous": True, "max_input_length": 0, "min_decoding_length": 0}
+        return list(self.translator.translate_batch(self.tokens(pairs, SOURCE), prefixes, **options))
 
     def read(self, result: Any) -> list[Hypothesis]:
         """The hypotheses of a sentence, not yet ranked."""
@@ -248,23 +238,14 @@ class CTranslate2Engine:
 
     def next_token(self, pair: Pair) -> npt.NDArray[np.float32]:
         [promise] = self.start_forced([pair], further=1, return_logits_vocab=True)
-        logits = np.array(promise.result().logits[0][len(pair[1])], np.float64).reshape(-1)
+        logits = np.array(promise.result().logits[0][len(pair[TARGET])], np.float64).reshape(-1)
         total: float = np.logaddexp.reduce(logits)
         return (logits - total).astype(np.float32)
 
     def start_forced(self, pairs: Sequence[Pair], further: int = 0, **options: Any) -> list[Any]:
         """Queue a batch whose translations are forced, and may have so many `further` tokens."""
-        return self.translator.translate_batch(  # type: ignore[no-any-return]
-            self.tokens(pairs, SOURCE),
-            self.tokens(pairs, TARGET),
-            asynchronous=True,
-            beam_size=1,
-            max_input_length=0,
-            min_decoding_length=0,
-            max_decoding_length=max(1, further + max(len(target) for _, target in pairs)),
-            return_attention=True,
-            **options,
-        )
+        longest = max(1, further + max(len(target) for _, target in pairs))
+        return self.translate(pairs, beam_size=1, max_decoding_length=longest, return_attention=True, **options)
 
     def tokens(self, pairs: Sequence[Pair], side: int) -> list[list[str]]:
         return [[self.vocabularies[side][id] for id in pair[side]] for pair in pairs]

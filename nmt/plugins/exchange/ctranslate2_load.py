@@ -1,25 +1,51 @@
-"""CTranslate2 as an engine: what it can be asked for, and conversions of model directories in the cache.
+"""CTranslate2 as an engine: what it can be asked for, its conversions in our cache, and a check of what it loads.
 
-This file imports neither torch nor CTranslate2, which take time to load.
+CTranslate2 does not check the files that it loads, and may crash or read others beside them. So it gets a model from
+memory: model.bin, which is what `ctranslate2.write` makes of a model with the description in nmt.json, and settings and
+vocabularies as that description and tokenizer.model have them. This file imports neither torch nor CTranslate2, which
+take time to load.
 """
 
 import hashlib
 import importlib.util
+import io
+import json
+import math
+import struct
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nmt.config import DecodeConfig, ModelConfig, require
-from nmt.errors import NMTError
-from nmt.files import MODEL_FILES, ModelDescription, cache_folder, is_exported, is_parser, read_description, sha256
-from nmt.search import EngineOptions
-from nmt.text import SOURCE, TARGET, Tokenizer, read_tokenizer
+from nmt.config import BOS, EOS, UNK, DecodeConfig, ModelConfig, require
+from nmt.errors import NMTError, one_line
+from nmt.files import (
+    MODEL_FILES,
+    cache_folder,
+    check_regular,
+    is_exported,
+    is_parser,
+    read_bytes,
+    read_description,
+    sha256,
+)
+from nmt.plugins.exchange.names import layer_table
+from nmt.search import EngineOptions, aligning_layer
+from nmt.text import SOURCE, SYMBOLS, TARGET, read_tokenizer
 from nmt.version import __version__
 
 if TYPE_CHECKING:
     from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
-    from nmt.plugins.exchange.ctranslate2_reader import CTranslate2Model
 
+VERSION, REVISION = 6, 7
+"""Of model.bin, and of the layout of Transformers in it."""
+ITEM_SIZES = {0: 4, 1: 1, 2: 2}
+"""Bytes of a number, by the code of its type."""
+FLOAT32, INT8 = 0, 1
+ACTIVATIONS = {"relu": 0, "swish": 2, "gelu": 3, "quick_gelu": 4}
+"""CTranslate2's number of model.activation."""
+UNUSED = {"alibi", "alibi_use_positive_positions", "scale_alibi", "multi_query_attention", "embeddings_merge"}
+"""Scalars of a stack that are 0, as far as a version of CTranslate2 has them."""
 MAX_POSITIONS = 2048
 """Length of the table of sinusoids, which CTranslate2 needs."""
 CONVERSION = "3"
@@ -73,7 +99,7 @@ def why_not_automatic(folders: Sequence[Path], options: EngineOptions) -> str:
         return "there is a GPU"
     try:
         check(folders, options)
-        description: ModelDescription = read_description(folders[0])
+        description = read_description(folders[0])
         if is_parser(description):
             return "the model is a parser"
         if not is_exported(folders[0]):
@@ -96,29 +122,6 @@ def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str]
     else:
         folder = converted(folder, options.precision, notice)
     return load_engine(folder, options.decode, precision, options.threads, options.scores)
-
-
-def load_engine(folder: Path, config: DecodeConfig, *options: Any, **more: Any) -> "CTranslate2Engine":
-    """The engine, with these options, of an exported folder, which may come from anyone.
-
-    CTranslate2 does not check what it loads, and may crash; so it gets from memory what was checked.
-    """
-    from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
-    from nmt.plugins.exchange.ctranslate2_reader import read_model
-
-    model = read_model(folder, values=False)
-    tokenizer_beside(folder, model)
-    engine = CTranslate2Engine(model, config, *options, **more)
-    engine.folder = folder
-    return engine
-
-
-def tokenizer_beside(folder: Path, model: "CTranslate2Model") -> Tokenizer:
-    """The tokenizer of an exported folder; NMTError where it is that of another model."""
-    tokenizer = read_tokenizer(folder)
-    same = model.vocabularies == (tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET))
-    require(same, f"{folder}: its vocabulary is not that of tokenizer.model; export the model again")
-    return tokenizer
 
 
 def converted_folder(folder: Path, precision: str) -> Path:
@@ -150,3 +153,133 @@ def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Pa
 def describe(engine: "CTranslate2Engine") -> tuple[Path, dict[str, str]]:
     """The file of an engine's weights, and the keys that it decides: an exported model has an arithmetic of its own."""
     return engine.folder / "model.bin", {"precision": engine.precision}
+
+
+@dataclass
+class ExportedModel:
+    """What CTranslate2 may see of an exported folder."""
+
+    files: dict[str, bytes]
+    vocabularies: tuple[list[str], list[str]]
+    """Of source and target: CTranslate2's tokens in the order of our ids."""
+    positions: int
+    """The longest sequence, with its end symbol, that CTranslate2 can take."""
+
+
+def load_engine(folder: Path, config: DecodeConfig, *options: Any, **more: Any) -> "CTranslate2Engine":
+    """The engine, with these options, of an exported folder, which may come from anyone."""
+    from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
+
+    engine = CTranslate2Engine(read_exported(folder), config, *options, **more)
+    engine.folder = folder
+    return engine
+
+
+def read_exported(folder: Path) -> ExportedModel:
+    """The model in an exported folder; NMTError where model.bin is not that of its description."""
+    model, tokenizer, path = ModelConfig(**read_description(folder).model), read_tokenizer(folder), folder / "model.bin"
+    vocabularies = tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET)
+    check_regular(path)
+    content = read_bytes(path, path.stat().st_size)
+    try:
+        check_variables(content, model, tuple(map(len, vocabularies)))
+    except (ValueError, struct.error) as error:
+        reason = "it is cut" if isinstance(error, struct.error) else one_line(error)
+        raise NMTError(f"{path}: not what nmt exports for CTranslate2: {reason}; export the model again") from error
+    symbols = {"unk_token": UNK, "bos_token": BOS, "eos_token": EOS, "decoder_start_token": BOS}
+    settings: dict[str, Any] = {name: SYMBOLS[number] for name, number in symbols.items()}
+    settings |= {"add_source_bos": False, "add_source_eos": model.source_end}
+    settings["layer_norm_epsilon"] = model.norm_epsilon
+    names = "source_vocabulary.json", "target_vocabulary.json"
+    trees = {"config.json": settings, **dict(zip(names, vocabularies, strict=True))}
+    files = {"model.bin": content, **{name: json.dumps(tree).encode() for name, tree in trees.items()}}
+    return ExportedModel(files, vocabularies, table_length(model))
+
+
+def table_length(model: ModelConfig) -> int:
+    """Rows of the table of positions in an export."""
+    return model.max_positions if model.positions == "learned" else max(MAX_POSITIONS, model.max_positions)
+
+
+class Variable(NamedTuple):
+    """A variable of model.bin: its shape, the code of its type, and its bytes."""
+
+    shape: tuple[int, ...]
+    type: int
+    content: memoryview
+
+
+def check_variables(content: bytes, model: ModelConfig, sizes: tuple[int, ...]) -> None:
+    """ValueError or struct.error unless model.bin holds the variables of an exported model, and no others."""
+    variables = read_variables(content)
+    for name, shape in expected_arrays(model, sizes).items():
+        array, scale = (variables.pop(part, None) for part in (name, f"{name}_scale"))
+        parts = [part and (part.shape, part.type) for part in (array, scale)]
+        rounded = name.endswith("/weight") and parts == [(shape, INT8), (shape[:1], FLOAT32)]
+        if not rounded and parts != [(shape, FLOAT32), None]:
+            raise ValueError(f"{name} is {list(array.shape) if array else 'nothing'}, or has numbers of another type")
+    # CTranslate2 does not check which heads and layers these name, and crashes.
+    scalars = expected_scalars(model)
+    for name in sorted({*variables, *scalars}):
+        variable, default = variables.get(name), 0 if name.rpartition("/")[2] in UNUSED else None
+        value = variable and int.from_bytes(variable.content, "little", signed=True)
+        if value != scalars.get(name, default) or (variable and variable.shape):
+            raise ValueError(f"{name[:80]!r} is {value}, where there should be {scalars.get(name, 'nothing')}")
+
+
+def expected_arrays(model: ModelConfig, sizes: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    width = model.d_model
+    arrays: dict[str, tuple[int, ...]] = {
+        "encoder/embeddings_0/weight": (sizes[SOURCE], width),
+        **{f"decoder/{name}/weight": (sizes[TARGET], width) for name in ("embeddings", "projection")},
+        **{f"{stack}/position_encodings/encodings": (table_length(model), width) for stack in ("encoder", "decoder")},
+        **({"decoder/projection/bias": (sizes[TARGET],)} if model.output_bias or model.unpredicted else {}),
+    }
+    for row in layer_table(model):
+        if model.attention_bias or not row.ours.endswith("_bias"):
+            rows = [width, row.shape[0] - width] if len(row.ctranslate2) == 2 else [row.shape[0]]
+            arrays |= {name: (part, *row.shape[1:]) for name, part in zip(row.ctranslate2, rows, strict=True)}
+    return arrays
+
+
+def expected_scalars(model: ModelConfig) -> dict[str, int]:
+    stack = {"num_heads": model.heads, "pre_norm": int(model.norm == "pre"), "scale_embeddings": 1}
+    stack["activation"] = ACTIVATIONS[model.activation]
+    alignment = {"alignment_layer": aligning_layer(model.decoder_layers), "alignment_heads": 0}
+    decoder = {**stack, **alignment, "start_from_zero_embedding": int(model.zero_start)}
+    return {f"{name}/{key}": n for name, tree in (("encoder", stack), ("decoder", decoder)) for key, n in tree.items()}
+
+
+def read_variables(content: bytes) -> dict[str, Variable]:
+    """The variables of model.bin; ValueError or struct.error where it is damaged.
+
+    It has a header, then each variable with its name, shape, type and numbers, then further names of some of them.
+    """
+    file, variables = io.BytesIO(content), dict[str, Variable]()
+
+    def take(kind: str) -> Any:
+        return struct.unpack(f"<{kind}", file.read(struct.calcsize(f"<{kind}")))[0]
+
+    def text() -> str:
+        return take(f"{take('H')}s").removesuffix(b"\0").decode()  # type: ignore[no-any-return]
+
+    def fit(fits: bool, problem: str) -> None:
+        if not fits:
+            raise ValueError(problem)
+
+    fit((take("I"), text(), take("I")) == (VERSION, "TransformerSpec", REVISION), "another format or kind of model")
+    for _ in range(take("I")):
+        name, shape = text(), tuple(take("I") for _ in range(take("B")))
+        kind, length = take("B"), take("I")
+        fit(name not in variables, f"{name[:80]!r} is there twice")
+        fit(math.prod(shape) * ITEM_SIZES.get(kind, -1) == length, f"{name[:80]!r} is not as long as its shape")
+        variables[name] = Variable(shape, kind, memoryview(content)[file.tell() : file.tell() + length])
+        fit(file.seek(length, io.SEEK_CUR) <= len(content), "it is cut")
+    for _ in range(take("I")):
+        name, other = text(), text()
+        fit(other in variables, f"{name[:80]!r} is {other[:80]!r}, which is not there")
+        for end in ("", "_scale"):
+            if (variable := variables.get(other + end)) is not None:
+                fit(variables.setdefault(name + end, variable) is variable, f"{name[:80]!r} is there twice")
+    fit(file.tell() == len(content), "it is longer than what it holds")
+    return variables

@@ -1,9 +1,9 @@
-"""`nmt export`: write a model for another program, and compare the translations of both."""
+"""`nmt export`: write a model for another program, and compare the translations of CTranslate2 with ours."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nmt.commands.console import one_run, talker
 from nmt.config import MISSING, Command, Compute, DecodeConfig, TranslatorOptions, choice, require
@@ -11,10 +11,13 @@ from nmt.errors import NMTError
 
 if TYPE_CHECKING:
     from nmt.files import ModelDescription
-    from nmt.plugins.exchange.foreign import Program, Sample
 
 SAMPLE_LINES = 200
 """Lines of the validation set to compare."""
+SHOWN_LINES = 2
+"""Lines with different translations to print."""
+Scores = Sequence[Sequence[float]]
+"""For each pair the log probabilities of the target's tokens and of the end symbol; none for a pair without a score."""
 
 
 @dataclass
@@ -24,20 +27,19 @@ class ExportConfig:
     run: str = "runs/latest"
     """A run, or a model directory; a word without = is short for it."""
     format: str = choice("ctranslate2", "ctranslate2", "huggingface")
-    """ctranslate2 (pip install '.[ctranslate2]') or huggingface (pip install '.[huggingface]')."""
+    """ctranslate2, or huggingface for the library transformers."""
     precision: str = choice("float32", "float32", "int8")
     """ctranslate2: float32 or int8."""
     output: str | None = None
     """The folder to write; null: ctranslate2-PRECISION or huggingface in the model directory."""
     sample: str | None = None
-    """File of lines to translate by both and compare; null: 200 lines of the validation set."""
+    """ctranslate2: file of lines to translate by both and compare; null: 200 lines of the validation set."""
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
-        require(
-            self.precision == "float32" or self.format == "ctranslate2",
-            f"precision={self.precision} with format={self.format}: only format=ctranslate2 has it",
-        )
+        for key, value, default in (("precision", self.precision, "float32"), ("sample", self.sample, None)):
+            fits = value == default or self.format == "ctranslate2"
+            require(fits, f"{key}={value} with format={self.format}: only format=ctranslate2 has it")
         require(not self.decode.do_sample, "decode.do_sample=true: translations by chance cannot be compared")
 
 
@@ -47,65 +49,98 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
     `status` is called with the current step. Raises NMTError if the model cannot be written in that format.
     """
     from nmt.files import certified, expected_search, find_model_directory, is_exported, read_description, write_file
-    from nmt.plugins.exchange.foreign import agreement
-    from nmt.translation import load_translator
 
     folder = find_model_directory(config.run)
     require(not is_exported(folder), f"run={config.run}: exported already; pass the run or model directory")
-    description = read_description(folder)
-    sample = sample_of(config, folder, description)
-    decode = expected_search(replace(config.decode, n_best=1), description)
-    name, precision = config.format, ""
-    if config.format == "ctranslate2":
-        name, precision = f"ctranslate2-{config.precision}", f" precision={config.precision}"
-    output = Path(config.output or folder / name)
-    status("writing")
-    program = write(config, folder, output, decode)
-    yield f"{output}: {folder} with format={config.format}{precision}"
-    if not sample.lines:
-        yield f"no sample was compared: {sample.origin}; pass sample=FILE"
-        return
-    status(f"translating {len(sample.lines):,} lines twice")
-    settings = TranslatorOptions([str(folder)], Compute("torch", device="cpu"), decode=decode)
-    lines = list(agreement(load_translator(settings, lambda words: None), program, sample))
-    yield from lines
-    card = output / "README.md"
-    write_file(card, certified(card.read_text(encoding="utf-8"), lines))
-
-
-def write(config: ExportConfig, folder: Path, output: Path, decode: DecodeConfig) -> "Program":
-    """Write the model, and load it in the program that it is for."""
     if config.format == "huggingface":
-        from nmt.plugins.exchange import huggingface, transformers_program
+        from nmt.plugins.exchange import huggingface
 
+        status("writing")
+        output = Path(config.output or folder / "huggingface")
         huggingface.write(folder, output)
-        return transformers_program.exported(folder, output, decode)
+        yield f"{output}: {folder} with format=huggingface"
+        return
     from nmt.plugins.exchange.ctranslate2_load import require_ctranslate2
 
     require_ctranslate2("format")
     from nmt.plugins.exchange import ctranslate2
-    from nmt.translation import load_translator
 
+    description = read_description(folder)
+    lines, origin = sample_of(config, folder, description)
+    decode = expected_search(replace(config.decode, n_best=1), description)
+    status("writing")
+    output = Path(config.output or folder / f"ctranslate2-{config.precision}")
     ctranslate2.write(folder, output, config.precision)
-    settings = TranslatorOptions([str(output)], Compute("ctranslate2"), decode=decode)
-    return ctranslate2.CTranslate2Program(load_translator(settings, lambda words: None))
+    yield f"{output}: {folder} with format=ctranslate2 precision={config.precision}"
+    if not lines:
+        yield f"no sample was compared: {origin}; pass sample=FILE"
+        return
+    status(f"translating {len(lines):,} lines twice")
+    certificate = list(compare(folder, output, decode, lines, origin))
+    yield from certificate
+    card = output / "README.md"
+    write_file(card, certified(card.read_text(encoding="utf-8"), certificate))
 
 
-def sample_of(config: ExportConfig, folder: Path, description: "ModelDescription") -> "Sample":
+def sample_of(config: ExportConfig, folder: Path, description: "ModelDescription") -> tuple[list[str], str]:
     """The lines to compare and where they come from, or no lines and the reason."""
     from nmt.data import corpus_of
-    from nmt.plugins.exchange.foreign import Sample
     from nmt.text import read_texts
 
     if config.sample is not None:
         lines = list(read_texts(config.sample))
-        return Sample(lines, config.sample if lines else f"{config.sample} is empty")
+        return lines, config.sample if lines else f"{config.sample} is empty"
     try:
         corpus = corpus_of(folder, description.training)
         lines = corpus.text("valid")[0][:SAMPLE_LINES]
     except NMTError as error:
-        return Sample([], str(error))
-    return Sample(lines, f"the first lines of {corpus.folder / f'valid.{description.source}'}")
+        return [], str(error)
+    return lines, f"the first lines of {corpus.folder / f'valid.{description.source}'}"
+
+
+def compare(folder: Path, output: Path, decode: DecodeConfig, lines: list[str], origin: str) -> Iterator[str]:
+    """Lines that say how far CTranslate2, with the export, agrees with the model: log P of tokens, and translations."""
+    from nmt.text import SOURCE
+    from nmt.translation import encode_pairs, load_translator, score_pairs
+
+    computed = {str(folder): Compute("torch", device="cpu"), str(output): Compute("ctranslate2")}
+    ours, theirs = (
+        load_translator(TranslatorOptions([path], compute, decode=decode), lambda words: None)
+        for path, compute in computed.items()
+    )
+    texts, others = ([row[0].text for row in program.translate(lines)] for program in (ours, theirs))
+    pairs = list(zip(lines, texts, strict=True))
+    encoded = encode_pairs(theirs.tokenizer, pairs)
+    # CTranslate2 has no score for a pair without a source.
+    engine: Any = theirs.engine
+    scored = iter(engine.forced_decoding([pair for pair in encoded if pair[SOURCE]]))
+    scores = [next(scored) if source else [] for source, _ in encoded]
+    yield certificate([score.token_log_probabilities for score in score_pairs(ours, pairs)], scores, "CTranslate2")
+    yield from same_translations(lines, texts, others, "CTranslate2", origin)
+
+
+def certificate(ours: Scores, theirs: Scores, program: str) -> str:
+    """The number of scored tokens, and the largest |difference of log P| of one."""
+    import numpy as np
+
+    rows = [(a, b) for a, b in zip(ours, theirs, strict=False) if len(b)]
+    same_tokens = len(ours) == len(theirs) and all(len(a) == len(b) for a, b in rows)
+    require(same_tokens, f"the scores are of other lines or tokens: {len(theirs)} of {len(ours)} lines")
+    tokens, largest = sum(len(a) for a, _ in rows), max((np.abs(np.subtract(a, b)).max() for a, b in rows), default=0.0)
+    return f"log P of {tokens:,} tokens is that of {program} within {largest:.1e} a token"
+
+
+def same_translations(
+    lines: Sequence[str], ours: Sequence[str], theirs: Sequence[str], name: str, origin: str
+) -> Iterator[str]:
+    """The share of lines that both programs translate alike, and some lines that they do not."""
+    different = [row for row in enumerate(zip(lines, theirs, ours, strict=True), 1) if row[1][1] != row[1][2]]
+    same, width = len(lines) - len(different), len(name) + 1
+    yield f"{same:,} of {len(lines):,} lines ({same / len(lines):.1%}) are translated as by {name}: {origin}"
+    for number, (line, their, our) in different[:SHOWN_LINES]:
+        yield f"line {number}: {line}"
+        yield f"  {name + ':':{width}} {their}"
+        yield f"  {'nmt:':{width}} {our}"
 
 
 def run(config: ExportConfig) -> None:

@@ -48,10 +48,8 @@ from nmt.files import (
     whole_folder,
 )
 from nmt.model import Transformer, load_model
-from nmt.plugins.exchange.foreign import Weights
-from nmt.plugins.exchange.marian_weights import COMPUTED_BY, VOCABULARY, ids_of, layers_to_transformers
-from nmt.plugins.exchange.names import halves
-from nmt.plugins.exchange.transformers_program import marian_table, search_settings
+from nmt.plugins.exchange.marian_weights import COMPUTED_BY, VOCABULARY, Weights
+from nmt.plugins.exchange.names import halves, layer_table
 from nmt.text import (
     CONTINUES,
     ESCAPE,
@@ -66,6 +64,8 @@ from nmt.text import (
 )
 
 MIN_POSITIONS = 1024
+TYPICAL_LENGTH = 20
+"""Tokens of a translation at which the two length penalties grow equally fast."""
 TOKENS = {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK}
 # White space of str.split that NFKC keeps.
 BLANKS = Regex("[\t-\r\x1c- \x85\u1680\u2028\u2029]+")
@@ -126,8 +126,12 @@ def replaceable(output: Path) -> bool:
 def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
     """The weights under the names of transformers, in Marian's order; the model is one that `check` accepts."""
     ours, config = {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}, model.config
-    weights = layers_to_transformers(ours, config)
-    rows = ids_of(tokenizer.tables[-1]) if isinstance(tokenizer, MarianTokenizer) else slice(None)
+    order_D, weights = torch.from_numpy(halves(config.d_model)), Weights()
+    for row in layer_table(config):
+        tensor = ours.get(row.ours, torch.zeros(row.shape))  # without biases
+        tensor = tensor if row.axis is None else tensor.index_select(row.axis, order_D)
+        weights |= zip(row.transformers, tensor.chunk(len(row.transformers)), strict=True)
+    rows = ids_of(tokenizer) if isinstance(tokenizer, MarianTokenizer) else slice(None)
 
     def in_order(vocabulary: Tensor) -> Tensor:
         """Where our decoder starts from zeros, the start symbol has a row of zeros: transformers takes its row."""
@@ -139,9 +143,22 @@ def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
     weights[VOCABULARY[-1]] = in_order(ours.get("output.bias", torch.zeros(model.vocabulary_size)))[None]
     shared = len(tied(config)) == len(EMBEDDINGS)
     matrices = {"model.shared.weight": EMBEDDINGS[-1]} if shared else dict(zip(VOCABULARY, EMBEDDINGS, strict=False))
-    for theirs, name in matrices.items():
-        weights[theirs] = in_order(ours[name])[:, halves(config.d_model)]
+    weights |= {theirs: in_order(ours[name])[:, order_D] for theirs, name in matrices.items()}
     return {name: weight.clone() for name, weight in weights.items()}
+
+
+def marian_table(tokenizer: MarianTokenizer) -> list[str]:
+    """The target's vocabulary in Marian's order, with <pad>."""
+    table, padding = tokenizer.tables[-1], MARIAN_SYMBOLS[2]
+    return table if padding in table else [*table, padding]
+
+
+def ids_of(tokenizer: MarianTokenizer) -> list[int]:
+    """For each row in Marian's order our id; <pad> is the start symbol."""
+    symbols = dict(zip(MARIAN_SYMBOLS, (EOS, UNK, BOS), strict=True))
+    table = marian_table(tokenizer)
+    ordinary = iter(range(UNK + 1, UNK + 1 + len(table)))
+    return [symbols[entry] if entry in symbols else next(ordinary) for entry in table]
 
 
 def tokenizer_files(tokenizer: Tokenizer) -> dict[str, bytes]:
@@ -225,7 +242,15 @@ def settings(description: ModelDescription, tokenizer: Tokenizer) -> dict[str, d
         **{"attention_dropout": 0.0, "activation_dropout": 0.0, "torch_dtype": "float32"},
         **{"vocab_size": size, "decoder_vocab_size": size, **tokens, "max_position_embeddings": positions},
     }
-    search = search_settings(expected_search(DecodeConfig(), description), ids)
+    decode = expected_search(DecodeConfig(), description)
+    # At the typical length, |Y|^beta grows as fast as ((5 + |Y|) / 6)^alpha.
+    share = 1 if decode.length_penalty_kind == "marian" else TYPICAL_LENGTH / (5 + TYPICAL_LENGTH)
+    beam = {"length_penalty": decode.length_penalty * share, "early_stopping": "never"}
+    search = {
+        **{"num_beams": decode.beam_size, "do_sample": False, **(beam if decode.beam_size > 1 else {})},
+        "suppress_tokens": sorted({ids["pad"], ids["decoder_start"], ids["unk"]}),
+        **{"min_new_tokens": decode.min_length, "no_repeat_ngram_size": decode.no_repeat_ngram_size},
+    }
     generation = {**search, **tokens, "max_length": positions}
     return {"config.json": of_model, "generation_config.json": generation, "tokenizer_config.json": of_tokenizer}
 

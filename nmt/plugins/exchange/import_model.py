@@ -1,23 +1,19 @@
-"""`nmt import`: make a model of another program one of ours, and compare both."""
+"""`nmt import`: make a model of Marian one of ours, and compare log P of its tokens with what Marian printed."""
 
-import importlib.util
-import random
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from nmt.commands.console import talker
 from nmt.config import MISSING, Command, DecodeConfig, choice, require
+from nmt.errors import NMTError, one_line
 
 if TYPE_CHECKING:
     from nmt.model import Transformer
-    from nmt.plugins.exchange.foreign import Foreign, Sample
+    from nmt.plugins.exchange.marian_weights import MarianModel
     from nmt.text import Tokenizer
-
-SAMPLE_LINES, SAMPLE_TOKENS = 50, (3, 15)
-"""The lines of a sample that is drawn, and the fewest and most entries of the vocabulary in one."""
 
 
 @dataclass
@@ -25,33 +21,26 @@ class ImportConfig:
     """The tree of `nmt import`."""
 
     path: str = MISSING
-    """A MarianMT folder as on the Hugging Face hub, an .npz of Marian, or a folder with one and its decoder.yml, or a
-    folder of CTranslate2."""
+    """A MarianMT folder as on the Hugging Face hub, an .npz of Marian, or a folder with one and its decoder.yml."""
     output: str = MISSING
     """The model directory to write."""
     trained_by: str | None = choice(None, "marian", "transformers")
     """marian or transformers, whose sinusoids, epsilon and start differ; null: by the row of <pad>, which is zero if
     Marian trained the model."""
-    sentencepiece: str | None = None
-    """The sentencepiece model for a folder of CTranslate2; null: sentencepiece.model there, or source.spm and
-    target.spm."""
     source: str | None = None
     """The source language, such as en; null: as the folder has it."""
     target: str | None = None
     """The target language."""
     sample: str | None = None
-    """File of source lines to compare both programs on; null: lines of random words."""
+    """File of source lines to compare both programs on."""
     reference: str | None = None
-    """File of the translations to score; null: the imported model's own."""
+    """File of their translations."""
     scores: str | None = None
-    """What `marian score --word-scores` printed for sample and reference, to compare with in place of the program."""
-    decode: DecodeConfig = MISSING
+    """What `marian score --word-scores` printed for sample and reference, to compare with."""
 
     def __post_init__(self) -> None:
-        require(not self.decode.do_sample, "decode.do_sample=true: translations by chance cannot be compared")
-        for key, needed in (("reference", "sample"), ("scores", "reference")):
-            given = getattr(self, key) is None or getattr(self, needed) is not None
-            require(given, f"{key}={getattr(self, key)}: it is for the lines of a file; pass {needed}=FILE, too")
+        files = self.sample, self.reference, self.scores
+        require(files.count(None) in (0, 3), "sample=FILE, reference=FILE and scores=FILE go together: pass all three")
 
 
 def import_model(config: ImportConfig, status: Callable[[str], None]) -> Iterator[str]:
@@ -62,82 +51,65 @@ def import_model(config: ImportConfig, status: Callable[[str], None]) -> Iterato
     output = Path(config.output)
     check_ours(output)
     status("reading")
-    foreign = read(config)
+    marian = read(config)
     status("comparing")
-    model, tokenizer, kind = foreign.model(), foreign.tokenizer, foreign.length_penalty_kind
-    penalty: dict[str, Any] = {"length_penalty": foreign.length_penalty, "length_penalty_kind": kind}
-    lines = list(compare(config, foreign, model, replace(config.decode, n_best=1, **penalty)))
-    languages = config.source or foreign.languages[0], config.target or foreign.languages[1]
-    training = {**foreign.training, "imported": foreign.origin, **penalty}
+    model, tokenizer, origin = marian.model(), marian.tokenizer, f"trained by {marian.trained_by}"
+    line = compare(config, model, tokenizer)
+    languages = config.source or marian.languages[0], config.target or marian.languages[1]
+    penalty = {"length_penalty": marian.length_penalty, "length_penalty_kind": "marian"}
     with TemporaryDirectory() as folder:
         file = Path(folder) / "tokenizer.model"
         tokenizer.save(file)
-        size = tokenizer.vocabulary_size
+        size, training = tokenizer.vocabulary_size, {"imported": origin, **penalty}
         description = ModelDescription(asdict(model.config), size, *languages, sha256(file), training)
         card = imported_card(description, sum(parameter.numel() for parameter in model.parameters()))
-        write_model_directory(output, model, file, description, certified(card, lines))
-    yield f"{output}: {config.path}, {foreign.origin}"
-    yield from lines
+        write_model_directory(output, model, file, description, certified(card, [line]))
+    yield f"{output}: {config.path}, {origin}"
+    yield line
 
 
-def read(config: ImportConfig) -> "Foreign":
-    """The model to import; NMTError for keys of another kind of model."""
-    path = Path(config.path)
-    by_ctranslate2 = (path / "model.bin").is_file()
-    for key in ("trained_by", "scores") if by_ctranslate2 else ("sentencepiece",):
-        value = getattr(config, key)
-        require(value is None, f"{key}={value}: not for {path}; leave it out")
-    if by_ctranslate2:
-        from nmt.plugins.exchange.from_ctranslate2 import read_ctranslate2
-
-        return read_ctranslate2(path, config.sentencepiece)
+def read(config: ImportConfig) -> "MarianModel":
+    """The model to import."""
     from nmt.plugins.exchange.marian import read_hub, read_marian
 
+    path = Path(config.path)
     if path.suffix == ".npz" or any(path.glob("*decoder.yml")):
         require(config.trained_by != "transformers", f"trained_by=transformers: {path} is a model of Marian itself")
         return read_marian(path)
     require(path.is_dir(), f"{path}: no such folder, and no .npz of Marian")
-    names = "neither config.json of MarianMT there, nor decoder.yml of Marian, nor model.bin of CTranslate2"
+    names = "neither config.json of MarianMT there, nor decoder.yml of Marian"
     require((path / "config.json").is_file(), f"{path}: {names}")
     return read_hub(path, config.trained_by)
 
 
-def compare(config: ImportConfig, foreign: "Foreign", model: "Transformer", decode: DecodeConfig) -> Iterator[str]:
-    """What the original program makes of a sample, beside what the imported model does."""
-    from nmt.plugins.exchange.foreign import PrintedScores, Program, agreement
+def compare(config: ImportConfig, model: "Transformer", tokenizer: "Tokenizer") -> str:
+    """How far log P of the reference's tokens is what Marian printed; NMTError where the files are not parallel."""
+    from nmt.files import read_text
+    from nmt.plugins.exchange.export import certificate
     from nmt.search import TorchEngine
-    from nmt.translation import Translator
-
-    if config.scores:
-        program: Program = PrintedScores(config.scores)
-    elif foreign.program is None:
-        yield "not compared with Marian: scores=FILE takes what its scorer printed"
-        return
-    elif importlib.util.find_spec(foreign.package or "") is None:
-        yield f"not compared: {foreign.package} is not installed"
-        return
-    else:
-        program = foreign.program(decode)
-    translator = Translator(TorchEngine([model], decode), foreign.tokenizer)
-    yield from agreement(translator, program, sample_of(config, foreign.tokenizer))
-
-
-def sample_of(config: ImportConfig, tokenizer: "Tokenizer") -> "Sample":
-    """The clean lines to compare on; NMTError where their files cannot be read, or are not parallel."""
-    from nmt.plugins.exchange.foreign import Sample
     from nmt.text import read_texts
+    from nmt.translation import Translator, score_pairs
 
-    if config.sample is None:
-        draw, ids = random.Random(1), range(4, tokenizer.source_vocabulary_size or tokenizer.vocabulary_size)
-        drawn = [draw.choices(ids, k=draw.randint(*SAMPLE_TOKENS)) for _ in range(SAMPLE_LINES)]
-        texts = (tokenizer.clean(tokenizer.decode(row, side=0)) for row in drawn)
-        return Sample([text for text in texts if text], f"{SAMPLE_LINES} lines of random words of its vocabulary")
-    files = [config.sample, *([config.reference] if config.reference is not None else [])]
-    lines, *references = ([tokenizer.clean(line) for line in read_texts(name)] for name in files)
+    if config.sample is None or config.reference is None or config.scores is None:
+        return "not compared with Marian: scores=FILE takes what its scorer printed"
+    lines, references = (
+        [tokenizer.clean(line) for line in read_texts(name)] for name in (config.sample, config.reference)
+    )
     require(bool(lines), f"sample={config.sample}: empty")
-    same = all(len(side) == len(lines) for side in references)
+    same = len(references) == len(lines)
     require(same, f"reference={config.reference}: not as many lines as in sample, {len(lines):,}")
-    return Sample(lines, config.sample, *references)
+    translator = Translator(TorchEngine([model], DecodeConfig()), tokenizer)
+    scores = score_pairs(translator, list(zip(lines, references, strict=True)))
+    theirs = word_scores(read_text(Path(config.scores)), config.scores)
+    return certificate([score.token_log_probabilities for score in scores], theirs, "Marian")
+
+
+def word_scores(text: str, where: str) -> list[list[float]]:
+    """The log probabilities in the output of `marian score --word-scores`."""
+    try:
+        return [[float(word) for word in line.split(" ||| WordScores= ")[1].split()] for line in text.splitlines()]
+    except (IndexError, ValueError) as error:
+        raise NMTError(f"{where}: not what `marian score --word-scores` prints ({one_line(error)})") from error
 
 
 def run(config: ImportConfig) -> None:
@@ -160,5 +132,4 @@ COMMAND = Command(
     one_path,
     usage="PATH",
     example="opus-mt-en-de output=runs/opus",
-    groups={"decode": "paper"},
 )

@@ -7,12 +7,12 @@ source.spm, target.spm  the sentencepiece models, unless the vocabularies are su
 
 and in folders of MarianMT as on the Hugging Face hub:
 
-config.json                            settings
-model.safetensors, pytorch_model.bin   weights; the second is read where the first is missing
-vocab.json                             the numbers of the pieces; with target_vocab.json, those of the source alone
-source.spm, target.spm                 the sentencepiece models
-generation_config.json                 the length penalty, if it is there
-tokenizer_config.json                  the languages, if it is there
+config.json             settings
+model.safetensors       weights
+vocab.json              the numbers of the pieces; with target_vocab.json, those of the source alone
+source.spm, target.spm  the sentencepiece models
+generation_config.json  the length penalty, if it is there
+tokenizer_config.json   the languages, if it is there
 
 Marian computes other sinusoids than transformers, has an epsilon of 1e-6, and its decoder starts from zeros. So does
 the imported model, unless transformers trained it: then the row of <pad>, from which the decoder starts there, is not
@@ -29,7 +29,6 @@ import numpy as np
 import torch
 import yaml
 from safetensors.torch import load_file
-from torch import Tensor
 
 from nmt.config import LANGUAGE, matches, require, shown
 from nmt.errors import NMTError, one_line
@@ -37,7 +36,6 @@ from nmt.files import (
     LARGE,
     check_members,
     check_regular,
-    load_plain,
     parse_json,
     parse_yaml,
     read_bytes,
@@ -45,17 +43,7 @@ from nmt.files import (
     read_text,
     stored_shapes,
 )
-from nmt.plugins.exchange.foreign import Foreign, Weights
-from nmt.plugins.exchange.marian_weights import (
-    VOCABULARY,
-    check_settings,
-    entries_by_number,
-    length_penalty,
-    read_weights,
-    setting,
-    tokenizer_of,
-)
-from nmt.plugins.exchange.transformers_program import original
+from nmt.plugins.exchange.marian_weights import VOCABULARY, MarianModel, entries_by_number, read_weights, tokenizer_of
 from nmt.text import MARIAN_SYMBOLS, MarianTokenizer
 
 SUPPORTED: dict[str, tuple[Any, ...]] = {
@@ -88,7 +76,29 @@ HUB_SUPPORTED: dict[str, tuple[object, ...]] = {
 """Keys of config.json, and the values that are supported."""
 
 
-def read_marian(path: Path) -> Foreign:
+def setting(where: Path, tree: dict[str, Any], key: str, kind: type, default: Any = None) -> Any:
+    """The value of a key, whose default also stands for null; NMTError where it is missing or of another type."""
+    value = default if tree.get(key) is None else tree[key]
+    require(matches(value, kind), f"{where}: {key}={shown(repr(value))} is missing or of another type")
+    return value
+
+
+def check_settings(where: Path, tree: dict[str, Any], supported: dict[str, tuple[Any, ...]]) -> None:
+    """NMTError for a setting that changes what is computed; a missing one has its first supported value."""
+    for key, values in supported.items():
+        value = values[0] if tree.get(key) is None else tree[key]
+        fits = any(value == one and type(value) is type(one) for one in values)
+        only = " or ".join(str(value) or "nothing" for value in values)
+        require(fits, f"{where}: {key}={shown(value)}: only {only} can be imported")
+
+
+def length_penalty(where: Path, tree: dict[str, Any], key: str, default: float) -> float:
+    alpha = setting(where, tree, key, float, default)
+    require(0 <= alpha <= 10, f"{where}: {key}={shown(alpha)}: it must be between 0 and 10")
+    return float(alpha)
+
+
+def read_marian(path: Path) -> MarianModel:
     """The model of an .npz with decoder.yml beside it, or of the folder of both."""
     folder = path if path.is_dir() else path.parent
     beside = [folder / f"{path.name}.decoder.yml", folder / "decoder.yml"] if path != folder else []
@@ -112,16 +122,11 @@ def read_marian(path: Path) -> Foreign:
     source, target = (weights.pop(f"{stack}_Wemb", shared) for stack in ("encoder", "decoder"))
     output, columns = weights.pop("decoder_ff_logit_out_Wt", target), weights.pop("decoder_ff_logit_out_W", None)
     output = output if columns is None else columns.T
-    vocabulary = source, target, output, weights.pop("decoder_ff_logit_out_b", None)
+    matrices = source, target, output, weights.pop("decoder_ff_logit_out_b", None)
+    vocabulary = {name: tensor for name, tensor in zip(VOCABULARY, matrices, strict=True) if tensor is not None}
     tokenizer = read_vocabularies(folder, names)
-    config, ours = read_weights(file, settings, "marian", tokenizer, weights, by_name(*vocabulary))
-    alpha = length_penalty(decoder, tree, "normalize", 0.0)
-    return Foreign("trained by marian", config, ours, tokenizer, alpha)
-
-
-def by_name(*vocabulary: Tensor | None) -> Weights:
-    """The matrices of VOCABULARY that are there."""
-    return {name: tensor for name, tensor in zip(VOCABULARY, vocabulary, strict=True) if tensor is not None}
+    config, ours = read_weights(file, settings, "marian", tokenizer, weights, vocabulary)
+    return MarianModel("marian", config, ours, tokenizer, length_penalty(decoder, tree, "normalize", 0.0))
 
 
 def read_vocabularies(folder: Path, names: list[Path]) -> MarianTokenizer:
@@ -197,9 +202,9 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
     return {**sizes, "activation": "quick_gelu" if quick else activation, "norm": NORMS[operations]}
 
 
-def read_hub(folder: Path, trained_by: str | None) -> Foreign:
+def read_hub(folder: Path, trained_by: str | None) -> MarianModel:
     """The model of a folder. `trained_by` is marian or transformers; None: by the row of <pad>."""
-    where = folder / "config.json"
+    where, weights_file = folder / "config.json", folder / "model.safetensors"
     tree = read_mapping(where, parse_json)
     require("model_type" in tree, f"{where}: it has no model_type")
     check_settings(where, tree, HUB_SUPPORTED)
@@ -217,13 +222,17 @@ def read_hub(folder: Path, trained_by: str | None) -> Foreign:
     tables = [entries_by_number(folder / name, read_mapping(folder / name, parse_json, LARGE)) for name in names]
     tokenizer = tokenizer_of([folder / "source.spm", folder / "target.spm"], tables, tags=True)
     require(MARIAN_SYMBOLS[2] in tables[-1], f"{folder}: its vocabulary has no <pad>, from which its decoder starts")
-    weights = tensors(folder)
+    conversion = "MarianMTModel.from_pretrained(FOLDER).save_pretrained(FOLDER) of transformers writes it"
+    require(weights_file.exists(), f"{weights_file}: not there; from pytorch_model.bin, {conversion}")
+    stored_shapes(weights_file)
+    weights = load_file(weights_file)
     for stack in ("encoder", "decoder"):  # sinusoids
         weights.pop(f"model.{stack}.embed_positions.weight", None)
     shared = weights.pop("model.shared.weight", None)
     source, target, output, bias = (weights.pop(name, None) for name in VOCABULARY)
     source, target = (shared if matrix is None else matrix for matrix in (source, target))
-    vocabulary = by_name(source, target, target if output is None else output, bias)
+    matrices = source, target, target if output is None else output, bias
+    vocabulary = {name: tensor for name, tensor in zip(VOCABULARY, matrices, strict=True) if tensor is not None}
     padding = tables[-1].index(MARIAN_SYMBOLS[2])
     is_marians = target is None or target.dim() != 2 or not target[padding : padding + 1].any()
     trained_by = trained_by or ("marian" if is_marians else "transformers")
@@ -233,29 +242,5 @@ def read_hub(folder: Path, trained_by: str | None) -> Foreign:
     languages = read_mapping(path, parse_json) if path.exists() else {}
     codes = [languages.get(f"{side}_lang") for side in ("source", "target")]
     first, second = (code if isinstance(code, str) and LANGUAGE.fullmatch(code) else "und" for code in codes)
-    return Foreign(
-        f"trained by {trained_by}",
-        config,
-        ours,
-        tokenizer,
-        length_penalty(*penalty, "length_penalty", 1.0),
-        languages=(first, second),
-        package="transformers",
-        program=lambda decode: original(config, {**weights, **vocabulary}, tokenizer, decode),
-    )
-
-
-def tensors(folder: Path) -> Weights:
-    """The tensors of a folder, of float numbers."""
-    path = folder / "model.safetensors"
-    if path.exists():
-        stored_shapes(path)
-        return load_file(path)
-    path = folder / "pytorch_model.bin"
-    try:
-        content: Any = load_plain(path)
-    except ValueError as error:
-        raise NMTError(f"{path}: not loaded, because {error}") from error
-    floats = matches(content, dict[str, Tensor]) and all(tensor.is_floating_point() for tensor in content.values())
-    require(floats, f"{path}: not a mapping of names to tensors of float numbers")
-    return dict(content)
+    alpha = length_penalty(*penalty, "length_penalty", 1.0)
+    return MarianModel(trained_by, config, ours, tokenizer, alpha, (first, second))

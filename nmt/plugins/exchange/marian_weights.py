@@ -1,4 +1,4 @@
-"""Weights of Marian and of MarianMTModel of transformers as ours, and back.
+"""Weights of Marian and of MarianMTModel of transformers as ours.
 
 The vocabulary here begins with PAD, BOS, EOS and UNK. There, it is a table with </s> and <unk>, and with <pad> in
 transformers alone, where the decoder also starts from <pad>. names.py has the other differences.
@@ -7,19 +7,21 @@ Shapes: D d_model, N vocabulary.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from nmt.config import BOS, EOS, UNK, ModelConfig, build, matches, require, shown
+from nmt.config import ModelConfig, build, require, shown
 from nmt.errors import NMTError, one_line
 from nmt.files import EMBEDDINGS, read_bytes
-from nmt.plugins.exchange.foreign import Weights
+from nmt.model import Transformer
 from nmt.plugins.exchange.names import halves, layer_table
 from nmt.text import MARIAN_SYMBOLS, SOURCE, MarianTokenizer, marian_tokenizer
 
+Weights = dict[str, Tensor]
 VOCABULARY = (
     *("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"),
     "final_logits_bias",
@@ -32,26 +34,23 @@ COMPUTED_BY: dict[str, dict[str, Any]] = {
 """What a program that trains such models computes otherwise than the paper."""
 
 
-def setting(where: Path, tree: dict[str, Any], key: str, kind: type, default: Any = None) -> Any:
-    """The value of a key, whose default also stands for null; NMTError where it is missing or of another type."""
-    value = default if tree.get(key) is None else tree[key]
-    require(matches(value, kind), f"{where}: {key}={shown(repr(value))} is missing or of another type")
-    return value
+@dataclass
+class MarianModel:
+    """A model that was read from files of another program, under our names."""
 
+    trained_by: str
+    """marian or transformers."""
+    config: ModelConfig
+    weights: Weights
+    tokenizer: MarianTokenizer
+    length_penalty: float
+    """alpha, of kind marian."""
+    languages: tuple[str, str] = ("und", "und")
 
-def check_settings(where: Path, tree: dict[str, Any], supported: dict[str, tuple[Any, ...]]) -> None:
-    """NMTError for a setting that changes what is computed; a missing one has its first supported value."""
-    for key, values in supported.items():
-        value = values[0] if tree.get(key) is None else tree[key]
-        fits = any(value == one and type(value) is type(one) for one in values)
-        only = " or ".join(str(value) or "nothing" for value in values)
-        require(fits, f"{where}: {key}={shown(value)}: only {only} can be imported")
-
-
-def length_penalty(where: Path, tree: dict[str, Any], key: str, default: float) -> float:
-    alpha = setting(where, tree, key, float, default)
-    require(0 <= alpha <= 10, f"{where}: {key}={shown(alpha)}: it must be between 0 and 10")
-    return float(alpha)
+    def model(self) -> Transformer:
+        model = Transformer(self.config, self.tokenizer.vocabulary_size)
+        model.load_state_dict(self.weights)
+        return model.eval()
 
 
 def entries_by_number(path: Path, numbers: dict[str, Any]) -> list[str]:
@@ -67,19 +66,6 @@ def tokenizer_of(models: Sequence[Path], tables: Sequence[list[str]], tags: bool
         return marian_tokenizer([read_bytes(path) for path in models], tables, tags)
     except ValueError as error:
         raise NMTError(f"{models[0].parent}: no tokenizer ({one_line(error)})") from error
-
-
-def layers_to_transformers(ours: Weights, config: ModelConfig) -> Weights:
-    """The layers of a model under transformers' names; missing biases are zeros."""
-    order_D, weights = torch.from_numpy(halves(config.d_model)), Weights()
-    for row in layer_table(config):
-        tensor = ours.get(row.ours)
-        if tensor is None:
-            tensor = torch.zeros(row.shape)
-        if row.axis is not None:
-            tensor = tensor.index_select(row.axis, order_D)
-        weights |= zip(row.transformers, tensor.chunk(len(row.transformers)), strict=True)
-    return weights
 
 
 def read_weights(
@@ -131,11 +117,3 @@ def rows_of(table: Sequence[str], has_padding: bool) -> list[int]:
     end, unknown, padding = (row.get(symbol, len(table)) for symbol in MARIAN_SYMBOLS)
     padding = padding if has_padding else len(table)
     return [padding, padding, end, unknown, *(row[entry] for entry in table if entry not in MARIAN_SYMBOLS)]
-
-
-def ids_of(table: Sequence[str]) -> list[int]:
-    """For each row in Marian's order our id; <pad> is the start symbol, and follows the table that has none."""
-    symbols = dict(zip(MARIAN_SYMBOLS, (EOS, UNK, BOS), strict=True))
-    ordinary = iter(range(UNK + 1, UNK + 1 + len(table)))
-    ids = [symbols[entry] if entry in symbols else next(ordinary) for entry in table]
-    return ids if MARIAN_SYMBOLS[2] in table else [*ids, BOS]

@@ -26,7 +26,7 @@ class Row:
     transformers: tuple[str, ...]
     marian: tuple[str, ...]
     ctranslate2: tuple[str, ...]
-    """If two, the first has d_model rows."""
+    """If two, the first is the queries' third."""
 
 
 def layer_table(model: ModelConfig) -> Iterator[Row]:
@@ -60,10 +60,10 @@ def layer_rows(model: ModelConfig, stack: str, number: int) -> Iterator[Row]:
         names = f"{hub}.{a}_layer_norm", f"{marian}_{b}_Wo_ln", pre, f"{other}/{c}/layer_norm"
         yield from norm_rows(model, f"{ours}.residual_{place}.norm", *names)
     for place, index, rows, columns, axes in ((1, 0, inner, width, (1, None)), (2, 2, width, inner, (0, 0))):
-        for kind, letter, shape, axis in (("weight", "W", [rows, columns], axes[0]), ("bias", "b", [rows], axes[1])):
+        for kind, letter, shape, axis in (("weight", "W", (rows, columns), axes[0]), ("bias", "b", (rows,), axes[1])):
             linear = f"{other}/ffn/linear_{place - 1}/{kind}"
             theirs = (f"{hub}.fc{place}.{kind}",), (f"{marian}_ffn_{letter}{place}",), (linear,)
-            yield Row(f"{ours}.feed_forward.{index}.{kind}", tuple(shape), axis, *theirs)
+            yield Row(f"{ours}.feed_forward.{index}.{kind}", shape, axis, *theirs)
     names = f"{hub}.final_layer_norm", f"{marian}_ffn_ffn_ln", pre, f"{other}/ffn/layer_norm"
     yield from norm_rows(model, f"{ours}.residual_{len(attentions) + 1}.norm", *names)
 

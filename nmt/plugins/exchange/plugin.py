@@ -1,27 +1,20 @@
-"""What this plugin adds."""
+"""What this plugin adds: `nmt export`, `nmt import` and the engine of CTranslate2."""
 
 from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
-    add(
-        "command",
-        "export",
-        "nmt.plugins.exchange.export:COMMAND",
-        summary="Write a model for another program, and compare their translations.",
-    )
-    add(
-        "command",
-        "import",
-        "nmt.plugins.exchange.import_model:COMMAND",
-        summary="Make a model of Marian, OPUS-MT or CTranslate2 one of nmt's, to use and to train on.",
-    )
+    here = "nmt.plugins.exchange"
+    summary = "Write a model for another program, and compare their translations."
+    add("command", "export", f"{here}.export:COMMAND", summary=summary)
+    summary = "Make a model of Marian or OPUS-MT one of nmt's, to use and to train on."
+    add("command", "import", f"{here}.import_model:COMMAND", summary=summary)
     add(
         "engine",
         "ctranslate2",
-        "nmt.plugins.exchange.ctranslate2_load:load",
+        f"{here}.ctranslate2_load:load",
         precisions=("float32", "int8"),
         module="ctranslate2",
-        suits="nmt.plugins.exchange.ctranslate2_load:why_not_automatic",
-        describe="nmt.plugins.exchange.ctranslate2_load:describe",
+        suits=f"{here}.ctranslate2_load:why_not_automatic",
+        describe=f"{here}.ctranslate2_load:describe",
     )

@@ -6,21 +6,19 @@ often, and tests/plugins/judge/test_flags.py how many injected failures are dete
 
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nmt.plugins.judge.numerals import is_number_lost
 from nmt.text import CHARACTERS_OF_A_WORD, WITHOUT_BLANKS, clean, script
 
 FLAGS = (
     *("empty", "repetition", "copied_source", "number", "url", "placeholder"),
     *("wrong_script", "length_ratio", "low_confidence"),
 )
-PHRASE_WORDS, LONGEST_PHRASE = 2, 20
-"""Words in a phrase that must not stand twice in a row: from, to."""
-PHRASE_CHARACTERS = 10
-"""In scripts without blanks, fewest characters of such a phrase."""
+PHRASE_WORDS, PHRASE_CHARACTERS, LONGEST_PHRASE = 2, 10, 20
+"""A phrase that must not stand twice in a row: least words, or characters in scripts without blanks; most of them."""
 IN_A_ROW = 3
 """Repetitions from which on a phrase of any length is too many."""
 REPEATED_CHARACTERS = re.compile(r"(\S.{0,9}?)\1{7,}")
@@ -34,6 +32,8 @@ LETTERS_OF_A_WORD, LETTERS_OF_A_SYLLABLE = 6.0, 2.0
 """Letters of an English word, by which those of scripts without blanks are weighed, and of a syllable in Hangul."""
 LEAST_PROBABILITY = 0.45
 """Geometric mean of the probabilities of the tokens and the end symbol."""
+IN_WORDS = 31
+"""Numbers up to this one, such as days and most of the times of day, are often written in words."""
 FIRST_LINES = 10
 """Line numbers in the report of a flag."""
 
@@ -44,15 +44,18 @@ PLACEHOLDER = re.compile(
     r"|(?<!\w)%(?:\(\w+\)|\d+\$|\{\w+\})?[-+0#]*\d*(?:\.\d+)?[sdifuxXgGcr@](?!\w)"  # %s, %1$s, %(name)d
     r"|</?([A-Za-z][\w-]*)(?:\s+[\w:-]+=(?:\"[^\"]*\"|'[^']*'|[^\s>\"']+))*\s*/?>"  # <b>, </b>, <a href="...">
 )
-EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 WORD = re.compile(r"[^\W\d_]+")
-HANGUL = re.compile("[\uac00-\ud7a3]")
+INTEGER = re.compile(r"\d+|\d{1,3}(\D)(?:\d{2,3}\1)*\d{3}")  # in India, all groups but the last have two digits
+PLAIN = r"\d+(?:[.,'\u2019\u066b\u066c]\d+)*"
+NUMERALS = re.compile(PLAIN), re.compile(rf"(?<!\d)\d{{1,3}}(?: \d{{3}})+(?!\d)(?:[.,\u066b]\d+)?|{PLAIN}")
+"""Two ways to find the numerals of a text: in the second, 1 234 is one."""
+TWELVE_HOURS = re.compile(r"(\d{1,2})(?:[:.]\d\d)? ?[ap]\.? ?m\b", re.I)
 
 
 def units(text: str) -> list[str]:
     """The words of a text in lower case, without punctuation around them; in scripts without blanks, its characters."""
     spaced = WITHOUT_BLANKS.sub(r" \g<0> ", text.lower())
-    return [unit for word in spaced.split() if (unit := EDGES.sub("", word))]
+    return [unit for word in spaced.split() if (unit := re.sub(r"^[\W_]+|[\W_]+$", "", word))]
 
 
 def repetitions(text: str) -> dict[int, int]:
@@ -81,33 +84,66 @@ def is_repetitive(source: str, translation: str) -> bool:
 def is_copied(source: str, translation: str) -> bool:
     """True where most words are those of the source, so many that it is no name."""
     before, after = ([unit for unit in units(text) if WORD.search(unit)] for text in (source, translation))
-    common = sum((Counter(after) & Counter(before)).values())
+    common = (Counter(after) & Counter(before)).total()
     return len(after) >= COPIED_WORDS and common >= COPIED_SHARE * len(after)
+
+
+def numeral(written: str) -> tuple[set[str], set[str]]:
+    """The possible values of a numeral, of which 1.234 has two, and those of the parts of 14.3.2015.
+
+    Values are in decimal digits, without leading zeros and without zeros after the last decimal.
+    """
+    # Digits of any script become those of ASCII; not by int(), which refuses thousands of digits.
+    written = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in written)
+    *whole, decimals = re.split(r"\D(?=\d+$)", written)
+
+    def integer(digits: str) -> str:
+        return re.sub(r"\D", "", digits).lstrip("0") or "0"
+
+    values = {integer(written)} if INTEGER.fullmatch(written) else set()
+    mark = written[-len(decimals) - 1 : -len(decimals)]
+    if whole and mark not in whole[0] and INTEGER.fullmatch(whole[0]):
+        values.add(f"{integer(whole[0])}.{decimals}".rstrip("0").rstrip("."))
+    return values, set(map(integer, re.split(r"\D", written)))
+
+
+def missing_numerals(text: str, other: str) -> list[set[str]]:
+    """The values of the numerals of a text that another does not have: as such, in parts, or as hours after noon."""
+    ways, others = ([[numeral(n) for n in kind.findall(side)] for kind in NUMERALS] for side in (text, other))
+    have = {value for way in others for values, parts in way for value in values | parts}
+    have |= {str(int(hour) + 12) for hour in TWELVE_HOURS.findall(other)}
+    return min(([v for v, parts in way if not (v & have or parts <= have)] for way in ways), key=len)
+
+
+def is_number_lost(source: str, translation: str) -> bool:
+    """True where a translation lacks a number of the source, or has another one instead.
+
+    A number up to IN_WORDS that is just missing may be there in words: it is lost only if there is a number that the
+    source does not have.
+    """
+    lost = missing_numerals(source, translation)
+    small = all(any(len(value) <= 2 and int(value) <= IN_WORDS for value in values) for values in lost)
+    return bool(lost) and (not small or bool(missing_numerals(translation, source)))
 
 
 def placeholders(text: str) -> Counter[str]:
     """The placeholders of a text; of a tag the name alone, as its attributes may be translated."""
-    matches = PLACEHOLDER.finditer(text)
     return Counter(
-        f"<{'/' * match[0].startswith('</')}{match[1].lower()}>" if match[1] else match[0] for match in matches
+        f"<{'/' * tag[0].startswith('</')}{tag[1].lower()}>" if tag[1] else tag[0] for tag in PLACEHOLDER.finditer(text)
     )
 
 
 def is_wrong_script(source: str, translation: str, scripts: frozenset[str]) -> bool:
     """True for letters in a row of a script that is not among these, unless the source has them."""
-    source = source.lower()
-    for word in WORD.findall(translation.lower()):
-        wrong = "".join(letter if script(letter) not in ("", *scripts) else " " for letter in word).split()
-        if any(len(letters) >= WRONG_LETTERS and letters not in source for letters in wrong):
-            return True
-    return False
+    wrong = [sign if sign.isalpha() and script(sign) not in ("", *scripts) else " " for sign in translation.lower()]
+    return any(len(run) >= WRONG_LETTERS and run not in source.lower() for run in "".join(wrong).split())
 
 
 def letters(text: str) -> float:
     """The letters and digits of a text, those of scripts without blanks weighed as so many of English."""
     count: float = sum(map(str.isalnum, text))
     if not text.isascii():
-        count += (LETTERS_OF_A_SYLLABLE - 1) * len(HANGUL.findall(text))
+        count += (LETTERS_OF_A_SYLLABLE - 1) * len(re.findall("[\uac00-\ud7a3]", text))
         count += sum((LETTERS_OF_A_WORD / size - 1) * len(kind.findall(text)) for kind, size in CHARACTERS_OF_A_WORD)
     return count
 
@@ -117,8 +153,8 @@ def flags(
 ) -> list[str]:
     """The flags of a translation, in the order of FLAGS; of an empty one, that alone.
 
-    `scripts` are those of the target language (nmt/text/scripts.py), None if they are not known, and
-    `log_probabilities` those of the tokens, none if no model was asked.
+    `scripts` are those of the target language, None if they are not known, and `log_probabilities` those of the tokens,
+    none if no model was asked.
     """
     source, translation = clean(source), clean(translation)
     if not any(map(str.isalnum, translation)) and any(map(str.isalnum, source)):
@@ -142,10 +178,9 @@ def flags(
 
 @dataclass
 class FlagCount:
-    """How many lines have a flag."""
+    """How many lines have a flag, or any."""
 
     flag: str
-    """One of FLAGS, or any."""
     count: int
     share: float
     """Of all lines, 0 to 1."""
@@ -164,23 +199,18 @@ class FlagCount:
         return f"{self.flag}: {self.count:,}, {self.share:.2%}{references}{lines}"
 
 
-def flagged_lines(sources: list[str], translations: list[str], scripts: frozenset[str] | None) -> dict[str, list[int]]:
-    """The numbers of the lines that have each flag, or any, from 1."""
-    flagged = dict[str, list[int]]({flag: [] for flag in (*FLAGS, "any")})
-    for number, pair in enumerate(zip(sources, translations, strict=True), 1):
-        raised = flags(*pair, scripts)
-        for flag in [*raised, "any"] if raised else []:
-            flagged[flag].append(number)
-    return flagged
-
-
 def count_flags(
     sources: list[str], hypotheses: list[str], references: list[str], scripts: frozenset[str] | None
 ) -> list[FlagCount]:
     """The counts of each flag, and of lines with any, in translations and in their references, if there are any."""
-    alarms = flagged_lines(sources, references, scripts) if references else {}
-    total = max(len(sources), 1)
+
+    def flagged_lines(translations: list[str]) -> dict[str, list[int]]:
+        raised = [flags(*pair, scripts) for pair in zip(sources, translations, strict=True)]
+        lines = {flag: [number for number, row in enumerate(raised, 1) if flag in row] for flag in FLAGS}
+        return {**lines, "any": [number for number, row in enumerate(raised, 1) if row]}
+
+    alarms, total = flagged_lines(references) if references else {}, max(len(sources), 1)
     return [
         FlagCount(flag, len(at), len(at) / total, len(alarms[flag]) / total if alarms else None, at[:FIRST_LINES])
-        for flag, at in flagged_lines(sources, hypotheses, scripts).items()
+        for flag, at in flagged_lines(hypotheses).items()
     ]

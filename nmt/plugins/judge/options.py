@@ -1,14 +1,23 @@
-"""What this plugin adds to `nmt score`: flags=, run= and contrast=."""
+"""What this plugin adds to `nmt score`: log P of translations by a model (run=), and counts of flags (flags=true)."""
 
+import json
+import math
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import chain, islice
+from typing import Any
 
+from nmt.commands.score import ScoreConfig
 from nmt.config import Compute, DecodeConfig, TranslatorOptions, choice, number, require
-from nmt.text import scripts_of_language
+from nmt.text import parallel, read_texts, scripts_of_language
 
-if TYPE_CHECKING:
-    from nmt.commands.score import ScoreConfig
+BUFFER = 2000
+"""Pairs held in memory, to be sorted by length and scored in batches."""
+
+
+def perplexity(log_probability: float, tokens: int) -> float:
+    """exp(-log P(Y|X) / |Y|), at most e^700; |Y| counts the end symbol."""
+    return math.exp(min(-log_probability / tokens, 700.0))
 
 
 @dataclass
@@ -21,47 +30,60 @@ class JudgeConfig:
     """A run, or a list of them, to score by; log P of each hypothesis, given its source, may filter a corpus."""
     target: str | None = None
     """run: target language of a model for several, whose sources begin with a tag for it."""
-    contrast: str | None = None
-    """run: file of contrastive pairs, TSV or JSONL: source, right, wrong, category. How often is log P (the sum, not
-    divided by the length) of the right translation higher than that of the wrong one? Ties count as wrong."""
     device: str = "auto"
     """run: auto, cpu, cuda, cuda:1, mps."""
     batch_tokens: int = number(4000, 1, 10**9)
     """run: tokens of the longer side that are scored at once; padding counts."""
-    buffer: int = number(2000, 1, 10**9)
-    """run: pairs held in memory at most, to be sorted by length and scored in batches."""
 
-    def takes_over(self, config: "ScoreConfig") -> bool:
-        """Write what the models of a run, or several, think of pairs, or of contrastive pairs; False without run."""
+    def takes_over(self, config: ScoreConfig) -> bool:
+        """Write what the models of `run` think of each pair; False without `run`."""
         if not self.run:
-            require(self.contrast is None, f"contrast={self.contrast}: a model scores its pairs; pass run=RUN")
             return False
-        name, files = f"run={','.join(self.run)}", (config.source or "", config.hypothesis)
+        name = f"run={','.join(self.run)}"
         require(not self.flags, f"{name}: leave it out with flags=true, which no model is needed for")
         alone = config.reference is None and config.examples == 0
         require(alone, f"{name}: scores hypotheses by their sources alone; leave reference and examples out")
-        if self.contrast is not None:
-            pairs = f"contrast={self.contrast}: has sources and translations; leave source and hypothesis out"
-            require(files == ("", "-"), pairs)
-            require(config.format != "jsonl", f"format={config.format}: must be one of text, json, tsv with contrast")
-        else:
-            require(bool(config.source), "source: a value is needed with run; pass source=VALUE")
-            require(files != ("-", "-"), "source=- and hypothesis=-: standard input is one file; name the other")
-
-        from nmt.plugins.judge.likelihood import write_contrast, write_scores
-        from nmt.translation import load_translator, warn
-
-        decode = DecodeConfig(batch_tokens=self.batch_tokens)
-        compute = Compute("torch", device=self.device)
-        translator = load_translator(TranslatorOptions(self.run, compute, self.target, decode=decode), warn)
-        if self.contrast:
-            write_contrast(translator, self.contrast, config.format, self.buffer)
-        else:
-            write_scores(translator, files, config.format, self.buffer)
+        require(bool(config.source), "source: a value is needed with run; pass source=VALUE")
+        require(
+            {config.source, config.hypothesis} != {"-"},
+            "source=- and hypothesis=-: standard input is one file; name the other",
+        )
+        self.write_scores(str(config.source), config.hypothesis, config.format)
         return True
 
+    def write_scores(self, source: str, hypothesis: str, format: str) -> None:
+        """Write the score of each pair of lines to standard output, and the total to standard error."""
+        from rich.console import Console
+        from rich.status import Status
+
+        from nmt.translation import load_translator, score_pairs, warn
+
+        compute, decode = Compute("torch", device=self.device), DecodeConfig(batch_tokens=self.batch_tokens)
+        translator = load_translator(TranslatorOptions(self.run, compute, self.target, decode=decode), warn)
+        lines = parallel((source, hypothesis), (read_texts(source, warn), read_texts(hypothesis, warn)))
+        pairs = chain(list(islice(lines, 1)), lines)  # a missing file is an error before the status line
+        count, tokens, total = 0, 0, 0.0
+        with Status("scoring", console=Console(stderr=True, quiet=sys.stdout.isatty())) as status:
+            while block := list(islice(pairs, BUFFER)):
+                for score in score_pairs(translator, block):
+                    log_probability, length = score.log_probability, len(score.token_log_probabilities)
+                    count, tokens, total = count + 1, tokens + length, total + log_probability
+                    per_token = perplexity(log_probability, length)
+                    if format == "text":
+                        row = f"{log_probability:10.4f}  perplexity {per_token:.4f}  {length} tokens"
+                    elif format == "tsv":
+                        row = f"{count}\t{log_probability:.4f}\t{per_token:.4f}\t{length}"
+                    else:
+                        numbers = {"log_probability": log_probability, "perplexity": per_token, "length": length}
+                        row = json.dumps({"line": count, **numbers, **vars(score)}, ensure_ascii=False)
+                    sys.stdout.buffer.write(f"{row}\n".encode())
+                sys.stdout.buffer.flush()
+                status.update(f"scored {count:,} pairs")
+        figures = f"log probability {total:.4f}, perplexity {perplexity(total, max(tokens, 1)):.4f}"
+        warn(f"{count:,} pairs, {tokens:,} tokens, {figures}")
+
     def findings(
-        self, config: "ScoreConfig", language: str, hypotheses: list[str], references: list[str], sources: list[str]
+        self, config: ScoreConfig, language: str, hypotheses: list[str], references: list[str], sources: list[str]
     ) -> dict[str, list[Any]]:
         """The counts of flags."""
         if not self.flags:
@@ -70,6 +92,7 @@ class JudgeConfig:
 
         from nmt.plugins.judge.flags import count_flags
 
-        if scripts_of_language(language) is None:
+        scripts = scripts_of_language(language)
+        if scripts is None:
             print(f"nmt: language={language or 'null'}: its script is not known, nor looked at", file=sys.stderr)
-        return {"flags": count_flags(sources, hypotheses, references, scripts_of_language(language))}
+        return {"flags": count_flags(sources, hypotheses, references, scripts)}

@@ -1,4 +1,4 @@
-"""`nmt parse`: parse sentences into constituency trees (section 6.3)."""
+"""`nmt parse`: sentences to constituency trees (section 6.3)."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from functools import partial
 
 from nmt.commands.console import tell_latest
 from nmt.commands.translate import LESS_MEMORY, input_and_run
-from nmt.config import Command, JobConfig, TranslatorOptions, inline
+from nmt.config import Command, JobConfig, TranslatorOptions, inline, require
 
 
 @dataclass
@@ -22,12 +22,15 @@ class ParseConfig(JobConfig):
 
 def run(config: ParseConfig) -> None:
     """Parse `config.input` into `config.output`, in order, as lines arrive."""
-    from nmt.plugins.parse.parser import check_parsers, choose_tree
-    from nmt.plugins.parse.treebank import model_sentence
+    from nmt.files import find_model_directory, is_parser, read_description
+    from nmt.plugins.parse.treebank import choose_tree, model_sentence
     from nmt.translation import open_job, open_translator, warn, with_engine
 
     tell_latest(config.translator.run)
-    check_parsers(config.translator.run)
+    for name in config.translator.run:
+        about = read_description(find_model_directory(name))
+        problem = f"run={name}: translates from {about.source} to {about.target}, and parses nothing"
+        require(is_parser(about), f"{problem}; use `nmt translate`, or name a model trained with data=treebank")
     with ExitStack() as stack:
         config = replace(config, translator=with_engine(config.translator, warn))
         translator = open_translator(config, stack)
@@ -36,9 +39,9 @@ def run(config: ParseConfig) -> None:
         for number, line, translations in job.run(
             lambda lines: translator.stream(map(model_sentence, lines), config.buffer)
         ):
-            tree, mends = choose_tree(translations, line)
+            tree, repairs = choose_tree(translations, line)
             job.output.write(tree.bracketed() + "\n", number)
-            counts["mended"] += mends > 0
+            counts["mended"] += repairs > 0
     if counts["mended"]:
         mended, number = counts["mended"], job.output.notes.lines
         warn(f"{mended:,} of {number:,} trees had to be mended: brackets or words were missing, or too many")

@@ -10,14 +10,7 @@ def register(add: Callable[..., None]) -> None:
         "nmt.plugins.parse.command:COMMAND",
         summary="Parse each sentence into a bracketed tree, with a model that was trained on a treebank.",
     )
-    add(
-        "corpus",
-        "treebank",
-        "nmt.plugins.parse.treebank:Treebank",
-        translate="nmt.plugins.parse.parser:bracketed_trees",
-        metric="brackets",
-        column="valid_f1",
-        draw="nmt.plugins.parse.tree_drawing:draw_trees",
-    )
-    add("options", "data.treebank", "nmt.plugins.parse.config:TreebankConfig", inline=True)
+    corpus = "nmt.plugins.parse.treebank:Treebank"
+    translate = "nmt.plugins.parse.treebank:bracketed_trees"
+    add("corpus", "treebank", corpus, translate=translate, metric="brackets", column="valid_f1")
     add("metric", "brackets", "nmt.plugins.parse.brackets:bracket_scores")

@@ -1,45 +1,36 @@
-"""Treebanks: folders and files of Penn-style bracketed trees, as pairs of a sentence and its tree (section 6.3)."""
+"""Treebanks: files of Penn-style bracketed trees as pairs of a sentence and its tree; and trees by a parser."""
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import islice
+from fnmatch import fnmatch
+from operator import itemgetter
 from pathlib import Path
 
 from nmt.errors import NMTError
-from nmt.plugins.parse.trees import BrokenTree, Tree, model_word, parse
+from nmt.plugins.parse.trees import BrokenTree, Tree, escape, model_word, parse, read_linear
 from nmt.preparation import Corpus, file_digests
 from nmt.text import COMPRESSIONS, LINE_BYTES, MalformedLine, Pair, clean as clean_line, decode, read_lines
+from nmt.translation import Translation, Translator
 
 SUFFIXES = (".mrg", ".parse", ".prd", ".ptb", ".tree", ".trees")
 # A line that begins like this begins a tree, even if the tree before it has not ended.
 BEGINNING = re.compile(rb"\(\s*(\(|$)|\((TOP|ROOT|S1)(\s|$)")
-SECTIONS = re.compile(r"(\d{1,18})-(\d{1,18})", re.ASCII)
 
 
 def tree_files(entry: str) -> list[Path]:
     """The files of an entry of data.train, data.valid or data.test, sorted by name.
 
-    An entry is a file, a folder, which is searched recursively, or sections of a folder: wsj/02-21 stands for the
-    folders 02 to 21 of wsj. Raises NMTError if there are none.
+    An entry is a file, a folder, which is searched recursively, or a pattern of their names. NMTError if there is none.
     """
-    path, folders = Path(entry), [Path(entry)]
+    path = Path(entry)
     if path.is_file():
-        return folders
-    if not path.is_dir():
-        sections = SECTIONS.fullmatch(path.name)
-        if not (sections and path.parent.is_dir()):
-            keys = "data.path, data.train, data.extra, data.valid and data.test"
-            raise NMTError(f"{entry}: no such file or folder; check {keys}")
-        names = (folder for folder in path.parent.iterdir() if SECTIONS.fullmatch(f"0-{folder.name}"))
-        numbered = {int(folder.name): folder for folder in names}
-        numbers = range(int(sections[1]), int(sections[2]) + 1)
-        missing = [f"{number:02}" for number in islice((n for n in numbers if n not in numbered), 4)]
-        if missing or not numbers:
-            shown = ", ".join(missing[:3]) + (" and more" if len(missing) > 3 else "")
-            raise NMTError(f"{path.parent}: no section {shown} (from {entry!r}); check data.path")
-        folders = [numbered[number] for number in numbers]
+        return [path]
+    siblings = path.parent.iterdir() if path.parent.is_dir() else ()
+    folders = [path] if path.is_dir() else sorted(item for item in siblings if fnmatch(item.name, path.name))
+    if not folders:
+        raise NMTError(f"{entry}: no such file or folder; check data.path, data.train, data.valid and data.test")
     endings = tuple(suffix + compression for suffix in SUFFIXES for compression in COMPRESSIONS)
     files = [file for folder in folders for file in sorted(folder.rglob("*")) if file.name.endswith(endings)]
     if not files:
@@ -83,10 +74,9 @@ def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
         except (BrokenTree, MalformedLine) as error:
             # BrokenTree has the place within the text; MalformedLine is about the line after it.
             inside = "\n".join(texts).count("\n", 0, error.index) if isinstance(error, BrokenTree) else len(texts)
-            number = first + inside
-            begins = f" (the tree begins on line {first})" if number > first else ""
             if errors == "strict":
-                raise NMTError(f"{path}, line {number}: {error}{begins}; mend it, or pass data.errors=skip") from error
+                problem = f"{path}, line {first + inside}: {error}; mend it, or pass data.errors=skip"
+                raise NMTError(problem) from error
             counts["broken tree" if isinstance(error, BrokenTree) else error.counted_as] += 1
             for line in lines[1:]:  # lines of whole trees behind a tree that does not close
                 with suppress(BrokenTree, MalformedLine):
@@ -103,29 +93,38 @@ class Treebank(Corpus):
 
     structured = True
 
-    def paths(self, split: str) -> list[str]:
-        """The entries of a split, relative to data.path except for those of data.extra."""
+    def files(self, split: str) -> list[Path]:
         entries = [str(Path(self.data.path or "") / entry) for entry in getattr(self.data, split)]
-        return entries + self.data.plugins["treebank"].extra if split == "train" else entries
+        return [file for entry in entries for file in tree_files(entry)]
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
         if not self.data.train:
             raise NMTError("data=treebank needs data.train=FOLDER of bracketed trees, or a file")
-        paths = self.paths(split)
-        return self.pairs(paths, dropped) if paths else None
+        return self.pairs(self.files(split), dropped) if getattr(self.data, split) else None
 
-    def pairs(self, paths: list[str], dropped: Counter[str]) -> Iterator[Pair]:
-        for path in (file for entry in paths for file in tree_files(entry)):
-            for tree in read_trees(path, self.data.errors, dropped):
+    def pairs(self, files: list[Path], dropped: Counter[str]) -> Iterator[Pair]:
+        for file in files:
+            for tree in read_trees(file, self.data.errors, dropped):
                 yield " ".join(tree.words), tree.bracketed()
 
     def digests(self) -> dict[str, str]:
-        entries = [entry for split in ("train", "valid", "test") for entry in self.paths(split)]
-        return file_digests(path for entry in entries for path in tree_files(entry))
+        return file_digests(file for split in ("train", "valid", "test") for file in self.files(split))
 
     def as_read(self, pair: Pair, clean: Callable[[str], str]) -> Pair:
         [tree] = parse(pair[1])
-        return model_sentence(pair[0]), clean_line(tree.linear(self.data.plugins["treebank"].leaves))
+        return model_sentence(pair[0]), clean_line(tree.linear())
 
     def entries(self, target: str) -> list[str]:
         return [step for step in target.split(" ") if step[0] in "()"]
+
+
+def choose_tree(translations: list[Translation], line: str) -> tuple[Tree, int]:
+    """The tree of a line that needs the fewest repairs, the best-ranked of equals; and the number of its repairs."""
+    words = escape(line).split()
+    return min((read_linear(translation.text, words) for translation in translations), key=itemgetter(1))
+
+
+def bracketed_trees(translator: Translator, lines: list[str]) -> list[str]:
+    """The tree of each line (section 6.3), with its brackets, as training scores it."""
+    translations = translator.translate([model_sentence(line) for line in lines])
+    return [choose_tree(best, line)[0].bracketed() for best, line in zip(translations, lines, strict=True)]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ PUNCTUATION_TAGS = {
     **{mark: mark for mark in (",", ".", ":", "``", "''", "-LRB-", "-RRB-")},
     **{"?": ".", "!": ".", ";": ":", "--": ":", "...": ":"},
 }
-"""Tags of the Penn Treebank by which scorers recognise punctuation."""
+"""Tags of the Penn Treebank by which scorers recognize punctuation."""
 # A word with its tag, an opening bracket with its label, a closing bracket, or anything else.
 TOKEN = re.compile(r"\(\s*([^\s()]+)\s+([^\s()]+)\s*\)|(\()\s*(?P<label>[^\s()]*)|(\))|[^\s()]+")
 # NP-SBJ-1 and NP=2 are NP, but -LRB- is a tag.
@@ -45,9 +45,26 @@ class Constituent(NamedTuple):
 class Tree:
     """A sentence with the tag of each word, and its constituents in the order in which they open, outer first."""
 
-    words: list[str]
-    tags: list[str]
-    constituents: list[Constituent]
+    words: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    constituents: list[Constituent] = field(default_factory=list)
+    opened: list[int] = field(default_factory=list)
+    """While the tree is built: the indices of the open constituents, innermost last."""
+
+    def open(self, label: str) -> None:
+        self.opened.append(len(self.constituents))
+        self.constituents.append(Constituent(label, len(self.words), -1))
+
+    def close(self) -> None:
+        index = self.opened.pop()
+        self.constituents[index] = self.constituents[index]._replace(end=len(self.words))
+
+    def add(self, tag: str, word: str) -> None:
+        self.words.append(word)
+        self.tags.append(PUNCTUATION_TAGS.get(word, tag) if tag == UNKNOWN else tag)
+
+    def without_empty(self) -> "Tree":
+        return Tree(self.words, self.tags, [part for part in self.constituents if part.start < part.end])
 
     def steps(self, word: Callable[[int], str], close: Callable[[str], str]) -> Iterator[str]:
         """Write brackets and words from left to right; `word` takes an index, `close` a label."""
@@ -64,27 +81,14 @@ class Tree:
     def bracketed(self) -> str:
         """The tree on one line, as (TOP (S (NP (DT The) (NN end)))); empty without words."""
         steps = self.steps(lambda index: f"({self.tags[index]} {self.words[index]})", lambda label: ")")
-        # An opening bracket follows a blank, a closing one does not.
-        written = "".join(f" {step}" if step[0] == "(" else step for step in steps)
-        return f"(TOP{written})" if self.words else ""
+        return f"(TOP {' '.join(steps).replace(' )', ')')})" if self.words else ""
 
-    def linear(self, leaves: str = "words") -> str:
-        """The sequence that a model learns to write, as (S (NP (DT) The (NN) end )NP )S (after Vinyals et al. 2015).
-
-        leaves=tags leaves out the words, as (DT), and leaves=XX the tags too, as (XX).
-        """
-
-        def leaf(index: int) -> str:
-            tag = f"({UNKNOWN if leaves == 'XX' else self.tags[index]})"
-            return f"{tag} {model_word(self.words[index])}" if leaves == "words" else tag
-
-        return " ".join(self.steps(leaf, lambda label: f"){label}"))
-
-
-def plain_label(label: str) -> str:
-    """A label without function tags and indices."""
-    plain = PLAIN_LABEL.match(label)
-    return plain[0] if plain else label
+    def linear(self) -> str:
+        """The sequence that a model learns to write, as (S (NP (DT) The (NN) end )NP )S (after Vinyals et al. 2015)."""
+        steps = self.steps(
+            lambda index: f"({self.tags[index]}) {model_word(self.words[index])}", lambda label: f"){label}"
+        )
+        return " ".join(steps)
 
 
 def escape(text: str) -> str:
@@ -97,32 +101,10 @@ def model_word(word: str) -> str:
     return escape("".join(nfkc(word).split()))
 
 
-class Builder:
-    """Builds a tree while its brackets are read."""
-
-    def __init__(self) -> None:
-        self.words: list[str] = []
-        self.tags: list[str] = []
-        self.constituents: list[Constituent] = []
-        self.opened: list[int] = []
-        """Indices of the open constituents, innermost last."""
-
-    def open(self, label: str) -> None:
-        self.opened.append(len(self.constituents))
-        self.constituents.append(Constituent(label, len(self.words), -1))
-
-    def close(self) -> None:
-        index = self.opened.pop()
-        self.constituents[index] = self.constituents[index]._replace(end=len(self.words))
-
-    def add(self, tag: str, word: str) -> None:
-        self.words.append(word)
-        self.tags.append(PUNCTUATION_TAGS.get(word, tag) if tag == UNKNOWN else tag)
-
-    def tree(self) -> Tree:
-        """The tree, without constituents that have no words."""
-        assert not self.opened
-        return Tree(self.words, self.tags, [c for c in self.constituents if c.start < c.end])
+def plain_label(label: str) -> str:
+    """A label without function tags and indices."""
+    plain = PLAIN_LABEL.match(label)
+    return plain[0] if plain else label
 
 
 def parse(text: str) -> Iterator[Tree]:
@@ -130,12 +112,11 @@ def parse(text: str) -> Iterator[Tree]:
 
     Raises BrokenTree.
     """
-    builder, opened, previous = Builder(), list[re.Match[str]](), None
+    tree, opened = Tree(), list[re.Match[str]]()
     for token in TOKEN.finditer(text):
         tag, word, opens, label, closes = token.groups()
-        if tag:
-            if (plain := plain_label(tag)) != TRACE:
-                builder.add(plain, word)
+        if tag and (plain := plain_label(tag)) != TRACE:
+            tree.add(plain, word)
         elif opens:
             if opened and not label:
                 problem = "a bracket opens without a label, or the tree before it does not close"
@@ -143,21 +124,18 @@ def parse(text: str) -> Iterator[Tree]:
             opened.append(token)
             # The outermost bracket is a constituent only if it has a label.
             if len(opened) > 1 or label not in TOPS:
-                builder.open(plain_label(label))
+                tree.open(plain_label(label))
         elif closes:
             if not opened:
                 raise BrokenTree("a bracket closes that was never opened", token.start())
-            if previous is opened[-1]:
-                raise BrokenTree("a pair of brackets holds no word", previous.start())
             label = opened.pop()["label"]
             if opened or label not in TOPS:
-                builder.close()
-        else:
+                tree.close()
+        elif not tag:
             raise BrokenTree(f"{token[0]!r} is not in brackets with a tag", token.start())
         if not opened:
-            yield builder.tree()
-            builder = Builder()
-        previous = token
+            yield tree.without_empty()
+            tree = Tree()
     if opened:
         raise BrokenTree("a tree does not close", opened[0].start())
 
@@ -166,61 +144,45 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
     """Make a tree over exactly `words` from what a model wrote; also returns the number of repairs.
 
     A constituent that is left open closes with the one around it, or at the end. A closing bracket without an opening
-    one is left out, and so are surplus words. A missing word goes next to the one before it if words are written, else
-    to the end of the outermost constituent.
+    one is left out, and so are surplus words. A missing word goes next to the one before it.
     """
-    steps = [LINEAR_STEP.fullmatch(token) or token for token in line.split()]
-    written = list[str]()  # the word after each leaf
+    steps, written, repairs = list[re.Match[str]](), list[str](), 0  # `written`: the word after each leaf
+    for token in line.split():
+        if step := LINEAR_STEP.fullmatch(token):
+            steps.append(step)
+            written += [""] if step[3] else []
+        elif written:
+            written[-1] += token
+        else:
+            repairs += 1
+    tree, leaf, correct = Tree(), 0, [model_word(word) for word in words]
+    if not written:
+        for word in words:
+            tree.add(UNKNOWN, word)
+        return tree, repairs + len(steps) + len(words)
+    # The indices of the words that each leaf stands for, by the longest common parts: exactly one in a faultless tree.
+    aligned: list[list[int]] = [[] for _ in written]
+    for _, begin, end, first, last in SequenceMatcher(None, written, correct, autojunk=False).get_opcodes():
+        for index in range(first, last):
+            aligned[max(0, min(begin + index - first, end - 1))].append(index)
+    repairs += sum(abs(len(indices) - 1) for indices in aligned)
     for step in steps:
-        if isinstance(step, str):
-            written[-1:] = [written[-1] + step] if written else []
-        elif step[3]:
-            written.append("")
-    correct = [model_word(word) for word in words]
-    aligned = align(written, correct)
-    builder, leaf = Builder(), 0
-    mended = sum(abs(len(indices) - 1) for indices in aligned) + len(words) - sum(map(len, aligned))
-    for step in steps:
-        if isinstance(step, str):
-            mended += leaf == 0  # a word before any leaf
-        elif step[3]:
+        if step[3]:
             # The tag belongs to the word that follows it; missing words next to that one have no tag.
             same = (index for index in aligned[leaf] if correct[index] == written[leaf])
             tagged = next(same, min(aligned[leaf], default=0))
             for index in aligned[leaf]:
-                builder.add(step[2] if index == tagged and step[2] != TRACE else UNKNOWN, words[index])
+                tree.add(step[2] if index == tagged and step[2] != TRACE else UNKNOWN, words[index])
             leaf += 1
         elif step[1]:
-            builder.open(step[2])
+            tree.open(step[2])
         else:  # close as many constituents as it takes to close the innermost one with that label
-            inwards = [builder.constituents[index].label for index in reversed(builder.opened)]
+            inwards = [tree.constituents[index].label for index in reversed(tree.opened)]
             levels = inwards.index(step[5]) + 1 if step[5] in inwards else 0
-            mended += abs(levels - 1)
+            repairs += abs(levels - 1)
             for _ in range(levels):
-                builder.close()
-    mended += len(builder.opened) + sum(c.start == c.end for c in builder.constituents)
-    read = len(builder.words)
-    while len(builder.opened) > 1:
-        builder.close()
-    for word in words[read:]:
-        builder.add(UNKNOWN, word)
-    if builder.opened:
-        builder.close()
-    tree = builder.tree()
-    if tree.constituents and tree.constituents[0][1:] == (0, read):
-        tree.constituents[0] = tree.constituents[0]._replace(end=len(words))
-    return tree, mended
-
-
-def align(written: list[str], words: list[str]) -> list[list[int]]:
-    """The indices of the words that each leaf stands for: exactly one in a faultless tree.
-
-    Leaves without words are matched by position, others by the longest common parts of both sequences.
-    """
-    if not any(written):
-        return [[index] if index < len(words) else [] for index in range(len(written))]
-    aligned: list[list[int]] = [[] for _ in written]
-    for _, begin, end, first, last in SequenceMatcher(None, written, words, autojunk=False).get_opcodes():
-        for index in range(first, last):
-            aligned[max(0, min(begin + index - first, end - 1))].append(index)
-    return aligned
+                tree.close()
+    repairs += len(tree.opened) + sum(part.start == part.end for part in tree.constituents)
+    while tree.opened:
+        tree.close()
+    return tree.without_empty(), repairs

@@ -188,6 +188,5 @@ def training_page(run: Run, quality: Quality | None, translated: str, examples: 
         defaults=flatten(defaults),
         config_text=read_text(run.folder / "config.yaml", SMALL),
         differences=differences,
-        draw_trees=kind_of_corpus(run.corpus).draw if trees and run.corpus else None,
         flatten=flatten,
     )

@@ -10,7 +10,18 @@ import pytest
 from hypothesis import given, strategies as st
 
 from nmt.files import ModelDescription
-from nmt.plugins.judge.flags import COPIED_WORDS, FLAGS, PLACEHOLDER, count_flags, flags, is_repetitive
+from nmt.plugins.judge.flags import (
+    COPIED_WORDS,
+    FLAGS,
+    IN_WORDS,
+    PLACEHOLDER,
+    count_flags,
+    flags,
+    is_number_lost,
+    is_repetitive,
+    missing_numerals,
+    numeral,
+)
 from nmt.text import scripts_of_language
 from nmt.translation.load import target_scripts
 
@@ -45,8 +56,8 @@ def repeated(source: str, translation: str, draw: random.Random) -> str | None:
 
 
 def without_placeholder(source: str, translation: str, draw: random.Random) -> str | None:
-    found = PLACEHOLDER.findall(translation)
-    return PLACEHOLDER.sub("", translation, count=draw.randint(1, len(found))) if found else None
+    count = len(PLACEHOLDER.findall(translation))
+    return PLACEHOLDER.sub("", translation, count=draw.randint(1, count)) if count else None
 
 
 def with_tag(source: str, translation: str, draw: random.Random) -> str:
@@ -55,12 +66,8 @@ def with_tag(source: str, translation: str, draw: random.Random) -> str:
 
 def in_cyrillic(source: str, translation: str, draw: random.Random) -> str | None:
     """A word is in letters of another script."""
-    words = translation.split()
-    at = [index for index, word in enumerate(words) if len(word) >= 5 and word.isalpha()]
-    if not at:
-        return None
-    index = draw.choice(at)
-    return " ".join([*words[:index], words[index].lower().translate(CYRILLIC), *words[index + 1 :]])
+    long = [word for word in translation.split() if len(word) >= 5 and word.isalpha()]
+    return translation.replace(word := draw.choice(long), word.lower().translate(CYRILLIC)) if long else None
 
 
 def half_copied(source: str, translation: str, draw: random.Random) -> str | None:
@@ -88,29 +95,27 @@ ADDRESSES = ["https://example.com/a?b=1&c=2", "www.example.org", "me.you@mail.ex
 
 @pytest.mark.parametrize("flag", INJECTED)
 def test_injected_failures_are_found_and_right_translations_are_not_flagged(flag):
-    draw, found, alarms = random.Random(flag), list[bool](), 0
+    draw, hits, alarms = random.Random(flag), list[bool](), 0
     for source, translation in PAIRS:
         right, address = translation, draw.choice(ADDRESSES)
         if flag == "url":
             source, right = f"{source} ({address}).", f"{right} ({address})."
         alarms += flag in flags(source, right, LATIN)
         injected = (inject(source, translation, draw) for inject in INJECTED[flag])
-        found += [flag in flags(source, bad, LATIN) for bad in injected if bad is not None]
-    assert len(found) >= 90
-    recall, precision = sum(found) / len(found), sum(found) / (sum(found) + alarms)
-    assert recall >= LEAST_RECALL.get(flag, 1.0), (recall, len(found))
+        hits += [flag in flags(source, bad, LATIN) for bad in injected if bad is not None]
+    assert len(hits) >= 90
+    recall, precision = sum(hits) / len(hits), sum(hits) / (sum(hits) + alarms)
+    assert recall >= LEAST_RECALL.get(flag, 1.0), (recall, len(hits))
     assert precision >= 0.99, (precision, alarms)
 
 
 def test_people_are_seldom_flagged():
-    flagged = [pair for pair in PAIRS if flags(*pair, LATIN)]
-    assert len(flagged) <= 0.01 * len(PAIRS)
+    assert sum(bool(flags(*pair, LATIN)) for pair in PAIRS) <= 0.01 * len(PAIRS)
 
 
 @pytest.mark.parametrize(
     ("source", "translation", "raised"),
     [
-        ("", "", []),
         ("...", "...", []),
         ("Hello.", "", ["empty"]),
         ("No, no, no, no!", "Nein, nein, nein, nein!", []),
@@ -121,10 +126,8 @@ def test_people_are_seldom_flagged():
         ("New York", "New York", []),
         ("I do not know it.", "I do not know it.", ["copied_source"]),
         ("See https://a.org/x.", "Siehe https://a.org/y.", ["url"]),
-        ("See [this](https://a.org/x).", "[Dies](https://a.org/x) ansehen.", []),
         ("Mail me@a.org, please.", "Bitte mailen.", ["url"]),
-        ("<b>Bold</b> and {name}", "<b>Fett</b> und {name}", []),
-        ('<a title="Yes" href="x">Go</a>', '<a title="Ja" href="x">Los</a>', []),
+        ('<a title="Yes" href="x">Go</a> to {name}', '<a title="Ja" href="x">Los</a> zu {name}', []),
         ("<b>Bold</b> and {name}", "<b>Fett und {Name}", ["placeholder"]),
         ("%d of %s, 100% sure", "%s von %d, zu 100% sicher", []),
         ("%1$s is 5 < 6 and b > a", "%2$s ist 5 < 6 und b > a", ["placeholder"]),
@@ -140,11 +143,7 @@ def test_flags_by_hand(source, translation, raised):
 @pytest.mark.parametrize(
     ("source", "translation", "code"),
     [
-        (
-            "The password to sign in to your server. The password is optional.",
-            "サーバーにログインするためのパスワード。パスワードは任意です。",
-            "ja",
-        ),
+        ("The password is optional.", "パスワードは任意です。", "ja"),
         ("Failed to verify your verification code", "无法验证验证码", "zh-Hans"),
         ("The IP address of the camera", "כתובת ה-IP של המצלמה", "he"),
         ("Value must be higher than {min}.", "값은 {min}보다 커야 합니다.", "ko"),
@@ -156,13 +155,9 @@ def test_right_translations_into_other_scripts_are_not_flagged(source, translati
     assert flags(translation, source, LATIN) == []
 
 
-@given(st.text(max_size=60))
-def test_a_text_that_is_its_own_translation_is_at_most_copied(text):
-    assert set(flags(text, text, LATIN)) <= {"copied_source"}
-
-
 @given(st.text(max_size=60), st.text(max_size=60), st.lists(st.floats(-20, 0), max_size=5))
 def test_any_text_has_flags_in_their_order(source, translation, log_probabilities):
+    assert set(flags(source, source, LATIN)) <= {"copied_source"}
     raised = flags(source, translation, LATIN, log_probabilities)
     assert raised == [flag for flag in FLAGS if flag in raised]
     if raised != ["empty"] and log_probabilities:
@@ -190,9 +185,70 @@ def test_scripts_are_those_of_the_training_targets_or_of_the_language():
 def test_counts_have_the_share_and_the_first_lines():
     sources, hypotheses = ["In 1998."] * 25, ["1998."] * 4 + ["1989."] * 20 + [""]
     counts = {count.flag: count for count in count_flags(sources, hypotheses, ["1998."] * 24 + ["1999."], LATIN)}
-    assert (
-        str(counts["number"]) == "number: 20, 80.00% (references 4.00%): lines 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, ..."
-    )
+    lines = "lines 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, ..."
+    assert str(counts["number"]) == f"number: 20, 80.00% (references 4.00%): {lines}"
     assert str(counts["empty"]) == "empty: 1, 4.00% (references 0.00%): lines 25"
     assert (counts["any"].count, counts["any"].share, counts["url"].lines) == (21, 0.84, [])
     assert [count.flag for count in count_flags([], [], [], None)] == [*FLAGS, "any"]
+
+
+@pytest.mark.parametrize(
+    ("source", "translation"),
+    [
+        ("12,34,567 rupees", "1.234.567 Rupien"),
+        ("on 3/14/2015", "am 14.3.2015"),
+        ("on 03/14/2015", "am 14. März 2015"),
+        ("the 21st of 120", "der 21. von 120"),
+        ("at 3:45 p.m.", "um 15:45 Uhr"),
+        ("12 eggs", "ein Dutzend Eier"),
+        ("\u0663\u0664\u0665 days", "345 Tage"),
+        ("IPv4 192.168.1.10, MP3", "MP3, 192.168.1.10 als IPv4"),
+    ],
+)
+def test_the_same_number_in_another_format_is_not_lost(source, translation):
+    assert not is_number_lost(source, translation)
+    assert not is_number_lost(translation, source)
+
+
+@pytest.mark.parametrize(
+    ("source", "translation"),
+    [
+        ("in 1998", "in 1989"),
+        ("in 1998", "damals"),
+        ("1.5 litres", "15 Liter"),
+        ("1,500 litres", "15.000 Liter"),
+        ("3 dogs", "5 Hunde"),
+        ("on 3/14/2015", "am 13.4.2015"),
+        ("version 7.2.105", "Version 7.2.1.05"),
+        ("99.9 %", "99 %"),
+        ("1" * 5000, "1" * 5001),
+    ],
+)
+def test_another_number_is_found(source, translation):
+    assert is_number_lost(source, translation)
+
+
+def formats(number: int, decimals: str) -> list[str]:
+    """A number as English, German, French and Swiss write it."""
+    whole = f"{number:,}"
+    marks = ((",", "."), (".", ","), (" ", ","), ("'", "."), ("", "."), ("", ","))
+    return [whole.replace(",", group) + (point + decimals) * bool(decimals) for group, point in marks]
+
+
+@given(st.integers(0, 10**12), st.sampled_from(["", "5", "25", "05", "1234"]), st.integers(0, 5), st.integers(0, 5))
+def test_a_number_is_itself_in_the_format_of_any_language(number, decimals, one, other):
+    written = formats(number, decimals)
+    assert not is_number_lost(f"about {written[one]} of them", f"etwa {written[other]} davon")
+
+
+@given(st.integers(IN_WORDS + 1, 10**9), st.integers(IN_WORDS + 1, 10**9), st.integers(0, 5), st.integers(0, 5))
+def test_a_number_is_no_other_one_in_any_format(number, wrong, one, other):
+    if missing_numerals(str(number), formats(wrong, "")[other]):
+        assert is_number_lost(formats(number, "")[one], formats(wrong, "")[other])
+
+
+def test_readings_by_hand():
+    assert numeral("1.234")[0] == {"1234", "1.234"}
+    assert numeral("1,234.50")[0] == {"1234.5"}
+    assert numeral("007")[0] == {"7"}
+    assert numeral("14.3.2015") == (set(), {"14", "3", "2015"})

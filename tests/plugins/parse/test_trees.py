@@ -1,22 +1,20 @@
-"""Trees: what is read from brackets, the sequence that a model learns, and trees from any sequence at all."""
+"""Trees: what is read from brackets, the sequence that a model learns, trees from any sequence, and their scores."""
 
+import random
 import re
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from nmt.plugins.parse.trees import (
-    PUNCTUATION_TAGS,
-    BrokenTree,
-    Constituent,
-    Tree,
-    parse,
-    read_linear,
-)
+from nmt.errors import NMTError
+from nmt.plugins.parse.brackets import compare_trees
+from nmt.plugins.parse.trees import BrokenTree, Constituent, Tree, parse, read_linear
 
 LABELS = ["S", "NP", "VP", "PRN", "-LRB-", "X"]
 TAGS = ["DT", "NN", "-RRB-", ",", "``", "PRP$", ":"]
 WORDS = st.text(st.sampled_from("aZ9.,'-/[{\\é語😀\u0301"), min_size=1, max_size=4)
+STEPS = ["(S", "(NP", "(VP", ")S", ")NP", ")VP", "(DT)", "(NN)", "(XX)"]
+FEW_WORDS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=8)
 quickly = settings(deadline=None, max_examples=50)
 
 
@@ -40,8 +38,7 @@ def read(text: str) -> Tree:
         "( (S (NP (DT the) (NN end))) )",
         "(TOP (S (NP (DT the) (NN end))))",
         "(ROOT\n  (S\n    (NP (DT the)\n      (NN end))))\n",
-        "(S1 (S (NP (DT the) (NN end))))",
-        "(S(NP(DT the)(NN end)))",
+        "(S1(S(NP(DT the)(NN end))))",
         "( (S-IMP (NP-SBJ-1 (DT the) (NN end)) (VP=2 (-NONE- *T*-1)) (NP-3 (NP (-NONE- *)) (PP-LOC (-NONE- *ICH*)))) )",
     ],
 )
@@ -54,8 +51,6 @@ def test_the_outer_constituent_comes_first_where_both_hold_the_same_words() -> N
     assert tree.constituents == [("S", 0, 2), ("VP", 0, 1)]
     assert tree.bracketed() == "(TOP (S (VP (VB go)) (. .)))"
     assert tree.linear() == "(S (VP (VB) go )VP (.) . )S"
-    assert tree.linear("tags") == "(S (VP (VB) )VP (.) )S"
-    assert tree.linear("XX") == "(S (VP (XX) )VP (XX) )S"
 
 
 @pytest.mark.parametrize(
@@ -66,8 +61,6 @@ def test_the_outer_constituent_comes_first_where_both_hold_the_same_words() -> N
         ("(S the (NN end))", "'the' is not in brackets with a tag", 3),
         ("(NP (NN end) of)", "'of' is not in brackets", 13),
         ("(NP (NN the end))", "'the' is not in brackets", 8),
-        ("(S (NP))", "holds no word", 3),
-        ("()", "holds no word", 0),
         ("(S (X a) ((Y b)))", "without a label", 9),
         ("word", "is not in brackets", 0),
         ("(", "does not close", 0),
@@ -81,29 +74,18 @@ def test_a_broken_tree_says_what_is_wrong_and_where(text: str, problem: str, pla
 
 @quickly
 @given(brackets())
-def test_writing_and_reading_gives_the_same_tree(text: str) -> None:
+def test_writing_and_reading_gives_the_same_tree_in_both_forms(text: str) -> None:
     tree = read(f"(TOP {text})")
     assert re.sub(r"\s+", " ", tree.bracketed()) == f"(TOP {text})"
     assert read(tree.bracketed()) == tree
+    assert read_linear(tree.linear(), tree.words) == (tree, 0)
 
 
 @quickly
-@given(brackets())
-def test_the_linear_tree_gives_the_tree_back_over_its_words(text: str) -> None:
-    tree = read(f"(TOP {text})")
-    assert read_linear(tree.linear(), tree.words) == (tree, 0)
-    assert read_linear(tree.linear("tags"), tree.words) == (tree, 0)
-    bare, mended = read_linear(tree.linear("XX"), tree.words)
-    tags = [PUNCTUATION_TAGS.get(word, "XX") for word in tree.words]  # scorers know punctuation by its tag
-    assert (bare.constituents, bare.tags, mended) == (tree.constituents, tags, 0)
-
-
-STEPS = ["(S", "(NP", "(VP", ")S", ")NP", ")VP", "(DT)", "(NN)", "(XX)"]
-FEW_WORDS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=8)
-
-
-def check_tree(tree: Tree, words: list[str]) -> None:
+@given(st.lists(st.sampled_from([*STEPS, "a", "b", "c"])), FEW_WORDS)
+def test_any_sequence_with_words_gives_a_tree_over_exactly_the_words(steps: list[str], words: list[str]) -> None:
     """Constituents hold words, lie within the sentence, and do not cross; and the text of it is the same tree."""
+    tree, repairs = read_linear(" ".join(steps), words)
     assert tree.words == words
     assert len(tree.tags) == len(words)
     for one in tree.constituents:
@@ -113,37 +95,96 @@ def check_tree(tree: Tree, words: list[str]) -> None:
             inside = one.start <= other.start and other.end <= one.end
             around = other.start <= one.start and one.end <= other.end
             assert apart or inside or around
-    read_back = list(parse(tree.bracketed())) if words else []
-    assert read_back == ([tree] if words else [])
-
-
-@quickly
-@given(st.lists(st.sampled_from([*STEPS, "a", "b", "c"])), FEW_WORDS)
-def test_any_sequence_with_words_gives_a_tree_over_exactly_the_words(steps: list[str], words: list[str]) -> None:
-    tree, mended = read_linear(" ".join(steps), words)
-    check_tree(tree, words)
-    if tree.linear("words").split() == steps:
-        assert not mended
+    assert (list(parse(tree.bracketed())) if words else []) == ([tree] if words else [])
+    if tree.linear().split() == steps:
+        assert not repairs
 
 
 @pytest.mark.parametrize(
-    ("line", "bracketed", "mends"),
+    ("line", "bracketed", "repairs"),
     [
-        ("(S (NP (DT) (NN) )NP (VP (VB)", "(TOP (S (NP (DT a) (NN b)) (VP (VB c))))", 2),
-        ("(S (NP (DT) (NN) )S", "(TOP (S (NP (DT a) (NN b)) (XX c)))", 2),
-        ("(S (NP (DT) )VP (NN) )NP (VB) )S )S", "(TOP (S (NP (DT a) (NN b)) (VB c)))", 2),
-        ("(S (DT) (NN) (VB) (VB) (NP (NN) )NP )S", "(TOP (S (DT a) (NN b) (VB c)))", 3),
-        ("(S (NP )NP (DT) (NN) (VB) )S", "(TOP (S (DT a) (NN b) (VB c)))", 1),
-        ("(NP (DT) )NP (VP (NN) )VP", "(TOP (NP (DT a)) (VP (NN b)) (XX c))", 1),
+        ("(S (NP (DT) a (NN) b )NP (VP (VB) c", "(TOP (S (NP (DT a) (NN b)) (VP (VB c))))", 2),
+        ("(S (NP (DT) a )VP (NN) b )NP (VB) c )S )S", "(TOP (S (NP (DT a) (NN b)) (VB c)))", 2),
+        ("(S (DT) a (NN) b (VB) c (VB) d (NP (NN) e )NP )S", "(TOP (S (DT a) (NN b) (VB c)))", 3),
+        ("(S (NP )NP (DT) a (NN) b (VB) c )S", "(TOP (S (DT a) (NN b) (VB c)))", 1),
         # Written words tell which of them are missing, or wrong.
         ("(S (NP (DT) a )NP (VB) c )S", "(TOP (S (NP (DT a) (XX b)) (VB c)))", 1),
         ("(S (NP (NN) b )NP (VB) c )S", "(TOP (S (NP (XX a) (NN b)) (VB c)))", 1),
         ("(S (DT) a (NP (JJ) x (NN) b )NP (VB) c )S", "(TOP (S (DT a) (NP (NN b)) (VB c)))", 1),
         ("(S (DT) a (NP (JJ) b (NN) c (NN) d )NP )S", "(TOP (S (DT a) (NP (JJ b) (NN c))))", 1),
+        ("(S (NP (DT) (NN) (VB) )NP )S", "(TOP (S (NP (DT a) (NN b) (VB c))))", 0),
         ("what is this", "(TOP (XX a) (XX b) (XX c))", 6),
         ("", "(TOP (XX a) (XX b) (XX c))", 3),
     ],
 )
-def test_how_trees_are_mended(line: str, bracketed: str, mends: int) -> None:
-    tree, mended = read_linear(line, ["a", "b", "c"])
-    assert (tree.bracketed(), mended) == (bracketed, mends)
+def test_how_trees_are_mended(line: str, bracketed: str, repairs: int) -> None:
+    tree, count = read_linear(line, ["a", "b", "c"])
+    assert (tree.bracketed(), count) == (bracketed, repairs)
+
+
+GOLD = "(TOP (S (NP (DT the) (NN cat)) (VP (VBZ sits) (PP (IN on) (NP (DT the) (NN mat)))) (. .)))"
+FLAT = "(TOP (S (NP (DT the) (NN cat)) (VP (VBZ sits) (NP (IN on) (DT the) (NN mat))) (. .)))"
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "counts"),
+    [
+        # matched, in the hypothesis, in the reference, complete, compared
+        (GOLD, GOLD, (5, 5, 5, 1, 1)),
+        # The inner NP is missing, and PP is called NP.
+        (FLAT, GOLD, (3, 4, 5, 0, 1)),
+        # Tags do not count, nor what the top is called.
+        (GOLD.replace("TOP", "ROOT").replace("DT", "XX"), GOLD, (5, 5, 5, 1, 1)),
+        # The full stop moves no bracket: S and VP end with the mat wherever it hangs.
+        (GOLD.replace(")))) (. .)", "))) (. .))"), GOLD, (5, 5, 5, 1, 1)),
+        # Not even where the hypothesis takes it for a word; a bracket around it alone is none.
+        (GOLD.replace("(. .)", "(NP (NN .))"), GOLD, (5, 5, 5, 1, 1)),
+        ("(S (NP (NN it)) (ADVP (RP up)))", "(S (NP (NN it)) (PRT (RP up)))", (3, 3, 3, 1, 1)),
+        # Every bracket of the reference is matched once: of two NP over the same words, one.
+        ("(NP (NP (NN it)))", "(NP (NN it))", (1, 2, 1, 0, 1)),
+        ("(NP (NN it))", "(NP (NP (NN it)))", (1, 1, 2, 0, 1)),
+        # Brackets of parentheses are words, commas, dashes and quotes are not.
+        ("(S (-LRB- -LRB-) (NP (NN a)))", "(S (-LRB- -LRB-) (NP (-RRB- a)))", (2, 2, 2, 1, 1)),
+        ("(S (`` ``) (NP (NN a) (: -)) ('' ''))", "(S (`` ``) (NP (NN a)) (: -) ('' ''))", (2, 2, 2, 1, 1)),
+        # Other words, or a line without a tree: an error, that counts nowhere.
+        ("(S (NN b))", "(S (NN a))", (0, 0, 0, 0, 0)),
+        ("", "(S (NN a))", (0, 0, 0, 0, 0)),
+        ("", "", (0, 0, 0, 0, 0)),
+        # Punctuation that only one of them has, or that they spell in different ways, is taken out before words are
+        # compared; a sentence of nothing else is left out.
+        ("(S (NP (NN a)) (VP (VB b)))", "(S (NP (NN a)) (VP (VB b)) (. .))", (3, 3, 3, 1, 1)),
+        ("(S (NP (NN a)) (. !))", "(S (NP (NN a)) (. .))", (2, 2, 2, 1, 1)),
+        ("(X (: --))", "(X (: --))", (0, 0, 0, 0, 0)),
+        # No bracket at all in either: complete, though there is nothing to match.
+        ("(TOP (NN a))", "(TOP (NN a))", (0, 0, 0, 1, 1)),
+    ],
+)
+def test_bracket_counts_by_hand(hypothesis: str, reference: str, counts: tuple[int, ...]) -> None:
+    sums = compare_trees([hypothesis], [reference])
+    assert (sums.matched, sums.hypothesis, sums.reference, sums.complete, sums.sentences) == counts
+    assert sums.errors == (reference == "(S (NN a))")
+
+
+def random_tree(generator: random.Random, words: list[str]) -> str:
+    if len(words) == 1:
+        return f"({generator.choice(['NN', 'VB'])} {words[0]})"
+    cut = generator.randint(1, len(words) - 1)
+    parts = random_tree(generator, words[:cut]), random_tree(generator, words[cut:])
+    return f"({generator.choice(['NP', 'VP', 'ADVP', 'PRT'])} {' '.join(parts)})"
+
+
+def test_precision_is_recall_seen_from_the_other_side() -> None:
+    generator = random.Random(1)
+    sentences = [[f"w{i}" for i in range(generator.randint(1, 9))] for _ in range(50)]
+    one, other = ([random_tree(generator, words) for words in sentences] for _ in range(2))
+    assert [item.value for item in compare_trees(one, one).scores()] == [100, 100, 100, 100]
+    there, back = ([item.value for item in compare_trees(*sides).scores()] for sides in ((one, other), (other, one)))
+    assert there[0] > 0
+    assert there[:3] == [back[0], back[2], back[1]]
+
+
+def test_a_line_that_is_no_tree_is_named() -> None:
+    with pytest.raises(NMTError, match=r"hypothesis, line 2: no tree \(a tree does not close\)"):
+        compare_trees([GOLD, "(S (NN a)"], [GOLD, GOLD])
+    with pytest.raises(NMTError, match="reference, line 1: 2 trees"):
+        compare_trees([GOLD], [GOLD + GOLD])
