@@ -1,10 +1,3 @@
-from .card import (
-    certified as certified,
-    duration as duration,
-    imported_card as imported_card,
-    model_card as model_card,
-    weights_in_words as weights_in_words,
-)
 from .description import (
     EMBEDDINGS as EMBEDDINGS,
     EXPORTED as EXPORTED,
@@ -12,16 +5,21 @@ from .description import (
     ModelDescription as ModelDescription,
     Shapes as Shapes,
     architecture as architecture,
+    certified as certified,
     check_direction as check_direction,
+    duration as duration,
     expected_search as expected_search,
     find_model_directory as find_model_directory,
+    imported_card as imported_card,
     is_exported as is_exported,
     is_parser as is_parser,
+    model_card as model_card,
     positions as positions,
     read_description as read_description,
     stored_shapes as stored_shapes,
     tied as tied,
     tokenizer_settings as tokenizer_settings,
+    weights_in_words as weights_in_words,
     within as within,
 )
 from .foreign import (

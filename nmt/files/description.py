@@ -12,38 +12,41 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
+from nmt import __version__
 from nmt.config import DecodeConfig, ModelConfig, build, matches
 from nmt.errors import NMTError, one_line
-from nmt.files.foreign import check_regular, check_version, parse_json, read_mapping
+from nmt.files.foreign import block, cell, check_regular, check_version, code, parse_json, plain, read_mapping
 
 FORMAT_VERSION = 1
 EXPORTED = "nmt.json"
 """Name of config.json in the folder of an exported model, where config.json belongs to another program."""
+MODEL_FILES = ("config.json", "tokenizer.model", "model.safetensors")
+"""The files of a model directory that determine its translations."""
+EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weight")
+"""The matrices that may be one (section 3.4)."""
+FLOATS = {"F64", "F32", "F16", "BF16"}
+Shapes = dict[str, tuple[int, ...]]
+"""Name of a parameter -> its shape."""
 TRAINING = {
-    int: ("updates", "tokens"),
-    float: ("seconds", "length_penalty"),
-    str: ("devices", "corpus", "init", "length_penalty_kind", "imported"),
-    list[int]: ("averaged",),
-    dict[str, float]: ("candidates",),
-    dict[str, str]: ("versions",),
-    dict[str, Any]: ("score", "config"),
+    **dict.fromkeys(("updates", "tokens"), int),
+    **dict.fromkeys(("seconds", "length_penalty"), float),
+    **dict.fromkeys(("devices", "corpus", "init", "length_penalty_kind", "imported"), str),
+    **{"averaged": list[int], "candidates": dict[str, float], "versions": dict[str, str]},
+    **dict.fromkeys(("score", "config"), dict[str, Any]),
 }
-"""Optional entries of `training`, by type."""
+"""Optional entries of `training` and their types."""
 
 
 @dataclass
 class ModelDescription:
     """`config.json` of a model directory."""
 
-    model: dict[str, Any]
-    """ModelConfig as a mapping."""
+    model: dict[str, Any]  # ModelConfig as a mapping
     vocabulary_size: int
     source: str
     target: str
-    tokenizer: str
-    """SHA-256 of tokenizer.model."""
-    training: dict[str, Any]
-    """Facts about the training (TRAINING), and the lengths and characters of its pairs, as far as they are known."""
+    tokenizer: str  # SHA-256 of tokenizer.model
+    training: dict[str, Any]  # TRAINING, and the lengths and characters of the training pairs, as far as recorded
     format_version: int = FORMAT_VERSION
 
 
@@ -55,14 +58,13 @@ def find_model_directory(path: str, key: str = "run") -> Path:
     for candidate in (folder / "model", folder):
         if (candidate / "config.json").is_file():
             return candidate
+    hint = "neither a run nor a model directory (no config.json)"
     if not folder.exists():
         hint = "train a model first: `nmt preprocess`, then `nmt train`" if path == "runs/latest" else "no such folder"
     elif any(folder.glob("checkpoints/*.ckpt")):
         hint = f"not averaged yet; run `nmt average run={path}`, or let `nmt train` finish"
     elif (folder / "config.yaml").is_file():
         hint = "a run that has no checkpoint yet; `nmt train` makes its model, or name another"
-    else:
-        hint = "neither a run nor a model directory (no config.json)"
     raise NMTError(f"{key}={path}: {hint}")
 
 
@@ -80,10 +82,9 @@ def read_description(folder: Path) -> ModelDescription:
     build(ModelConfig, description.model, str(path), "model.")
     if "/" in description.source + description.target:
         raise NMTError(f"{path}: its languages are not names")  # these name files
-    for kind, keys in TRAINING.items():
-        for key in keys:
-            if key in description.training and not matches(description.training[key], kind):
-                raise NMTError(f"{path}, training: {key} is of another type")
+    for key, value in description.training.items():
+        if key in TRAINING and not matches(value, TRAINING[key]):
+            raise NMTError(f"{path}, training: {key} is of another type")
     return description
 
 
@@ -100,11 +101,11 @@ def within(tree: Any, *keys: str) -> Any:
 
 
 def check_direction(where: str, description: ModelDescription, source: str, target: str) -> None:
-    """NMTError where a model, found at `where`, is for other languages than a corpus."""
+    """NMTError where the model at `where` is for other languages than a corpus."""
     if (description.source, description.target) != (source, target):
         raise NMTError(
             f"{where} is {description.source} to {description.target}, but the corpus {source} to {target}: "
-            f"data.source and data.target name its languages"
+            "data.source and data.target name its languages"
         )
 
 
@@ -140,15 +141,6 @@ def expected_search(decode: DecodeConfig, description: ModelDescription) -> Deco
     return replace(decode, length_penalty=alpha, length_penalty_kind=kind)
 
 
-Shapes = dict[str, tuple[int, ...]]
-"""Name of a parameter -> its shape."""
-FLOATS = {"F64", "F32", "F16", "BF16"}
-MODEL_FILES = ("config.json", "tokenizer.model", "model.safetensors")
-"""The files of a model directory that determine its translations."""
-EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weight")
-"""The matrices that may be one (section 3.4)."""
-
-
 def tied(model: ModelConfig) -> tuple[str, ...]:
     """The names of the tied matrices. A source side with a separate vocabulary is not tied."""
     return () if not model.tied_embeddings else EMBEDDINGS[model.source_vocabulary_size is not None :]
@@ -167,3 +159,81 @@ def stored_shapes(path: Path) -> Shapes:
     if not kinds <= FLOATS:
         raise NMTError(f"{path}: holds numbers of type {min(kinds - FLOATS)}; weights are {', '.join(sorted(FLOATS))}")
     return shapes
+
+
+def duration(seconds: float) -> str:
+    """A rough duration: 42 seconds, 25 minutes, 1.5 hours or 12 days."""
+    for unit, size in (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.{int(seconds < 9.5 * size and unit != 'minutes')}f} {unit}"
+    return f"{max(seconds, 2):.0f} seconds"
+
+
+def weights_in_words(updates: list[int], losses: dict[str, float]) -> str:
+    """The checkpoints whose mean a model is, and the validation losses by which they were chosen."""
+    names = ", ".join(f"{update:,}" for update in updates)
+    text = f"mean of the checkpoints at updates {names}" if len(updates) > 1 else f"checkpoint at update {names}"
+    if len(losses) < 2:
+        return text
+    best = min(losses, key=losses.__getitem__)
+    rest = "; ".join(f"{loss:.3f} for {name}" for name, loss in losses.items() if name != best)
+    return f"{text}: validation loss {losses[best]:.3f}, the lowest of {len(losses)} candidates ({rest})"
+
+
+def card(description: ModelDescription, title: str, does: str, rows: dict[str, str], command: str = "translate") -> str:
+    """A model card, the README.md of a model directory."""
+    table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
+    usage = block(f"nmt {command} run=THIS_FOLDER < input.{description.source}")
+    return f"# {title}\n\nA Transformer{does}.\n\n| | |\n|---|---|\n{table}\n\n{usage}\n"
+
+
+def model_size(description: ModelDescription) -> str:
+    model = description.model
+    layers = f"{model['encoder_layers']} + {model['decoder_layers']} layers, d_model {model['d_model']}"
+    return f"{layers}, d_ff {model['d_ff']}, {model['heads']} heads, {plain(model['norm'])}-norm"
+
+
+def imported_card(description: ModelDescription, parameters: int) -> str:
+    """Origin and size of an imported model, in Markdown."""
+    training, source, target = description.training, plain(description.source), plain(description.target)
+    penalty = f"length penalty {training['length_penalty']} ({training['length_penalty_kind']})"
+    size = f"{model_size(description)}, {plain(description.model['activation'])}"
+    rows = {
+        "Vocabulary": f"{description.vocabulary_size:,}",
+        "Model": f"{size}; {parameters:,} parameters; {penalty}",
+    }
+    origin = f"{plain(training['imported'])},\nimported with nmt {__version__}"
+    does = f" that translates from {source} to {target}, {origin}"
+    return card(description, f"{source}-{target}, imported", does, rows)
+
+
+def certified(card: str, certificate: list[str]) -> str:
+    """A card with the result of a comparison with the model of another program."""
+    return f"{card}\nCompared with the original:\n\n{block(chr(10).join(certificate))}\n"
+
+
+def model_card(description: ModelDescription, parameters: int) -> str:
+    """Data, size, training, cost and quality of a model, in Markdown."""
+    training, source, target = description.training, plain(description.source), plain(description.target)
+    config, init, score, quality = training["config"], training.get("init"), training.get("score"), "not measured"
+    if score:
+        quality = f"validation {plain(score['name'])} {score['value']:.2f} on {score['sentences']:,} sentences, "
+        quality += code(score["signature"])
+    data, parses = plain(config["data"]["name"]), is_parser(description)
+    counts = f"{training['updates']:,} updates, {training['tokens']:,} target tokens"
+    rows = {
+        "Corpus": f"{data} ({plain(config['data']['kind'])}), fingerprint {cell(code(training['corpus'][:16]))}",
+        "Vocabulary": f"{description.vocabulary_size:,} ({plain(config['tokenizer']['kind'])}, joint)",
+        "Model": f"{model_size(description)}; {parameters:,} parameters",
+        "Training": f"{counts}, seed {plain(config['seed'])}",
+        **({"Start": f"{plain(config['init'])}, weights {code(init[:16])}"} if init else {}),
+        "Cost": f"{duration(training['seconds'])} on {plain(training['devices'])}",
+        "Weights": cell(weights_in_words(training["averaged"], training.get("candidates", {}))),
+        "Quality": cell(quality),
+    }
+    does = "parses sentences" if parses else f"translates from {source} to {target}"
+    does = (
+        f" (Vaswani et al. 2017) that {does}.\nTrained with nmt {plain(training['versions'].get('nmt', __version__))}"
+    )
+    title = f"{data}, {plain(description.model['name'])}: {source}-{target}"
+    return card(description, title, does, rows, "parse" if parses else "translate")

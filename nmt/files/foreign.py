@@ -30,6 +30,8 @@ DEPTH = 32
 """Deepest nesting of lists and mappings, in levels."""
 VALUE_LIMIT = 2**20
 """Most numbers, strings and tensors in a file of torch.save."""
+SPECIAL = re.compile(r"([\\`*\[\]<>|~]|&(?=#?\w+;))")
+"""What Markdown would not take as text."""
 
 
 def check_regular(path: Path) -> None:
@@ -149,12 +151,36 @@ def check_version(path: Path, version: Any, current: int, advice: str = "use the
         raise NMTError(f"{path}: format version {repr(version)[:20]}, but this nmt reads {current}: {advice}")
 
 
+def check_members(archive: zipfile.ZipFile, size: int) -> None:
+    """ValueError where the archive of torch.save in a file of `size` bytes is larger than the file, or damaged."""
+    members = archive.infolist()
+    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+        raise ValueError("its members are compressed, which torch.save does not do")
+    if sum(member.file_size for member in members) > size:
+        raise ValueError("it claims to hold more than the file does")
+    if any(member.file_size > LARGE for member in members if member.filename.endswith("/data.pkl")):
+        raise ValueError(f"more than {LARGE:,} bytes of it are not tensors")
+    if damaged := archive.testzip():
+        raise ValueError(f"{damaged} within it is damaged: its check sum differs")
+
+
 def load_plain(path: Path) -> Any:
     """Load a file of torch.save, memory-mapped; ValueError where it is damaged or holds more than plain values.
 
     Such a file is an uncompressed zip archive of a pickle and the bytes of each tensor.
     """
     import torch
+
+    def parts(value: Any) -> Iterable[Any]:
+        if isinstance(value, torch.Tensor):
+            # With strides of 0, a few bytes can be a tensor of any size.
+            if value.layout != torch.strided or value.numel() * value.element_size() > value.untyped_storage().nbytes():
+                raise ValueError("a tensor in it is larger than its bytes")
+        elif value is not None and not isinstance(value, int | float | str | list | tuple | dict):
+            raise ValueError(f"it holds a {type(value).__name__}, which is not a tensor, number or string")
+        if isinstance(value, dict):
+            return [*value, *value.values()]
+        return value if isinstance(value, list | tuple) else ()
 
     check_regular(path)
     if not zipfile.is_zipfile(path):
@@ -170,36 +196,8 @@ def load_plain(path: Path) -> Any:
         if is_out_of_memory(error):
             raise  # the archive may be whole
         raise ValueError(f"it is cut or damaged: {one_line(error)}") from error
-
-    def parts(value: Any) -> Iterable[Any]:
-        if isinstance(value, dict):
-            return [*value, *value.values()]
-        if isinstance(value, torch.Tensor):
-            # With strides of 0, a few bytes can be a tensor of any size.
-            if value.layout != torch.strided or value.numel() * value.element_size() > value.untyped_storage().nbytes():
-                raise ValueError("a tensor in it is larger than its bytes")
-        elif value is not None and not isinstance(value, int | float | str | list | tuple):
-            raise ValueError(f"it holds a {type(value).__name__}, which is not a tensor, number or string")
-        return value if isinstance(value, list | tuple) else ()
-
     check_tree(content, parts, VALUE_LIMIT)
     return content
-
-
-def check_members(archive: zipfile.ZipFile, size: int) -> None:
-    """Raise ValueError where the archive in a file of `size` bytes is larger than the file, or damaged."""
-    members = archive.infolist()
-    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-        raise ValueError("its members are compressed, which torch.save does not do")
-    if sum(member.file_size for member in members) > size:
-        raise ValueError("it claims to hold more than the file does")
-    if any(member.file_size > LARGE for member in members if member.filename.endswith("/data.pkl")):
-        raise ValueError(f"more than {LARGE:,} bytes of it are not tensors")
-    if damaged := archive.testzip():
-        raise ValueError(f"{damaged} within it is damaged: its check sum differs")
-
-
-SPECIAL = re.compile(r"([\\`*\[\]<>|~]|&(?=#?\w+;))")
 
 
 def printable(text: str) -> str:

@@ -1,7 +1,7 @@
 """Writing files and folders atomically: after a kill, a full disk or a power cut, each is either complete or absent.
 
 Each is written under a temporary name, synced to the disk, and renamed; then its folder is synced, too. A temporary
-name is `.NAME.RANDOM.nmt-tmp`, so that the leftovers of a killed process can be recognised. Locks keep other processes
+name is `.NAME.RANDOM.nmt-tmp`, by which the leftovers of a killed process are recognized. Locks keep other processes
 from doing the same work.
 """
 
@@ -12,7 +12,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -43,8 +43,6 @@ def check_output(output: Path, name: str) -> Path:
     """Check that a file can be written, before time is spent on its content; NMTError if not. Returns it."""
     if output.is_dir():
         raise NMTError(f"output={output}: a folder; give the file to write, such as output={output / name}")
-    if not output.parent.is_dir():
-        raise NMTError(f"output={output}: there is no folder {output.parent}; make it first, or write elsewhere")
     try:
         with TemporaryFile(dir=output.parent):
             return output
@@ -90,7 +88,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def check_replaceable(folder: Path) -> None:
-    """Raise NMTError, before any work, where a folder could not be replaced."""
+    """NMTError, before any work, where a folder could not be replaced."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise NMTError(f"{folder} is {'a link' if folder.is_symlink() else 'not a folder'}: move it away")
 
@@ -144,26 +142,21 @@ def locked_file(path: Path, replace: bool, refusal: str) -> Iterator[None]:
     so that readers need no permission to write; a file that is missing, or on a file system without locks, is not
     locked.
     """
-    kind = fcntl.LOCK_EX if replace else fcntl.LOCK_SH
-    deadline = time.monotonic() + WAIT_SECONDS
-    file = None
-    while file is None and path.is_file():
-        file = path.open("r+b" if replace else "rb")  # anew for each try, because another process may have replaced it
-        try:
-            fcntl.flock(file, kind | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            file.close()
-            file = None
-            if time.monotonic() > deadline:
-                raise NMTError(refusal) from error
-            time.sleep(0.1)
-        except OSError:
-            break
-    try:
+    kind, deadline = fcntl.LOCK_EX if replace else fcntl.LOCK_SH, time.monotonic() + WAIT_SECONDS
+    with ExitStack() as held:
+        while path.is_file():
+            file = path.open("r+b" if replace else "rb")  # anew for each try: another process may have replaced it
+            held.callback(file.close)
+            try:
+                fcntl.flock(file, kind | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if time.monotonic() > deadline:
+                    raise NMTError(refusal) from error
+                time.sleep(0.1)
+            except OSError:
+                break
         yield
-    finally:
-        if file:
-            file.close()
 
 
 @contextmanager

