@@ -10,22 +10,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from nmt.config import BLEU_TOKENIZERS
-from nmt.errors import NMTError
+from nmt.config import BLEU_TOKENIZERS, require
 from nmt.registry import entries_of
 from nmt.text import not_parallel, scripts_of_language, scripts_of_text
 
 
 @dataclass
 class Score:
-    """A score that says how it was computed."""
+    """A score that says how it was computed; `name` is for people. TER may exceed 100, and lower is better."""
 
     metric: str
-    """bleu, chrf, chrf++, ter, tokenised, split, brackets, or a further figure of one, such as brackets_precision."""
+    """That of `Scoring`, or a further figure of it, such as brackets_precision."""
     name: str
-    """Name for people, such as BLEU."""
     value: float
-    """0 to 100; TER may exceed 100, and lower is better."""
     signature: str
 
     def __str__(self) -> str:
@@ -37,43 +34,31 @@ class Scoring:
     """The options of a metric."""
 
     metric: str
-    """Its name in the registry."""
     language: str | None = None
     """Target language, where it is known."""
     lowercase: bool = False
-    """Ignore case."""
     tokenize: str | None = None
     """Tokenizer of BLEU; None: the recommended one."""
 
 
-# The full stop at the end of a line's last word. In Moses's output, several dots are a token of their own.
-LAST_STOP = re.compile(r"(?<=[^\s.])\.\s*$")
-
-
 @cache
 def moses(language: str) -> Callable[[str], str]:
-    """Moses replace-unicode-punctuation, then the Moses tokenizer with escapes and without -a, by sacremoses.
-
-    tokenizer.perl splits off the full stop of a line's last word, whatever the word is. sacremoses leaves it on
-    abbreviations, ordinals and host names, so it is split off here.
-    """
+    """Moses replace-unicode-punctuation, then the Moses tokenizer with escapes and without -a, by sacremoses."""
     from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
-    punctuation = MosesPunctNormalizer(lang=language)
-    tokenizer = MosesTokenizer(lang=language)
+    marks, tokenizer = MosesPunctNormalizer(lang=language), MosesTokenizer(lang=language)
 
     def tokenise(line: str) -> str:
-        replaced = punctuation.replace_unicode_punct(line)
-        return LAST_STOP.sub(" .", str(tokenizer.tokenize(replaced, aggressive_dash_splits=False, return_str=True)))
+        tokens = tokenizer.tokenize(marks.replace_unicode_punct(line), aggressive_dash_splits=False, return_str=True)
+        # tokenizer.perl splits off the full stop of a line's last word, whatever the word is; sacremoses leaves it on
+        # abbreviations, ordinals and host names. Several dots are a token of their own already.
+        return re.sub(r"(?<=[^\s.])\.\s*$", " .", str(tokens))
 
     return tokenise
 
 
 def split_compounds(tokenised: str) -> str:
-    """Make every hyphen between non-blanks a token of its own, as get_ende_bleu.sh does: "a-b" -> "a ##AT##-##AT## b".
-
-    As there, a character takes part in one split only.
-    """
+    """Make hyphens tokens, as get_ende_bleu.sh does, where a character takes part in one split only."""
     return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", tokenised)
 
 
@@ -104,7 +89,6 @@ def command_for(tokenize: str) -> str:
 
 @cache
 def note_fallback(tokenize: str, command: str) -> None:
-    """Print, once, that BLEU counts characters."""
     recommended = f"the recommended tokenizer, {tokenize}, is not installed; run `{command}`"
     print(f"nmt: BLEU counts characters (tok:char): {recommended}", file=sys.stderr)
 
@@ -116,14 +100,12 @@ def bleu_tokenizer(tokenize: str | None, language: str | None, references: Itera
     """
     if tokenize is not None:
         command = command_for(tokenize)
-        if command:
-            raise NMTError(f"tokenize={tokenize}: not installed; run `{command}`")
+        require(not command, f"tokenize={tokenize}: not installed; run `{command}`")
         return tokenize
     for scripts in (scripts_of_language(language or "") or frozenset(), scripts_of_text(references)):
         for script, recommended in SCRIPT_TOKENIZERS.items():
             if script in scripts:
-                command = command_for(recommended)
-                if command:
+                if command := command_for(recommended):
                     note_fallback(recommended, command)
                 return "char" if command else recommended
     return "13a"
@@ -165,24 +147,18 @@ def paper_bleu(hypotheses: list[str], references: list[str], scoring: Scoring) -
     """multi-bleu on Moses tokens of hypothesis and reference, as in Table 2; "split" splits hyphenated compounds."""
     from sacrebleu.metrics import BLEU
 
-    language, split = scoring.language, scoring.metric == "split"
-    if not language:
-        raise NMTError(f"metrics={scoring.metric}: Moses splits by the target language; pass language=CODE")
-
-    def process(line: str) -> str:
-        tokenised = moses(language)(line)
-        return split_compounds(tokenised) if split else tokenised
-
-    sides = [list(map(process, side)) for side in (hypotheses, references)]
+    language, split = scoring.language or "", scoring.metric == "split"
+    require(bool(language), f"metrics={scoring.metric}: Moses splits by the target language; pass language=CODE")
+    tokens = [list(map(moses(language), side)) for side in (hypotheses, references)]
+    sides = [list(map(split_compounds, side)) if split else side for side in tokens]
     scorer = BLEU(tokenize="none", smooth_method="none", force=True, lowercase=scoring.lowercase)
-    result = scorer.corpus_score(sides[0], [sides[1]])
     signature = (
         f"nrefs:1|case:{'lc' if scoring.lowercase else 'mixed'}|punct:replace-unicode|tok:moses-{language}|ends:moses"
         f"|split:{'hyphen' if split else 'no'}|smooth:none"
         f"|sacremoses:{version('sacremoses')}|sacrebleu:{version('sacrebleu')}"
     )
-    name = "BLEU (tokenised, compounds split)" if split else "BLEU (tokenised)"
-    return [Score(scoring.metric, name, result.score, signature)]
+    name = f"BLEU (tokenised{', compounds split' * split})"
+    return [Score(scoring.metric, name, scorer.corpus_score(sides[0], [sides[1]]).score, signature)]
 
 
 def score(
@@ -195,16 +171,13 @@ def score(
 ) -> list[Score]:
     """Corpus scores of detokenized hypotheses against one reference each, in the order of `metrics`.
 
-    Most metrics give one score, "brackets" four. `language` is the target language, where it is known, and `tokenize`
-    the tokenizer of BLEU in place of the recommended one. Raises NMTError if the counts differ or are zero.
+    Most metrics give one score, "brackets" four. Raises NMTError if the counts differ or are zero.
     """
     if len(hypotheses) != len(references):
         raise not_parallel(("the hypothesis", "the reference"), (len(hypotheses), len(references)))
-    if not hypotheses:
-        raise NMTError("nothing to score: hypotheses and references are empty")
+    require(bool(hypotheses), "nothing to score: hypotheses and references are empty")
     scores = list[Score]()
     for metric in metrics:
-        scores += entries_of("metric")[metric].load()(
-            hypotheses, references, Scoring(metric, language, lowercase, tokenize)
-        )
+        compute = entries_of("metric")[metric].load()
+        scores += compute(hypotheses, references, Scoring(metric, language, lowercase, tokenize))
     return scores

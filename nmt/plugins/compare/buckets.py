@@ -1,18 +1,18 @@
 """Where systems differ: scores of lines in buckets, and counts of faults, with bootstrapped intervals.
 
-Lines are resampled, the same ones for all systems, with the seed of the tests. Shapes: N lines, S seeds of all systems,
-R resamples, K statistics of a line.
+Lines are resampled, the same ones for all systems, with the seed of the tests. A row is a bucket or a fault:
 
-A row is a bucket or a fault: its `title` (of the division, or "Faults"), `label`, `count` of the lines in it or in
-which the fault can be, `unit` (name of the score, or "lines"), `values` of the systems, and `gaps` of each system
-after the first to the first: `value` with the interval `low` to `high` of 95 %; `better`; `significant` where the
-interval leaves out zero in enough lines; `strength` in standard deviations of the resamples, for a bucket of what goes
-beyond the difference in all other lines, if that is less.
+- `title` (of the division, or "Faults"), `label`, `count` of lines, `unit` (name of the score, or "lines")
+- `values` of the systems
+- `gaps` of each system after the first to the first: `value` with the interval `low` to `high` of 95 %; `better`;
+  `significant` where the interval leaves out zero in enough lines
 """
 
-from collections.abc import Callable, Iterator
+import re
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise, repeat
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,20 +20,70 @@ import numpy.typing as npt
 
 from nmt.compat import line_statistics, score_of_statistics
 from nmt.evaluation import sacrebleu_metric
-from nmt.plugins.compare.lines import FAULTS, Division, Line, divisions, training_words
 from nmt.plugins.compare.significance import FEWEST_LINES, NAMES, Sampling, better
+from nmt.plugins.report.pages import MAX_BUCKETS, length_bucket, length_label
+from nmt.registry import entries_of
+from nmt.text import SOURCE, load_tokenizer, scripts_of_language
 from nmt.translation import TestSet
 
 Numbers = npt.NDArray[np.float64]
 Row = dict[str, Any]
+Division = tuple[str, list[str], list[int]]
+"""Buckets that every line falls into one of: title, labels, and of each line the index of its label."""
 CHUNK = 50
 """Resamples that are drawn at once."""
-SURE = 2.0
-"""Standard deviations beyond which a difference is reported on top."""
+SHORT, LONG, FEW_CHARACTERS = 0.6, 1.6, 10
+"""Shares of the reference's length beyond which a translation is too short or long; smaller differences are none."""
+FREQUENCIES = {1: "never", 10: "1 to 9 times", 100: "10 to 99 times"}
+"""Bounds between buckets of frequency, and the names of what is below."""
+MOST_LINES = 200_000
+"""Training lines that are counted; of a larger corpus, as many that are spread over it evenly."""
 
 
-def in_deviations(values: Numbers, samples: Numbers) -> Numbers:
-    return abs(values) / (np.array([column.std() for column in samples.T]) + 1e-9)
+@dataclass
+class Details:
+    """Where systems differ in the lines of a test set."""
+
+    texts: list[list[list[str]]]
+    """Hypotheses, [system][seed][line]."""
+    faults: list[list[list[list[str]]]]
+    """Those of each hypothesis."""
+    rows: list[Row]
+    counted: str
+    """Where the words of training were counted; empty where they are unknown."""
+
+
+def words_of(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+def faults_of(source: str | None, reference: str, text: str, scripts: frozenset[str] | None) -> list[str]:
+    """What is wrong with a translation: flags, for which its source has to be known, and by its reference."""
+    finders = entries_of("flags").values() if source is not None else ()
+    names = [f"flag {flag}" for entry in finders for flag in entry.load()(source, text, scripts, [])]
+    if len(reference) - len(text) >= FEW_CHARACTERS and len(text) < SHORT * len(reference):
+        names.append(f"under-translated: shorter than {SHORT:.0%} of the reference")
+    if len(text) - len(reference) >= FEW_CHARACTERS and len(text) > LONG * len(reference):
+        names.append(f"over-translated: longer than {LONG:.0%} of the reference")
+    return names
+
+
+def divisions(test: TestSet) -> tuple[list[Division], str]:
+    """The divisions of a test set, and a phrase that says where words of training were counted, if they are known."""
+    texts, side = (test.sources, "source") if test.sources else (test.references, "reference")
+    lengths = [length_label(n) for n in range(MAX_BUCKETS)]
+    by_length = f"Words of the {side}", lengths, list(map(length_bucket, texts))
+    if test.corpus is None or test.sources is None:
+        return [by_length], ""
+    tokenizer, split = load_tokenizer(test.corpus.tokenizer_file), test.corpus.split("train")
+    chosen = np.unique(np.linspace(0, len(split) - 1, min(len(split), MOST_LINES)).astype(np.int64))
+    lines = (tokenizer.decode(ids, SOURCE) for ids in split.table[chosen].column("source").to_pylist())
+    frequency, most = Counter(word for line in lines for word in words_of(line)), max(FREQUENCIES)
+    rarest = [min((frequency[word] for word in words_of(text)), default=most) for text in texts]
+    buckets = [sum(count >= bound for bound in FREQUENCIES) for count in rarest]
+    labels = [*FREQUENCIES.values(), f"{most} times or more"]
+    where = f"{len(chosen):,} of the {len(split):,} training sources of {test.corpus.folder}"
+    return [by_length, ("Its rarest word was in training", labels, buckets)], where
 
 
 @dataclass
@@ -43,102 +93,53 @@ class Bootstrap:
     metric: str
     """That of the score; "" for numbers of lines, of which fewer are better."""
     score: Callable[[Numbers], Numbers]
-    """Scores [M] of summed statistics [M, K]."""
-    systems: list[list[list[str]]]
-    """Hypotheses, [system][seed][line]."""
+    """Scores [N] of summed statistics [N, K]."""
+    seeds: list[int]
+    """The number of each system."""
     sampling: Sampling
 
-    def gaps(self, parts: list[Numbers]) -> tuple[Numbers, Numbers, Numbers]:
-        """Scores of the systems, their differences to the first, and these resampled, [R, systems - 1].
-
-        Each part is [N, K].
-        """
+    def row(self, title: str, label: str, parts: list[Numbers]) -> Row:
+        """The row of some lines, whose K statistics are `parts`: [N, K] for each seed of each system."""
         rng, count, chunks = np.random.default_rng(self.sampling.seed), len(parts[0]), []
         for start in range(0, self.sampling.resamples, CHUNK):
             size = min(CHUNK, self.sampling.resamples - start)
             draws = rng.multinomial(count, np.full(count, 1 / count), size=size)
             chunks.append(np.stack([self.score(draws @ part) for part in parts], axis=1))
-        whole, samples = np.array([self.score(part.sum(0, keepdims=True))[0] for part in parts]), np.concatenate(chunks)
-        spans = [slice(*pair) for pair in pairwise(np.cumsum([0, *map(len, self.systems)]))]
-        values = np.array([whole[span].mean() for span in spans])
-        means = np.stack([samples[:, span].mean(1) for span in spans], axis=1)
-        return values, values[1:] - values[0], means[:, 1:] - means[:, :1]
-
-    def row(self, title: str, label: str, parts: list[Numbers], rest: list[Numbers] | None = None) -> Row:
-        """The row of some lines, whose statistics are `parts`; for a bucket, `rest` are those of all other lines."""
-        values, differences, samples = self.gaps(parts)
-        strengths = in_deviations(differences, samples)
-        if rest and len(rest[0]) >= FEWEST_LINES:
-            _, others, drawn = self.gaps(rest)
-            strengths = np.minimum(strengths, in_deviations(differences - others, samples - drawn))
-        elif rest is not None:  # all lines are in it, or nearly all
-            strengths = np.zeros_like(strengths)
-        gaps, count = [], len(parts[0])
-        for value, strength, drawn in zip(differences.tolist(), strengths.tolist(), samples.T, strict=True):
-            low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
-            gap = {"value": value, "low": low, "high": high, "strength": strength}
+        scores = np.array([self.score(part.sum(0, keepdims=True))[0] for part in parts])
+        samples, spans = np.concatenate(chunks), [slice(*pair) for pair in pairwise(np.cumsum([0, *self.seeds]))]
+        values, means = [scores[span].mean() for span in spans], [samples[:, span].mean(1) for span in spans]
+        gaps = []
+        for value, mean in zip(values[1:], means[1:], strict=True):
+            gap, (low, high) = float(value - values[0]), np.quantile(mean - means[0], [0.025, 0.975]).tolist()
             significant = count >= FEWEST_LINES and (low > 0 or high < 0)
-            gaps.append({**gap, "better": better(self.metric or "ter", value), "significant": significant})
-        unit = NAMES[self.metric] if self.metric else "lines"
-        row = {"title": title, "label": label, "count": count, "unit": unit}
-        return {**row, "values": values.tolist(), "gaps": gaps}
+            is_better = better(self.metric or "ter", gap)
+            gaps.append({"value": gap, "low": low, "high": high, "better": is_better, "significant": significant})
+        row = {"title": title, "label": label, "count": count, "unit": NAMES.get(self.metric, "lines")}
+        return {**row, "values": list(map(float, values)), "gaps": gaps}
 
 
-def bucket_rows(
-    lines: list[Line], systems: list[list[list[str]]], parted: list[Division], metric: str, sampling: Sampling
-) -> Iterator[Row]:
-    """A row for each bucket that holds lines; `systems` are hypotheses, [system][seed][line]."""
-    scorer, references = sacrebleu_metric(metric, sampling.tokenize), [line.reference for line in lines]
-    statistics = [np.array(line_statistics(scorer, t, references), np.float64) for seeds in systems for t in seeds]
+def look_closer(systems: list[list[list[str]]], test: TestSet, metric: str, sampling: Sampling) -> Details:
+    """All faults that any translation has, and all buckets that hold lines."""
+    scripts, sources = scripts_of_language(test.language or ""), test.sources or [None] * len(test.references)
+    pairs, seeds, rows = list(zip(sources, test.references, strict=True)), list(map(len, systems)), list[Row]()
+    faults = [
+        [[faults_of(*pair, text, scripts) for pair, text in zip(pairs, seed, strict=True)] for seed in system]
+        for system in systems
+    ]
+    bootstrap = Bootstrap("", lambda sums: sums[:, 0], seeds, sampling)
+    of_seeds = [seed for system in faults for seed in system]
+    for name in dict.fromkeys(name for seed in of_seeds for line in seed for name in line):
+        rows.append(bootstrap.row("Faults", name, [np.array([[float(name in line)] for line in s]) for s in of_seeds]))
 
-    def score(sums: Numbers) -> Numbers:
-        return np.array([score_of_statistics(scorer, summed) for summed in sums])
+    scorer, texts = sacrebleu_metric(metric, sampling.tokenize), [seed for system in systems for seed in system]
+    statistics = [np.array(line_statistics(scorer, seed, test.references), np.float64) for seed in texts]
 
-    bootstrap = Bootstrap(metric, score, systems, sampling)
-    for division in parted:
-        buckets = np.array([division.bucket(line) for line in lines])
-        for index, label in enumerate(division.labels):
-            if (inside := buckets == index).any():
-                parts, rest = [part[inside] for part in statistics], [part[~inside] for part in statistics]
-                yield bootstrap.row(division.title, label, parts, rest)
+    def scores(sums: Numbers) -> Numbers:
+        return np.array([score_of_statistics(scorer, row) for row in sums])
 
-
-def fault_rows(lines: list[Line], systems: list[list[list[str]]], sampling: Sampling) -> Iterator[Row]:
-    """A row for each fault that any translation has; its values are numbers of lines."""
-    bootstrap = Bootstrap("", lambda sums: sums[:, 0], systems, sampling)
-    texts = [seed for system in systems for seed in system]
-    for fault in FAULTS:
-        chosen = [index for index, line in enumerate(lines) if fault.applies(line)]
-        parts = [np.array([[float(fault.has(lines[index], seed[index]))] for index in chosen]) for seed in texts]
-        if chosen and any(part.any() for part in parts):
-            yield bootstrap.row("Faults", fault.title, parts)
-
-
-@dataclass
-class Details:
-    """The lines of a test set, and where systems differ in them."""
-
-    lines: list[Line]
-    divisions: list[Division]
-    rows: list[Row]
-    counted: str
-    """Where the words of training were counted; empty where they are unknown."""
-
-
-def look_closer(
-    systems: list[list[list[str]]], test: TestSet, training: str | None, metric: str, sampling: Sampling
-) -> Details:
-    """All faults and buckets of systems, whose hypotheses are [system][seed][line]."""
-    sources = test.sources or repeat(None, len(test.references))
-    lines = [Line(*pair) for pair in zip(sources, test.references, strict=True)]
-    frequency, counted = training_words(test, training)
-    parted = divisions(frequency, test.sources is not None)
-    rows = [*fault_rows(lines, systems, sampling), *bucket_rows(lines, systems, parted, metric, sampling)]
-    return Details(lines, parted, rows, counted)
-
-
-def strongest(rows: list[Row], count: int) -> list[tuple[Row, int]]:
-    """The rows, and systems after the first, with the differences that are surest, the surest first."""
-    gaps = {(at, system): gap for at, row in enumerate(rows) for system, gap in enumerate(row["gaps"])}
-    sure = [place for place, gap in gaps.items() if gap["significant"] and gap["strength"] > SURE]
-    return [(rows[at], system) for at, system in sorted(sure, key=lambda place: -gaps[place]["strength"])[:count]]
+    bootstrap, (parted, counted) = Bootstrap(metric, scores, seeds, sampling), divisions(test)
+    for title, labels, buckets in parted:
+        for index in np.unique(buckets):
+            parts = [part[np.array(buckets) == index] for part in statistics]
+            rows.append(bootstrap.row(title, labels[index], parts))
+    return Details(systems, faults, rows, counted)

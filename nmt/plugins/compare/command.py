@@ -9,7 +9,6 @@ from nmt.commands.console import talker
 from nmt.config import (
     BLEU_TOKENIZERS,
     Command,
-    Compute,
     Option,
     TranslatorOptions,
     choice,
@@ -18,7 +17,6 @@ from nmt.config import (
     number,
     require,
 )
-from nmt.errors import NMTError
 
 
 @dataclass
@@ -34,10 +32,6 @@ class CompareConfig:
     """File of reference translations; null: those of the test set of the first system's corpus."""
     prepared: str | None = None
     """Folder of the prepared corpus; null: where the first system's run found it."""
-    split: str = choice("test", "test", "valid")
-    """The set of the prepared corpus: test or valid."""
-    training: str | None = None
-    """File of source lines, to count words of training in; null: the training text of the prepared corpus, if known."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=lambda: metric_names("paired"))
     """bleu, chrf, chrf++, ter: the first decides for fail_if, and is that of the buckets."""
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
@@ -54,34 +48,28 @@ class CompareConfig:
     """Both tests have to be below it for a difference to be significant."""
     output: str | None = "compare.html"
     """The HTML page to write; null: none."""
-    examples: int = number(25, 0, 10_000)
-    """The number of largest wins, and of largest losses, on the page."""
     format: str = choice("text", "text", "json")
     """text or json."""
     translator: TranslatorOptions = inline(
-        TranslatorOptions(compute=Compute("torch")),
-        *("target", "engine", "precision", "threads", "device", "protect", "decode"),
+        TranslatorOptions(), *("target", "engine", "precision", "threads", "device", "protect", "decode")
     )
 
     def __post_init__(self) -> None:
-        require(bool(self.metrics), "metrics: name at least one")
-        require(len(set(self.metrics)) == len(self.metrics), "metrics: one is given twice")
+        require(0 < len(self.metrics) == len(set(self.metrics)), "metrics: name at least one, and none twice")
+        is_page = self.output is None or self.output.endswith(".html")
+        require(is_page, f"output={self.output}: a page, which replaces another one; must end in .html")
 
 
 def run(config: CompareConfig) -> int:
     """Print the numbers and write the page; returns the exit code."""
     from nmt.files import check_output, write_file
-    from nmt.plugins.compare.systems import is_model, read_systems, translations
+    from nmt.plugins.compare.systems import read_systems, translated
     from nmt.translation import read_test_set
 
     console, systems = talker(), read_systems(config.systems)
     if config.output:
-        output = Path(config.output)
-        inputs = [config.source, config.reference, config.training, *(name for s in systems for name in s.members)]
-        if output.exists() and any(name and Path(name).exists() and output.samefile(name) for name in inputs):
-            raise NMTError(f"output={output} is an input, which would be lost: name another file")
-        check_output(output, "compare.html")
-    test = read_test_set(systems[0].members[0], config.source, config.reference, config.prepared, config.split)
+        check_output(Path(config.output), "compare.html")
+    test = read_test_set(systems[0].seeds[0].path, config.source, config.reference, config.prepared)
 
     from nmt.evaluation import bleu_tokenizer
     from nmt.plugins.compare.buckets import look_closer
@@ -89,28 +77,26 @@ def run(config: CompareConfig) -> int:
     from nmt.plugins.compare.significance import FEWEST_LINES, Sampling, measure
 
     for system in systems:
-        for member in filter(is_model, system.members):
-            console.print(f"{member}: {len(test.references):,} lines of {test.name}")
-        with console.status("translating, unless an earlier comparison did"):
-            system.seeds = [translations(member, test, config.translator) for member in system.members]
+        with console.status(f"translating {test.name}, unless an earlier comparison did"):
+            system.seeds = [translated(seed.path, test, config.translator) for seed in system.seeds]
     tokenize = bleu_tokenizer(config.tokenize, test.language, test.references)
     sampling = Sampling(config.seed, config.resamples, config.trials, config.alpha, tokenize)
     texts = [[seed.hypotheses for seed in system.seeds] for system in systems]
     with console.status("testing"):
         tree = as_tree(systems, test, measure(texts, test.references, config.metrics, sampling), sampling)
         if config.output or config.format == "json":
-            details = look_closer(texts, test, config.training, config.metrics[0], sampling)
+            details = look_closer(texts, test, config.metrics[0], sampling)
     if config.format == "json":
         print(json.dumps({**tree, "buckets": details.rows}, indent=2, ensure_ascii=False))
     else:
         sys.stdout.write(as_text(tree))
     if config.output:
-        write_file(Path(config.output), compare_page(tree, systems, details, config.examples))
+        write_file(Path(config.output), compare_page(tree, test, details))
         console.print(f"the page is {config.output}")
-    if config.fail_if == "worse" and tree["first_is_worse"]:
+    if config.fail_if and tree["first_is_worse"]:
         console.print(f"nmt: {systems[0].name} is significantly worse than {systems[1].name} (fail_if=worse)")
         return 1
-    if config.fail_if == "worse" and len(test.references) < FEWEST_LINES:
+    if config.fail_if and len(test.references) < FEWEST_LINES:
         console.print(f"nmt: fail_if=worse cannot fail with fewer than {FEWEST_LINES} lines")
     return 0
 
@@ -122,10 +108,7 @@ COMMAND = Command(
     lambda words: {"systems": words},
     usage="SYSTEM SYSTEM...",
     example="runs/new runs/old",
-    keys=(
-        "source=test.en reference=test.de fail_if=worse metrics=[chrf,bleu] split=valid prepared=data/mine "
-        "training=train.en output=page.html format=json decode.beam_size=8 device=cpu"
-    ),
+    keys="source=test.en reference=test.de fail_if=worse metrics=[chrf,bleu] output=page.html format=json device=cpu",
     groups={"decode": "paper"},
     options={"--json": Option("Short for format=json.", override="format=json")},
     entries="systems",

@@ -4,9 +4,5 @@ from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
-    add(
-        "command",
-        "compare",
-        "nmt.plugins.compare.command:COMMAND",
-        summary="Compare systems on a test set: significance, cost, and where they differ.",
-    )
+    summary = "Compare systems on a test set: significance, cost, and where they differ."
+    add("command", "compare", "nmt.plugins.compare.command:COMMAND", summary=summary)

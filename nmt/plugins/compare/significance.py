@@ -1,7 +1,4 @@
-"""Scores with confidence intervals, and paired tests between systems, by sacreBLEU's own functions.
-
-The p-values are those of `sacrebleu --paired-bs` and `--paired-ar` with the same seed.
-"""
+"""Scores with confidence intervals, and paired tests, as by `sacrebleu --paired-bs` and `--paired-ar`."""
 
 import os
 from dataclasses import dataclass
@@ -16,29 +13,24 @@ from nmt.evaluation import sacrebleu_metric
 NAMES = {"bleu": "BLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
 TESTS = {"bs": "paired bootstrap", "ar": "approximate randomisation"}
 """sacreBLEU's name of a test -> its name for people."""
-SEED = "SACREBLEU_SEED"
 FEWEST_LINES = 50
 """Lines that a test needs. Fewer have too few different resamples: those of one line are all the same."""
 
 Difference = dict[str, Any]
 """A system against the first one: `value`, the difference of their mean scores; `better`; `p`, test -> the largest
 p-value of all pairs of seeds, empty where there is nothing to test; `significant`, if both tests are below alpha for
-every pair and all pairs agree which is better; and the `verdict` in words, with the reason where a test is below alpha
-and the difference is not significant."""
+every pair and all pairs agree which is better; and the `verdict` in words."""
 
 
 @dataclass
 class Sampling:
-    """How systems are scored and tested."""
+    """Of the paired bootstrap (Koehn 2004), approximate randomisation (Riezler and Maxwell 2005), and BLEU."""
 
     seed: int = 12345
     resamples: int = 1000
-    """Of the paired bootstrap (Koehn 2004)."""
     trials: int = 10000
-    """Of approximate randomisation (Riezler and Maxwell 2005)."""
     alpha: float = 0.05
     tokenize: str = "13a"
-    """Of BLEU."""
 
 
 def better(metric: str, difference: float) -> bool:
@@ -50,14 +42,8 @@ def paired(test: str, texts: list[list[str]], references: list[str], metrics: li
     scorers = {NAMES[metric]: sacrebleu_metric(metric, sampling.tokenize) for metric in metrics}
     systems = [(str(number), lines) for number, lines in enumerate(texts)]
     samples = sampling.resamples if test == "bs" else sampling.trials
-    before = os.environ.get(SEED)
-    os.environ[SEED] = str(sampling.seed)  # sacreBLEU reads its seed from there
-    try:
-        return PairedTest(systems, scorers, [references], test_type=test, n_samples=samples)()  # type: ignore[arg-type]
-    finally:
-        del os.environ[SEED]
-        if before is not None:
-            os.environ[SEED] = before
+    os.environ["SACREBLEU_SEED"] = str(sampling.seed)  # sacreBLEU reads its seed from there
+    return PairedTest(systems, scorers, [references], test_type=test, n_samples=samples)()  # type: ignore[arg-type]
 
 
 def measure(
@@ -72,23 +58,19 @@ def measure(
     """
     first, others = systems[0], [seed for system in systems[1:] for seed in system]
     tested = {test: [paired(test, [seed, *others], references, metrics, sampling) for seed in first] for test in TESTS}
+    columns = [range(*span) for span in pairwise(accumulate(map(len, systems[1:]), initial=1))]
 
     def scores(seed: int, column: int) -> dict[str, Any]:
         results = {m: tested["bs"][seed][1][NAMES[m]][column] for m in metrics}
         return {m: {"value": float(r.score), "mean": float(r.mean), "margin": float(r.ci)} for m, r in results.items()}
 
-    starts = list(accumulate(map(len, systems[1:]), initial=1))
-    columns = [range(*span) for span in pairwise(starts)]
     of_seeds = [[scores(seed, 0) for seed in range(len(first))], *([scores(0, c) for c in span] for span in columns)]
     values = [{m: [seed[m]["value"] for seed in seeds] for m in metrics} for seeds in of_seeds]
 
-    def compared(metric: str, system: int) -> Difference:
-        p = {
-            test: [results[NAMES[metric]][c].p_value for _, results in tested[test] for c in columns[system]]
-            for test in TESTS
-        }
-        sides = values[0][metric], values[system + 1][metric]
-        return difference(metric, *sides, p, sampling.alpha, len(references))
+    def compared(m: str, system: int) -> Difference:
+        rows = {test: [results[NAMES[m]] for _, results in tested[test]] for test in TESTS}
+        p = {test: [row[column].p_value for row in rows[test] for column in columns[system]] for test in TESTS}
+        return difference(m, values[0][m], values[system + 1][m], p, sampling.alpha, len(references))
 
     return {
         "signatures": {m: {test: str(tested[test][0][0][NAMES[m]]) for test in TESTS} for m in metrics},

@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from nmt import __version__
-from nmt.config import DecodeConfig, JobConfig, TranslatorOptions, build
+from nmt.config import DecodeConfig, JobConfig, TranslatorOptions, build, matches, require
 from nmt.errors import NMTError
 from nmt.files import (
     EXPORTED,
@@ -35,20 +35,14 @@ from nmt.preparation import begin, worker_pool
 from nmt.registry import entries_of, import_attribute
 from nmt.search import Engine, choose_device
 from nmt.text import TARGET, not_parallel, read_texts
-from nmt.translation import TestSet, load_translator, warn, what_decides
-
-GROUP = re.compile(r"(?P<name>[\w.+-]+)=\[(?P<members>.*)\]")
-"""Several seeds of one system, NAME=[A,B]."""
-SEARCH = ("beam_size", "length_penalty", "length_penalty_kind")
-"""Keys of `decode` that are reported of a beam search, whatever they are; the first one of greedy search."""
+from nmt.translation import TestSet, load_translator, warn, what_decides, with_engine
 
 
 @dataclass
 class Cost:
-    """What it took to translate the test set here."""
+    """What it took to translate the test set here; without the time to load the model."""
 
     seconds: float
-    """Without the time to load the model."""
     lines: int
     tokens: int
     """Subwords of the translations."""
@@ -62,19 +56,11 @@ class Cost:
 
 
 @dataclass
-class Kept:
-    """A file of the cache."""
-
-    hypotheses: list[str]
-    cost: Cost
-
-
-@dataclass
-class Translated:
-    """The translations of a test set by one seed of a system."""
+class Seed:
+    """A run, model directory, exported model or file of translations, and its translations of the test set."""
 
     path: str
-    hypotheses: list[str]
+    hypotheses: list[str] = field(default_factory=list)
     cost: Cost | None = None
     """None for a file of translations."""
 
@@ -84,97 +70,77 @@ class System:
     """A system to compare: one model or file of translations, or several that differ in their seed alone."""
 
     name: str
-    members: list[str]
-    """Runs, model directories, exported models or files of translations."""
-    seeds: list[Translated] = field(default_factory=list)
-    """The translations of each member."""
+    seeds: list[Seed]
 
 
 def read_systems(texts: list[str]) -> list[System]:
     """The systems that words name: a path, or NAME=[A,B]; NMTError for fewer than two, and for one named twice."""
-    groups = {text: GROUP.fullmatch(text) for text in texts}
-    paths = short_names([text for text, group in groups.items() if not group])
-    systems = []
+    require(len(texts) > 1, "systems: two are needed, or more: `nmt compare runs/new runs/old`")
+    groups = {text: re.fullmatch(r"([\w.+-]+)=\[(.*)\]", text) for text in texts}
+    names, systems = short_names([text for text, group in groups.items() if not group]), []
     for text in texts:
-        group = groups[text]
-        members = [part.strip() for part in group["members"].split(",")] if group else [text]
-        systems.append(System(group["name"] if group else paths[text], members))
-    if len(systems) < 2:
-        raise NMTError("systems: two are needed, or more: `nmt compare runs/new runs/old`")
-    members = [member for system in systems for member in system.members]
-    for names in (members, [system.name for system in systems]):
-        name, count = Counter(names).most_common(1)[0]
-        if count > 1:
-            raise NMTError(f"{name}: this system is given twice; leave one out")
-    for member in members:
-        if not member or not Path(member).exists():
-            raise NMTError(f"{member or 'an empty name'}: no such file or folder; a system is a run, a model or a text")
-        if is_model(member) and is_parser(read_description(model_folder(member))):
-            raise NMTError(f"{member}: a parser; `nmt score metrics=[brackets]` scores its trees")
+        name, paths = (group[1], group[2].split(",")) if (group := groups[text]) else (names[text], [text])
+        systems.append(System(name, [Seed(path.strip()) for path in paths]))
+    paths = [seed.path for system in systems for seed in system.seeds]
+    for given in (paths, [system.name for system in systems]):
+        name, count = Counter(given).most_common(1)[0]
+        require(count == 1, f"{name}: this system is given twice; leave one out")
+    for path in paths:
+        exists = bool(path) and Path(path).exists()
+        require(exists, f"{path or 'an empty name'}: no such file or folder; a system is a run, a model or a text")
+        if Path(path).is_dir() and is_parser(read_description(model_folder(path))):
+            raise NMTError(f"{path}: a parser; `nmt score metrics=[brackets]` scores its trees")
     return systems
 
 
 def short_names(paths: list[str]) -> dict[str, str]:
     """The ends of paths, of as many parts as it takes to tell them apart: runs/new and runs/old are new and old."""
-    parts = [Path(path).parts for path in paths]
-    for count in range(1, max(map(len, parts), default=0) + 1):
-        names = ["/".join(path[-count:]) for path in parts]
-        if len(set(names)) == len(set(paths)):
-            return dict(zip(paths, names, strict=True))
+    parts = {path: Path(path).parts for path in paths}
+    for count in range(1, max(map(len, parts.values()), default=0)):
+        names = {path: "/".join(part[-count:]) for path, part in parts.items()}
+        if len({*names.values()}) == len(names):
+            return names
     return {path: path for path in paths}
 
 
-def is_model(member: str) -> bool:
-    return Path(member).is_dir()
-
-
-def model_folder(member: str) -> Path:
+def model_folder(path: str) -> Path:
     """The model directory of a run, or the folder of a model, exported or not; NMTError where there is none."""
-    folder = Path(member)
-    return folder if is_exported(folder) else find_model_directory(member, "systems")
+    return Path(path) if is_exported(Path(path)) else find_model_directory(path, "systems")
 
 
-def translations(member: str, test: TestSet, options: TranslatorOptions) -> Translated:
-    """The translations of a test set, from a file, the cache, or a model; NMTError if they are not parallel to it.
-
-    The `run` of `options` does not matter.
-    """
-    if not is_model(member):
-        hypotheses = list(read_texts(member))
+def translated(path: str, test: TestSet, options: TranslatorOptions) -> Seed:
+    """The translations of a test set, from a file, the cache, or a model; NMTError if they are not parallel to it."""
+    if not Path(path).is_dir():
+        hypotheses = list(read_texts(path))
         if len(hypotheses) != len(test.references):
-            raise not_parallel((member, test.name), (len(hypotheses), len(test.references)))
-        return Translated(member, hypotheses)
+            raise not_parallel((path, test.name), (len(hypotheses), len(test.references)))
+        return Seed(path, hypotheses)
     if test.sources is None:
-        raise NMTError(f"{member}: a model needs source lines to translate; pass source=FILE")
-    folder = model_folder(member)
+        raise NMTError(f"{path}: a model needs source lines to translate; pass source=FILE")
+    folder = model_folder(path)
     compute = replace(options.compute, engine="ctranslate2") if is_exported(folder) else options.compute
-    config = replace(options, run=[str(folder)], compute=compute)
-    decides = {
-        **what_decides(config),
-        **{key: getattr(compute, key) for key in ("device", "threads")},
-        "batch_tokens": config.decode.batch_tokens,
-        "description": sha256(folder / (EXPORTED if is_exported(folder) else "config.json")),
-        "sources": test.sources,
-        "processor": processor(),
-        "nmt": __version__,
-    }
+    config = with_engine(replace(options, run=[str(folder)], compute=compute), warn)
+    decides = {**what_decides(config), **asdict(config.compute), "batch_tokens": config.decode.batch_tokens}
+    decides["description"] = sha256(folder / (EXPORTED if is_exported(folder) else "config.json"))
+    decides |= {"sources": test.sources, "processor": processor(), "nmt": __version__}
     identity = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
     file = cache_folder() / "compare" / f"{identity}.json"
     with suppress(NMTError):  # what is missing or damaged is made again
-        kept = build(Kept, read_mapping(file, parse_json, LARGE), str(file))
-        if len(kept.hypotheses) == len(test.sources):
-            return Translated(member, kept.hypotheses, kept.cost)
+        tree = read_mapping(file, parse_json, LARGE)
+        kept = Seed(path, tree.get("hypotheses", []), build(Cost, tree.get("cost"), str(file)))
+        if matches(kept.hypotheses, list[str]) and len(kept.hypotheses) == len(test.sources):
+            return kept
     with worker_pool(1, mp_context=get_context("spawn"), initializer=begin) as pool:
         try:
-            kept = pool.submit(translate_here, config, test.sources).result()
+            seed = pool.submit(translate_here, path, config, test.sources).result()
         except BrokenProcessPool as error:
-            raise NMTError(f"{member}: the process that translates died: is memory short?") from error
+            raise NMTError(f"{path}: the process that translates died: is memory short?") from error
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_file(file, json.dumps(asdict(kept), ensure_ascii=False))
-    return Translated(member, kept.hypotheses, kept.cost)
+    write_file(file, json.dumps(asdict(seed), ensure_ascii=False))
+    return seed
 
 
-def translate_here(config: TranslatorOptions, sources: list[str]) -> Kept:
+def translate_here(path: str, config: TranslatorOptions, sources: list[str]) -> Seed:
     """Translate as `nmt translate` does, and measure it; the model has translated one line before."""
     translator = load_translator(config, warn)
     translator.translate(sources[:1])
@@ -182,7 +148,6 @@ def translate_here(config: TranslatorOptions, sources: list[str]) -> Kept:
     hypotheses = [best.text for best, *_ in translator.stream(sources, JobConfig.buffer)]
     seconds = time.perf_counter() - start
     tokens = sum(map(len, translator.tokenizer.encode(hypotheses, TARGET)))
-    weights, keys = what_translated(translator.engine, config)
     compute = config.compute
     if compute.engine == "torch" and (device := choose_device(compute.device)).startswith("cuda"):
         import torch
@@ -192,7 +157,8 @@ def translate_here(config: TranslatorOptions, sources: list[str]) -> Kept:
         peak, cores = proc_value("self/status", "VmHWM"), compute.threads or usable_cores()
         memory = 1024 * int(peak.split()[0]) if peak else 0
         name = f"{processor()}, {cores} core{'s' if cores > 1 else ''}"
-    return Kept(hypotheses, Cost(seconds, len(sources), tokens, memory, weights.stat().st_size, name, keys))
+    weights, keys = what_translated(translator.engine, config)
+    return Seed(path, hypotheses, Cost(seconds, len(sources), tokens, memory, weights.stat().st_size, name, keys))
 
 
 def what_translated(engine: Engine, config: TranslatorOptions) -> tuple[Path, str]:
@@ -202,13 +168,9 @@ def what_translated(engine: Engine, config: TranslatorOptions) -> tuple[Path, st
     if describe := entries_of("engine")[compute.engine].facts.get("describe"):
         weights, changed = import_attribute(describe)(engine)
         keys |= changed
-    protection = config.plugins.get("protection")
-    if protection and protection.protect != ["usual"]:
+    if (protection := config.plugins.get("protection")) and protection.protect != ["usual"]:
         keys["protect"] = ",".join(protection.protect) or "none"
-    usual = asdict(DecodeConfig())
-    search = asdict(engine.config) | {"length_penalty_kind": engine.config.length_penalty_kind or "gnmt"}
-    usual |= {"length_penalty_kind": "gnmt", "batch_tokens": search["batch_tokens"]}  # that decides no translation
-    always = () if engine.config.do_sample else SEARCH[:1] if engine.config.beam_size == 1 else SEARCH
-    reported = {key: value for key, value in search.items() if key in always or value != usual[key]}
-    keys |= {f"decode.{key}": str(value).lower() for key, value in reported.items()}
+    usual, reported = asdict(DecodeConfig()), asdict(engine.config)
+    del reported["batch_tokens"]  # that decides no translation
+    keys |= {f"decode.{key}": str(x).lower() for key, x in reported.items() if key == "beam_size" or x != usual[key]}
     return weights, " ".join(f"{key}={value}" for key, value in keys.items())

@@ -41,13 +41,9 @@ class JudgeConfig:
             return False
         name = f"run={','.join(self.run)}"
         require(not self.flags, f"{name}: leave it out with flags=true, which no model is needed for")
-        alone = config.reference is None and config.examples == 0
-        require(alone, f"{name}: scores hypotheses by their sources alone; leave reference and examples out")
+        require(config.reference is None and config.examples == 0, f"{name}: leave reference and examples out")
         require(bool(config.source), "source: a value is needed with run; pass source=VALUE")
-        require(
-            {config.source, config.hypothesis} != {"-"},
-            "source=- and hypothesis=-: standard input is one file; name the other",
-        )
+        require({config.source, config.hypothesis} != {"-"}, "source=-, hypothesis=-: standard input is one file")
         self.write_scores(str(config.source), config.hypothesis, config.format)
         return True
 

@@ -17,7 +17,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
   }
 }
 for (const controls of document.querySelectorAll(".controls")) {
-  const [words, tag, order] = controls.querySelectorAll("input, select");
+  const [words, order] = controls.querySelectorAll("input, select");
   const section = controls.parentElement;
   const lists = section.querySelectorAll(".examples");
   const show = () => {
@@ -28,8 +28,7 @@ for (const controls of document.querySelectorAll(".controls")) {
       articles.sort((a, b) => by === "line" ? a.dataset.line - b.dataset.line : b.dataset[by] - a.dataset[by]);
       list.append(...articles);
       for (const article of articles) {
-        const has = article.textContent.toLowerCase().includes(words.value.toLowerCase());
-        article.hidden = !has || !(tag.value === "" || article.dataset.tags.split("|").includes(tag.value));
+        article.hidden = !article.textContent.toLowerCase().includes(words.value.toLowerCase());
         count += article.hidden ? 0 : 1;
       }
     }
@@ -37,6 +36,6 @@ for (const controls of document.querySelectorAll(".controls")) {
   };
   controls.hidden = false;
   for (const fold of section.querySelectorAll(".examples details")) fold.replaceWith(...fold.querySelectorAll("article"));
-  for (const input of [words, tag, order]) input.addEventListener("input", show);
+  for (const input of [words, order]) input.addEventListener("input", show);
   show();
 }
