@@ -1,6 +1,5 @@
 from .attention import MultiHeadAttention as MultiHeadAttention
 from .embedding import sinusoids as sinusoids
-from .flops import training_flops as training_flops
 from .layers import (
     DecoderLayer as DecoderLayer,
     EncoderLayer as EncoderLayer,
@@ -13,5 +12,6 @@ from .weights import (
     check_shapes as check_shapes,
     count_parameters as count_parameters,
     load_model as load_model,
+    training_flops as training_flops,
     write_model_directory as write_model_directory,
 )

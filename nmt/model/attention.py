@@ -13,12 +13,15 @@ from torch import Tensor, nn
 from nmt.config import ModelConfig
 from nmt.kernels import additive_scores, linear
 
+KeysValues = tuple[Tensor, Tensor]
+"""Keys [B, H, S, K] and values [B, H, S, V] of all heads."""
+
 
 def neighbourhood(length: int, r: int, device: torch.device, causal: bool = False) -> Tensor:
     """Restricted self-attention (section 4): True where query t may attend to key s, [length, length].
 
     These are the r positions around t (for an even r, one more before t than after it), or the last r up to t if
-    `causal`. There are fewer at the ends of a sentence, so r = 2 length - 1, or length, is no restriction.
+    `causal`; fewer at the ends of a sentence.
     """
     positions = torch.arange(length, device=device)
     ahead = positions - positions[:, None]
@@ -31,9 +34,8 @@ class MultiHeadAttention(nn.Module):
     The projections of queries, keys and values are one matrix, so self-attention computes them in one product.
 
     `model.attention` chooses the score of a query and a key in each head (section 3.2.1): scaled_dot_product, q k^T /
-    sqrt(d_k) (equation 1); dot_product, q k^T; or additive, v^T tanh(W q + U k) (Bahdanau et al. 2015). There W q and
-    U k are this head's projections: separate W and U would only be multiplied with W_i^Q and W_i^K. The only new
-    parameter is v, with d_k numbers for each head.
+    sqrt(d_k) (equation 1); dot_product, q k^T; or additive, v^T tanh(W q + U k) (Bahdanau et al. 2015), where W q and
+    U k are this head's projections, so that v, [H, K], is the only new parameter.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -62,17 +64,15 @@ class MultiHeadAttention(nn.Module):
         q, k, v = linear(x_BTD, self.input, self.input_bias).split(self.widths, dim=-1)
         return self.split_heads(q), self.split_heads(k), self.split_heads(v)
 
-    def part(self, rows: slice) -> tuple[Tensor, Tensor | None]:
-        """Some rows of the matrix of queries, keys and values, and their biases."""
-        return self.input[rows], None if self.input_bias is None else self.input_bias[rows]
-
     def queries(self, x_BTD: Tensor) -> Tensor:
         """Queries of cross-attention, [B, H, T, K]."""
-        return self.split_heads(linear(x_BTD, *self.part(slice(self.widths[0]))))
+        bias = None if self.input_bias is None else self.input_bias[: self.widths[0]]
+        return self.split_heads(linear(x_BTD, self.input[: self.widths[0]], bias))
 
-    def keys_values(self, memory_BSD: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys [B, H, S, K] and values [B, H, S, V] of cross-attention."""
-        k, v = linear(memory_BSD, *self.part(slice(self.widths[0], None))).split(self.widths[1:], dim=-1)
+    def keys_values(self, memory_BSD: Tensor) -> KeysValues:
+        """Keys and values of cross-attention."""
+        bias = None if self.input_bias is None else self.input_bias[self.widths[0] :]
+        k, v = linear(memory_BSD, self.input[self.widths[0] :], bias).split(self.widths[1:], dim=-1)
         return self.split_heads(k), self.split_heads(v)
 
     def weights(self, q_BHTK: Tensor, k_BHSK: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
@@ -93,7 +93,7 @@ class MultiHeadAttention(nn.Module):
     def attend(
         self, q_BHTK: Tensor, k_BHSK: Tensor, v_BHSV: Tensor, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """softmax(Q K^T / sqrt(d_k)) V (section 3.2.1, equation 1) of all heads, then W^O: [B, T, D].
+        """softmax(Q K^T / sqrt(d_k)) V (equation 1) of all heads, then W^O: [B, T, D].
 
         `mask` is broadcastable to [B, H, T, S]: True where a query may attend, or numbers to add to the scores.
         `causal` hides keys after t from query t.

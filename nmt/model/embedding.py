@@ -5,14 +5,23 @@ Shapes: B batch, T positions, D d_model.
 
 import math
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nmt.config import BOS, ModelConfig
-from nmt.errors import NMTError
+from nmt.config import BOS, ModelConfig, require
 from nmt.kernels import Dropout
-from nmt.model.positions import sinusoid_table
+
+
+def sinusoids(length: int, d_model: int, start: int = 0, kind: str = "sinusoidal") -> Tensor:
+    """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = its cos (section 3.5): [length, d_model].
+
+    The first pos is `start`. With `kind` "tensor2tensor", the exponents are 2i / (d_model - 2), the last one 1.
+    """
+    exponents = np.arange(0, d_model, 2) / (d_model - 2 * (kind == "tensor2tensor"))
+    angles = np.arange(start, start + length)[:, None] / 10000**exponents
+    return torch.from_numpy(np.stack((np.sin(angles), np.cos(angles)), axis=-1).reshape(length, -1).astype(np.float32))
 
 
 def without_numbers() -> bool:
@@ -20,14 +29,11 @@ def without_numbers() -> bool:
     return torch.get_default_device().type == "meta"
 
 
-def random_matrix(rows: int, d_model: int) -> Tensor:
+def random_matrix(rows: int, d_model: int) -> nn.Parameter:
     """[rows, d_model] normal numbers with standard deviation d_model^-0.5."""
-    return torch.empty(rows, d_model) if without_numbers() else torch.randn(rows, d_model) * d_model**-0.5
-
-
-def sinusoids(length: int, d_model: int, start: int = 0, kind: str = "sinusoidal") -> Tensor:
-    """`sinusoid_table` as a tensor, [length, d_model]."""
-    return torch.from_numpy(sinusoid_table(length, d_model, start, kind))
+    if without_numbers():
+        return nn.Parameter(torch.empty(rows, d_model))
+    return nn.Parameter(torch.randn(rows, d_model) * d_model**-0.5)
 
 
 class Positions(nn.Module):
@@ -37,25 +43,22 @@ class Positions(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.kind, self.learned = config.positions, config.positions == "learned"
-        if self.learned:
-            self.table = nn.Parameter(random_matrix(config.max_positions, config.d_model))
+        shape, self.kind = (config.max_positions, config.d_model), config.positions
+        if self.kind == "learned":
+            self.table = random_matrix(*shape)
         else:
-            shape = config.max_positions, config.d_model
-            table = torch.empty(shape) if without_numbers() else sinusoids(*shape, 0, self.kind)
+            table = torch.empty(shape) if without_numbers() else sinusoids(*shape, kind=self.kind)
             self.register_buffer("table", table, persistent=False)
 
     def forward(self, start: int, length: int) -> Tensor:
         """Encodings of positions start .. start + length - 1: [length, D]. Sinusoids have no limit."""
         end = start + length
-        if end > len(self.table):
-            if self.learned:
-                raise NMTError(
-                    f"a sequence of {end} tokens is longer than model.max_positions={len(self.table)} learned positions"
-                )
-            # Only these positions: incremental decoding would otherwise recompute the whole table for each token.
-            return sinusoids(length, self.table.shape[1], start, self.kind).to(self.table)
-        return self.table[start:end]
+        if end <= len(self.table):
+            return self.table[start:end]
+        limit = f"model.max_positions={len(self.table)} learned positions"
+        require(self.kind != "learned", f"a sequence of {end} tokens is longer than {limit}")
+        # Only these positions: incremental decoding would otherwise recompute the whole table for each token.
+        return sinusoids(length, self.table.shape[1], start, self.kind).to(self.table)
 
 
 class Embedding(nn.Module):
@@ -67,7 +70,7 @@ class Embedding(nn.Module):
     def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
         super().__init__()
         self.scale, self.zero_start = math.sqrt(config.d_model), config.zero_start
-        self.weight = nn.Parameter(random_matrix(vocabulary_size, config.d_model))
+        self.weight = random_matrix(vocabulary_size, config.d_model)
         self.positions = Positions(config)
         self.dropout = Dropout(config.dropout)
 
@@ -76,5 +79,4 @@ class Embedding(nn.Module):
         x_BTD = F.embedding(tokens_BT, self.weight) * self.scale
         if self.zero_start:
             x_BTD = x_BTD.masked_fill((tokens_BT == BOS)[:, :, None], 0)
-        x_BTD = x_BTD + self.positions(start, tokens_BT.shape[1])
-        return self.dropout(x_BTD)  # type: ignore[no-any-return]
+        return self.dropout(x_BTD + self.positions(start, tokens_BT.shape[1]))  # type: ignore[no-any-return]

@@ -1,10 +1,10 @@
 """The Transformer (section 3, figure 1).
 
-Shapes: B batch, T target positions, S source positions, D d_model, N vocabulary,
-K hypotheses of a sentence.
+Shapes: B batch, T target positions, S source positions, D d_model, N vocabulary, K hypotheses of a sentence.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -12,46 +12,76 @@ from torch import Tensor, nn
 
 from nmt.config import EOS, PAD, ModelConfig
 from nmt.kernels import Linear
-from nmt.model.attention import neighbourhood
-from nmt.model.embedding import Embedding, without_numbers
-from nmt.model.layers import DecoderLayer, EncoderLayer, LayerCache
+from nmt.model.attention import KeysValues, neighbourhood
+from nmt.model.embedding import Embedding, random_matrix
+from nmt.model.layers import DecoderLayer, EncoderLayer
+
+
+def widened(x_BHKW: Tensor, room: int) -> Tensor:
+    """With `room` more columns, of any numbers."""
+    return torch.cat((x_BHKW, x_BHKW.new_empty(*x_BHKW.shape[:2], room, x_BHKW.shape[3])), dim=2)
 
 
 @dataclass
 class DecoderCache:
-    """The state of incremental decoding: a cache for each layer, and masks that all layers and heads share.
+    """The state of incremental decoding of K hypotheses of each sentence.
 
-    Keys and values never move. Reordering the beam only reorders the rows of `ancestors`.
+    Each position adds K columns to the keys and values of self-attention. They never move, because copying them would
+    take longer. Reordering the beam only reorders the rows of `ancestors`, which all layers and heads share.
     """
 
-    layers: list[LayerCache]
+    past: list[KeysValues]
+    """Of the self-attention of each layer, [B, H, columns, ...], with room for further columns."""
+    memory: list[KeysValues]
+    """Of the attention to the source, whose K queries share them."""
     mask: Tensor
     """Added to the scores of source positions, [B, 1, 1, S]: 0 or -inf."""
     ancestors: Tensor
-    """Added to the scores of columns, [B, 1, K, positions x K]: 0 for a hypothesis's own past, else -inf."""
+    """Added to the scores of columns, [B, 1, K, columns]: 0 for a hypothesis's own past, else -inf."""
+    window: int | None
+    """r: only the last r positions are seen (section 4)."""
     length: int = 0
     """Positions so far."""
 
-    def grow(self) -> None:
-        """Double the columns of `ancestors`, to at least 16 positions, so that few steps copy it.
+    @property
+    def seen(self) -> slice:
+        """The columns of the next position and of all that it sees."""
+        end, hypotheses = self.length + 1, self.ancestors.shape[2]
+        return slice(max(end - (self.window or end), 0) * hypotheses, end * hypotheses)
 
-        In future positions, hypothesis k sees column k.
-        """
+    def visible(self) -> Tensor | None:
+        """`ancestors` of the columns seen; None for a single hypothesis, whose past is every column."""
         batch, _, hypotheses, columns = self.ancestors.shape
-        diagonal = torch.full((hypotheses, hypotheses), -torch.inf).fill_diagonal_(0).to(self.ancestors)
-        positions = max(columns // hypotheses, 16)
-        self.ancestors = torch.cat((self.ancestors, diagonal.repeat(1, positions).expand(batch, 1, -1, -1)), dim=3)
+        if self.seen.stop > columns:
+            # Double the room, to at least 16 positions, so that few steps copy all columns.
+            room = max(columns, 16 * hypotheses)
+            self.past = [(widened(k, room), widened(v, room)) for k, v in self.past]
+            # In future positions, hypothesis k sees column k.
+            diagonal = torch.full((hypotheses, hypotheses), -torch.inf).fill_diagonal_(0).to(self.ancestors)
+            future = diagonal.repeat(1, room // hypotheses).expand(batch, 1, -1, -1)
+            self.ancestors = torch.cat((self.ancestors, future), dim=3)
+        return self.ancestors[..., self.seen] if hypotheses > 1 else None
+
+    def append(self, layer: int, k_BHKW: Tensor, v_BHKW: Tensor) -> KeysValues:
+        """Add the next position to a layer's past; returns the keys and values that it sees."""
+        columns = slice(self.seen.stop - k_BHKW.shape[2], self.seen.stop)
+        k, v = self.past[layer]
+        k[:, :, columns], v[:, :, columns] = k_BHKW, v_BHKW
+        return k[:, :, self.seen], v[:, :, self.seen]
 
     def reorder(self, parents_BK: Tensor) -> None:
         """Make hypothesis k continue hypothesis parents[k], whose columns it then sees."""
-        hypotheses = parents_BK.shape[1]
-        past = self.ancestors[..., : self.length * hypotheses]
+        past = self.ancestors[..., : self.length * parents_BK.shape[1]]
         past.copy_(past.gather(2, parents_BK[:, None, :, None].expand_as(past)))
 
     def select(self, sentences: Tensor) -> "DecoderCache":
         """The cache of only the given sentences: finished ones leave the batch."""
-        layers = [layer.select(sentences) for layer in self.layers]
-        return DecoderCache(layers, self.mask[sentences], self.ancestors[sentences], self.length)
+
+        def rows(layers: list[KeysValues]) -> list[KeysValues]:
+            return [(k.index_select(0, sentences), v.index_select(0, sentences)) for k, v in layers]
+
+        masks = self.mask[sentences], self.ancestors[sentences]
+        return DecoderCache(rows(self.past), rows(self.memory), *masks, self.window, self.length)
 
 
 class Transformer(nn.Module):
@@ -69,10 +99,10 @@ class Transformer(nn.Module):
         self.encoder_norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if pre_norm else nn.Identity()
         self.decoder_norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if pre_norm else nn.Identity()
         self.output = Linear(config.d_model, vocabulary_size, bias=False)
-        if not without_numbers():
-            nn.init.normal_(self.output.weight, std=config.d_model**-0.5)
+        self.output.weight = random_matrix(vocabulary_size, config.d_model)
         if config.output_bias:
             self.output.bias = nn.Parameter(torch.zeros(vocabulary_size))
+        # Section 3.4: one matrix for both embeddings and the linear map before the softmax.
         if config.tied_embeddings and config.source_vocabulary_size is None:
             self.target_embedding.weight = self.source_embedding.weight
         if config.tied_embeddings:
@@ -143,27 +173,21 @@ class Transformer(nn.Module):
 
     def start(self, source_BS: Tensor, hypotheses: int = 1) -> DecoderCache:
         """Encode, and prepare incremental decoding with `hypotheses` hypotheses of each sentence."""
-        memory_BSD = self.encode(source_BS)
-        layers = [layer.start(memory_BSD) for layer in self.decoder_layers]  # type: ignore[operator]
-        real = self.real(source_BS)
+        memory_BSD, real = self.encode(source_BS), self.real(source_BS)
+        memory = [layer.cross_attention.keys_values(memory_BSD) for layer in self.decoder_layers]  # type: ignore
         mask = torch.zeros_like(real, dtype=memory_BSD.dtype).masked_fill_(~real, -torch.inf)
         ancestors = memory_BSD.new_empty(len(source_BS), 1, hypotheses, 0)
-        return DecoderCache(layers, mask, ancestors)
+        past = [(k[:, :, :0], v[:, :, :0]) for k, v in memory]
+        return DecoderCache(past, memory, mask, ancestors, self.config.attention_window)
 
     def step(self, tokens_BK: Tensor, cache: DecoderCache, first: int | None = None) -> Tensor:
         """The last tokens of K hypotheses -> log probabilities of the next, [B, K] -> [B, K, N]; extends `cache`.
 
         Of each sentence only the `first` hypotheses get theirs.
         """
-        hypotheses = tokens_BK.shape[1]
-        oldest = max(cache.length + 1 - (self.config.attention_window or cache.length + 1), 0)
-        seen = slice(oldest * hypotheses, (cache.length + 1) * hypotheses)
-        if seen.stop > cache.ancestors.shape[3]:
-            cache.grow()
-        # With a single hypothesis, every column is its past.
-        ancestors = cache.ancestors[..., seen] if hypotheses > 1 else None
+        visible = cache.visible()
         x_BKD = self.target_embedding(tokens_BK.view(-1, 1), cache.length).view(*tokens_BK.shape, -1)
-        for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):
-            x_BKD = layer.step(x_BKD, layer_cache, seen, ancestors, cache.mask)  # type: ignore[operator]
+        for number, layer in enumerate(self.decoder_layers):
+            x_BKD = layer(x_BKD, cache.memory[number], cache.mask, visible, partial(cache.append, number))
         cache.length += 1
         return F.log_softmax(self.logits(self.decoder_norm(x_BKD[:, :first])).float(), dim=-1)

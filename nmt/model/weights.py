@@ -1,4 +1,4 @@
-"""The weights of a model directory: written, checked against its description, and loaded."""
+"""The weights of a model directory: written, checked against its description, and loaded; and what they cost."""
 
 import json
 import math
@@ -20,6 +20,7 @@ OUR_NAMES = re.compile(
     r"model\.safetensors|config\.json|tokenizer\.model|README\.md|ctranslate2-.*|huggingface|\..*\.nmt-tmp"
 )
 """Names in a model directory: the model's files, and its exports."""
+MAX_VOCABULARY = 2**24
 TABLE_NUMBERS = 2**24
 """Most numbers in a table of sinusoids, unless a matrix of the model has more."""
 
@@ -29,20 +30,18 @@ def check_ours(folder: Path) -> None:
     check_replaceable(folder)
     names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
     for name in names:
-        if not OUR_NAMES.fullmatch(name):
-            raise NMTError(f"{folder} holds {name}, not nmt's, which would be lost: move it, or name another folder")
+        problem = f"{folder} holds {name}, not nmt's, which would be lost: move it, or name another folder"
+        require(bool(OUR_NAMES.fullmatch(name)), problem)
     if names:
         read_description(folder)
 
 
 def save_weights(model: Transformer, path: Path) -> None:
     """Write the weights, of tied matrices only the first. safetensors' save_model lists the others in random order."""
-    names: dict[int, str] = {}
-    tensors = {}
-    for name, tensor in sorted(model.state_dict().items()):
-        if names.setdefault(tensor.data_ptr(), name) == name:
-            tensors[name] = tensor.contiguous()
-    save_file(tensors, path, metadata={"format": "pt"})
+    names = dict[int, str]()
+    tensors = sorted(model.state_dict().items())
+    kept = {name: tensor for name, tensor in tensors if names.setdefault(tensor.data_ptr(), name) == name}
+    save_file({name: tensor.contiguous() for name, tensor in kept.items()}, path, metadata={"format": "pt"})
 
 
 def write_model_directory(
@@ -61,31 +60,23 @@ def write_model_directory(
 
 def described(model: ModelConfig, vocabulary_size: int) -> Transformer:
     """The Transformer of a configuration, without memory for its weights."""
-    require(vocabulary_size > 0, f"vocabulary_size={vocabulary_size}: must be positive")
-    try:
-        with torch.device("meta"):
-            return Transformer(model, vocabulary_size)
-    except RuntimeError as error:
-        raise NMTError(f"vocabulary_size={vocabulary_size}: too large ({one_line(error)})") from error
-
-
-def count_parameters(model: ModelConfig, vocabulary_size: int) -> int:
-    """Parameters of a model; tied matrices count once."""
-    return sum(parameter.numel() for parameter in described(model, vocabulary_size).parameters())
+    fits = 0 < vocabulary_size <= MAX_VOCABULARY
+    require(fits, f"vocabulary_size={vocabulary_size}: must be between 1 and {MAX_VOCABULARY:,}")
+    with torch.device("meta"):
+        return Transformer(model, vocabulary_size)
 
 
 def check_shapes(model: ModelConfig, vocabulary_size: int, stored: Shapes, problem: str) -> None:
     """NMTError, beginning with `problem`, unless these are the names and shapes of such a model's weights."""
-    if model.max_positions * model.d_model > max([TABLE_NUMBERS, *map(math.prod, stored.values())]):
-        raise NMTError(f"{problem}: max_positions={model.max_positions:,} is too many")
+    fits = model.max_positions * model.d_model <= max([TABLE_NUMBERS, *map(math.prod, stored.values())])
+    require(fits, f"{problem}: max_positions={model.max_positions:,} is too many")
     expected = {name: tuple(tensor.shape) for name, tensor in described(model, vocabulary_size).state_dict().items()}
     # Of tied matrices a file holds only one.
     shared = next((stored[name] for name in tied(model) if name in stored), None)
     for name in [*stored, *expected]:
         shapes = stored.get(name, shared if name in tied(model) else None), expected.get(name)
-        if shapes[0] != shapes[1]:
-            held, right = ("nothing" if shape is None else str(list(shape)) for shape in shapes)
-            raise NMTError(f"{problem}: {name[:80]!r} is {held}, where there should be {right}")
+        held, right = ("nothing" if shape is None else str(list(shape)) for shape in shapes)
+        require(shapes[0] == shapes[1], f"{problem}: {name[:80]!r} is {held}, where there should be {right}")
 
 
 def load_model(folder: Path, device: torch.device | str = "cpu") -> Transformer:
@@ -100,3 +91,32 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Transformer:
     except (OSError, SafetensorError, RuntimeError) as error:
         raise NMTError(f"{path}: cannot be read, or not the weights of config.json ({one_line(error)})") from error
     return model.to(device).eval()
+
+
+def count_parameters(model: ModelConfig, vocabulary_size: int) -> int:
+    """Parameters of a model; tied matrices count once."""
+    return sum(parameter.numel() for parameter in described(model, vocabulary_size).parameters())
+
+
+def training_flops(
+    config: ModelConfig, vocabulary_size: int, tokens: tuple[int, int], pairs: tuple[int, int, int]
+) -> int:
+    """FLOPs to train on `tokens` (source, target) once, for Table 2's training cost: products of matrices, no padding.
+
+    `pairs`: pairs of query and key in the encoder, in the decoder, and from the decoder to the encoder. Each costs
+    d_k + d_v in every head, also in additive attention, whose q + k and tanh are not counted.
+    """
+    c, (source, target), (encoder, decoder, cross) = config, tokens, pairs
+    assert c.d_k is not None
+    assert c.d_v is not None
+    head = c.heads * (c.d_k + c.d_v)
+    # Queries and output cost as much as keys and values.
+    half_attention, feed_forward = c.d_model * head, 2 * c.d_model * c.d_ff
+    products = (
+        c.encoder_layers * (source * (2 * half_attention + feed_forward) + encoder * head)
+        + c.decoder_layers * (target * (3 * half_attention + feed_forward) + source * half_attention)
+        + c.decoder_layers * (decoder + cross) * head
+        + target * c.d_model * (vocabulary_size - c.unpredicted)
+    )
+    # A multiplication and an addition, in the forward pass and for the gradient of each factor.
+    return 2 * 3 * products

@@ -59,11 +59,11 @@ def layer_rows(model: ModelConfig, stack: str, number: int) -> Iterator[Row]:
             yield Row(f"{ours}.{name}.output{suffix}", (width, *shape), 0, *theirs)
         names = f"{hub}.{a}_layer_norm", f"{marian}_{b}_Wo_ln", pre, f"{other}/{c}/layer_norm"
         yield from norm_rows(model, f"{ours}.residual_{place}.norm", *names)
-    for place, index, rows, columns, axes in ((1, 0, inner, width, (1, None)), (2, 2, width, inner, (0, 0))):
-        for kind, letter, shape, axis in (("weight", "W", (rows, columns), axes[0]), ("bias", "b", (rows,), axes[1])):
-            linear = f"{other}/ffn/linear_{place - 1}/{kind}"
-            theirs = (f"{hub}.fc{place}.{kind}",), (f"{marian}_ffn_{letter}{place}",), (linear,)
-            yield Row(f"{ours}.feed_forward.{index}.{kind}", shape, axis, *theirs)
+    for place, rows, columns, axes in ((1, inner, width, (1, None)), (2, width, inner, (0, 0))):
+        name, other_name = f"{ours}.feed_forward.{2 * place - 2}", f"{other}/ffn/linear_{place - 1}"
+        for kind, letter, axis in (("weight", "W", axes[0]), ("bias", "b", axes[1])):
+            theirs = (f"{hub}.fc{place}.{kind}",), (f"{marian}_ffn_{letter}{place}",), (f"{other_name}/{kind}",)
+            yield Row(f"{name}.{kind}", (rows, columns) if kind == "weight" else (rows,), axis, *theirs)
     names = f"{hub}.final_layer_norm", f"{marian}_ffn_ffn_ln", pre, f"{other}/ffn/layer_norm"
     yield from norm_rows(model, f"{ours}.residual_{len(attentions) + 1}.norm", *names)
 
