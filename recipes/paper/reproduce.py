@@ -38,7 +38,7 @@ from nmt.config import require
 from nmt.data import read_manifest
 from nmt.errors import NMTError
 from nmt.files import only_process
-from nmt.plugins.sweep.sweep import Processes, failure
+from nmt.plugins.sweep.sweep import run_process
 
 MODULES = {"table1": table1, "table2": table2, "table3": table3, "table4": table4}
 PROGRAMS = {"nmt": [sys.executable, "-m", "nmt"], "python": [sys.executable]}
@@ -63,8 +63,10 @@ def plan(options: SimpleNamespace) -> dict[str, list[Row]]:
 class Runner:
     """Runs the commands of rows, each command once."""
 
-    def __init__(self, processes: Processes) -> None:
-        self.processes, self.origin = processes, origin()
+    def __init__(self) -> None:
+        self.stopped_by: int | None = None
+        """The signal that ended the last command."""
+        self.origin = origin()
         self.done: dict[str, tuple[str, float]] = {}
         """Command line -> its output, and its seconds."""
         self.failed: set[str] = set()
@@ -74,7 +76,7 @@ class Runner:
         for number, line in enumerate(row.lines, 1):
             if line in self.done:
                 continue
-            if line in self.failed or self.processes.signal is not None:
+            if line in self.failed or self.stopped_by is not None:
                 return False
             if number == 2:
                 check_held_out(row)
@@ -88,13 +90,13 @@ class Runner:
         program, *words = shlex.split(line)
         start = time.monotonic()
         with tempfile.TemporaryFile() as printed:
-            code = self.processes.run([*PROGRAMS[program], *words], printed.fileno())
+            code, self.stopped_by = run_process([*PROGRAMS[program], *words], printed.fileno())
             printed.seek(0)
             if code == 0:
                 self.done[line] = printed.read().decode(), time.monotonic() - start
-            elif self.processes.signal is None:
+            elif self.stopped_by is None:
                 self.failed.add(line)
-                say(f"{failure(code)}: {line}")
+                say(f"failed with {f'exit code {code}' if code > 0 else f'signal {-code}'}: {line}")
         return code == 0
 
     def result(self, options: SimpleNamespace, table: str, row: Row) -> Result:
@@ -160,14 +162,13 @@ def reproduce(options: SimpleNamespace) -> int:
         del work["table4"]
     elif lacking:
         raise NMTError(lacking)
-    processes = Processes()
-    with only_process(options.work, "work"), processes:
-        runner = Runner(processes)
+    runner = Runner()
+    with only_process(options.work, "work"):
         for name, rows in work.items():
             run_table(options, name, rows, runner)
-    if processes.signal is not None:
+    if runner.stopped_by is not None:
         say("the reproduction was stopped; the same command goes on from there")
-        return 128 + processes.signal
+        return 128 + runner.stopped_by
     if runner.failed:
         say(f"{len(runner.failed)} commands failed; the same command tries them again")
         return 1

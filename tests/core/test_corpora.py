@@ -118,7 +118,7 @@ def test_the_readme_of_a_local_copy_names_no_file_to_read(copy: Path, tmp_path: 
 def test_files_without_held_out_sets_leave_them_to_be_drawn(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("Yes.\tJa.\n")
     (tmp_path / "b.tsv").write_text("No.\tNein.\n")
-    config = DataConfig(name="toy", kind="files", train=str(tmp_path / "a.tsv"), test=[str(tmp_path / "b.tsv")])
+    config = DataConfig(name="toy", kind="files", train=[str(tmp_path / "a.tsv")], test=[str(tmp_path / "b.tsv")])
     assert read(config, "train") == [("Yes.", "Ja.")]
     assert corpus_for(config).read("valid", Counter()) is None
     assert read(config, "test") == [("No.", "Nein.")]

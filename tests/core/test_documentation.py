@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nmt.commands import COMMANDS, compose
+from nmt.commands import compose
 from nmt.config import is_bare, to_tree
 from nmt.data import FORMAT_VERSION
-from nmt.plugins.sweep.points import plan
+from nmt.plugins.sweep.sweep import plan
 
 YAML = r"```yaml\n(.*?)```"
 TIMES = {"12h": "00:12:00:00", "1d12h": "01:12:00:00"}
@@ -96,7 +96,7 @@ def test_commands_in_pages_compose(page, tmp_path, monkeypatch):
         if command != "reproduce":
             write_what_words_name(command, overrides)
         if "--sweep" in words:
-            plan(COMMANDS["train"], overrides)
+            plan(overrides)
         else:
             compose(command, overrides, own)
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from nmt.commands import COMMANDS, compose
+from nmt.commands import compose
 from nmt.config import to_tree
 from nmt.data import FORMAT_VERSION
 from nmt.errors import NMTError
-from nmt.plugins.sweep.points import plan
+from nmt.plugins.sweep.sweep import plan
 
 
 @pytest.fixture(autouse=True)
@@ -142,7 +142,7 @@ def test_what_a_manifest_knows_is_not_typed_twice():
     assert (config.prepared, config.run) == ("data/corpus", "runs/corpus-small")
     assert compose("train", ["data/corpus", *long]) == config
     assert compose("train", ["data/corpus", "experiment=quickstart"]).data == config.data
-    points = plan(COMMANDS["train"], ["data/corpus", "model=small", "seed=1,2"])
+    points = plan(["data/corpus", "model=small", "seed=1,2"])
     assert [point.words[:2] for point in points] == [["data/corpus", "model=small"]] * 2
 
 

@@ -4,28 +4,48 @@ The run of a point depends on the configuration alone, so the same command conti
 """
 
 import csv
+import hashlib
+import itertools
 import math
+import re
 import shlex
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from nmt.commands import COMMANDS
+from nmt.commands import compose
 from nmt.commands.console import talker
-from nmt.config import Option
+from nmt.config import ExperimentConfig, Option, in_words, parse, require, set_text
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from nmt.plugins.sweep.points import Point
-
 TRAIN = [sys.executable, "-P", "-m", "nmt", "train"]
 FIGURES = {"valid_loss": 3, "valid_perplexity": 2, "valid_bleu": 2, "valid_f1": 2}
 """Column of metrics.csv that the table shows from the last validation -> its decimal places when printed."""
+
+
+@dataclass
+class Point:
+    """One training of a sweep."""
+
+    values: dict[str, str]
+    """Swept key -> value."""
+    words: list[str]
+    """The arguments of `nmt train` that train this point alone."""
+    config: ExperimentConfig
+    run: Path
+    state: str = "not started"
+    """not started, done, stopped or failed."""
+
+    def __str__(self) -> str:
+        return " ".join(f"{key}={value}" for key, value in self.values.items())
 
 
 def run(overrides: list[str], config_dir: Path | None, options: set[str]) -> int | None:
@@ -34,70 +54,111 @@ def run(overrides: list[str], config_dir: Path | None, options: set[str]) -> int
         raise NMTError("--dry-run prints the commands of a --sweep; --cfg prints the configuration of one training")
     console = talker()
     with console.status("composing"):
-        from nmt.plugins.sweep.points import plan
-
-        points = plan(COMMANDS["train"], overrides, config_dir)
+        points = plan(overrides, config_dir)
     if any(point.config.minutes is not None or point.config.trainer.max_steps is None for point in points):
         raise NMTError("time gives each training another number of updates: sweep with trainer.max_steps=")
     if "--dry-run" not in options:
         return train_points(points, console)
-    sys.stdout.write(command_lines(points))
+    for point in points:
+        print(shlex.join(["nmt", "train", *point.words]))
     return None
-
-
-def command_lines(points: "list[Point]") -> str:
-    """A line for each point, to be run by a shell or a scheduler."""
-    return "".join(f"{shlex.join(['nmt', 'train', *point.words])}\n" for point in points)
 
 
 SWEEP = Option("Train with each of several values, KEY=A,B or KEY=range(1,4).", run=run)
 DRY_RUN = Option("With --sweep: print the command of each training, and start none.", run=run)
 
 
-class Processes:
-    """Runs processes one after another; a signal to stop is passed on to the current one, and remembered."""
-
-    def __init__(self) -> None:
-        self.signal: int | None = None
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> "Processes":
-        self.handlers = {number: signal.signal(number, self.on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for number, handler in self.handlers.items():
-            signal.signal(number, handler)
-
-    def on_signal(self, number: int, frame: FrameType | None) -> None:
-        """Ask the process to save and stop.
-
-        A terminal or a scheduler sends its signal to the process as well, and a second signal of the same kind would
-        end it before it has saved. So it gets the other kind.
-        """
-        self.signal = number
-        if self.process:
-            self.process.send_signal(signal.SIGTERM if number == signal.SIGINT else signal.SIGINT)
-
-    def run(self, command: list[str], output: int = 2) -> int:
-        """Run a command; returns its exit code.
-
-        Its output goes to the file descriptor `output`: to standard error, since standard output is for the table.
-        """
-        self.process = subprocess.Popen(command, stdout=output)
-        if self.signal is not None:  # it came before there was a process
-            self.on_signal(self.signal, None)
-        return self.process.wait()
+def plan(overrides: list[str], config_dir: Path | None = None) -> list[Point]:
+    """Every point of a sweep; NMTError for a mistake in any of them."""
+    combinations = expand(overrides)
+    configs = [compose("train", words, config_dir) for _, words in combinations]
+    swept = combinations[0][0]
+    require(bool(swept), "--sweep: no key has several values; write KEY=A,B or KEY=range(1,4)")
+    folder = common_folder([config.run for config in configs])
+    option = ["--config-dir", str(config_dir)] if config_dir else []
+    points: dict[str, Point] = {}
+    for (values, words), config in zip(combinations, configs, strict=True):
+        run = folder / folder_name(values)
+        alone = [*(word for word in words if not word.startswith("run=")), set_text("run", str(run)), *option]
+        point = Point(values, alone, config, run)
+        require(points.setdefault(run.name.casefold(), point) is point, f"--sweep: {point} occurs twice")
+    return list(points.values())
 
 
-def train_points(points: "list[Point]", console: "Console") -> int:
+def expand(overrides: list[str]) -> list[tuple[dict[str, str], list[str]]]:
+    """The value of each swept key, and all overrides, of each point; the last key's values change first.
+
+    An override without several values, or that cannot be parsed, stays as it is.
+    """
+    choices: list[list[tuple[str, str, str]]] = []
+    for word in overrides:
+        override = parse(word)
+        if override is None or not override.is_sweep_override():
+            choices.append([("", "", word)])
+            continue
+        sweep, kind = override.value(), type(override.value()).__name__  # a class of Hydra
+        fits = kind in ("ChoiceSweep", "RangeSweep") and not sweep.shuffle
+        require(fits, f"{word}: write the values in their order, as KEY=A,B or KEY=range(START,STOP,STEP)")
+        key, element, values = override.key_or_group, override.get_key_element(), override.sweep_string_iterator()
+        choices.append([(key, plain(f"{element}={value}"), f"{element}={value}") for value in values])
+        require(bool(choices[-1]), f"{word}: no value at all")
+    return [
+        ({key: value for key, value, _ in point if key}, [word for _, _, word in point])
+        for point in itertools.product(*choices)
+    ]
+
+
+def plain(word: str) -> str:
+    """The value of an override, without the quotes and escapes of Hydra's grammar."""
+    override = parse(word)
+    assert override
+    return in_words(override.value())
+
+
+def common_folder(runs: list[str]) -> Path:
+    """The folder of a sweep: the run that its points would share, or the common beginning of their names."""
+    parts = [re.split(r"([-/])", str(Path(run))) for run in runs]
+    shared = takewhile(lambda column: len(set(column)) == 1, zip(*parts, strict=False))
+    common = "".join(column[0] for column in shared).rstrip("-")
+    return Path(common) / "sweep" if common == "" or common.endswith("/") else Path(common)
+
+
+def folder_name(values: dict[str, str]) -> str:
+    """A name such as model.heads-4+seed-1, which is safe in file systems, in shells and in Hydra's grammar.
+
+    A hash keeps names distinct that are cut, or whose characters are replaced.
+    """
+    text = "+".join(f"{key}-{value}" for key, value in values.items())
+    safe = re.sub(r"[^A-Za-z0-9._+-]+", "_", text)[:200]
+    return safe if safe == text else f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def run_process(command: list[str], output: int = 2) -> tuple[int, int | None]:
+    """Run a command, with the descriptor of its output; returns its exit code, and the signal that came meanwhile."""
+    received: list[int] = []
+    process = subprocess.Popen(command, stdout=output)
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        # A terminal or a scheduler sends its signal to the process as well, and a second signal of the same kind would
+        # end it before it has saved. So it gets the other kind.
+        received.append(number)
+        process.send_signal(signal.SIGTERM if number == signal.SIGINT else signal.SIGINT)
+
+    handlers = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
+    code = process.wait()
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+    return code, received[0] if received else None
+
+
+def train_points(points: list[Point], console: "Console") -> int:
     """Train the points that are not trained yet, and print the table of all; returns the exit code.
 
     Raises NMTError before any training if a point cannot be trained.
     """
     from nmt.data import read_manifest
     from nmt.files import only_process
-    from nmt.training import check_configuration, check_corpus, is_finished, list_checkpoints
+    from nmt.training import check_configuration, check_corpus, is_finished, list_checkpoints, point_latest_to
 
     for point in points:
         manifest = read_manifest(Path(point.config.prepared))
@@ -109,56 +170,36 @@ def train_points(points: "list[Point]", console: "Console") -> int:
             point.state = "done"
         elif list_checkpoints(point.run):
             point.state = "stopped"
-    with only_process(points[0].run.parent, "run"), Processes() as processes:
+    folder, stopped_by = points[0].run.parent, None
+    with only_process(folder, "run"):
         for number, point in enumerate(points, 1):
             done = ": already trained" if point.state == "done" else ""
             console.print(f"point {number} of {len(points)}: {point}{done}")
             if not done:
-                train(point, processes, console)
-                write_table(point.run.parent, rows(points))
-            if processes.signal is not None:
+                code, stopped_by = run_process([*TRAIN, *point.words])
+                point.state = "done" if code == 0 else "failed" if stopped_by is None else "stopped"
+                if point.state == "failed":
+                    console.print(f"{point} failed with {f'exit code {code}' if code > 0 else f'signal {-code}'}")
+                write_table(folder, points)
+            if stopped_by is not None:
                 break
-        return conclude(points, processes.signal, console)
-
-
-def train(point: "Point", processes: Processes, console: "Console") -> None:
-    """Train one point, and record how that ended."""
-    code = processes.run([*TRAIN, *point.words])
-    point.state = "done" if code == 0 else "failed" if processes.signal is None else "stopped"
-    if point.state == "failed":
-        console.print(f"{point} {failure(code)}")
-
-
-def failure(code: int) -> str:
-    """An exit code in words; a process that the kernel ended, such as out of memory, could not explain itself."""
-    return f"failed with {f'exit code {code}' if code > 0 else f'signal {-code}'}"
-
-
-def conclude(points: "list[Point]", stopped_by: int | None, console: "Console") -> int:
-    """Print and write the table, point `latest` to the best point, and say what is left to do."""
-    folder = points[0].run.parent
-    table = rows(points)
-    write_table(folder, table)
-    print_table(table)
-    for point, row in zip(points, table, strict=True):
-        if row["best"]:
-            from nmt.training import point_latest_to
-
+        table = write_table(folder, points)
+        print_table(table)
+        for point in (point for point, row in zip(points, table, strict=True) if row["best"]):
             point_latest_to(point.run, beside=folder)
             console.print(f"the best point is {point.run}; the table is in {folder / 'sweep.csv'}")
-    failed = [str(point) for point in points if point.state == "failed"]
-    if failed:
-        console.print(
-            f"{len(failed)} of {len(points)} points failed ({'; '.join(failed)}); the same command tries them again"
-        )
+    if failed := [str(point) for point in points if point.state == "failed"]:
+        names = "; ".join(failed)
+        console.print(f"{len(failed)} of {len(points)} points failed ({names}); the same command tries them again")
     if stopped_by is not None:
         console.print("the sweep was stopped; the same command goes on from there")
         return 128 + stopped_by
     return 1 if failed else 0
 
 
-def rows(points: "list[Point]") -> list[dict[str, str]]:
-    """The table: swept values, updates, figures of the last validation, state, best, run."""
+def write_table(folder: Path, points: list[Point]) -> list[dict[str, str]]:
+    """Write sweep.csv: swept values, updates, figures of the last validation, state, best, run; returns its rows."""
+    from nmt.files import whole_file
     from nmt.training import checkpoint_step, list_checkpoints, read_metrics
 
     table = []
@@ -170,9 +211,12 @@ def rows(points: "list[Point]") -> list[dict[str, str]]:
         figures = {key: validated.get(key, "") for key in FIGURES}
         about = {"state": point.state, "best": "", "run": str(point.run)}
         table.append({**point.values, "updates": updates, **figures, **about})
-    done = [row for row in table if row["state"] == "done" and row["valid_loss"]]
-    if done:
+    if done := [row for row in table if row["state"] == "done" and row["valid_loss"]]:
         max(done, key=quality)["best"] = "best"
+    with whole_file(folder / "sweep.csv") as path, path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(table[0]))
+        writer.writeheader()
+        writer.writerows(table)
     return table
 
 
@@ -182,23 +226,13 @@ def quality(row: dict[str, str]) -> tuple[float, float]:
     return (-math.inf if math.isnan(score) else score, -math.inf if math.isnan(loss) else -loss)
 
 
-def write_table(folder: Path, table: list[dict[str, str]]) -> None:
-    """Write sweep.csv."""
-    from nmt.files import whole_file
-
-    with whole_file(folder / "sweep.csv") as path, path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(table[0]))
-        writer.writeheader()
-        writer.writerows(table)
-
-
 def print_table(table: list[dict[str, str]]) -> None:
     """Print the table with rounded numbers, without figures that no point has."""
     keys = [key for key in table[0] if key != "run" and (key not in FIGURES or any(row[key] for row in table))]
     lines = [[key.removeprefix("valid_") for key in keys]]
     for row in table:
-        shown = {key: f"{float(row[key]):.{digits}f}" for key, digits in FIGURES.items() if row.get(key)}
-        lines.append([shown.get(key, row[key]) for key in keys])
+        rounded = {key: f"{float(row[key]):.{digits}f}" for key, digits in FIGURES.items() if row.get(key)}
+        lines.append([rounded.get(key, row[key]) for key in keys])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

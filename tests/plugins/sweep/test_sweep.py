@@ -16,11 +16,10 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from preloaded import python
 
 import nmt.plugins.sweep.sweep as sweep_module
-from nmt.commands import COMMANDS, compose
+from nmt.commands import compose
 from nmt.config import set_text, to_tree
 from nmt.errors import NMTError
-from nmt.plugins.sweep.points import common_folder, expand, folder_name, plan
-from nmt.plugins.sweep.sweep import command_lines, quality
+from nmt.plugins.sweep.sweep import expand, folder_name, plan, quality
 
 
 def words(*overrides: str) -> list[list[str]]:
@@ -46,15 +45,9 @@ def test_without_several_values_there_is_one_point():
         ("seed=1,2", ["1", "2"]),
         ("seed=range(1,4)", ["1", "2", "3"]),
         ("seed=range(5,1,-2)", ["5", "3"]),
-        ("optim.factor=range(0.1,0.4,0.1)", ["0.1", "0.2", "0.3"]),
         ("seed=choice(7,3)", ["7", "3"]),
-        ("seed=sort(7,3)", ["3", "7"]),
         ("optim.epsilon=1e-9,1e-8", ["1e-09", "1e-08"]),
         ("model.d_k=null,16", ["null", "16"]),
-        ("model=glob(*)", ["base", "big", "small", "student", "tiny"]),
-        ("model=glob([s*,t*])", ["small", "student", "tiny"]),
-        ("experiment=glob(table3/b*)", ["table3/b_d_k_16", "table3/b_d_k_32", "table3/base", "table3/big"]),
-        ("tokenizer=glob(*,exclude=bpe*)", ["unigram32k", "wordpiece32k"]),
         ("data.train=[a,b],[c]", ["[a,b]", "[c]"]),
         ("data.train=über,ü", None),
         ("data.train='über',\"it's\"", ["über", "it's"]),
@@ -81,25 +74,19 @@ def test_values_of_a_sweep(override: str, expected: list[str] | None):
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
-        (["optim.factor=interval(0,1)"], "optim.factor=interval(0,1): an interval"),
-        (["seed=shuffle(1,2,3)"], "leave shuffle out"),
+        (["optim.factor=interval(0,1)"], "optim.factor=interval(0,1): write the values in their order"),
+        (["model=glob(*)"], "model=glob(*): write the values in their order"),
         (["seed=range(3,1)"], "seed=range(3,1): no value"),
-        (["model=glob(x*)"], "model=glob(x*): no value"),
-        (["modle=glob(*)"], "did you mean model?"),
-        (["seed=1,2", "model.heads=4", "seed=3"], "seed=1,2: seed=3 after it"),
         (["model=small,tinny"], "model=tinny: no such option; did you mean tiny?"),
         (["model.heads=8,7"], "model.heads=7: must divide"),
         (["seed=1,1"], "seed=1 occurs twice"),
         (["data.name=a,A"], "data.name=A occurs twice"),
         (["seed=3"], "no key has several values"),
-        (["seed=range(1,1e12)"], "more than 10,000"),
-        (["seed=range(0,200)", "model.heads=1,2,4,8", "model.dropout=range(0,20)"], "more than 10,000"),
-        (["name=a,b"], "name: a sweep gives each point a run of its own"),
     ],
 )
 def test_a_mistake_in_any_point_is_one_line(overrides: list[str], expected: str):
     with pytest.raises(NMTError) as error:
-        plan(COMMANDS["train"], overrides)
+        plan(overrides)
     assert expected in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -120,28 +107,13 @@ def test_a_mistake_in_any_point_is_one_line(overrides: list[str], expected: str)
     ],
 )  # fmt: skip
 def test_a_point_trains_where_its_configuration_says(overrides: list[str], runs: list[str]):
-    points = plan(COMMANDS["train"], overrides)
+    points = plan(overrides)
     assert [str(point.run) for point in points] == runs
     for point in points:
         alone = compose("train", point.words)
         assert alone.run == str(point.run)
         alone.run = point.config.run
         assert alone == point.config
-
-
-@pytest.mark.parametrize(
-    ("runs", "folder"),
-    [
-        (["runs/a-b"], "runs/a-b"),
-        (["/far/away/", "/far/away/"], "/far/away"),
-        (["a/x", "b/x"], "sweep"),
-        (["/a/x", "/a/y"], "/a/sweep"),
-        (["runs/a-b-c", "runs/a-d-c"], "runs/a"),
-        (["runs/ab", "runs/ac"], "runs/sweep"),
-    ],
-)
-def test_points_share_a_folder(runs: list[str], folder: str):
-    assert common_folder(runs) == Path(folder)
 
 
 VALUES = [*("a", "a/b", "a_b", "a b", "ä", "ö", "..", "x" * 300, "x" * 301, "[a,b]", "-1", "+1", "", "a\nb")]
@@ -159,39 +131,28 @@ def test_names_are_safe_and_distinct():
 def test_groups_of_ones_own_are_swept_and_passed_on(tmp_path: Path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model/tall.yaml").write_text("name: tall\nencoder_layers: 9\n")
-    points = plan(COMMANDS["train"], ["model=glob(t*)"], tmp_path)
+    points = plan(["model=tall,tiny"], tmp_path)
     assert [point.values for point in points] == [{"model": "tall"}, {"model": "tiny"}]
     assert points[0].words[-2:] == ["--config-dir", str(tmp_path)]
 
 
-def test_a_dry_run_needs_no_corpus_and_no_torch(tmp_path: Path):
+def test_a_dry_run_needs_no_corpus_and_no_torch_and_its_lines_pass_through_a_shell(tmp_path: Path):
     script = "import sys\nfrom nmt.cli import main\ntry:\n main()\nfinally:\n assert 'torch' not in sys.modules"
-    command = [sys.executable, "-c", script, "train", "--sweep", "--dry-run", "seed=1,2", "data.train='a b'"]
+    words = ["seed=1,2", "data.train='it is','it\\'s'", 'data.test="say \\"x\\""', "name='${data.name}'"]
+    command = [sys.executable, "-c", script, "train", "--sweep", "--dry-run", *words]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stderr == ""
-    assert [shlex.split(line) for line in ended.stdout.splitlines()] == [
-        ["nmt", "train", f"seed={seed}", "data.train='a b'", f"run=runs/wmt14_en_de-base/seed-{seed}"]
-        for seed in (1, 2)
-    ]
+    assert (ended.returncode, ended.stderr) == (0, "")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_printed_lines_pass_through_xargs_and_sed_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    points = plan(
-        COMMANDS["train"], ["seed=1,2", "data.train='it is','it\\'s'", 'data.test="say \\"x\\""', "name='${data.name}'"]
-    )
-    (tmp_path / "points").write_text(command_lines(points))
+    (tmp_path / "points").write_text(ended.stdout)
     (tmp_path / "nmt").write_text(f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n")
     (tmp_path / "nmt").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    expected = [["train", *point.words] for point in points]
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     for script in (
         "tr '\\n' '\\0' < points | xargs -0 -n 1 -P 1 sh -c",
         'for SLURM_ARRAY_TASK_ID in 1 2 3 4; do (eval "exec $(sed -n "${SLURM_ARRAY_TASK_ID}p" points)"); done',
     ):
-        ended = subprocess.run(script, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)
-        assert [json.loads(line) for line in ended.stdout.splitlines()] == expected
+        ended = subprocess.run(script, shell=True, cwd=tmp_path, env=environment, capture_output=True, check=True)
+        assert [json.loads(line) for line in ended.stdout.splitlines()] == [["train", *p.words] for p in plan(words)]
 
 
 def test_a_higher_bleu_or_f1_is_better_and_then_a_lower_loss():
@@ -297,23 +258,16 @@ def test_a_run_of_another_configuration_or_corpus_stops_a_sweep_before_it_starts
     nmt(*command).refused("runs/mine/seed-3 holds a run of another configuration", "model.dropout: 0.5 -> 0.2")
     nmt("train", "--sweep", *toy, "seed=4,5", "data.valid_size=7").refused("prepared with another configuration")
     assert starts(Path("runs/mine")) == [1, 1, 1]
-    assert not Path("runs/toy-tiny").exists()
-
-
-@pytest.mark.usefixtures("fake")
-def test_a_changed_corpus_or_more_updates_are_no_reason_to_skip(toy, nmt):
-    Path("mended").touch()
-    command = ["train", "--sweep", *toy, "seed=range(1,4)", "name=mine"]
-    nmt(*command)
+    (run / "config.yaml").unlink()
     (Path("runs/mine/seed-1/model") / "config.json").write_text('{"training": {"updates": 60, "corpus": "other"}}')
-    (Path("runs/mine/seed-2/model") / "config.json").write_text("broken")
-    assert "already trained" not in nmt(*command, "trainer.max_steps=61").err.splitlines()[0]
-    assert starts(Path("runs/mine")) == [2, 2, 2]
+    assert "already trained" not in nmt(*command).err.splitlines()[0]
+    assert starts(Path("runs/mine")) == [2, 1, 1]
 
 
 @pytest.mark.usefixtures("fake")
-@pytest.mark.parametrize(("number", "other"), [(signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT)])
-@pytest.mark.parametrize("group", [True, False], ids=["terminal", "alone"])
+@pytest.mark.parametrize(
+    ("number", "other", "group"), [(signal.SIGINT, signal.SIGTERM, True), (signal.SIGTERM, signal.SIGINT, False)]
+)
 def test_a_sweep_that_is_asked_to_stop_lets_its_point_save_and_goes_on_later(toy, nmt, number, other, group):
     Path("mended").touch()
     Path("slow").touch()

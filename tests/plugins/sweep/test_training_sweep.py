@@ -78,13 +78,3 @@ def test_a_sweep_goes_on_from_a_schedulers_line_and_from_an_interruption(toy, nm
     assert Path("runs/latest").resolve() == Path(best["run"]).resolve()
     assert ended.out.count("\n") == 5
     assert nmt("translate", "input=/dev/null").code == 0
-
-
-@pytest.mark.usefixtures("shell")
-def test_a_point_that_cannot_be_trained_does_not_keep_the_others_from_it(toy, nmt):
-    """That 3 devices do not divide 2 micro-batches is only found when training starts."""
-    ended = nmt("train", "--sweep", *toy, "trainer.max_steps=2", "trainer.devices=3,1", "name=mine")
-    assert ended.code == 1
-    assert "nmt: 3 devices cannot share batching.micro_batches=2" in ended.err
-    assert "1 of 2 points failed (trainer.devices=3)" in ended.err
-    assert [(row["state"], row["updates"]) for row in table()] == [("failed", "0"), ("done", "2")]
