@@ -169,7 +169,7 @@ class TranslateConfig(JobConfig):
     """text; tsv (target language, tab, text) or jsonl ("source" and "target"), for lines into different languages."""
     format: str = choice("auto", "auto", "text", "tsv", "jsonl", names_of=documents)
     """Of lines: text (a translation for each), tsv (line number, score, translation) or jsonl. Of a document: html,
-    markdown, po, srt, xliff, tmx or docx; auto: by the suffix of the input's name, else text."""
+    markdown, po, srt, xliff or docx; auto: by the suffix of the input's name, else text."""
     plugins: dict[str, Any] = plugin_options("translate")
 
     def __post_init__(self) -> None:

@@ -1,20 +1,4 @@
-"""What a file gives to be translated, and how it takes the translations back.
-
-To add a format, register a subclass of `Document`, here in another package:
-
-    class Properties(Document):
-        def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-            self.rows = [row.partition("=") for row in content.decode().split("\\n")]
-            self.lines = [value for _, _, value in self.rows if value.strip()]
-
-        def join(self, translations: Sequence[Translated]) -> bytes:
-            new = iter(translations)
-            rows = (key + sign + (next(new).text if value.strip() else value) for key, sign, value in self.rows)
-            return "\\n".join(rows).encode()
-
-    def register(add):  # the entry point of the package, in the group `nmt.plugins`
-        add("document", "properties", "package.module:Properties", suffixes=(".properties",))
-"""
+"""What a file gives to be translated, and how it takes the translations back."""
 
 import codecs
 import re
@@ -30,13 +14,8 @@ from nmt.registry import entries_of
 from nmt.text import BOM, LINE_BYTES, TOO_LONG, problem_of
 
 MARKS = {BOM: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-CHARSETS = re.compile(r"(iso8859|cp\d|koi8|mac|gb|big5|euc|shift_jis|tis).*")
-"""Encodings whose first 128 characters are those of ASCII, by their names in Python."""
-LARGER = {"gb2312": "gb18030", "shift_jis": "cp932"}
-"""The encodings that browsers use instead of the declared ones."""
-CHARSET = re.compile(rb"<(?:\?xml|meta)[^>]*?(?:encoding|charset)\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
-SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "src": "", "tgt": "", "mul": "", "und": ""}
-"""Codes of one language, and codes of none."""
+Direction = tuple[str, str]
+"""The codes of the source and the target language; empty: unknown."""
 
 
 class Translated(NamedTuple):
@@ -69,19 +48,18 @@ class Document(ABC):
 
         with ExitStack() as stack:
             content, output = steps.open_document(config, stack)
+            languages = steps.target_language(config), steps.source_language(config)
             try:
-                document = read_document(
-                    config.format, content, steps.target_language(config), steps.source_language(config)
-                )
+                document = read_document(config.format, content, *languages)
             except NMTError as error:
                 raise NMTError(f"{'standard input' if config.input == '-' else config.input}: {error}") from error
             lines, translations, stages = document.lines, list[Translated](), tuple[steps.Stage, ...]()
-            if not lines:
-                steps.warn(f"{config.format}: nothing to translate was found")
             show = steps.progress_of(config, "translate", 0, len(lines), stack)
             if lines:
                 translator = steps.open_translator(config, stack)
                 stages = translator.stages
+            else:
+                steps.warn(f"{config.format}: nothing to translate was found")
             try:
                 for line, ranked in zip(lines, translator.stream(lines, config.buffer) if lines else (), strict=True):
                     best = ranked[0]
@@ -106,46 +84,30 @@ def read_document(format: str, content: bytes, target: str = "", source: str = "
     return document
 
 
-def base(code: str) -> str:
-    """The language of a code such as de-AT or de_AT in small letters, without its country."""
-    language = re.match(r"\s*([a-zA-Z]{2,8})(?![a-zA-Z])", code)
-    return SAME.get(language[1].lower(), language[1].lower()) if language else ""
-
-
-def differ(one: str, other: str) -> bool:
-    """True for codes of two languages; a code of two letters is not compared with one of three (de and deu)."""
-    return bool(base(one) and base(other)) and len(base(one)) == len(base(other)) and base(one) != base(other)
-
-
-@dataclass(frozen=True)
-class Direction:
-    """From one language to another; empty: unknown."""
-
-    source: str = ""
-    target: str = ""
-
-    def __str__(self) -> str:
-        words = (("from", self.source), ("into", self.target))
-        return " ".join(f"{word} {code:.40}" for word, code in words if code)
-
-    def check(self, model: "Direction") -> None:
-        """NMTError where a model translates from, or into, another language than that of a file."""
-        if differ(self.source, model.source) or differ(self.target, model.target):
-            raise NMTError(f"it is {self}, but the model translates {model}: take another model, or mend its codes")
+def check_languages(file: Direction, model: Direction) -> None:
+    """NMTError for a file in other languages than a model's; codes of two letters are not compared with longer ones."""
+    for codes in zip(file, model, strict=True):
+        one, other = (re.split("[-_]", code.strip().lower())[0] for code in codes)
+        if one != other and len(one) == len(other) > 1:
+            said = [
+                " ".join(f"{word} {code:.40}" for word, code in zip(("from", "into"), both, strict=True) if code)
+                for both in (file, model)
+            ]
+            raise NMTError(
+                f"it is {said[0]}, but the model translates {said[1]}: take another model, or mend its codes"
+            )
 
 
 class Part(Protocol):
-    """A stretch of a text that is written anew."""
+    """A stretch of a text, with the lines of it that are translated, which is written anew with their translations."""
 
     begin: int
     end: int
 
     @property
-    def lines(self) -> list[str]:
-        """The lines of it that are translated."""
+    def lines(self) -> list[str]: ...
 
-    def render(self, translations: Sequence[Translated]) -> str:
-        """The stretch with translations instead of its lines."""
+    def render(self, translations: Sequence[Translated]) -> str: ...
 
 
 class Spliced:
@@ -164,45 +126,29 @@ class Spliced:
         return "".join(pieces) + self.text[at:]
 
 
-def decoded(content: bytes, declares: bool = False, convert: str = "save it as UTF-8") -> tuple[str, bytes, str]:
-    """A text, its byte order mark and its encoding: UTF-8, UTF-16 with a mark, or what HTML declares."""
+def decoded(content: bytes, convert: str = "save it as UTF-8") -> tuple[str, bytes, str]:
+    """A text, its byte order mark and its encoding: UTF-8, or UTF-16 with a mark."""
     mark = next((mark for mark in MARKS if content.startswith(mark)), b"")
-    encoding, text = MARKS.get(mark, "utf-8"), content[len(mark) :]
-    charset = CHARSET.search(content[:1024]) if declares and not mark else None
-    declared = charset[1].decode().lower() if charset else ""
+    encoding = MARKS.get(mark, "utf-8")
     if problem := "" if encoding.startswith("utf-16") else problem_of(content[:8192]):
         raise NMTError(problem)
     try:
-        # In ASCII under another declaration, characters that are not ASCII are written as references.
-        ascii_only = declared not in ("", "utf-8", "utf8") and text.isascii()
-        return text.decode(encoding), mark, "ascii" if ascii_only else encoding
+        return content[len(mark) :].decode(encoding), mark, encoding
     except UnicodeDecodeError as error:
-        try:
-            name = codecs.lookup(declared or "utf-8").name
-            name = "cp1252" if name == "iso8859-1" and re.search(rb"[\x80-\x9f]", text) else LARGER.get(name, name)
-            if CHARSETS.fullmatch(name) and text.decode(name).encode(name) == text:
-                return text.decode(name), mark, name
-        except (LookupError, UnicodeError):
-            pass
-        what = f"not {encoding.upper()} at byte {error.start + 1}"
-        what = f"neither UTF-8 nor {declared}, as it says" if declared else what
-        raise NMTError(f"{what}: {convert}") from error
+        raise NMTError(f"not {encoding.upper()} at byte {error.start + 1}: {convert}") from error
 
 
 class Text(Document):
     """A text that is written in the encoding it was read in, and of which only some parts change."""
 
-    declares = False
-    """Whether the format can declare an encoding."""
-
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        text, self.mark, self.encoding = decoded(content, self.declares)
-        self.text = Spliced(text, self.parts(text, Direction(source, target)))
+        text, self.mark, self.encoding = decoded(content)
+        self.text = Spliced(text, self.parts(text, target))
         self.lines = self.text.lines
 
-    def parts(self, text: str, model: Direction) -> Sequence[Part]:
-        """The parts to translate, in the order of the text."""
-        raise NotImplementedError
+    @abstractmethod
+    def parts(self, text: str, target: str) -> Sequence[Part]:
+        """The parts to translate, into the target language, in the order of the text."""
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         return self.mark + self.text.render(translations).encode(self.encoding, "xmlcharrefreplace")
@@ -224,5 +170,5 @@ class Stretch:
 class PlainText(Text):
     """Lines of text; line ends, blank lines and white space around a line stay as they are."""
 
-    def parts(self, text: str, model: Direction) -> Sequence[Part]:
+    def parts(self, text: str, target: str) -> Sequence[Part]:
         return [Stretch(*line.span(), [line[0]]) for line in re.finditer(r"[^\s](?:[^\n]*[^\s])?", text)]

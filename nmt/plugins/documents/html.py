@@ -2,13 +2,12 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape, unescape
-from typing import Literal
 
-from nmt.plugins.documents.document import Direction, Part, Spliced, Stretch, Text, Translated, differ
+from nmt.plugins.documents.document import Part, Spliced, Stretch, Text, Translated
 from nmt.plugins.documents.markup import Sentence, Token
 
 # Possessive, so that no input takes more than linear time.
@@ -32,11 +31,7 @@ RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext"
 """Other elements whose content is left as it is."""
 READ = frozenset(["alt", "title", "placeholder", "aria-label"])
 """Attributes that people read."""
-READ_IF = {"input": ("value", "type"), "meta": ("content", "name", "property")}
-READ_AS = frozenset(["submit", "button", "reset", "description", "og:title", "og:description"])
-"""Of some tags, another attribute that people read, where one of the next has one of these values."""
-FIXED = frozenset(["notranslate", "sig-object", "headerlink"])
-"""Classes of elements that are not to be translated: Sphinx's are of the signature of a function, and of ¶."""
+CHARSET = re.compile(r"""<meta[^>]*?charset\s*=\s*["']?(?!utf-?8)\w""", re.IGNORECASE)
 
 
 @dataclass
@@ -45,21 +40,15 @@ class Tag:
 
     begin: int
     end: int
-    name: str = ""
-    """In small letters; none for a comment."""
+    name: str = ""  # in small letters; none for a comment
     closes: bool = False
-    attributes: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Where the values are, with their quotes."""
-    partner: int = 0
-    """The index of the tag that closes the element, if there is one."""
-
-    def value(self, text: str, name: str) -> str:
-        """The value of an attribute in small letters; empty where it is not there."""
-        return text[slice(*self.attributes.get(name, (0, 0)))].lower().strip("\"' \t\r\n")
+    attributes: dict[str, tuple[int, int]] = field(default_factory=dict)  # where the values are, with their quotes
+    partner: int = 0  # the index of the tag that closes the element, if there is one
 
     def is_fixed(self, text: str) -> bool:
         """True where a tag says that its element is not to be translated."""
-        return self.value(text, "translate") == "no" or not FIXED.isdisjoint(self.value(text, "class").split())
+        says = [text[slice(*self.attributes.get(name, (0, 0)))].lower() for name in ("translate", "class")]
+        return says[0].strip("\"'") == "no" or "notranslate" in says[1].strip("\"'").split()
 
 
 def tags_of(text: str) -> list[Tag]:
@@ -84,8 +73,8 @@ def tags_of(text: str) -> list[Tag]:
 class Reader:
     """Collects the sentences of a text, and the values of its attributes that are translated."""
 
-    def __init__(self, text: str, languages: Direction) -> None:
-        self.text, self.tags, self.languages = text, tags_of(text), languages
+    def __init__(self, text: str, language: str = "") -> None:
+        self.text, self.tags, self.language = text, tags_of(text), language
         self.sentences, self.attributes = list[Sentence](), list[Part]()
         self.begin, self.tokens = 0, list[Token]()
         """Where the next sentence begins, and its tokens so far."""
@@ -102,58 +91,34 @@ class Reader:
         if begin < end:
             self.tokens.append(Token("text", self.text[begin:end], unescape(self.text[begin:end])))
 
-    def kind(self, tag: Tag) -> Literal["copied", "between", "inline", "left", "block"]:
-        """What a tag, or its element, is to the text around it."""
-        fixed = tag.is_fixed(self.text)
-        if tag.name in COPIED or (fixed and tag.name in INLINE):
-            return "copied" if tag.partner else "between"
-        if tag.name in UNSEEN | BETWEEN | {""} or (tag.name in INLINE and self.text[tag.end - 2] == "/"):
-            return "between"
-        return "inline" if tag.name in INLINE else "left" if fixed or tag.name in RAW else "block"
-
     def add(self, index: int) -> int:
         """Add a tag, or the whole of an element; the index of its last tag."""
-        tag, kind = self.tags[index], self.kind(self.tags[index])
-        last = (tag.partner or index) if kind in ("copied", "left") or tag.name in UNSEEN else index
-        raw = self.text[tag.begin : self.tags[last].end]
-        if kind == "copied":
-            is_unseen = tag.name in ("math", "svg") or "headerlink" in tag.value(self.text, "class")
-            shown = "" if is_unseen else unescape(MARKUP.sub("", raw))
-            self.tokens.append(Token("copy", raw, shown, breaks=not shown))
-            return last
-        if kind == "between":
-            self.tokens.append(Token("point", raw, breaks=tag.name in BETWEEN - {"wbr"}))
-        elif kind == "inline":
+        tag = self.tags[index]
+        fixed, whole = tag.is_fixed(self.text), tag.partner or index
+        raw, element = self.text[tag.begin : tag.end], self.text[tag.begin : self.tags[whole].end]
+        if (tag.name in COPIED or (fixed and tag.name in INLINE)) and tag.partner:
+            shown = "" if tag.name in ("math", "svg") else unescape(MARKUP.sub("", element))
+            self.tokens.append(Token("copy", element, shown, breaks=not shown))
+            return whole
+        if tag.name in UNSEEN:
+            self.tokens.append(Token("point", element))
+            return whole
+        if tag.name in INLINE and raw[-2:-1] != "/" and not fixed:
             self.tokens.append(Token("close" if tag.closes else "open", raw, name=tag.name))
+        elif tag.name in INLINE | BETWEEN | COPIED | {""}:
+            self.tokens.append(Token("point", raw, breaks=tag.name in BETWEEN - {"wbr"}))
         else:
+            index = whole if fixed or tag.name in RAW else index
             self.end_sentence()
-            self.begin = self.tags[last].end
-        self.attributes += self.languages_of(tag) if kind == "block" else ()
-        self.attributes += self.read_attributes(tag)
-        return last
-
-    def languages_of(self, tag: Tag) -> Iterator[Part]:
-        """The attributes of a page, or of a part of it, that is in the target language now."""
-        source, target = self.languages.source, self.languages.target.replace("_", "-")
-        is_page = tag.name == "html" and not tag.closes
-        for name in ("lang", "xml:lang") if target else ():
-            place = tag.attributes.get(name)
-            if place and not differ(tag.value(self.text, name), source) and (is_page or source):
-                yield Stretch(*place, written=f'"{target}"')
-            elif name == "lang" and is_page and not place:
-                at = tag.begin + len("<html")
-                yield Stretch(at, at, written=f' lang="{target}"')
-
-    def read_attributes(self, tag: Tag) -> Iterator[Part]:
-        """What people read of a tag's attributes."""
-        name, *keys = READ_IF.get(tag.name, ("",))
-        read = READ | {name} if any(tag.value(self.text, key) in READ_AS for key in keys) else READ
-        names = read & tag.attributes.keys() if not tag.is_fixed(self.text) else ()
-        for begin, end in sorted(tag.attributes[name] for name in names):
+            self.begin = self.tags[index].end
+            if tag.name == "html" and self.language and "lang" in tag.attributes:
+                self.attributes.append(Stretch(*tag.attributes["lang"], written=f'"{self.language}"'))
+        for begin, end in sorted(tag.attributes[name] for name in READ & tag.attributes.keys() if not fixed):
             quoted = self.text[begin] in "\"'"
-            raw = self.text[begin + quoted : end - (quoted and end > begin + 1)]
+            value = self.text[begin + quoted : end - (quoted and end > begin + 1)]
             write = escape if quoted else lambda text: f'"{escape(text)}"'
-            yield Sentence(begin + quoted, [Token("text", raw, unescape(raw))], write)
+            self.attributes.append(Sentence(begin + quoted, [Token("text", value, unescape(value))], write))
+        return index
 
     def end_sentence(self) -> None:
         sentence = Sentence(self.begin, self.tokens, partial(escape, quote=False))
@@ -164,8 +129,8 @@ class Reader:
 class Page:
     """A page, or a part of one; attributes come first, because some stand inside of sentences."""
 
-    def __init__(self, text: str, begin: int = 0, languages: Direction | None = None) -> None:
-        reader = Reader(text, languages or Direction())
+    def __init__(self, text: str, begin: int = 0, language: str = "") -> None:
+        reader = Reader(text, language)
         self.text, self.begin, self.end = text, begin, begin + len(text)
         self.attributes = Spliced(text, sorted(reader.attributes, key=lambda part: part.begin))
         self.lines = self.attributes.lines + Spliced(text, reader.sentences).lines
@@ -173,13 +138,15 @@ class Page:
     def render(self, translations: Sequence[Translated]) -> str:
         size = len(self.attributes.lines)
         text = self.attributes.render(translations[:size]) if self.lines else self.text
-        return Spliced(text, Reader(text, Direction()).sentences).render(translations[size:])
+        return Spliced(text, Reader(text).sentences).render(translations[size:])
 
 
 class Html(Text):
-    """A page, or a part of one; what is in the model's source language is in its target language then."""
+    """A page, or a part of one; its language, if it says that, is the target language then."""
 
-    declares = True
-
-    def parts(self, text: str, model: Direction) -> list[Part]:
-        return [Page(text, 0, model)]
+    def parts(self, text: str, target: str) -> list[Part]:
+        if (
+            not self.mark and text.isascii() and CHARSET.search(text, 0, 1024)
+        ):  # declares an encoding that may lack characters
+            self.encoding = "ascii"
+        return [Page(text, 0, target.replace("_", "-"))]

@@ -1,18 +1,32 @@
-"""A sentence with markup: its plain text for a translator, and its markup again around the translation."""
+"""A sentence with markup: its plain text for a translator, and its markup placed again in the translation.
+
+An element goes around the longest run of the translation that aligns to what was in it; other tags go between words.
+"""
 
 import re
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, pairwise
+from typing import Literal, NamedTuple
+
+import regex
 
 from nmt.plugins.documents.document import Translated
-from nmt.plugins.documents.projection import Node, project
+from nmt.text import USUAL, WITHOUT_BLANKS, Finder
+
+DEEPEST, MOST = 50, 50
+"""Elements that are nested deeper are kept as single tags; of more equal texts, the first are looked at."""
+ONE = WITHOUT_BLANKS.pattern
+LETTER = rf"(?:(?!{ONE})\w)"
+WORD = regex.compile(
+    # A grapheme of a script without blanks, with the punctuation that closes after it; a word; other punctuation.
+    rf"(?={ONE})\X[\p{{Pe}}\p{{Pf}}\p{{Po}}]*+|{LETTER}(?:(?:(?!{ONE})\S)*{LETTER})?|(?!{ONE})[^\s\w]++"
+)
+
 
 Kind = Literal["text", "open", "close", "point", "copy"]
-DEEPEST = 50
-"""Elements that are nested deeper are kept as single tags."""
-EDGE, EDGE_BACKWARDS = re.compile(r"(?:\s|&nbsp;)*"), re.compile(r"(?:\s|;psbn&)*")
 
 
 @dataclass
@@ -20,18 +34,20 @@ class Token:
     """A stretch of a file: text, a tag that opens or closes an element, another tag, or what is copied, as code is."""
 
     kind: Kind
-    raw: str
-    """As it stands in the file."""
-    text: str = ""
-    """What a reader sees of text, and of what is copied."""
-    name: str = ""
-    """An element is closed by the next tag of its name."""
-    breaks: bool = False
-    """A tag between words, even without a blank."""
-    optional: bool = False
-    """An element that is left out where it would be empty, or a line break where another one is."""
-    closing: str = ""
-    """What closes an element in a translation, where that is more than `raw`."""
+    raw: str  # as it stands in the file
+    text: str = ""  # what a reader sees of text, and of what is copied
+    name: str = ""  # an element is closed by the next tag of its name
+    breaks: bool = False  # a tag between words, even without a blank
+    optional: bool = False  # an element that is left out where it would be empty, or a line break where another one is
+    closing: str = ""  # what closes an element: in a translation, it may be more than `raw`
+    # As a node of the tree of markup: characters of the plain text, whether a word touches it, what is in an element.
+    begin: int = 0
+    end: int = 0
+    is_glued: bool = False
+    children: list["Token"] = field(default_factory=list)
+
+    def is_element(self) -> bool:
+        return self.kind == "open" and bool(self.closing)
 
 
 def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
@@ -45,64 +61,75 @@ def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
             opened.append(index)
             names[token.name] += 1
         elif token.kind == "close" and names[token.name]:
-            last = None
-            while last is None or tokens[last].name != token.name:
-                last = opened.pop()
+            while tokens[last := opened.pop()].name != token.name:
                 names[tokens[last].name] -= 1
+            names[token.name] -= 1
             partners[last], partners[index] = index, last
     return partners
 
 
-def tree(tokens: Sequence[Token]) -> tuple[str, list[Node]]:
+def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
     """The plain text of tokens, and the markup in it."""
-    partners, plain, stack = find_pairs(tokens), "", [(Node("", 0), 0)]
+    partners, plain, stack = find_pairs(tokens), "", [(Token("open", ""), 0)]
     for index, token in enumerate(tokens):
+        node = replace(token, begin=len(plain), is_glued=bool(plain[-1:].strip()), children=[])
         if token.kind == "text":
             plain += token.text
         elif token.kind == "open" and index in partners:
-            stack.append((Node(token.raw, len(plain), optional=token.optional), index))
+            stack.append((node, index))
         elif token.kind == "close" and index in partners:
-            node, opened = stack.pop()
-            node.end, node.close = len(plain), token.closing or token.raw
-            if not plain[node.begin :].strip():  # nothing in it has a place of its own
-                node = Node("".join(inside.raw for inside in tokens[opened : index + 1]), node.begin)
-                plain = plain[: node.begin] + " " * (len(plain) > node.begin)
-            stack[-1][0].children.append(node)
+            element, opened = stack.pop()
+            element.end, element.closing = len(plain), token.closing or token.raw
+            if not plain[element.begin :].strip():  # an element without words is a single tag
+                raw = "".join(inside.raw for inside in tokens[opened : index + 1])
+                plain = plain[: element.begin] + " " * (len(plain) > element.begin)
+                element = Token("point", raw, begin=element.begin, end=element.begin, is_glued=element.is_glued)
+            stack[-1][0].children.append(element)
         else:
-            begin, copied = len(plain), token.kind == "copy"
             plain += " " * token.breaks + token.text
-            end = begin + len(token.text)
-            node = Node(token.raw, begin, end, copied=copied, breaks=token.breaks, optional=token.optional)
-            stack[-1][0].children.append(node)
+            stack[-1][0].children.append(replace(node, end=node.begin + len(token.text), closing=""))
     return plain, stack[0][0].children
+
+
+def strip(token: Token, right: bool) -> str:
+    """Take the white space from one side of a text, and return it."""
+    raw = token.raw.rstrip() if right else token.raw.lstrip()
+    blank = token.raw[len(raw) :] if right else token.raw[: len(token.raw) - len(raw)]
+    token.raw, token.text = raw, (token.text.rstrip() if right else token.text.lstrip()) if blank else token.text
+    return blank
 
 
 def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
     """Tokens without the markup and white space before the first word, after the last, and around all.
 
-    Also the length of what is left out at the beginning.
+    Also the length of what is left out at the beginning. A line break takes the white space beside it with it, another
+    tag between two blanks takes one of them.
     """
     partners = find_pairs(tokens)
     worded = [index for index, token in enumerate(tokens) if token.text.strip() or token.closing] or [0, -1]
     first, last = worded[0], worded[-1]
-    begin = min([first, *(i for i in range(first) if i in partners and first < partners[i] <= last)])
-    end = max([last, *(i for i in range(last + 1, len(tokens)) if i in partners and first <= partners[i] <= last)])
-    inside, size = list(tokens[begin : end + 1]), sum(len(token.raw) for token in tokens[:begin])
+    begin = min([first, *(i for i in range(first) if first < partners.get(i, -1) <= last)])
+    end = max([last, *(i for i in range(last + 1, len(tokens)) if first <= partners.get(i, -1) <= last)])
+    size = sum(len(token.raw) for token in tokens[:begin])
+    inside = [replace(token) for token in tokens[begin : end + 1]]
     if inside and inside[0].kind == "text":
-        blank = EDGE.match(inside[0].raw).end()  # type: ignore[union-attr]
-        size += blank
-        inside[0] = replace(inside[0], raw=inside[0].raw[blank:], text=inside[0].text.lstrip())
+        size += len(strip(inside[0], right=False))
     if inside and inside[-1].kind == "text":
-        raw = inside[-1].raw
-        blank = EDGE_BACKWARDS.match(raw[::-1]).end()  # type: ignore[union-attr]
-        inside[-1] = replace(inside[-1], raw=raw[: len(raw) - blank], text=inside[-1].text.rstrip())
+        strip(inside[-1], right=True)
+    for before, token, after in zip(inside, inside[1:], inside[2:], strict=False):
+        if before.kind == after.kind == "text" and (token.breaks or token.kind == "point"):
+            if token.breaks or before.text[-1:].isspace():
+                token.raw += strip(after, right=False)
+            if token.breaks:
+                token.raw = strip(before, right=True) + token.raw
     return size, inside
 
 
-def without(node: Node, is_left_out: Callable[[Node], bool]) -> list[Node]:
-    """A node without the tags of some elements in it, or what is in it, if it is one itself."""
-    inside = [kept for child in node.children for kept in without(child, is_left_out)]
-    return inside if is_left_out(node) else [replace(node, children=inside)]
+def without_optional(nodes: Iterable[Token]) -> Iterator[Token]:
+    """Nodes without the tags of optional elements among them."""
+    for node in nodes:
+        children = list(without_optional(node.children))
+        yield from children if node.optional and node.is_element() else [replace(node, children=children)]
 
 
 class Sentence:
@@ -120,14 +147,191 @@ class Sentence:
         self.lines = [" ".join(self.plain.split())] if has_words else []
 
     def render(self, translations: Sequence[Translated]) -> str:
-        return self.written(translations)
+        return self.written(translations, self.nodes)
 
-    def written(
-        self, translations: Sequence[Translated], is_left_out: Callable[[Node], bool] = lambda node: False
-    ) -> str:
-        """The sentence with a translation instead of its text, and without the tags of some elements."""
+    def written(self, translations: Sequence[Translated], nodes: Sequence[Token]) -> str:
+        """The sentence with a translation instead of its text, and with these nodes of its markup."""
         text = " ".join(translations[0].text.split()) if translations else ""
         if text in ("", " ".join(self.plain.split())):
             return self.raw
-        nodes = [kept for node in self.nodes for kept in without(node, is_left_out)]
-        return project(self.plain, nodes, text, translations[0].alignment, self.escape)
+        projection = Projection(self.plain, nodes, text, translations[0].alignment)
+        root = Token("open", "", end=len(self.plain), children=list(nodes))
+        return projection.render(Placed(0, len(text), root, range(len(projection.target.starts))), self.escape)
+
+
+class Tokens:
+    """The words of a text, its punctuation and protected items; `chunks` are what blanks separate."""
+
+    def __init__(self, text: str, edges: Iterable[int] = ()) -> None:
+        items = [(item.start, item.end) for item in Finder([USUAL]).stretches(text)]
+        self.text, self.chunks = text, [chunk.span() for chunk in re.finditer(r"\S+", text)]
+        self.in_items = {place for begin, end in items for place in range(begin + 1, end)}
+        cuts = {edge for span in [*items, *(word.span() for word in WORD.finditer(text))] for edge in span}
+        cuts = (cuts - self.in_items) | set(edges)
+        spans = [(begin, end) for begin, end in pairwise(sorted(cuts)) if text[begin:end].strip()]
+        self.starts, self.ends = [begin for begin, _ in spans], [end for _, end in spans]
+
+    def between(self, begin: int, end: int) -> range:
+        """The tokens that have characters between two places."""
+        return range(bisect_right(self.ends, begin), bisect_left(self.starts, end))
+
+    def is_word(self, token: int) -> bool:
+        return bool(re.search(r"\w", self.text[self.starts[token] : self.ends[token]]))
+
+    def sides(self, chunk: int) -> list[range]:
+        """The punctuation before the words of a chunk, the words, and the punctuation after them."""
+        tokens = self.between(*self.chunks[chunk])
+        words = [token for token in tokens if self.is_word(token)] or tokens
+        return [range(*edges) for edges in pairwise([tokens.start, words[0], words[-1] + 1, tokens.stop])]
+
+
+def spread(source: Sequence[int], target: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Pairs of two sequences of tokens in the same order."""
+    size = max(len(source), len(target)) if source and target else 0
+    return ((source[n * len(source) // size], target[n * len(target) // size]) for n in range(size))
+
+
+class Placed(NamedTuple):
+    """A node, and the characters and the tokens of the translation that it covers."""
+
+    begin: int
+    end: int
+    node: Token
+    tokens: range
+
+
+class Projection:
+    """The tokens of a sentence and of its translation, and how they align."""
+
+    def __init__(
+        self, plain: str, nodes: Sequence[Token], target: str, alignment: Iterable[tuple[int, int]] | None
+    ) -> None:
+        everywhere = list(nodes)
+        for node in everywhere:
+            everywhere += node.children
+        self.source = Tokens(plain, (edge for node in everywhere for edge in (node.begin, node.end)))
+        self.target, self.copied, self.broken = Tokens(target), bytearray(len(target)), set[int]()
+        """In the translation: the characters that are copied, and the tokens that a line break stands before."""
+        self.sources_of, self.targets_of = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
+        for a, b in sorted(set(self.aligned(alignment))):
+            self.sources_of[b].append(a)
+            self.targets_of[a].append(b)
+
+    def aligned(self, alignment: Iterable[tuple[int, int]] | None) -> Iterator[tuple[int, int]]:
+        """Pairs of tokens, given pairs of chunks; a chunk with several partners gives each a share of its words."""
+        sizes = len(self.source.chunks), len(self.target.chunks)
+        if alignment is None:  # as if both had the same order
+            alignment = ((index * sizes[0] // sizes[1], index) for index in range(sizes[1]))
+        pairs = sorted({(a, b) for a, b in alignment if 0 <= a < sizes[0] and 0 <= b < sizes[1]})
+        partners, numbers = Counter(end for pair in pairs for end in enumerate(pair)), Counter[tuple[int, int]]()
+        for pair in pairs:
+            parts = [self.source.sides(pair[0]), self.target.sides(pair[1])]
+            for end, part in zip(enumerate(pair), parts, strict=True):
+                words, number, size = part[1], numbers[end], partners[end]
+                first = min(len(words) * number // size, len(words) - 1)
+                part[1] = words[first : max(len(words) * (number + 1) // size, first + 1)]
+                numbers[end] += 1
+            for sides in zip(*parts, strict=True):
+                yield from spread(*sides)
+
+    def render(self, place: Placed, escape: Callable[[str], str]) -> str:
+        """The characters of a place, with the nodes in it."""
+        pieces, at = list[str](), place.begin
+        for inner in self.places(place):
+            node, is_element = inner.node, inner.node.is_element()
+            inside = self.render(inner, escape) if is_element else ""
+            pieces.append(escape(self.target.text[at : inner.begin]))
+            if inside or not (node.optional and is_element):
+                pieces += [node.raw, inside, node.closing]
+            at = inner.end
+        return "".join(pieces) + escape(self.target.text[at : place.end])
+
+    def places(self, parent: Placed) -> list[Placed]:
+        """The places of the nodes in an element, in the order of the translation."""
+        nodes, owners, runs = parent.node.children, dict[int, int](), list[tuple[int, range]]()
+        for index, node in enumerate(nodes):
+            owners |= dict.fromkeys(self.source.between(node.begin, node.end) if node.kind != "copy" else (), index)
+        for token in parent.tokens:
+            votes = [owners.get(source, -1) for source in self.sources_of[token]]
+            owner = max(set(votes), key=lambda index: (votes.count(index), index), default=-1)
+            if runs and runs[-1][0] == owner and token - runs[-1][1].stop < 2:  # over at most one word of nobody's
+                runs[-1] = owner, range(runs[-1][1].start, token + 1)
+            elif owner >= 0:
+                runs.append((owner, range(token, token + 1)))
+        longest, taken, placed = dict[int, range](), dict[int, int](), list[Placed]()
+        for index, run in runs:
+            longest[index] = max(longest.get(index, range(0)), run, key=len)
+        for index, node in sorted(enumerate(nodes), key=lambda pair: pair[0] not in longest):
+            place = self.covering(node, longest[index]) if index in longest else self.between(node, parent, taken)
+            if place:
+                placed.append(place)
+                taken |= dict.fromkeys(place.tokens, index)
+        return sorted(placed, key=lambda place: place[:2])
+
+    def covering(self, node: Token, tokens: range) -> Placed:
+        return Placed(self.target.starts[tokens[0]], self.target.ends[tokens[-1]], node, tokens)
+
+    def copy_of(self, node: Token, parent: Placed, taken: dict[int, int]) -> Placed | None:
+        """Where the text of a copied node stands in the translation of the element around it."""
+        text, nodes = regex.escape(" ".join(self.source.text[node.begin : node.end].split())), parent.node.children
+        pattern, (low, high) = rf"(?<!{LETTER}){text}(?!{LETTER})", parent[:2]
+        in_item = not self.source.in_items.isdisjoint((node.begin, node.end))
+        for match in islice(regex.finditer(pattern, self.target.text, pos=low, endpos=high), MOST if text else 0):
+            begin, end = match.span()
+            tokens = self.target.between(begin, end)
+            is_free = all(nodes[taken[token]].kind == "copy" for token in tokens if token in taken)
+            if (
+                is_free
+                and not any(self.copied[begin:end])
+                and (in_item or self.target.in_items.isdisjoint((begin, end)))
+            ):
+                self.copied[begin:end] = b"\1" * (end - begin)
+                return Placed(begin, end, node, tokens)
+        return None
+
+    def between(self, node: Token, parent: Placed, taken: dict[int, int]) -> Placed | None:
+        """The place of what covers no aligned words: its own text, a free word beside it, or between tokens."""
+        low, high, at, target = parent.tokens.start, parent.tokens.stop, self.gap(node, parent), self.target
+        if node.kind == "copy" and (place := self.copy_of(node, parent, taken)):
+            return place
+        for token in (at, at - 1) if node.is_element() else ():
+            if token in parent.tokens and token not in taken and target.is_word(token):
+                return self.covering(node, range(token, token + 1))
+
+        def is_free(gap: int) -> bool:
+            """Whether a tag may stand before a token: it cuts no element, and not what blanks separate."""
+            cuts_element = gap in taken and taken[gap] == taken.get(gap - 1)
+            may_touch = node.is_glued and node.kind != "copy" and not node.breaks
+            if gap in (low, high) or cuts_element or may_touch or target.ends[gap - 1] < target.starts[gap]:
+                return gap in (low, high) or not cuts_element
+            return any(WITHOUT_BLANKS.match(target.text, target.starts[token]) for token in (gap - 1, gap))
+
+        around = (gap for step in range(high - low + 1) for gap in (at - step, at + step) if low <= gap <= high)
+        gaps = (gap for gap in around if is_free(gap))
+        if node.breaks:
+            inner = (gap for gap in gaps if low < gap < high and not (node.optional and gap in self.broken))
+            if (at := next(inner, -1)) < 0 and node.optional:
+                return None  # two line breaks at one place would be an empty line
+            self.broken.add(at)
+        at = at if node.breaks and at >= 0 else next(gaps, high)
+        begin = target.ends[at - 1] if at > low else parent.begin
+        end = target.starts[at] if at < high else parent.end
+        if not (node.breaks and low < at < high):
+            begin = end = begin if node.is_glued or at == high else end
+        if node.kind == "copy":
+            node = replace(node, raw=" " * (low < at == high) + node.raw + " " * (at < high))
+        return Placed(begin, end, node, range(at, at))
+
+    def gap(self, node: Token, parent: Placed) -> int:
+        """The token of the translation before which a node without aligned tokens stands.
+
+        It follows what the token before it aligns to if no blank separated them, else it precedes what the next does.
+        """
+        low, high = parent.tokens.start, parent.tokens.stop
+        words = self.source.between(parent.node.begin, parent.node.end)
+        following = bisect_left(self.source.starts, node.begin)
+        before = [token + 1 for token in self.targets_of[following - 1]] if following > words.start else []
+        after = self.targets_of[following] if following < words.stop else []
+        if not (before or after):
+            return low + round((following - words.start) / max(len(words), 1) * (high - low))
+        return min(max(max(before) if before and (node.is_glued or not after) else min(after), low), high)

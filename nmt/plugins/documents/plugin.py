@@ -9,7 +9,6 @@ def register(add: Callable[..., None]) -> None:
     add("document", "markdown", f"{here}.markdown:Markdown", suffixes=(".md", ".markdown"))
     add("document", "po", f"{here}.strings:Catalog", suffixes=(".po", ".pot"))
     add("document", "srt", f"{here}.strings:Subtitles", suffixes=(".srt",))
-    add("document", "xliff", f"{here}.xliff:Xliff", suffixes=(".xlf", ".xliff"))
-    add("document", "tmx", f"{here}.xliff:TranslationMemory", suffixes=(".tmx",))
+    add("document", "xliff", f"{here}.xml:Xliff", suffixes=(".xlf", ".xliff"))
     add("document", "docx", f"{here}.docx:Docx", suffixes=(".docx",))
     add("document", "text", f"{here}.document:PlainText", suffixes=(".txt",), by_line=True)

@@ -5,15 +5,15 @@ Both hold short texts with tags, and line ends that matter. Messages without a t
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import polib
 
 from nmt.errors import NMTError
-from nmt.plugins.documents.directives import same_directives
-from nmt.plugins.documents.document import Direction, Document, Part, Spliced, Text, Translated, decoded
+from nmt.plugins.documents.document import Document, Part, Spliced, Text, Translated, check_languages, decoded
 from nmt.plugins.documents.markup import Sentence, Token
+from nmt.text import is_counted
 
 ESCAPED = "\ue000"
 """Stands for the backslash of escapes of C that polib would lose."""
@@ -31,54 +31,70 @@ FORMAT = re.compile(r"(?!no-|possible-|impossible-)([a-z][a-z+-]*)-format")
 FORMS = re.compile(r"nplurals[ \t]*=[ \t]*([1-9])(?!\d)")
 NOT_ONE = re.compile(r"plural[ \t]*=[ \t]*\(?[ \t]*n[ \t]*!=[ \t]*1[ \t]*\)?[ \t]*;")
 """The rule of languages whose first plural form is for the number one alone."""
+PRINTF = (
+    r"%(?:%|\{\w{1,60}+\}|(?:\d{1,3}+\$|\([^()%]{1,60}+\)|<(?!PRI)\w{1,60}+>)?+[-+#0' ,I]{0,5}+"
+    r"(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+(?:hh|ll|[hlLqjzZt])?"
+    r"(?:[A-Za-z@]|<PRI\w{1,20}+>))"
+)
+DIRECTIVES = {
+    **dict.fromkeys(("c", "objc", "c++", "python", "php", "awk", "lua", "javascript", "java-printf"), (PRINTF, "%")),
+    **dict.fromkeys(("python-brace", "csharp"), (r"\{\{|\}\}|\{(?:[^{}]|\{[^{}]{0,60}+\}){0,100}+\}", "{}")),
+    **dict.fromkeys(("qt", "qt-plural", "kde"), (r"%L?+(?:\d{1,2}+|n)", "")),
+}
+"""Directives of a message's format, and characters of which no more may stand outside of them than in the source."""
+OTHER = re.compile(r"(?<!\S)\S*?[%~{}<>&$'|@](?:\S+|\s*\S*)")
+"""Words that all stay in their order in other formats."""
 
 
-def tokens_of(text: str) -> Iterator[Token]:
-    at = 0
-    for markup in MARKUP.finditer(text):
-        raw, name, is_end = markup[0], markup["name"], bool(markup["line"])
-        yield Token("text", text[at : markup.start()], text[at : markup.start()])
-        at = markup.end()
-        if not name or raw.endswith("/>"):
-            yield Token("point", raw, breaks=is_end, optional=is_end)
-        else:
-            yield Token("close" if raw[1] == "/" else "open", raw, name=name.lower())
-    yield Token("text", text[at:], text[at:])
+def same_directives(format: str, source: str, translation: str) -> bool:
+    """True if a translation takes the same arguments as its source, as `msgfmt --check` requires."""
+    if format not in DIRECTIVES:
+        return OTHER.findall(source) == OTHER.findall(translation)
+    pattern, alone = DIRECTIVES[format]
+    literal = ("%%", "{{", "}}", "%m")
+    one, other = ([w for w in re.findall(pattern, text) if w not in literal] for text in (source, translation))
+    before, after = (re.sub(pattern, "", text) for text in (source, translation))
+    in_order = list(filter(is_counted, one)) == list(filter(is_counted, other))
+    return in_order and Counter(one) == Counter(other) and all(after.count(c) <= before.count(c) for c in alone)
 
 
 def sentences_of(text: str, begin: int = 0) -> Iterator[Sentence]:
     """The sentences of a text that stands at `begin` in a file."""
-    at = 0
+    first = 0
     for end in [*(match.end() for match in PARAGRAPH.finditer(text)), len(text)]:
-        yield Sentence(begin + at, list(tokens_of(text[at:end])), str)
-        at = end
+        paragraph, tokens, at = text[first:end], list[Token](), 0
+        for markup in MARKUP.finditer(paragraph):
+            raw, name, is_end = markup[0], markup["name"], bool(markup["line"])
+            tokens.append(Token("text", paragraph[at : markup.start()], paragraph[at : markup.start()]))
+            if not name or raw.endswith("/>"):
+                tokens.append(Token("point", raw, breaks=is_end, optional=is_end))
+            else:
+                tokens.append(Token("close" if raw[1] == "/" else "open", raw, name=name.lower()))
+            at = markup.end()
+        yield Sentence(begin + first, [*tokens, Token("text", paragraph[at:], paragraph[at:])], str)
+        first = end
 
 
 class Subtitles(Text):
     """Subtitles of SubRip: lines of text below a line of times, up to an empty line."""
 
-    def parts(self, text: str, model: Direction) -> list[Part]:
+    def parts(self, text: str, target: str) -> list[Part]:
         cues = (match.span("text") for match in CUE.finditer(text))
         return [sentence for begin, end in cues for sentence in sentences_of(text[begin:end], begin)]
 
 
-@dataclass
 class Message:
-    """A message without a translation."""
+    """A message without a translation; `one`: whether the first plural form is for the number one alone."""
 
-    entry: polib.POEntry
-    forms: int
-    one: bool
-    """Whether the first plural form is for the number one alone."""
-
-    def __post_init__(self) -> None:
-        self.sources = [text for text in (self.entry.msgid, self.entry.msgid_plural) if text]
+    def __init__(self, entry: polib.POEntry, forms: int, one: bool) -> None:
+        self.entry, self.forms, self.one = entry, forms, one
+        self.sources = [text for text in (entry.msgid, entry.msgid_plural) if text]
         self.strings = [Spliced(text, list(sentences_of(text))) for text in self.sources]
         self.lines = [line for string in self.strings for line in string.lines]
 
     def write(self, translations: Sequence[Translated]) -> bool:
         """Write a translation; False if it would not do as a format string."""
-        count = len(self.strings[0].lines)
+        entry, count = self.entry, len(self.strings[0].lines)
         parts = (translations[:count], translations[count:])
         texts = [string.render(part) for string, part in zip(self.strings, parts, strict=False)]
         if len(texts) > 1 and not self.alike(self.sources[not self.one], texts[0]):
@@ -86,13 +102,11 @@ class Message:
         if not self.alike(self.sources[-1], texts[-1]):
             return False
         if len(texts) == 1:
-            self.entry.msgstr = texts[0]
-        for form in range(self.forms if len(texts) > 1 else 0):
-            # The only form of a language without a plural is for all numbers.
-            text = self.entry.msgstr_plural.get(form) or texts[form > 0 or self.forms == 1]
-            self.entry.msgstr_plural[form] = text
-        if "fuzzy" not in self.entry.flags:
-            self.entry.flags.insert(0, "fuzzy")
+            entry.msgstr = texts[0]
+        else:  # the only form of a language without a plural is for all numbers
+            new = {form: texts[form > 0 or self.forms == 1] for form in range(self.forms)}
+            entry.msgstr_plural = {form: entry.msgstr_plural.get(form) or text for form, text in new.items()}
+        entry.flags = entry.flags if "fuzzy" in entry.flags else ["fuzzy", *entry.flags]
         return True
 
     def alike(self, source: str, text: str) -> bool:
@@ -106,8 +120,14 @@ class Catalog(Document):
     """The messages of a catalog."""
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        self.content, self.model = content, Direction(source, target)
-        self.text, self.mark, self.encoding = decoded(content, convert="convert it with `msgconv -t UTF-8`")
+        self.content, (self.text, self.mark, self.encoding) = content, decoded(content, "`msgconv -t UTF-8`")
+        metadata = self.read().metadata
+        charset = metadata.get("Content-Type", "charset=UTF-8").partition("charset=")[2].lower()
+        if charset == "charset" or "INTEGER" in metadata.get("Plural-Forms", ""):
+            raise NMTError(f"a template: make a catalog of it first, with `msginit -l {target or 'CODE'}`")
+        if charset not in ("", "utf-8", "utf8", "us-ascii", "ascii"):
+            raise NMTError(f"it says that it is in {charset}: convert it with `msgconv -t UTF-8`")
+        check_languages(("", metadata.get("Language", "")), (source, target))
         self.lines = [line for message in self.messages(self.read()) for line in message.lines]
 
     def read(self) -> polib.POFile:
@@ -118,35 +138,25 @@ class Catalog(Document):
             raise NMTError(f"no catalog, or damaged: {error}") from error
 
     def messages(self, catalog: polib.POFile) -> Iterator[Message]:
-        """The messages without a translation, but not plurals of a catalog without Plural-Forms.
-
-        NMTError for a template, another character set, or another language than that of the model's translations.
-        """
-        charset = catalog.metadata.get("Content-Type", "charset=UTF-8").partition("charset=")[2]
+        """The messages without a translation, but not plurals of a catalog without Plural-Forms."""
         rule = catalog.metadata.get("Plural-Forms", "")
-        if charset == "CHARSET" or "nplurals=INTEGER" in rule:
-            raise NMTError(f"a template: make a catalog of it first, with `msginit -l {self.model.target or 'CODE'}`")
-        if charset.lower() not in ("", "utf-8", "utf8", "us-ascii", "ascii"):
-            raise NMTError(f"it says that it is in {charset}: convert it with `msgconv -t UTF-8`")
-        Direction(target=catalog.metadata.get("Language", "")).check(self.model)
-        nplurals = FORMS.search(rule)
+        forms = int(nplurals[1]) if (nplurals := FORMS.search(rule)) else 0
         for entry in catalog:
             done = list(entry.msgstr_plural.values()) if entry.msgid_plural else [entry.msgstr]
-            if not (entry.obsolete or all(done)) and (nplurals or not entry.msgid_plural):
-                forms = max(int(nplurals[1]) if nplurals else 0, len(done))
-                message = Message(entry, forms, bool(NOT_ONE.search(rule)))
+            if not (entry.obsolete or all(done)) and (forms or not entry.msgid_plural):
+                message = Message(entry, max(forms, len(done)), bool(NOT_ONE.search(rule)))
                 if message.strings and all(string.lines for string in message.strings):
                     yield message
 
     def join(self, translations: Sequence[Translated]) -> bytes:
+        if not translations:
+            return self.content
         catalog, at, left = self.read(), 0, 0
         for message in self.messages(catalog):
             left += not message.write(translations[at : at + len(message.lines)])
             at += len(message.lines)
         if left:
             self.notice = f"messages left untranslated, because their format directives did not arrive: {left:,}"
-        if not translations:
-            return self.content
         text = str(catalog).replace(ESCAPED, "\\")
         text = text if catalog.metadata else text.partition('msgstr ""\n\n')[2]  # else polib makes a header
         return self.mark + text.replace("\n", "\r\n" if "\r\n" in self.text else "\n").encode(self.encoding)

@@ -1,24 +1,26 @@
-"""Sentences in XML: an element whose content is translated, and is built again around the translation.
+"""Sentences in XML, and XLIFF 1.2 (https://docs.oasis-open.org/xliff): units without a target get one, all else stays.
 
 Among the tokens of a sentence, elements stand as references: `<e0>` and `</e0>` around text, `<p1/>` for one alone.
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
 from lxml import etree
 
 from nmt.errors import NMTError
-from nmt.plugins.documents.document import Spliced, Translated
-from nmt.plugins.documents.markup import Sentence, Token
+from nmt.plugins.documents.document import Document, Spliced, Translated, check_languages
+from nmt.plugins.documents.markup import Kind, Sentence, Token
 
 Element = Any
 Tree = Any
 """The classes of lxml are private, and have no types."""
 INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+UNTRANSLATED = ("new", "needs-translation")
+"""States of a target without a translation."""
 
 
 def parse_xml(content: bytes) -> Tree:
@@ -28,9 +30,7 @@ def parse_xml(content: bytes) -> Tree:
         encoding = "utf-8"  # whatever is declared: a client of the server sends a text
     except UnicodeDecodeError:
         encoding = None
-    parser = etree.XMLParser(
-        encoding=encoding, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, strip_cdata=False
-    )
+    parser = etree.XMLParser(encoding=encoding, resolve_entities=False, strip_cdata=False)
     try:
         tree = etree.fromstring(content, parser).getroottree()
     except etree.XMLSyntaxError as error:
@@ -43,8 +43,8 @@ def parse_xml(content: bytes) -> Tree:
 def serialized(tree: Tree, content: bytes) -> bytes:
     """A tree in the encoding of the file that it was read from."""
     info, declared = tree.docinfo, b"<?xml" in content[:10].replace(b"\0", b"")
-    alone = info.standalone or None
-    return bytes(etree.tostring(tree, encoding=info.encoding, xml_declaration=declared, standalone=alone))
+    options = {"xml_declaration": declared, "standalone": info.standalone or None}
+    return bytes(etree.tostring(tree, encoding=info.encoding, **options))
 
 
 def name_of(element: Element) -> str:
@@ -60,18 +60,16 @@ def text_token(text: str) -> Token:
     return Token("text", escaped(text), text)
 
 
-@dataclass
 class Unit:
     """A sentence whose tokens refer to elements."""
 
-    tokens: list[Token] = field(default_factory=list)
-    elements: list[Element] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.tokens, self.elements = list[Token](), list[Element]()
 
     def alone(self, *elements: Element) -> str:
         """References to elements that stand alone."""
-        first = len(self.elements)
         self.elements += elements
-        return "".join(f"<p{number}/>" for number in range(first, len(self.elements)))
+        return "".join(f"<p{len(self.elements) - n}/>" for n in range(len(elements), 0, -1))
 
     def around(self, element: Element) -> tuple[str, str]:
         """References before and after what is in an element."""
@@ -93,15 +91,72 @@ class Unit:
         except etree.XMLSyntaxError:  # elements nested too deeply to be placed
             return etree.fromstring(f"<x>{content.text}</x>"), True
 
-    def fill(self, element: Element, references: Element) -> None:
-        """Give an element the text and the elements that references stand for."""
-        element.text, element[:] = references.text, []
-        for reference in references:
-            original = self.element_of(reference)
-            if reference.tag.startswith("p"):
-                new = deepcopy(original)
-            else:
-                new = etree.Element(original.tag, original.attrib, original.nsmap)
-                self.fill(new, reference)
-            new.tail = reference.tail
-            element.append(new)
+
+def text_of(element: Element | None) -> str:
+    return "" if element is None else str(element.xpath("string()"))
+
+
+def tokens_of(unit: Unit, element: Element) -> Iterator[Token]:
+    """The tokens of the content of a source; text in other elements than these is code of the original file."""
+    yield text_token(element.text or "")
+    for inside in element:
+        name = name_of(inside)
+        if name == "mrk" and (inside.get("translate") == "no" or inside.get("mtype") == "protected"):
+            yield Token("copy" if text_of(inside) else "point", unit.alone(inside), text_of(inside))
+        elif name in ("g", "mrk") and (len(inside) or inside.text):
+            opening, closing = unit.around(inside)
+            yield Token("open", opening, name=name)
+            yield from tokens_of(unit, inside)
+            yield Token("close", closing, name=name)
+        else:  # code that opens or closes something has the same reference at both ends
+            reference = inside.get("rid") or inside.get("id") or "" if name else ""
+            kinds: dict[str, Kind] = {"bpt": "open", "bx": "open", "ept": "close", "ex": "close"}
+            yield Token(kinds.get(name, "point"), unit.alone(inside), name=reference)
+        yield text_token(inside.tail or "")
+
+
+def fill(unit: Unit, element: Element, references: Element) -> None:
+    """Give an element the text and the elements that references stand for."""
+    element.text, element[:] = references.text, []
+    for reference in references:
+        new = deepcopy(unit.element_of(reference))
+        if reference.tag.startswith("e"):
+            fill(unit, new, reference)
+        new.tail = reference.tail
+        element.append(new)
+
+
+class Xliff(Document):
+    """A file of XLIFF; NMTError where it is not well-formed, or in other languages than the model's."""
+
+    def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
+        self.content, tree = content, parse_xml(content)
+        for file in tree.iter("{*}file"):
+            check_languages((file.get("source-language", ""), file.get("target-language", "")), (source, target))
+        self.lines = [line for unit, _ in self.units(tree) for line in unit.content().lines]
+
+    def units(self, tree: Tree) -> Iterator[tuple[Unit, Element]]:
+        """The sentences without a translation, and the elements that they are of."""
+        for element in tree.iter("{*}trans-unit"):
+            source, target = element.find("{*}source"), element.find("{*}target")
+            says = (around.get("translate") for around in (element, *element.iterancestors()))
+            is_done = target is not None and target.get("state") not in UNTRANSLATED and text_of(target).strip()
+            if source is not None and not is_done and next(filter(None, says), "") != "no":
+                unit = Unit()
+                unit.tokens += tokens_of(unit, source)
+                if unit.content().lines:
+                    yield unit, element
+
+    def join(self, translations: Sequence[Translated]) -> bytes:
+        if not translations:
+            return self.content
+        tree = parse_xml(self.content)
+        for (unit, element), translation in zip(list(self.units(tree)), translations, strict=True):
+            target = element.find("{*}target")
+            if target is None:
+                before = [*element.findall("{*}source"), *element.findall("{*}seg-source")][-1]
+                target = etree.Element(etree.QName(etree.QName(before).namespace, "target"))
+                before.addnext(target)
+            target.set("state", "needs-review-translation")
+            fill(unit, target, unit.render(translation)[0])
+        return serialized(tree, self.content)

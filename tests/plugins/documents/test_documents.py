@@ -4,11 +4,12 @@ import html
 import io
 import random
 import re
-import textwrap
+import shutil
+import subprocess
+import time
 import zipfile
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from html.parser import HTMLParser
 from itertools import accumulate
 from xml.etree import ElementTree
@@ -20,8 +21,8 @@ from lxml import etree
 from markdown_it import MarkdownIt
 
 from nmt.errors import NMTError
-from nmt.plugins.documents import Translated, document, read_document
-from nmt.registry import Entry, entries_of
+from nmt.plugins.documents import Translated, read_document
+from nmt.registry import entries_of
 
 for entry in entries_of("document").values():
     entry.load()  # which takes longer than an example may
@@ -69,25 +70,20 @@ See <a>the <i>new</i> page</a>. | Siehe die neue Seite. | 0-0 1-1 2-2 3-3 | Sieh
 # Part of a word, and punctuation at its ends.
 A <b>walk</b>ing man | Ein gehender Mann | 0-0 1-1 2-2 | Ein <b>gehender</b> Mann
 He ("<b>he</b>") left | Er (»er«) ging | 0-0 1-1 2-2 | Er (»<b>er</b>«) ging
-A word<sup>1</sup> here | Hier ein Wort1 | 0-1 1-2 2-0 | Hier ein Wort<sup>1</sup>
 # Nothing aligns to it: a free word beside it, else nothing.
 Open <b>up</b> now | Jetzt öffnen | 0-1 2-0 | Jetzt <b>öffnen</b>
-Save <b>file</b>,<i>close</i> it. | Datei sichern. | 0-1 1-0 | <b>Datei</b> <i>sichern</i>.
 # Nothing aligns to it, and no word is free: one of a neighbour that has more than it had.
 <a>Save</a>, <b>no</b> | Datei sichern, ja | 0-0 0-1 1-2 | <a>Datei sichern</a>, <b>ja</b>
 # Tags between words.
 Yes,<br>I do. | Ja, das tue ich. | 0-0 1-3 2-2 | Ja,<br>das tue ich.
 One <img src='x'> two | Eins zwei | 0-0 1-1 | Eins <img src='x'> zwei
 One<wbr>two three | Einszwei drei | 0-0 1-1 | Einszwei<wbr> drei
-# What is copied.
+# What is copied, in part of a word too.
+Set <code>x</code> here | Hier x-basiert | 0-1 1-1 2-0 | Hier <code>x</code>-basiert
 Run <code>make all</code> first | Zuerst make all ausführen | 0-3 1-1 2-2 3-0 | Zuerst <code>make all</code> ausführen
 Run <code>make</code> now | Jetzt machen los | 0-2 1-1 2-0 | Jetzt <code>make</code> machen los
-# A word that joins what is copied to a protected item stays.
-Press open() <code>now</code> | open()-Nun drücken | 0-1 1-0 2-0 | <code>now</code> open()-Nun drücken
 # What is protected stays whole, as an element does whose content it is.
 About <b>1.5 GB</b> now | Jetzt etwa 1,5 GB | 0-1 1-2 3-0 | Jetzt etwa <b>1,5 GB</b>
-Delete <b>{{ x }}</b>? | {{ x }} löschen? | 1-3 2-2 | <b>{{ x }}</b> löschen?
-Hit <b>Ctrl</b>+<i>S</i> now | Jetzt Ctrl+S | 0-0 1-1 | Jetzt <b>Ctrl</b>+<i>S</i>
 # Around everything, and broken.
 No <b>end | Kein Ende | 0-0 1-1 | Kein <b>Ende
 Tom &amp; I &lt; <b>you</b> | Tom & ich < du | 0-0 1-1 2-2 3-3 4-4 | Tom &amp; ich &lt; <b>du</b>
@@ -204,69 +200,51 @@ def test_damaged_html_is_kept_to_the_byte_where_it_is_not_translated(text, by):
 
 
 @pytest.mark.parametrize(
-    "piece",
-    [
-        "<b>",
-        "<b><i></b>",
-        "<code>",
-        "<!--",
-        "<a '",
-        "<a title=",
-        "x <b>y</b> `z` ",
-        "</b>",
-        "<",
-        "<code>x</code> ",
-        "<b>5 %</b> ",
-    ],
+    "piece", ["<b>", "<b><i></b>", "<!--", "<a title=", "x <b>y</b> `z` ", "</b>", "<code>x</code> ", "<b>5 %</b> "]
 )
-def test_time_is_linear(piece):
-    text = piece * (60_000 // len(piece))
-    assert translated("html", text, same) == text
-    translated("html", text)
-    translated("html", text, lambda lines: [Translated(line + " x", []) for line in lines])
+@pytest.mark.parametrize("format", ["html", "markdown"])
+def test_time_is_linear(format, piece):
+    text = "a " + piece * (12_000 // len(piece))
+    assert translated(format, text, same) == text
+    begin = time.process_time()
+    translated(format, text)
+    translated(format, text, lambda lines: [Translated(line + " x", []) for line in lines])
+    assert time.process_time() - begin < 5
 
 
 @pytest.mark.parametrize(
     ("source", "lines"),
     [
         ('<img alt="A cat" src="A dog">', ["A cat"]),
-        ("<input type=submit value=ab><input type=text value=c>", ["ab"]),
-        ("<meta property='og:title' content='ab'><meta name=keywords content='c'>", ["ab"]),
         ("<p title='a &quot;b'>c<br>d</p>", ['a "b', "c d"]),
         ("<p translate=no>a</p><p class='x notranslate'>b</p><p class=nottranslate>c</p>", ["c"]),
         ("<p>a <span translate='no'>b</span> c</p>", ["a b c"]),
         ("<title>a <b> c</title><textarea>d</textarea>", ["a <b> c"]),
         ("<input placeholder=Name value=x><button aria-label='Do it'>10 %</button>", ["Name", "Do it"]),
         ("<p>12:30</p>&nbsp;—", []),
-        ("<h2>Open it<a class='headerlink' title='a link'>¶</a></h2>", ["Open it"]),
         ("<p>Yes<b>/</b><i>no</i>, <b>{}</b> of", ["Yes/no, {} of"]),
-        ("<dl><dt class='sig sig-object py'>open(a file)</dt><dd>Opens it</dd></dl>", ["Opens it"]),
     ],
 )
 def test_what_is_translated(source, lines):
     assert read_document("html", source.encode()).lines == lines
 
 
-META = '<meta charset="{}"><p>é {} — '
+UNIT = "<x><trans-unit><source>{}</source></trans-unit></x>"
 
 
 @pytest.mark.parametrize(
     ("format", "source", "encoding", "expected"),
     [
-        ("html", META.format("iso-8859-1", "a").replace("—", "-"), "latin-1", "é 日&#26085;".replace("日", "ß")),
-        ("html", META.format("iso-8859-1", "a"), "cp1252", "é ß&#26085;"),
-        ("html", "<meta http-equiv=x content='text/html; charset=Shift_JIS'><p>\u2460 日", "cp932", "&#233; &#223;日"),
         ("html", "<meta charset=latin-1><p>a b", "ascii", "&#233; &#223;&#26085;"),
+        ("html", "<meta charset=latin-1><p>日", "utf-8", "é ß日"),  # a text that a client of the server sends
+        ("html", "\ufeff<meta charset=utf-16><p>a", "utf-16-le", "é ß日"),
         (
             "xliff",
-            "<?xml version='1.0' encoding='windows-1252'?><segment><source>é</source></segment>",
+            "<?xml version='1.0' encoding='cp1252'?><trans-unit><source>é</source></trans-unit>",
             "cp1252",
             "é ß&#26085;",
         ),
-        ("html", "\ufeff<meta charset=utf-16><p>a", "utf-16-le", "é ß日"),
         ("srt", "\ufeff00:00:01,000 --> 00:00:02,000\na\n", "utf-16-be", "é ß日"),
-        ("text", "\ufeffa\n", "utf-16-be", "é ß日"),
-        ("html", "<meta charset=latin-1><p>日", "utf-8", "é ß日"),  # a text that a client of the server sends
     ],
 )
 def test_a_file_is_read_and_written_in_its_encoding(format, source, encoding, expected):
@@ -276,21 +254,9 @@ def test_a_file_is_read_and_written_in_its_encoding(format, source, encoding, ex
     assert expected in document.join([Translated("é ß日")]).decode(encoding)
 
 
-@pytest.mark.parametrize(
-    ("page", "expected"),
-    [
-        ("<html><p>a", '<html lang="pt-BR"><p>A'),
-        ("<HTML class=x lang=en-US xml:lang='en'><p>a", '<HTML class=x lang="pt-BR" xml:lang="pt-BR"><p>A'),
-        ("<html lang=''><p title=b lang='en'>a", '<html lang="pt-BR"><p title=B lang="pt-BR">A'),
-        ("<html lang=en><p lang=fr>a <i lang=en>b", '<html lang="pt-BR"><p lang=fr>A <i lang=en>B'),
-        ("<html lang=fr><p translate=no lang=en>a</p>b", "<html lang=fr><p translate=no lang=en>a</p>B"),
-        ("<html lang=en><p>1", "<html lang=en><p>1"),
-    ],
-)
-def test_a_page_says_that_it_is_in_the_target_language(page, expected):
-    document = read_document("html", page.encode(), "pt_BR", "en")
-    found = document.join(upper(document.lines)).decode()
-    assert found.replace('"B"', "B") == expected
+def test_a_page_says_that_it_is_in_the_target_language():
+    document = read_document("html", b"<HTML class=x lang='en-US'><p lang=fr>a", "pt_BR", "en")
+    assert document.join(upper(document.lines)) == b'<HTML class=x lang="pt-BR"><p lang=fr>A'
 
 
 MARKDOWN_WORD = st.sampled_from(["wort", "Haus", "a_b", "5.", "C#", "2 * 3", r"\*", "&amp;", "(so)", "é"])
@@ -367,19 +333,13 @@ def test_a_translation_of_markdown_has_the_same_blocks_and_markup(page, by, line
             "Siehe [die *neue* Seite](x 'y').",
         ),
         ("> one\n> two  \n> three", "eins zwei drei", "0-0 1-1 2-2", "> eins zwei  \n> drei"),
-        ("*`x`  \n![y](z)* a", "x b", "0-0 1-1", "*`x` ![y](z)* b"),
         ("- [ ] do it[^1]", "mach es", "0-0 1-1", "- [ ] mach es[^1]"),
         ("---\na: b\n---\nText\n", "Wort", "0-0", "---\na: b\n---\nWort\n"),
         ("[the page]\n\n[the page]: x\n", "die Seite", "0-0 1-1", "[die Seite][the page]\n\n[the page]: x\n"),
         ("[a][] [b][c]\n\n[a]: x\n[c]: y\n", "d e", "0-0 1-1", "[d][a] [e][c]\n\n[a]: x\n[c]: y\n"),
-        # What stands for itself in a paragraph, and metadata.
         ("> [!NOTE]\n> Do it\n> now", "mach es", "0-0", "> [!NOTE]\n> mach es"),
-        ("{: .a_b}\n*Do* it\n{: .c_c}", "mach es", "0-0", "{: .a_b}\n*mach* es\n{: .c_c}"),
-        # What HTML copies.
-        ("A <kbd>x</kbd> was", "Ein war", "0-0 2-1", "Ein <kbd>x</kbd> war"),
-        ("Hit <kbd>A</kbd>+<kbd>*B*</kbd>", "A+B drücken", "0-1 1-0", "<kbd>A</kbd>+<kbd>*B*</kbd> drücken"),
-        ('A <b translate="no">b</b> is', "Ist es", "0-0 2-1", 'Ist <b translate="no">b</b> es'),
-        ("A <math><mi>x</mi></math> is", "Ist ein", "0-1 1-0", "Ist <math><mi>x</mi></math> ein"),
+        ("So 2 * 3 is *six*", "So 2 * 3 gibt *", "0-0 4-4", "So 2 * 3 *gibt* \\*"),
+        ("| a *b* | c |\n|---|---|\n", "d e", "0-0 1-1", "| d *e* | c |\n|---|---|\n"),
     ],
 )
 def test_markdown_tables_of_examples(source, translation, pairs, expected):
@@ -435,15 +395,12 @@ def test_po_gets_the_missing_translations_alone(messages, forms, width):
         ("no-c", "all", "alle 5 % davon", True),
         ("python", "%(a)s and %(b)s", "%(b)s und %(b)s", False),
         ("qt", "%1 of %L2: 100%", "%L2 von %1: 100%", True),
+        ("python-brace", "{a} of {}", "{} von {a}", True),
         ("scheme", "process ~D of ~a", "Prozess ~D von ~a", True),
         ("scheme", "process ~D of ~a", "Prozess ~a von ~D", False),
-        ("lisp", "~{~a~^, ~} done", "~{~a, ~} fertig", False),
-        ("object-pascal", "%1:s and %0:d", "%0:d und %1:s", True),
         ("gcc-internal", "%<%s%> failed: %m", "%<%s%> misslang: %m", True),
-        ("gcc-internal", "%<%s%> failed: %m", "%<%s%> misslang", False),
         ("perl", "all of %_", "alle von", False),
         ("kde-kuit", "all", "alle <", False),
-        ("java", "{0} files", "'{0} Dateien", False),
     ],
 )
 def test_po_holds_no_translation_with_other_directives(flag, message, translation, written):
@@ -454,6 +411,27 @@ def test_po_holds_no_translation_with_other_directives(flag, message, translatio
     entry = polib.pofile(document.join([Translated(part) for part in parts]).decode())[0]
     assert entry.msgstr == (translation if written else "")
     assert bool(document.notice) is not written
+
+
+DIRECTIVES = "%s %d 100 %% 100|% %(a)s {} {0} {a} {{ %1 ~a ~{ $x <b> %< ' @ Wort Haus.".split()  # noqa: SIM905
+FORMATS = "c python python-brace qt kde java java-printf csharp perl perl-brace php lisp sh awk ruby lua gcc-internal"
+
+
+@pytest.mark.skipif(not shutil.which("msgfmt"), reason="needs GNU gettext")
+def test_msgfmt_accepts_every_translation():
+    draw, catalog = random.Random(1), polib.POFile()
+    catalog.metadata = {"Content-Type": "text/plain; charset=UTF-8"}
+    for number in range(1500):
+        text = " ".join([f"w{number}", *draw.choices(DIRECTIVES, k=draw.randrange(4))])
+        catalog.append(polib.POEntry(msgid=text, flags=[f"{draw.choice(FORMATS.split())}-format"]))
+    document, translations = read_document("po", str(catalog).encode()), []
+    for line in document.lines:
+        words = line.split() + draw.choices(DIRECTIVES, k=draw.random() < 0.2)
+        translations.append(Translated(" ".join(draw.sample(words, len(words)))))
+    result = document.join(translations).decode()
+    assert result.count("fuzzy") > 500
+    command = ["msgfmt", "--check-format", "-o", "/dev/null", "-"]
+    assert not subprocess.run(command, input=result.replace("#, fuzzy, ", "#, "), capture_output=True, text=True).stderr
 
 
 def messages(catalog: str) -> list[tuple[object, ...]]:
@@ -558,7 +536,7 @@ XLIFF = """<?xml version="1.0"?>
 <trans-unit id="1"><source>one <g id="1">two &amp; three</g><ph id="2">{\\b}</ph></source></trans-unit>
 <trans-unit id="2"><source>a <x id="1"/> b</source> <target/><alt-trans><source>c</source></alt-trans></trans-unit>
 <trans-unit id="3"><source>a</source><target>done</target></trans-unit>
-<trans-unit id="5"><source>a</source><target><![CDATA[done]]></target></trans-unit>
+<trans-unit id="5"><source>a</source><target state="new">b</target></trans-unit>
 <trans-unit id="4" translate="no"><source>a</source></trans-unit><!-- <source>a</source> -->
 </body></xliff>
 """
@@ -575,100 +553,32 @@ def test_xliff_gets_the_missing_targets_alone():
     units = ElementTree.fromstring(found).findall(f".//{name}trans-unit")
     targets = [unit.findall(f"{name}target") for unit in units]
     texts = [["".join(each.itertext()) for each in own] for own in targets]
-    assert texts == [["ONE TWO & THREE{\\b}"], ["A  B"], ["done"], ["done"], []]
+    assert texts == [["ONE TWO & THREE{\\b}"], ["A  B"], ["done"], ["A"], []]
     assert [child.tag.removeprefix(name) for child in targets[0][0]] == ["g", "ph"]
     assert targets[0][0][0].text == "TWO & THREE"
     new = re.compile(r'<target state="needs-review-translation">.*?</target>')
-    assert canonical(new.sub("", found)) == canonical(XLIFF.replace("<target/>", ""))
-    second = XLIFF.replace("trans-unit", "segment").replace("<target/>", "<target></target>")
-    assert translated("xliff", second).count("<target>A <x id") == 1
-
-
-def test_xliff_replaces_what_is_no_translation_yet():
-    def units(content: str, name: str) -> list[tuple[str | None, str | None]]:
-        """The state and the target of units, as the standard library reads them."""
-        root = ElementTree.fromstring(translated("xliff", f"<x>{content}</x>"))
-        with_state = {"trans-unit": "target", "segment": "."}[name]
-        return [(unit.find(with_state).get("state"), unit.findtext("target")) for unit in root.findall(name)]
-
-    unit = "<trans-unit><source>a</source><target{}>a</target></trans-unit>"
-    states = ("new", "needs-translation", "translated", "final")
-    source = "".join(unit.format(f' xml:lang="de" state="{state}"') for state in states) + unit.format("")
-    new = ("needs-review-translation", "A")
-    assert units(source, "trans-unit") == [new, new, ("translated", "a"), ("final", "a"), (None, "a")]
-    segment = '<segment id="1"{}><source>a</source>{}</segment>'
-    states = ("", ' state="reviewed"', ' state="initial" subState="x:y"')
-    source = "".join(segment.format(state, "") for state in states)
-    source += "".join(segment.format(state, "<target>b</target>") for state in states)
-    done = ("translated", "A")
-    assert units(source, "segment") == [done, ("reviewed", "A"), done, (None, "b"), ("reviewed", "b"), done]
-    assert "subState" not in translated("xliff", f"<x>{segment.format(states[2], '')}</x>")
-
-
-TMX = """<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd">
-<tmx version="1.4"><header srclang="en-US" segtype="sentence"/><body>
-<tu><tuv xml:lang="EN-us"><seg>one <bpt i="1">&lt;b></bpt>two &amp; <ph>{x}</ph> three<ept i="1">&lt;/b></ept></seg>
-</tuv>
-</tu><tu><tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="de-AT"><seg>done</seg></tuv></tu>
-<tu srclang="fr"><tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="fr"><seg>b</seg></tuv></tu>
-<tu><tuv xml:lang="es"><seg>c</seg></tuv></tu>
-</body></tmx>
-"""
-
-
-def test_tmx_gets_the_missing_variants_alone():
-    document = read_document("tmx", TMX.encode(), "de")
-    assert document.lines == ["one two & three", "b"]
-    found = document.join(upper(document.lines)).decode()
-    new = re.compile(r'<tuv xml:lang="de" creationtool="nmt"><seg>(.*?)</seg></tuv>')
-    assert canonical(new.sub("", found)) == canonical(TMX)
-    first = 'ONE <bpt i="1">&lt;b&gt;</bpt>TWO &amp; <ph>{x}</ph> THREE<ept i="1">&lt;/b&gt;</ept>'
-    assert new.findall(found) == [first, "B"]
-    with pytest.raises(NMTError, match="target language is not known"):
-        read_document("tmx", TMX.encode())
-    for format in ("tmx", "xliff"):
-        with pytest.raises(NMTError, match="declares the entity 'x'"):
-            read_document(format, b'<!DOCTYPE tmx [<!ENTITY x "xx">]><tmx>&x;</tmx>', "de")
+    source = XLIFF.replace("<target/>", "").replace('<target state="new">b</target>', "")
+    assert canonical(new.sub("", found)) == canonical(source)
+    assert translated("xliff", found) == found
 
 
 @pytest.mark.parametrize(
     ("format", "content", "told"),
     [
         ("xliff", '<xliff><file source-language="fr-CA" target-language="ja"/></xliff>', "from fr-CA into ja, but"),
-        ("xliff", '<xliff><file source-language="en"/><file target-language="ja"/></xliff>', "is into ja, but"),
-        ("xliff", "<xliff srcLang='fr' trgLang='de'/>", "is from fr into de, but the model translates from en into de"),
-        (
-            "xliff",
-            '<xliff><!--<file source-language="fr">--><file source-language="EN" target-language="deu"/></xliff>',
-            "",
-        ),
-        ("po", 'msgid ""\nmsgstr "Language: fr\\n"\n', "is into fr, but"),
+        ("xliff", '<xliff><file source-language="EN" target-language="deu"/></xliff>', ""),
+        ("po", 'msgid ""\nmsgstr "Language: fr\\n"\n', "is into fr, but the model translates from en into de"),
         ("po", 'msgid ""\nmsgstr "Language: de_AT\\n"\n', ""),
-        ("po", 'msgid ""\nmsgstr "Language: \\nContent-Type: text/plain\\n"\n', ""),
-        ("tmx", '<tmx><header srclang="fr"/><tu><tuv xml:lang="fr"><seg>a</seg></tuv></tu></tmx>', "is from fr, but"),
-        ("tmx", '<tmx><header srclang="*all*"/></tmx>', ""),
     ],
 )
 def test_a_file_in_other_languages_than_the_model_is_refused(format, content, told):
-    if told:
-        with pytest.raises(NMTError, match=told):
-            read_document(format, content.encode(), "de", "en")
-    else:
+    with pytest.raises(NMTError, match=told) if told else nullcontext():
         read_document(format, content.encode(), "de", "en")
-    read_document(format, content.encode(), "x-klingon")
 
 
 LINK = '<w:hyperlink w:anchor="x"><w:r><w:rPr><w:u w:val="single"/></w:rPr><w:t>the link</w:t></w:r></w:hyperlink>'
-FIELD = "".join(
-    f"<w:r>{inside}</w:r>"
-    for inside in (
-        '<w:fldChar w:fldCharType="begin"/>',
-        "<w:instrText> REF x </w:instrText>",
-        '<w:fldChar w:fldCharType="separate"/>',
-        "<w:t>figure 1</w:t>",
-        '<w:fldChar w:fldCharType="end"/>',
-    )
-)
+FIELD = "<w:r><w:fldChar w:fldCharType='begin'/></w:r><w:r><w:instrText> REF x </w:instrText></w:r>"
+FIELD += "<w:r><w:t>figure 1</w:t></w:r><w:r><w:fldChar w:fldCharType='end'/></w:r>"
 RUNS = [
     ("<w:r><w:t>plain &amp; so</w:t></w:r>", "PLAIN &amp; SO"),
     ('<w:r w:rsidR="1"><w:rPr><w:b/><w:lang w:val="en"/></w:rPr><w:t xml:space="preserve">bo</w:t></w:r>', "BO"),
@@ -749,7 +659,7 @@ WAYS = {
     "markdown": {"file": "{}", "element": "<b>Ha{}</b>", "copied": "`{}`", "point": "<wbr>"},
     "srt": {"file": "00:00:01,000 --> 00:00:02,000\n{}\n", "element": "<i>Ha{}</i>", "point": "{{\\an8}}"},
     "xliff": {
-        "file": "<x><segment><source>{}</source></segment></x>",
+        "file": UNIT,
         "element": "<g id='1'>Ha{}</g>",
         "copied": '<mrk translate="no">{}</mrk>',
         "point": "<x id='2'/>",
@@ -758,7 +668,6 @@ WAYS = {
         "text": RUN,
         "file": document_of("{}"),
         "element": "<w:hyperlink>" + RUN.format("Ha") + "{}</w:hyperlink>",
-        "copied": '<w:r><w:fldChar w:fldCharType="begin"/></w:r>' + RUN + '<w:r><w:fldChar w:fldCharType="end"/></w:r>',
         "point": "<w:r><w:tab/></w:r>",
     },
 }
@@ -801,7 +710,8 @@ def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
     found = document.join([Translated(translation, data.draw(st.none() | st.lists(st.tuples(number, number))))])
     found = zipfile.ZipFile(io.BytesIO(found)).read("word/document.xml") if format == "docx" else found
     before, after = ways["file"].split("{}")
-    text = found.decode().removeprefix(before).removesuffix(after).rpartition("<target>")[2].partition("</target>")[0]
+    text = found.decode().removeprefix(before).removesuffix(after)
+    text = re.split('<target state="needs-review-translation">|</target>', text)[-2 if "<target" in text else 0]
     copied = re.escape(ways.get("copied", "\0{}")).replace(r"\{\}", "(.*?)")
     parts = re.split(copied, text)
     parts = [part if number % 2 else re.sub(r"<[^>]*>|\{\\an8\}", "", part) for number, part in enumerate(parts)]
@@ -831,8 +741,6 @@ def test_what_is_no_docx_is_told():
 def test_what_cannot_be_read_is_told():
     with pytest.raises(NMTError, match="line 1: not well-formed"):
         read_document("xliff", b"<xliff>")
-    with pytest.raises(NMTError, match="neither UTF-8 nor utf-7, as it says: save it as UTF-8"):
-        read_document("html", b"<meta charset='utf-7'>\xff")
     with pytest.raises(NMTError, match="a ZIP archive or Office document, not text"):
         read_document("text", archive_of("<w>"))
     with pytest.raises(NMTError, match="not UTF-8 at byte 2"):
@@ -840,15 +748,3 @@ def test_what_cannot_be_read_is_told():
     with pytest.raises(NMTError, match="longer than"):
         read_document("html", b"a" * 2**21)
     assert read_document("html", b"\xef\xbb\xbf<p>a").join([Translated("b")]) == b"\xef\xbb\xbf<p>b"
-
-
-def test_a_plugin_adds_a_format_with_a_class(monkeypatch):
-    """The one in the documentation of `Document`."""
-    code = re.search(r"    class Properties.*?\n\n(?=    def register)", document.__doc__, re.DOTALL)[0]
-    names = {"Document": document.Document, "Translated": Translated, "Sequence": Sequence}
-    exec(textwrap.dedent(code), names)
-    monkeypatch.setattr(Entry, "load", lambda entry: names["Properties"])
-    file = b"# a\nkey = Some text\nempty=\n"
-    properties = read_document("text", file)
-    assert properties.join(same(properties.lines)) == file
-    assert properties.join(upper(properties.lines)) == file.replace(b" Some text", b" SOME TEXT")
