@@ -34,15 +34,6 @@ def available_memory() -> int:
     return 1024 * int(value.split()[0]) if value else 2**62
 
 
-def memory_of(process: int) -> int:
-    """The resident memory of a process in bytes; 0 where it is unknown."""
-    try:
-        value = proc_value(f"{process}/status", "VmRSS:")
-    except OSError:  # it has just ended
-        return 0
-    return 1024 * int(value.split()[0]) if value else 0
-
-
 def versions() -> dict[str, str]:
     """Versions of nmt, Python, and the libraries that can change the result of a training."""
     libraries = {name: version(name) for name in ("torch", "lightning", "sentencepiece", "sacrebleu")}

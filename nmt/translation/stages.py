@@ -82,10 +82,6 @@ class Stage:
     def constraints(self, segments: "Sequence[Segment]") -> Constraints | None:
         """What the translations of segments must have."""
 
-    def with_request(self, options: Mapping[str, Any]) -> "Stage":
-        """The stage as the options of a request want it."""
-        return self
-
     def spans(self, line: str, translation: str) -> list[tuple[int, int]]:
         """The stretches of a translation that are to be marked."""
         return []

@@ -18,7 +18,6 @@ from typing import Any
 
 import ctranslate2
 import numpy as np
-import numpy.typing as npt
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig
 from nmt.errors import NMTError, one_line
@@ -236,16 +235,10 @@ class CTranslate2Engine:
             scores[index].attention = np.array(rows, np.float32).reshape(target, source)
         return scores
 
-    def next_token(self, pair: Pair) -> npt.NDArray[np.float32]:
-        [promise] = self.start_forced([pair], further=1, return_logits_vocab=True)
-        logits = np.array(promise.result().logits[0][len(pair[TARGET])], np.float64).reshape(-1)
-        total: float = np.logaddexp.reduce(logits)
-        return (logits - total).astype(np.float32)
-
-    def start_forced(self, pairs: Sequence[Pair], further: int = 0, **options: Any) -> list[Any]:
-        """Queue a batch whose translations are forced, and may have so many `further` tokens."""
-        longest = max(1, further + max(len(target) for _, target in pairs))
-        return self.translate(pairs, beam_size=1, max_decoding_length=longest, return_attention=True, **options)
+    def start_forced(self, pairs: Sequence[Pair]) -> list[Any]:
+        """Queue a batch whose translations are forced."""
+        longest = max(1, *(len(target) for _, target in pairs))
+        return self.translate(pairs, beam_size=1, max_decoding_length=longest, return_attention=True)
 
     def tokens(self, pairs: Sequence[Pair], side: int) -> list[list[str]]:
         return [[self.vocabularies[side][id] for id in pair[side]] for pair in pairs]

@@ -6,13 +6,12 @@ import os
 import re
 import secrets
 from collections.abc import AsyncGenerator
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
 from fastapi import Request, UploadFile
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from nmt.config import require
@@ -31,17 +30,7 @@ def encodable(text: str) -> str:
     return text
 
 
-def from_json(value: Any) -> Any:
-    """The value of JSON, as a form has it; any other value, and damaged JSON, as it is."""
-    if isinstance(value, str):
-        with suppress(ValueError):
-            return parse_json(value)
-    return value
-
-
 Text = Annotated[str, AfterValidator(encodable)]
-Term = Annotated[Text, Field(min_length=1, max_length=200)]
-Terms = Annotated[dict[Term, Term], Field(max_length=200)] | Annotated[list[tuple[Term, Term]], Field(max_length=200)]
 
 
 class KeyForm(BaseModel):
@@ -63,39 +52,20 @@ class LanguagesForm(KeyForm):
     target: Text = Field(description="The language to translate into.", examples=["de"])
 
 
-class GlossaryForm(LanguagesForm):
-    glossary: Annotated[Terms, BeforeValidator(from_json)] = Field(
-        [], description="Terms and their translations, which are used; in a form as JSON."
-    )
-
-    @property
-    def terms(self) -> tuple[tuple[str, str], ...]:
-        return tuple(self.glossary.items() if isinstance(self.glossary, dict) else self.glossary)
-
-
-class FileRequest(GlossaryForm):
+class FileRequest(LanguagesForm):
     """A file to translate, as multipart/form-data."""
 
     file: UploadFile = Field(description="The file; the suffix of its name tells the format.")
 
 
-class TranslateRequest(GlossaryForm, DetectRequest):
+class TranslateRequest(LanguagesForm, DetectRequest):
     """Text to translate."""
 
     format: Text = Field("text", description="text, whose lines are translated one by one, or html.")
     alternatives: Annotated[int, AfterValidator(lambda number: max(0, number))] = Field(
-        0, description="Other translations to give beside the best."
+        0, description="Other translations of plain text to give beside the best."
     )
-    stream: bool = Field(False, description="Answer line by line as soon as each is translated, as NDJSON.")
     details: bool = Field(False, description="Tell the alignment of words, and the probability of each.")
-
-
-class AlternativesRequest(LanguagesForm):
-    """What could stand in a translation instead of a word."""
-
-    q: Text = Field(description="The line that was translated.", examples=["Open the file."])
-    before: Text = Field("", description="Its translation up to that word.")
-    count: int = Field(5, ge=1, description="The most alternatives to give.")
 
 
 AnyForm = TypeVar("AnyForm", bound=KeyForm)
@@ -144,9 +114,8 @@ async def read_fields(request: Request, most: int, seconds: float) -> dict[str, 
 
     try:
         if body and kind == "multipart/form-data":
-            parser = MultiPartParser(
-                request.headers, stream(), max_files=1, max_fields=MOST_FIELDS, max_part_size=len(body)
-            )
+            limits = {"max_files": 1, "max_fields": MOST_FIELDS, "max_part_size": len(body)}
+            parser = MultiPartParser(request.headers, stream(), **limits)
             parser.spool_max_size = len(body) + 1  # no file goes to the disk
             items = (await parser.parse()).multi_items()
         elif body and kind in ("", "application/json"):

@@ -1,7 +1,6 @@
 """Processes that work for the server, from both ends: calls go in through a pipe, answers come out; and their log."""
 
 import asyncio
-import heapq
 import itertools
 import logging
 import math
@@ -15,9 +14,9 @@ import threading
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
@@ -35,6 +34,10 @@ if TYPE_CHECKING:
 
 LOADING_SECONDS = 600
 """A process that is not ready by then is killed."""
+PARSING_BYTES = 2**30
+"""Memory of a process that parses."""
+PARSING_SECONDS = 10
+"""Processor time in which documents must be read, or written."""
 MOST_CLIENTS = 100_000
 """Clients whose requests are counted; the client that has been silent the longest is forgotten."""
 
@@ -86,14 +89,14 @@ def log_client(kind: str, text: str = "") -> None:
 
 
 def log_error(error: BaseException) -> None:
-    """Log where an error was raised, without its message, which may hold a text of a client."""
+    """Log where an error was raised, without its message, which may contain a text of a client."""
     frames = traceback.extract_tb(error.__traceback__)
     where = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames[-4:]))
     log_client(f"{type(error).__name__} at {where}")
 
 
 class PlaceHandler(logging.Handler):
-    """Logs where a library reported something, without its message, which may hold a text of a client."""
+    """Logs where a library reported something, without its message, which may contain a text of a client."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info and record.exc_info[1]:
@@ -108,18 +111,16 @@ class Worker:
     A call that takes more than `seconds` kills the process.
     """
 
-    reading: asyncio.Task[None]
-    searches: int
-    """Tasks that the process works on at once."""
+    facts: Any
+    """What the process reports of itself when it is ready."""
 
-    def __init__(self, tasks: str, arguments: tuple[Any, ...], seconds: float) -> None:
-        self.tasks, self.arguments, self.seconds = tasks, arguments, seconds
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.numbers = seconds, itertools.count()
         self.answers: dict[int, asyncio.Future[Any]] = {}
-        self.numbers = itertools.count()
         self.ended = ""
         """How the process ended; empty while it runs."""
 
-    async def begin(self) -> None:
+    async def begin(self, tasks: str, *arguments: Any) -> "Worker":
         """Start the process; Failed if it does not become ready."""
         code = f"import sys; sys.path[:] = {sys.path!r}; from nmt.plugins.serve.worker import main; main()"
         command, pipe = (sys.executable, "-c", code), asyncio.subprocess.PIPE
@@ -128,10 +129,11 @@ class Worker:
         )
         self.reading = asyncio.create_task(self.read())
         try:
-            self.searches = await self.call(self.tasks, *self.arguments, seconds=LOADING_SECONDS)
+            self.facts = await self.call(tasks, *arguments, seconds=LOADING_SECONDS)
         except BaseException:
             self.kill()
             raise
+        return self
 
     async def read(self) -> None:
         """Pass on the answers of the process until it ends."""
@@ -153,11 +155,10 @@ class Worker:
 
     async def call(self, method: str, *arguments: Any, seconds: float | None = None) -> Any:
         """The result of a method of the process; Failed if there is none."""
-        seconds = seconds or self.seconds
         if self.ended:
             raise self.loss()
-        number, future = next(self.numbers), asyncio.get_running_loop().create_future()
-        self.answers[number] = future
+        seconds, number = seconds or self.seconds, next(self.numbers)
+        future = self.answers[number] = asyncio.get_running_loop().create_future()
         assert self.process.stdin
         try:
             async with asyncio.timeout(seconds):
@@ -186,46 +187,21 @@ class Worker:
 
 
 class Parser:
-    """A process that parses one task at a time, of those that wait the smallest first.
+    """A process that parses one task at a time.
 
     A task that takes too much, or that nobody waits for any longer, ends the process; the next one starts it again.
     """
 
     worker: Worker | None = None
 
-    def __init__(self, most_bytes: int, most_seconds: int, seconds: float) -> None:
-        self.arguments, self.seconds = (most_bytes, most_seconds), seconds
-        self.waiting: list[tuple[int, int, asyncio.Future[None]]] = []
-        self.numbers, self.is_busy = itertools.count(), False
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.turn = seconds, asyncio.Lock()
 
-    def let_in(self) -> None:
-        """Let the smallest task begin, if none is worked on."""
-        while self.waiting and not self.is_busy:
-            *_, turn = heapq.heappop(self.waiting)
-            if not turn.done():
-                self.is_busy = True
-                turn.set_result(None)
-
-    @asynccontextmanager
-    async def turn(self, size: int) -> AsyncIterator[None]:
-        turn = asyncio.get_running_loop().create_future()
-        heapq.heappush(self.waiting, (size, next(self.numbers), turn))
-        self.let_in()
-        try:
-            await turn
-            yield
-        finally:
-            if not turn.cancelled():
-                self.is_busy = False
-                self.let_in()
-
-    async def call(self, size: int, method: str, *arguments: Any) -> Any:
-        """The result of a method of DocumentTasks for `size` bytes; Failed if there is none."""
-        async with self.turn(size):
+    async def call(self, method: str, *arguments: Any) -> Any:
+        """The result of a method of DocumentTasks; Failed if there is none."""
+        async with self.turn:
             if self.worker is None or self.worker.ended:
-                worker = Worker("documents", self.arguments, self.seconds)
-                await worker.begin()
-                self.worker = worker
+                self.worker = await Worker(self.seconds).begin("documents", PARSING_BYTES, PARSING_SECONDS)
             try:
                 return await self.worker.call(method, *arguments)
             except asyncio.CancelledError:
@@ -243,10 +219,8 @@ class Search:
 
     n_best: int = 1
     details: bool = False
-    glossary: tuple[tuple[str, str], ...] = ()
-    """Terms with their translations, instead of those of the model's own glossary."""
-    alternatives: tuple[str, int] | None = None
-    """Instead of translations, at most this number of texts that begin alike and continue with different words."""
+    tag: str = ""
+    """The tag of the target language, with a blank."""
 
 
 @dataclass
@@ -255,7 +229,7 @@ class Line:
 
     texts: list[str]
     details: dict[str, Any] = field(default_factory=dict)
-    """The answer's `sourceWords`, `words`, `alignment`, `confidence`, `protected` and `terms`, or `alternatives`."""
+    """The answer's `sourceWords`, `words`, `alignment`, `confidence`, `protected` and `terms`."""
     flags: list[str] = field(default_factory=list)
 
 
@@ -264,15 +238,14 @@ class SentDocument:
     """A document of a client. The process that parses it keeps nothing: it parses it again to write it."""
 
     content: bytes
-    name: str = ""
-    """The file name, whose suffix tells the format; empty for a text in `format`."""
-    format: str = ""
+    name: str
+    """The file name, whose suffix tells the format."""
     source: str = ""
     target: str = ""
 
 
 class Turns:
-    """A lock for two threads that take turns, so that a long search does not delay a short one."""
+    """A lock that threads enter in the order in which they ask for it."""
 
     def __init__(self) -> None:
         self.entrance, self.room = threading.Lock(), threading.Lock()
@@ -289,34 +262,31 @@ class ModelTasks:
     """What a process with a model does; variants of its translator for other searches share the weights."""
 
     def __init__(self, options: TranslatorOptions) -> None:
-        from nmt.translation import load_translator
+        from nmt.translation import load_translator, with_engine
 
+        options = with_engine(options, log)
         translator = load_translator(options, log)
         self.translator, engine = replace(translator, ahead=False), cast(Any, translator.engine)
         self.variants: dict[Search, Translator] = {}
-        self.searches = 1
+        searches = 1
         if translator.ahead:  # an engine for processors: a task is for one core
-            self.searches, engine.workers = options.compute.threads or usable_cores(), 1
+            searches, engine.workers = options.compute.threads or usable_cores(), 1
         else:
             engine.turn = Turns()
+        self.facts = (searches, options.compute.engine)
+        """Tasks that the process works on at once, and the engine."""
 
     def variant(self, search: Search) -> "Translator":
-        """The translator for a search; one with the glossary of a request is not kept."""
-        if search.glossary:
-            return self.variant(replace(search, glossary=())).with_request({"glossary": search.glossary})
         if search not in self.variants:
-            usual = self.translator.engine
-            beam_size = max(usual.config.beam_size, search.n_best)
-            engine = usual.with_search(replace(usual.config, n_best=search.n_best, beam_size=beam_size))
-            self.variants[search] = replace(self.translator, engine=engine, details=search.details)
+            config = self.translator.engine.config
+            config = replace(config, n_best=search.n_best, beam_size=max(config.beam_size, search.n_best))
+            engine, prefix = self.translator.engine.with_search(config), search.tag or self.translator.source_prefix
+            self.variants[search] = replace(
+                self.translator, engine=engine, details=search.details, source_prefix=prefix
+            )
         return self.variants[search]
 
     def translate(self, search: Search, lines: list[str]) -> list[Line | Failed]:
-        if search.alternatives:
-            from nmt.plugins.serve.alternatives import find_alternatives
-
-            rows = [find_alternatives(self.translator, line, *search.alternatives) for line in lines]
-            return [Line([], {"alternatives": [alternative._asdict() for alternative in row]}) for row in rows]
         answers, translator = list[Line | Failed](), self.variant(search)
         for line, translations in zip(lines, translator.translate_each(lines), strict=True):
             if isinstance(translations, list):
@@ -337,13 +307,12 @@ def line_details(translator: "Translator", line: str, translation: Any) -> dict[
     def inside(spans: list[tuple[int, int]]) -> list[int]:
         return [n for n, (first, last) in enumerate(words) if any(first < end and begin < last for begin, end in spans)]
 
+    scores = translation.details.word_log_probabilities
     return {
         "sourceWords": line.split(),
         "words": translation.text.split(),
         "alignment": translation.details.alignment,
-        "confidence": [
-            None if log_p is None else round(math.exp(log_p), 4) for log_p in translation.details.word_log_probabilities
-        ],
+        "confidence": [None if log_p is None else round(math.exp(log_p), 4) for log_p in scores],
         **{"protected": [], "terms": []},
         **{stage.name: inside(stage.spans(line, translation.text)) for stage in translator.stages if stage.name},
     }
@@ -357,36 +326,33 @@ def formats_of_documents() -> dict[str, str]:
 class DocumentTasks:
     """What a process that parses does; a task that takes more memory or processor time kills the process."""
 
-    searches = 1
+    facts = None
 
     def __init__(self, most_bytes: int, most_seconds: int) -> None:
         self.most_seconds, self.hard_limit = most_seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]
         os.nice(10)  # translation comes first
         resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
 
-    def parsed(self, documents: list[SentDocument]) -> "Iterator[tuple[str, Document]]":
-        """The formats and the documents of a task, whose processor time is limited from now on."""
+    def parsed(self, sent: SentDocument) -> "tuple[str, Document]":
+        """The format and the document of a task, whose processor time is limited from now on."""
         from nmt.plugins.documents import read_document
 
         limit, formats = math.ceil(time.process_time()) + self.most_seconds, formats_of_documents()
         resource.setrlimit(resource.RLIMIT_CPU, (limit, self.hard_limit))
-        for document in documents:
-            format = document.format or formats.get(PurePath(document.name).suffix.lower(), "")
-            require(bool(format), f"files of this kind are not translated; {', '.join(formats)} are")
-            yield format, read_document(format, document.content, document.target, document.source)
+        format = formats.get(PurePath(sent.name).suffix.lower(), "")
+        require(bool(format), f"files of this kind are not translated; {', '.join(formats)} are")
+        return format, read_document(format, sent.content, sent.target, sent.source)
 
-    def read(self, documents: list[SentDocument], most: int) -> list[tuple[list[str], bool]]:
-        """The lines of each document, at most `most` + 1, and whether it has markup."""
-        return [(parsed.lines[: most + 1], format != "text") for format, parsed in self.parsed(documents)]
+    def read(self, sent: SentDocument, most: int) -> tuple[list[str], bool]:
+        """The lines of a document, at most `most` + 1, and whether it has markup."""
+        format, document = self.parsed(sent)
+        return document.lines[: most + 1], format != "text"
 
-    def write(self, documents: list[SentDocument], variants: list[list[list[tuple[str, Any]]]]) -> list[list[bytes]]:
-        """Each document in one or more variants: with the text and the alignment of each line."""
+    def write(self, sent: SentDocument, translations: list[tuple[str, Any]]) -> bytes:
+        """The document with the text and the alignment of each line."""
         from nmt.plugins.documents import Translated
 
-        return [
-            [parsed.join([Translated(*line) for line in lines]) for lines in rows]
-            for (_, parsed), rows in zip(self.parsed(documents), variants, strict=True)
-        ]
+        return self.parsed(sent)[1].join([Translated(*line) for line in translations])
 
 
 TASKS: dict[str, Callable[..., Any]] = {"model": ModelTasks, "documents": DocumentTasks}
@@ -419,15 +385,13 @@ def main() -> None:
             answers.write(len(message).to_bytes(8) + message)
             answers.flush()
 
-    def answer(number: int, method: str, arguments: tuple[Any, ...]) -> None:
-        send(number, outcome(getattr(tasks, method), arguments))
-
     with suppress(EOFError, OSError, MemoryError):  # the server ended, or a task takes too much
         number, name, arguments = pickle.load(calls)
         tasks = outcome(TASKS[name], arguments)
-        send(number, tasks if isinstance(tasks, Failed) else tasks.searches)
+        send(number, tasks if isinstance(tasks, Failed) else tasks.facts)
         # Threads start when they are needed: the server makes as many calls at once as the model can search.
         submit: Callable[..., Any] = operator.call if name == "documents" else ThreadPoolExecutor(1000).submit
         while True:
-            submit(answer, *pickle.load(calls))
+            number, method, arguments = pickle.load(calls)
+            submit(lambda n, m, a: send(n, outcome(getattr(tasks, m), a)), number, method, arguments)
     os._exit(0)

@@ -36,7 +36,7 @@ function route(path, method, described) {
 }
 
 attempt(async () => {
-  const { paths } = await (await ask("openapi.json")).json();
+  const { paths } = await ask("openapi.json");
   for (const [path, methods] of Object.entries(paths)) {
     page.routes.append(...Object.entries(methods).map(([method, described]) => route(path, method, described)));
   }
