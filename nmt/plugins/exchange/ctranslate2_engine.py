@@ -22,7 +22,7 @@ import numpy as np
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig
 from nmt.errors import NMTError, one_line
 from nmt.hardware import usable_cores
-from nmt.plugins.exchange.ctranslate2_load import ExportedModel, check_search
+from nmt.plugins.exchange.ctranslate2_load import check_search
 from nmt.search import Constraints, Hypothesis, Pair, TokenScores, batches_by_length, penalty
 from nmt.text import SOURCE, TARGET
 
@@ -35,11 +35,11 @@ NO_HYPOTHESIS = -1e9
 
 
 class CTranslate2Engine:
-    """A model in the files of CTranslate2.
+    """A model in the files of CTranslate2, with vocabularies in the order of our ids.
 
     `precision` is the arithmetic; "default" is that of the files. Each worker has one core, which is faster than one
-    search on several cores; the workers share the weights. With `scores=False`, greedy search does not compute log
-    probabilities, which it does not need: they are nan.
+    search on several cores; the workers share the weights. With `scores=False`, greedy search computes no log
+    probabilities: they are nan.
     """
 
     folder: Path
@@ -48,21 +48,23 @@ class CTranslate2Engine:
 
     def __init__(
         self,
-        model: ExportedModel,
+        files: dict[str, bytes],
+        vocabularies: tuple[list[str], list[str]],
+        positions: int,
         config: DecodeConfig,
         precision: str = "default",
         threads: int | None = None,
         scores: bool = True,
     ) -> None:
         self.config, self.scores, self.workers = config, scores, threads or usable_cores()
-        self.longest: int | None = model.positions
+        self.longest: int | None = positions
         # Without a limit on waiting batches, to queue one never waits for the workers.
         options: dict[str, Any] = {"inter_threads": self.workers, "intra_threads": 1, "max_queued_batches": -1}
         try:
-            self.translator = ctranslate2.Translator("model", files=model.files, compute_type=precision, **options)
+            self.translator = ctranslate2.Translator("model", files=files, compute_type=precision, **options)
         except (RuntimeError, ValueError) as error:
             raise NMTError(f"not a model that CTranslate2 can load ({one_line(error)}); export it again") from error
-        self.vocabularies, self.symbols = model.vocabularies, model.vocabularies[TARGET]
+        self.vocabularies, self.symbols = vocabularies, vocabularies[TARGET]
         self.ids = {symbol: number for number, symbol in enumerate(self.symbols)}
 
     @property
