@@ -105,6 +105,7 @@ class DataConfig:
             is_code = LANGUAGE.fullmatch(code) is not None
             require(is_code, f"data.{key}={code[:60]!r}: must be a language code of letters, digits, '-', '_' and '.'")
         require(self.source != self.target, f"data.source and data.target are both {self.source}")
+        self.train, self.valid, self.test = map(as_list, (self.train, self.valid, self.test))
 
 
 @dataclass
