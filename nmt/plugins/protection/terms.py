@@ -35,8 +35,6 @@ class Terms(Stage):
     No word of what `finder` protects is of a term.
     """
 
-    name = "terms"
-
     def __init__(self, glossary: Glossary | None, tokenizer: Tokenizer, finder: Finder, language: str = "") -> None:
         self.glossary, self.tokenizer, self.finder, self.language = glossary, tokenizer, finder, language
 
@@ -57,14 +55,6 @@ class Terms(Stage):
             if not (characters is None or characters.issuperset(term.source))
             or not any(phrases(self.tokenizer, target, FOLLOWS) for target in term.targets)
         ]
-
-    def spans(self, line: str, translation: str) -> list[tuple[int, int]]:
-        """Where the terms of a line stand in its translation, as the glossary writes them."""
-        targets = {
-            text for match in self.find(clean(line)) for now in (False, True) for text in match.term.written(now)
-        }
-        pattern = "|".join(map(re.escape, sorted(targets, key=len, reverse=True)))
-        return [match.span() for match in re.finditer(rf"(?<!\w)(?:{pattern})(?!\w)", translation)] if targets else []
 
     def constraints(self, segments: Sequence[Segment]) -> PhraseConstraints | None:
         """The constraints of segments, None if there are none; a term that a cut goes through counts nowhere."""

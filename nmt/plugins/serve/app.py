@@ -8,7 +8,6 @@ import re
 import secrets
 import socket
 import sys
-import time
 import webbrowser
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
@@ -17,15 +16,16 @@ from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
 import uvicorn
-from fastapi import FastAPI, Request
-from fastapi.responses import FileResponse, JSONResponse, Response
+from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from nmt import __version__
+from nmt.config import require
 from nmt.errors import NMTError
 from nmt.plugins.serve import requests as forms
 from nmt.plugins.serve.command import ServeConfig, is_loopback
@@ -34,7 +34,6 @@ from nmt.plugins.serve.worker import Failed, PlaceHandler, Rate, formats_of_docu
 from nmt.text import language_name
 
 T = TypeVar("T")
-MOST_ALTERNATIVES = 10
 MOST_BYTES_OF_CHARACTER = 12
 """As JSON writes an emoji in ASCII."""
 BYTES_OF_FIELDS = 2**16
@@ -45,9 +44,7 @@ KEPT_SECONDS = 600
 KEPT_BYTES = 64 * 2**20
 """Bytes of all translated files together; the oldest ones make room."""
 PAGE = Path(__file__).parent / "page"
-PAGES = {"/": "index.html", "/docs": "docs.html"} | {
-    f"/{path.name}": path.name for path in PAGE.iterdir() if path.suffix != ".html"
-}
+PAGES = {"/": "index.html"} | {f"/{path.name}": path.name for path in PAGE.iterdir()}
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -74,42 +71,36 @@ class Guard:
         if scope["type"] != "http":
             await self.inner(scope, receive, send)
             return
-        status, begun = 0, time.monotonic()
+        status, seconds = 0, self.config.limits.seconds
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
+                headers.update(HEADERS)
                 if status in UNFINISHED:
                     headers["connection"] = "close"
             await send(message)
 
         try:
-            await self.run(scope, receive, send_with_headers)
-        except Failed as failure:
-            if not status:  # an answer that has begun cannot be taken back: its connection is closed
-                await (await error_answer(Request(scope), failure))(scope, receive, send_with_headers)
-        if status >= 500:
-            route = getattr(scope.get("route"), "path", "other")
-            log_client(f"{scope['method']} {route}: {status}", f" after {time.monotonic() - begun:.2f} s")
-
-    async def run(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the application answer within the time limit; Failed where it may not or cannot."""
-        seconds = self.config.limits.seconds
-        self.check_origin(Headers(scope=scope))
-        try:
+            self.check_origin(Headers(scope=scope))
             async with asyncio.timeout(seconds):
-                await self.inner(scope, receive, send)
-        except TimeoutError as error:
-            raise Failed(504, f"not answered within {seconds:g} seconds; send less text at once") from error
-        except ClientDisconnect as error:
-            raise Failed(499, "the client has gone") from error
+                await self.inner(scope, receive, send_with_headers)
+            return
+        except Failed as error:
+            failure = error
+        except TimeoutError:
+            failure = Failed(504, f"not answered within {seconds:g} seconds; send less text at once")
+        except ClientDisconnect:
+            failure = Failed(499, "the client has gone")
         except Exception as error:
             log_error(error)
-            raise Failed(500, "internal error, which the server's log names") from error
+            failure = Failed(500, "internal error, which the server's log names")
+        if not status:  # an answer that has begun cannot be taken back: its connection is closed
+            await (await error_answer(Request(scope), failure))(scope, receive, send_with_headers)
+        if failure.status_code >= 500:
+            log_client(f"{scope['method']}: {failure.status_code}", f", {failure.detail}")
 
     def check_origin(self, headers: Headers) -> None:
         """Failed for a request of a page from elsewhere, in a browser that can reach this server."""
@@ -158,14 +149,13 @@ class Server:
 
     def __init__(self, config: ServeConfig) -> None:
         self.limits, self.keys = config.limits, Path(config.keys) if config.keys else None
-        if self.keys:
-            forms.read_keys(self.keys)
+        require(not self.keys or bool(forms.read_keys(self.keys)), f"keys={self.keys}: no key in it; see new_key")
         self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
         self.files, self.uploads = dict[str, bytes](), asyncio.Semaphore(UPLOADS)
         self.service = Service(config)
 
     @asynccontextmanager
-    async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
         self.service.begin()
         yield
         await self.service.end()
@@ -203,10 +193,6 @@ class Server:
     async def translate(self, request: Request) -> Response:
         """Translate a text, or a list of texts."""
         asked = await self.admit(request, forms.TranslateRequest)
-        if asked.alternatives > MOST_ALTERNATIVES:
-            raise Failed(400, f"Invalid request: alternatives parameter must be <= {MOST_ALTERNATIVES}")
-        if asked.format not in ("text", "html"):
-            raise Failed(400, f"{asked.format[:20]} format is not supported")
         return JSONResponse(await unless_gone(request, self.service.translate_texts(asked)))
 
     async def translate_file(self, request: Request) -> Response:
@@ -226,8 +212,9 @@ class Server:
             self.files.pop(next(iter(self.files)))
         return token
 
-    async def download(self, token: str) -> Response:
+    async def download(self, request: Request) -> Response:
         """A translated file."""
+        token = request.path_params["token"]
         if token not in self.files:
             raise Failed(404, "no such file, or no longer: translate it again")
         headers = {"Content-Disposition": f'attachment; filename="{token.partition(".")[2]}"'}
@@ -241,12 +228,12 @@ class Server:
         ranked = ranked[:3] or [("en", 0.0)]
         return JSONResponse([{"confidence": round(100 * p), "language": code} for code, p in ranked])
 
-    async def languages(self) -> Response:
+    async def languages(self, request: Request) -> Response:
         """The languages, and what each can be translated into."""
         pairs, codes = self.service.pairs, self.service.languages
         return JSONResponse([{"code": c, "name": language_name(c), "targets": list(pairs.get(c, {}))} for c in codes])
 
-    async def settings(self) -> Response:
+    async def settings(self, request: Request) -> Response:
         """What LibreTranslate's page asks for."""
         source, (target, *_) = next(iter(self.service.pairs.items()))
         first = {"source": source, "target": target}
@@ -261,38 +248,27 @@ class Server:
             }
         )
 
-    async def health(self) -> Response:
-        """Says ok while the server answers."""
+    async def health(self, request: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
 
-def make_app(config: ServeConfig) -> FastAPI:
+def make_app(config: ServeConfig) -> Starlette:
     """The application; NMTError where its models or keys cannot be used."""
     server = Server(config)
-    summary = "Translation by models of nmt; the routes are those of LibreTranslate."
-    about = {"title": "nmt", "version": __version__, "summary": summary}
-    app = FastAPI(**about, lifespan=server.lifespan, docs_url=None, redoc_url=None)
-    for endpoint, form in (
-        (server.translate, forms.TranslateRequest),
-        (server.translate_file, forms.FileRequest),
-        (server.detect, forms.DetectRequest),
-    ):
-        # The body is described here, because it is read under limits, and not by FastAPI.
-        kind = "multipart/form-data" if form is forms.FileRequest else "application/json"
-        body = {"required": True, "content": {kind: {"schema": form.model_json_schema()}}}
-        app.add_api_route(f"/{endpoint.__name__}", endpoint, methods=["POST"], openapi_extra={"requestBody": body})
-    app.add_api_route("/languages", server.languages)
-    app.add_api_route("/health", server.health)
-    app.add_api_route("/download_file/{token}", server.download)
-    app.add_api_route("/frontend/settings", server.settings, include_in_schema=False)
-    app.add_api_route("/spec", lambda: JSONResponse(app.openapi()), include_in_schema=False)
-    for path, name in PAGES.items():
-        # Not an API route: FastAPI would take a parameter of the function from the address.
-        app.add_route(path, partial(send_file, PAGE / name), include_in_schema=False)
+    routes = [
+        *(Route(path, partial(send_file, PAGE / name)) for path, name in PAGES.items()),
+        Route("/translate", server.translate, methods=["POST"]),
+        Route("/translate_file", server.translate_file, methods=["POST"]),
+        Route("/download_file/{token}", server.download, name="download"),
+        Route("/detect", server.detect, methods=["POST"]),
+        Route("/languages", server.languages),
+        Route("/frontend/settings", server.settings),
+        Route("/health", server.health),
+    ]
+    app = Starlette(routes=routes, lifespan=server.lifespan, exception_handlers={HTTPException: error_answer})
     if config.cors:
         app.add_middleware(CORSMiddleware, allow_origins=config.cors, allow_headers=["content-type", "authorization"])
     app.add_middleware(Guard, config=config)
-    app.add_exception_handler(HTTPException, error_answer)
     return app
 
 
@@ -307,10 +283,10 @@ def serve(config: ServeConfig) -> None:
     host = f"[{config.host}]" if ":" in config.host else config.host
     address = f"http://{host}:{listener.getsockname()[1]}"
     options: dict[str, Any] = {"ws": "none", "access_log": False, "log_config": None, "server_header": False}
-    options |= {"limit_concurrency": config.limits.connections}
-    options |= {"timeout_graceful_shutdown": int(config.limits.seconds) + 1}
     # With a lower level, whoever sends garbage could fill the log.
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", **options))
+    options |= {"log_level": "error", "limit_concurrency": config.limits.connections}
+    seconds = int(config.limits.seconds) + 1
+    server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=seconds, **options))
     logging.lastResort = PlaceHandler(logging.ERROR)
     log(f"serving {', '.join(config.run)} at {address} (Ctrl-C ends)")
     if config.open and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform != "linux"):

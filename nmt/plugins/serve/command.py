@@ -67,10 +67,6 @@ class ServeConfig:
     cors: Any = field(default_factory=list)
     """Origins of other pages that may ask from a browser, such as [https://example.org]; none by default."""
     translator: TranslatorOptions = inline(TranslatorOptions(), *OFFERED.split())
-    preload: bool = False
-    """Load all models when the server begins, and not only when they are first asked for."""
-    unload_minutes: float | None = number(None, 0.001, 1e6)
-    """Minutes without a request after which a model leaves memory; null: never."""
     limits: LimitsConfig = field(default_factory=LimitsConfig)
 
     def __post_init__(self) -> None:
@@ -93,7 +89,9 @@ class ServeConfig:
 
 def run(config: ServeConfig) -> None:
     """Serve, or make a key."""
-    missing = [name for name in ("fastapi", "uvicorn", "py3langid") if importlib.util.find_spec(name) is None]
+    missing = [
+        name for name in ("starlette", "uvicorn", "pydantic", "py3langid") if importlib.util.find_spec(name) is None
+    ]
     require(not missing, f"nmt serve: {', '.join(missing)} not installed; {how_to_install('serve')}")
     if config.new_key is not None:
         from nmt.plugins.serve.requests import add_key

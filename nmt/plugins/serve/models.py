@@ -35,8 +35,6 @@ class WaitingLine:
     text: str
     request: "Request"
     answer: "asyncio.Future[Line | Failed]"
-    lost: bool = False
-    """A process ended before it answered, perhaps because of this line."""
 
     @property
     def is_long(self) -> bool:
@@ -81,13 +79,6 @@ class Queue:
         with suppress(ValueError):
             self.requests.remove(request)
 
-    def put_back(self, line: WaitingLine) -> None:
-        """Have a lost line translated again, alone: it is unknown which line a process died of."""
-        line.lost = True
-        self.remove(line.request)
-        line.request.lines.appendleft(line)
-        self.requests.appendleft(line.request)
-
     def fail(self, failure: Failed) -> None:
         """Answer all lines."""
         for request in self.requests:
@@ -99,8 +90,8 @@ class Queue:
         """A batch of at most `most` lines with the same search; empty if there are none.
 
         The requests take turns, line by line, so that a long text does not keep short ones waiting. So do the kinds of
-        search, and every second batch begins with a new request, however many documents there are. A long line and a
-        lost one go alone, and a long one with `long_too=False` not at all.
+        search, and every second batch begins with a new request, however many documents there are. A long line goes
+        alone, and with `long_too=False` not at all.
         """
         turns = deque(request for request in self.requests if long_too or not request.lines[0].is_long)
         new = (n for n, request in enumerate(turns) if self.new_first and len(request.lines) == len(request.answers))
@@ -109,7 +100,7 @@ class Queue:
         batch, characters = list[WaitingLine](), 0
         while turns and len(batch) < most and characters < self.most_characters:
             request = turns.popleft()
-            alone = request.lines[0].is_long or request.lines[0].lost
+            alone = request.lines[0].is_long
             if batch and (alone or request.search != batch[0].request.search):
                 continue
             batch.append(request.lines.popleft())
@@ -130,14 +121,14 @@ class Queue:
 
 
 class ServedModel:
-    """A model, in memory or not; NMTError where it does not translate, or cannot be read."""
+    """A model and its process; NMTError where it does not translate, or cannot be read."""
 
     worker: Worker | None = None
     batches, long_lines = 0, 0
     """Batches that are not answered yet, and those of them that have a long line."""
 
     def __init__(self, name: str, config: ServeConfig) -> None:
-        self.name, self.config, self.queue = name, config, Queue()
+        self.name, self.seconds, self.queue = name, config.limits.seconds, Queue()
         [folder], [description], tokenizer = find_models([name])
         exported = is_exported(folder) and config.translator.compute.engine == "torch"
         require(not exported, f"run={name}: exported for another program; pass engine=ctranslate2")
@@ -159,7 +150,7 @@ class ServedModel:
         if not self.worker:
             begun = time.monotonic()
             try:
-                self.worker = await Worker(self.config.limits.seconds).begin("model", self.options)
+                self.worker = await Worker(self.seconds).begin(self.options)
             except Failed as error:
                 log(f"{self.name}: the model cannot be loaded: {error}")
                 raise Failed(503, f"the model cannot be loaded: {error}", 1) from error
@@ -168,60 +159,41 @@ class ServedModel:
         return self.worker
 
     async def run(self) -> None:
-        """Answer the lines that wait, for as long as the server runs."""
-        if self.config.preload:
-            with suppress(Failed):
-                await self.loaded()
+        """Load the model, and answer the lines that wait, for as long as the server runs."""
         async with asyncio.TaskGroup() as group:
             while True:
                 self.queue.changed.clear()
-                batch: list[WaitingLine] = []
-                if self.queue.lines:
-                    try:
-                        worker = await self.loaded()
-                    except Failed as failure:
-                        self.queue.fail(failure)
-                        continue
-                    if not self.batches:
-                        await asyncio.sleep(BATCH_WAIT)
-                    # While one task is searched, another is made tokens or text; one of them at most holds a long line.
-                    free = max(2, worker.facts[0]) - self.batches
-                    if free > 0:
-                        # Leave lines for each search that could run beside this one.
-                        most = math.ceil(self.queue.lines / max(1, worker.facts[0] - self.batches))
-                        batch = self.queue.take(min(most, BATCH_LINES), long_too=not self.long_lines)
+                try:
+                    worker = await self.loaded()
+                except Failed as failure:
+                    self.queue.fail(failure)
+                    await self.queue.changed.wait()
+                    continue
+                if self.queue.lines and not self.batches:
+                    await asyncio.sleep(BATCH_WAIT)
+                searches, batch = worker.facts[0], list[WaitingLine]()
+                # While one task is searched, another is made tokens or text; one of them at most holds a long line.
+                if self.queue.lines and self.batches < max(2, searches):
+                    # Leave lines for each search that could run beside this one.
+                    most = math.ceil(self.queue.lines / max(1, searches - self.batches))
+                    batch = self.queue.take(min(most, BATCH_LINES), long_too=not self.long_lines)
                 if batch:
                     self.batches += 1
                     self.long_lines += batch[0].is_long
                     group.create_task(self.translate(worker, batch))
                 else:
-                    await self.wait()
-
-    async def wait(self) -> None:
-        """Wait for lines, or for the end of a batch; the model is unloaded if that takes `unload_minutes`."""
-        minutes = self.config.unload_minutes if self.worker else None
-        try:
-            async with asyncio.timeout(60 * minutes if minutes else None):
-                await self.queue.changed.wait()
-        except TimeoutError:
-            if self.worker and not self.batches:
-                log(f"{self.name}: unloaded")
-                await self.worker.end()
-                self.worker = None
+                    await self.queue.changed.wait()
 
     async def translate(self, worker: Worker, batch: list[WaitingLine]) -> None:
         """Have a batch translated, and answer its lines."""
         begun, texts = time.monotonic(), [line.text for line in batch]
         try:
-            answers = await worker.call("translate", batch[0].request.search, texts)
+            answers = await worker.call(batch[0].request.search, texts)
             self.queue.took(sum(map(len, texts)), time.monotonic() - begun)
         except Failed as failure:
             answers = [failure] * len(batch)
         for line, answer in zip(batch, answers, strict=True):
-            if isinstance(answer, Failed) and answer.lost and not line.lost and not line.answer.done():
-                self.queue.put_back(line)
-            else:
-                line.give(answer)
+            line.give(answer)
         self.batches -= 1
         self.long_lines -= batch[0].is_long
         self.queue.changed.set()

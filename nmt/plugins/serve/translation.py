@@ -1,23 +1,30 @@
 """From a checked request to its answer: which model, which lines, and what clients of LibreTranslate expect."""
 
 import asyncio
+from collections.abc import Callable
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from anyio import BrokenWorkerProcess, CapacityLimiter, to_process
+
+from nmt.errors import NMTError
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.models import Request, ServedModel
 from nmt.plugins.serve.requests import FileRequest, TranslateRequest
-from nmt.plugins.serve.worker import PARSING_BYTES, PARSING_SECONDS, Failed, Line, Parser, Search, SentDocument
+from nmt.plugins.serve.worker import Failed, Line, Search, SentDocument, read_lines, write
 from nmt.text import language_name
 
+T = TypeVar("T")
 MOST_CHARACTERS = 2000
 """The language of a text is detected from its beginning."""
 SURE = 0.8
 """A text stays as it is from this probability on that it is in the target language rather than in a source language."""
 SMALL_BYTES = 2**15
-"""Documents of at most this size together have a process of their own, so that they do not wait for large ones."""
+"""Documents of at most this size have a process of their own, so that they do not wait for large ones."""
+PARSING_LIMITS = 2**30, 10
+"""Bytes of memory and seconds of processor time, in which a document must be read or written."""
 
 
 @cache
@@ -73,7 +80,7 @@ class Route(NamedTuple):
 
 
 class Service:
-    """Translates texts and documents by the models, and by two processes that parse, one for small documents.
+    """Translates texts and documents by the models; two processes parse, one of them small documents alone.
 
     Of two models for the same languages, the first is used. NMTError where one of them cannot be served.
     """
@@ -87,7 +94,7 @@ class Service:
         self.languages = list(dict.fromkeys(chain(self.pairs, *self.pairs.values())))
         self.most_lines = max(1, self.limits.waiting_lines // 2)
         """Lines of one request, so that one client alone does not shut out all others."""
-        self.small, self.large = Parser(self.limits.seconds), Parser(self.limits.seconds)
+        self.small, self.large = CapacityLimiter(1), CapacityLimiter(1)
 
     def begin(self) -> None:
         """Answer requests from now on, while the event loop runs."""
@@ -97,19 +104,20 @@ class Service:
         """End all processes."""
         for task in self.tasks:
             task.cancel()
-        for worker in (*(model.worker for model in self.models), self.small, self.large):
-            if worker:
-                await worker.end()
+        for model in self.models:
+            if model.worker:
+                await model.worker.end()
 
-    async def parse(self, method: str, document: SentDocument, *arguments: Any) -> Any:
-        """The result of a method of DocumentTasks; Failed where there is none."""
+    async def parse(self, function: Callable[..., T], document: SentDocument, *arguments: Any) -> T:
+        """What a function makes of a document, in a process that ends when the client goes; Failed where it cannot."""
+        turn, limits = self.small if len(document.content) <= SMALL_BYTES else self.large, PARSING_LIMITS
         try:
-            parser = self.small if len(document.content) <= SMALL_BYTES else self.large
-            return await parser.call(method, document, *arguments)
-        except Failed as failure:
-            most = f"{PARSING_SECONDS} seconds or {PARSING_BYTES // 2**20:,} MiB of memory"
-            problem = f"it takes more than {most}; divide it" if failure.lost else failure.detail
-            raise Failed(400 if failure.lost else failure.status_code, f"file: {problem}") from failure
+            return await to_process.run_sync(function, limits, document, *arguments, cancellable=True, limiter=turn)
+        except NMTError as error:
+            raise Failed(400, f"file: {error}") from error
+        except (BrokenWorkerProcess, MemoryError) as error:
+            most = f"{limits[0] // 2**20:,} MiB of memory or {limits[1]} seconds"
+            raise Failed(400, f"file: it takes more than {most}; divide it") from error
 
     async def find_route(self, source: str, target: str, text: str) -> Route:
         """The model for two languages, in capitals or not; Failed where there is none."""
@@ -157,7 +165,7 @@ class Service:
         html, texts = request.format == "html", [SentDocument(text.encode(), "a.html") for text in request.texts]
         rows = [PlainText(text).lines for text in request.texts]
         if html:
-            rows = [list(enumerate((await self.parse("read", text, self.most_lines))[0])) for text in texts]
+            rows = [list(enumerate((await self.parse(read_lines, text, self.most_lines))[0])) for text in texts]
         lines = [line for row in rows for _, line in row]
         route = await self.find_route(request.source, request.target, "\n".join(lines))
         n_best = 1 if html else request.alternatives + 1
@@ -167,7 +175,7 @@ class Service:
             plain, translated = PlainText(text), [next(translations) for _ in row]
             best, others = plain.join(translated), [plain.join(translated, rank) for rank in range(1, n_best)]
             if html:
-                written = self.parse("write", document, list(map(aligned, translated))) if route.model else None
+                written = self.parse(write, document, list(map(aligned, translated))) if route.model else None
                 best = (await written).decode() if written else text
             answer: dict[str, Any] = {"translatedText": best}
             if request.alternatives:
@@ -191,11 +199,11 @@ class Service:
         sources = [language for language, targets in self.pairs.items() if request.target in targets]
         source = request.source if request.source != "auto" else sources[0] if len(sources) == 1 else ""
         document = SentDocument(content, name, source, request.target)
-        lines, marked_up = await self.parse("read", document, self.most_lines)
+        lines, marked_up = await self.parse(read_lines, document, self.most_lines)
         route = await self.find_route(request.source, request.target, "\n".join(lines[:20]))
         translations = await self.translate_lines(route, lines, 1, marked_up)
         if route.model:
-            content = await self.parse("write", document, list(map(aligned, translations)))
+            content = await self.parse(write, document, list(map(aligned, translations)))
         return route.target, content
 
 

@@ -4,10 +4,8 @@ import asyncio
 import itertools
 import logging
 import math
-import operator
 import os
 import pickle
-import re
 import resource
 import sys
 import threading
@@ -19,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from starlette.exceptions import HTTPException
 
@@ -34,23 +32,15 @@ if TYPE_CHECKING:
 
 LOADING_SECONDS = 600
 """A process that is not ready by then is killed."""
-PARSING_BYTES = 2**30
-"""Memory of a process that parses."""
-PARSING_SECONDS = 10
-"""Processor time in which documents must be read, or written."""
 MOST_CLIENTS = 100_000
 """Clients whose requests are counted; the client that has been silent the longest is forgotten."""
 
 
 class Failed(HTTPException):
-    """A request or a line without an answer: the HTTP status and the text for the client.
+    """A request or a line without an answer: the HTTP status and the text for the client."""
 
-    `lost`: a process ended before it answered, perhaps because of another task.
-    """
-
-    def __init__(self, status: int, problem: str, retry_seconds: int = 5, lost: bool = False) -> None:
+    def __init__(self, status: int, problem: str, retry_seconds: int = 5) -> None:
         super().__init__(status, problem, {"Retry-After": str(retry_seconds)} if status in (429, 503) else None)
-        self.lost = lost
 
     def __str__(self) -> str:
         return self.detail
@@ -60,8 +50,7 @@ class Rate:
     """A token bucket for each client, which holds the requests of a minute and refills evenly."""
 
     def __init__(self, per_minute: int) -> None:
-        self.per_minute = per_minute
-        self.buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self.per_minute, self.buckets = per_minute, OrderedDict[str, tuple[float, float]]()
 
     def wait(self, client: str, now: float | None = None) -> float:
         """Seconds until the client may ask again; 0 if it may now, and this request is counted."""
@@ -106,30 +95,25 @@ class PlaceHandler(logging.Handler):
 
 
 class Worker:
-    """The server's end of a process, whose methods are those of a class of TASKS.
-
-    A call that takes more than `seconds` kills the process.
-    """
+    """The server's end of a process with a model. A call that takes more than `seconds` kills the process."""
 
     facts: Any
     """What the process reports of itself when it is ready."""
+    ended = ""
+    """How the process ended; empty while it runs."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds, self.numbers = seconds, itertools.count()
-        self.answers: dict[int, asyncio.Future[Any]] = {}
-        self.ended = ""
-        """How the process ended; empty while it runs."""
+        self.seconds, self.numbers, self.answers = seconds, itertools.count(), dict[int, asyncio.Future[Any]]()
 
-    async def begin(self, tasks: str, *arguments: Any) -> "Worker":
+    async def begin(self, options: TranslatorOptions) -> "Worker":
         """Start the process; Failed if it does not become ready."""
         code = f"import sys; sys.path[:] = {sys.path!r}; from nmt.plugins.serve.worker import main; main()"
-        command, pipe = (sys.executable, "-c", code), asyncio.subprocess.PIPE
-        self.process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, limit=2**20, start_new_session=True
-        )
+        pipes: Any = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE, "limit": 2**20}
+        command = (sys.executable, "-c", code)
+        self.process = await asyncio.create_subprocess_exec(*command, **pipes, start_new_session=True)
         self.reading = asyncio.create_task(self.read())
         try:
-            self.facts = await self.call(tasks, *arguments, seconds=LOADING_SECONDS)
+            self.facts = await self.call(options, seconds=LOADING_SECONDS)
         except BaseException:
             self.kill()
             raise
@@ -151,10 +135,10 @@ class Worker:
                 future.set_result(self.loss())
 
     def loss(self) -> Failed:
-        return Failed(503, f"the process that worked on this ended {self.ended}; send it again", 1, lost=True)
+        return Failed(503, f"the process that worked on this ended {self.ended}; send it again", 1)
 
-    async def call(self, method: str, *arguments: Any, seconds: float | None = None) -> Any:
-        """The result of a method of the process; Failed if there is none."""
+    async def call(self, *arguments: Any, seconds: float | None = None) -> Any:
+        """What ModelTasks, or later its `translate`, makes of the arguments; Failed if there is no answer."""
         if self.ended:
             raise self.loss()
         seconds, number = seconds or self.seconds, next(self.numbers)
@@ -163,7 +147,7 @@ class Worker:
         try:
             async with asyncio.timeout(seconds):
                 with suppress(OSError):  # `read` answers for a process that has just ended
-                    self.process.stdin.write(pickle.dumps((number, method, arguments)))
+                    self.process.stdin.write(pickle.dumps((number, *arguments)))
                     await self.process.stdin.drain()
                 answer = await future
         except TimeoutError as error:
@@ -186,35 +170,7 @@ class Worker:
         await self.reading
 
 
-class Parser:
-    """A process that parses one task at a time.
-
-    A task that takes too much, or that nobody waits for any longer, ends the process; the next one starts it again.
-    """
-
-    worker: Worker | None = None
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self.turn = seconds, asyncio.Lock()
-
-    async def call(self, method: str, *arguments: Any) -> Any:
-        """The result of a method of DocumentTasks; Failed if there is none."""
-        async with self.turn:
-            if self.worker is None or self.worker.ended:
-                self.worker = await Worker(self.seconds).begin("documents", PARSING_BYTES, PARSING_SECONDS)
-            try:
-                return await self.worker.call(method, *arguments)
-            except asyncio.CancelledError:
-                self.worker.kill()
-                raise
-
-    async def end(self) -> None:
-        if self.worker:
-            await self.worker.end()
-
-
-@dataclass(frozen=True)
-class Search:
+class Search(NamedTuple):
     """How a line is translated; only lines with the same search are batched."""
 
     n_best: int = 1
@@ -229,12 +185,11 @@ class Line:
 
     texts: list[str]
     details: dict[str, Any] = field(default_factory=dict)
-    """The answer's `sourceWords`, `words`, `alignment`, `confidence`, `protected` and `terms`."""
+    """The answer's `sourceWords`, `words`, `alignment` and `confidence`."""
     flags: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class SentDocument:
+class SentDocument(NamedTuple):
     """A document of a client. The process that parses it keeps nothing: it parses it again to write it."""
 
     content: bytes
@@ -278,43 +233,35 @@ class ModelTasks:
 
     def variant(self, search: Search) -> "Translator":
         if search not in self.variants:
-            config = self.translator.engine.config
-            config = replace(config, n_best=search.n_best, beam_size=max(config.beam_size, search.n_best))
-            engine, prefix = self.translator.engine.with_search(config), search.tag or self.translator.source_prefix
-            self.variants[search] = replace(
-                self.translator, engine=engine, details=search.details, source_prefix=prefix
-            )
+            usual = self.translator
+            beam_size = max(usual.engine.config.beam_size, search.n_best)
+            engine = usual.engine.with_search(replace(usual.engine.config, n_best=search.n_best, beam_size=beam_size))
+            prefix = search.tag or usual.source_prefix
+            self.variants[search] = replace(usual, engine=engine, details=search.details, source_prefix=prefix)
         return self.variants[search]
 
     def translate(self, search: Search, lines: list[str]) -> list[Line | Failed]:
-        answers, translator = list[Line | Failed](), self.variant(search)
-        for line, translations in zip(lines, translator.translate_each(lines), strict=True):
+        answers = list[Line | Failed]()
+        for line, translations in zip(lines, self.variant(search).translate_each(lines), strict=True):
             if isinstance(translations, list):
                 best, texts = translations[0], [translation.text for translation in translations]
-                answers.append(Line(texts, line_details(translator, line, best) if search.details else {}, best.flags))
+                answers.append(Line(texts, line_details(line, best) if search.details else {}, best.flags))
             else:
                 answers.append(Failed(400, translations.problem))
         return answers
 
 
-def line_details(translator: "Translator", line: str, translation: Any) -> dict[str, Any]:
-    """The words of a line and of its translation, their alignment, and marked words by index.
+def line_details(line: str, translation: Any) -> dict[str, Any]:
+    """The words of a line and of its translation, and their alignment.
 
     The confidence in a word is the probability of its tokens given all before them; a copied word has none.
     """
-    words = [word.span() for word in re.finditer(r"\S+", translation.text)]
-
-    def inside(spans: list[tuple[int, int]]) -> list[int]:
-        return [n for n, (first, last) in enumerate(words) if any(first < end and begin < last for begin, end in spans)]
-
     scores = translation.details.word_log_probabilities
     return {
         "sourceWords": line.split(),
         "words": translation.text.split(),
         "alignment": translation.details.alignment,
         "confidence": [None if log_p is None else round(math.exp(log_p), 4) for log_p in scores],
-        **{"protected": [], "terms": []},
-        **{stage.name: inside(stage.spans(line, translation.text)) for stage in translator.stages if stage.name},
     }
 
 
@@ -323,49 +270,39 @@ def formats_of_documents() -> dict[str, str]:
     return {suffix: name for name, entry in entries_of("document").items() for suffix in entry.facts["suffixes"]}
 
 
-class DocumentTasks:
-    """What a process that parses does; a task that takes more memory or processor time kills the process."""
+def parsed(limits: tuple[int, int], sent: SentDocument) -> "tuple[str, Document]":
+    """The format and the document; more memory or processor time than the limits of this task ends the process."""
+    from nmt.plugins.documents import read_document
 
-    facts = None
-
-    def __init__(self, most_bytes: int, most_seconds: int) -> None:
-        self.most_seconds, self.hard_limit = most_seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]
-        os.nice(10)  # translation comes first
-        resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
-
-    def parsed(self, sent: SentDocument) -> "tuple[str, Document]":
-        """The format and the document of a task, whose processor time is limited from now on."""
-        from nmt.plugins.documents import read_document
-
-        limit, formats = math.ceil(time.process_time()) + self.most_seconds, formats_of_documents()
-        resource.setrlimit(resource.RLIMIT_CPU, (limit, self.hard_limit))
-        format = formats.get(PurePath(sent.name).suffix.lower(), "")
-        require(bool(format), f"files of this kind are not translated; {', '.join(formats)} are")
-        return format, read_document(format, sent.content, sent.target, sent.source)
-
-    def read(self, sent: SentDocument, most: int) -> tuple[list[str], bool]:
-        """The lines of a document, at most `most` + 1, and whether it has markup."""
-        format, document = self.parsed(sent)
-        return document.lines[: most + 1], format != "text"
-
-    def write(self, sent: SentDocument, translations: list[tuple[str, Any]]) -> bytes:
-        """The document with the text and the alignment of each line."""
-        from nmt.plugins.documents import Translated
-
-        return self.parsed(sent)[1].join([Translated(*line) for line in translations])
+    for kind, most in zip((resource.RLIMIT_AS, resource.RLIMIT_CPU), limits, strict=True):
+        used = math.ceil(time.process_time()) if kind == resource.RLIMIT_CPU else 0
+        resource.setrlimit(kind, (used + most, resource.getrlimit(kind)[1]))
+    os.nice(10 - os.nice(0))  # translation comes first
+    formats = formats_of_documents()
+    format = formats.get(PurePath(sent.name).suffix.lower(), "")
+    require(bool(format), f"files of this kind are not translated; {', '.join(formats)} are")
+    return format, read_document(format, sent.content, sent.target, sent.source)
 
 
-TASKS: dict[str, Callable[..., Any]] = {"model": ModelTasks, "documents": DocumentTasks}
+def read_lines(limits: tuple[int, int], sent: SentDocument, most: int) -> tuple[list[str], bool]:
+    """In a process that parses: the lines of a document, at most `most` + 1, and whether it has markup."""
+    format, document = parsed(limits, sent)
+    return document.lines[: most + 1], format != "text"
 
 
-def outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+def write(limits: tuple[int, int], sent: SentDocument, translations: list[tuple[str, Any]]) -> bytes:
+    """In a process that parses: the document with the text and the alignment of each line."""
+    from nmt.plugins.documents import Translated
+
+    return parsed(limits, sent)[1].join([Translated(*line) for line in translations])
+
+
+def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
     """What a function returns, or why it failed."""
     try:
         return function(*arguments)
     except NMTError as error:
         return Failed(400, str(error))
-    except MemoryError:
-        os._exit(1)
     except Exception as error:
         if is_out_of_memory(error):
             return Failed(503, "out of memory: send less text at once")
@@ -374,24 +311,25 @@ def outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
 
 
 def main() -> None:
-    """In the process: make an object of TASKS, and answer calls of its methods until the server ends."""
+    """In the process: load the model, and translate until the server ends."""
     logging.lastResort = PlaceHandler(logging.ERROR)
     calls, answers, lock = sys.stdin.buffer, os.fdopen(os.dup(1), "wb"), threading.Lock()
     os.dup2(2, 1)  # libraries print to the log
 
-    def send(number: int, answer: Any) -> None:
-        message = pickle.dumps((number, answer))
+    def answer(number: int, function: Callable[..., Any], *arguments: Any) -> Any:
+        result = outcome(function, *arguments)
+        message = pickle.dumps((number, result.facts if isinstance(result, ModelTasks) else result))
         with lock:
             answers.write(len(message).to_bytes(8) + message)
             answers.flush()
+        return result
 
-    with suppress(EOFError, OSError, MemoryError):  # the server ended, or a task takes too much
-        number, name, arguments = pickle.load(calls)
-        tasks = outcome(TASKS[name], arguments)
-        send(number, tasks if isinstance(tasks, Failed) else tasks.facts)
+    with suppress(EOFError, OSError):  # the server ended
+        number, options = pickle.load(calls)
+        tasks = answer(number, ModelTasks, options)
         # Threads start when they are needed: the server makes as many calls at once as the model can search.
-        submit: Callable[..., Any] = operator.call if name == "documents" else ThreadPoolExecutor(1000).submit
+        pool = ThreadPoolExecutor(1000)
         while True:
-            number, method, arguments = pickle.load(calls)
-            submit(lambda n, m, a: send(n, outcome(getattr(tasks, m), a)), number, method, arguments)
+            number, *arguments = pickle.load(calls)
+            pool.submit(answer, number, tasks.translate, *arguments)
     os._exit(0)

@@ -4,7 +4,7 @@ import { element, listen, page } from "./elements.js";
 const UNSURE = 0.5; // the legend has this number too
 const SOURCE = 0, TARGET = 1; // the order of a pair in an alignment
 // Of a blank line the server has no details, and of one that is in the target language already, no words.
-const BLANK = { source: "", translation: "", words: [], sourceWords: [], alignment: [], confidence: [], protected: [], terms: [] };
+const BLANK = { source: "", translation: "", words: [], sourceWords: [], alignment: [], confidence: [] };
 const lines = []; // of each line, what the server said of it and the elements of its words on both sides
 let rest; // the part of the mirror behind the lines that were found in it
 
@@ -48,7 +48,6 @@ function showNextLine(number, details) {
     word.title = confidence === null ? "" : `Probability ${Math.round(100 * confidence)} %`;
     word.classList.toggle("unsure", confidence !== null && confidence < UNSURE);
   }
-  for (const kind of ["protected", "terms"]) for (const index of details[kind]) targets[index]?.classList.add(kind);
   row.classList.toggle("lost", Boolean(details.flags));
   lines.push({ ...details, indent, elements: [elementsOf(sourceParts), targets] });
   return row;
