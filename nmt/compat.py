@@ -5,7 +5,6 @@ from subprocess import Popen
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from concurrent.futures import ProcessPoolExecutor
 
     from lightning import Trainer
@@ -32,11 +31,11 @@ def launched_processes(trainer: "Trainer") -> list[Popen[bytes]]:
     return launcher.procs if isinstance(launcher, subprocess_script._SubprocessScriptLauncher) else []
 
 
-def observe_launched_processes(observer: "Callable[[list[Popen[bytes]]], None]") -> None:
-    """Replace Lightning's observer of launched processes, which kills this one without a message (Lightning 2.6)."""
+def silence_process_observer() -> None:
+    """Turn off Lightning's observer of launched processes, which kills this one without a message (Lightning 2.6)."""
     from lightning.pytorch.strategies.launchers import subprocess_script
 
-    subprocess_script._launch_process_observer = observer  # type: ignore[assignment,attr-defined]
+    subprocess_script._launch_process_observer = lambda processes: None  # type: ignore[assignment,attr-defined]
 
 
 def line_statistics(metric: Any, hypotheses: list[str], references: list[str]) -> list[list[float]]:

@@ -78,18 +78,18 @@ def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSpl
     losses: dict[str, float] = {}
     sources: dict[str, list[Path]] = {}
 
-    def consider(average: Average, paths: list[Path]) -> None:
+    def consider(average: Average, *paths: Path) -> None:
         name = ", ".join(f"{update:,}" for update in sorted(average.updates))
         if name not in losses:
-            losses[name], sources[name] = validation_loss(average.make_model().to(device), split, smoothing), paths
+            losses[name], sources[name] = validation_loss(average.make_model().to(device), split, smoothing), [*paths]
 
     with enough_memory_or("validation of the candidates does not fit: pass checkpoints.average=all"):
         for number, path in enumerate(reversed(paths), 1):
             mean.add(path)
-            consider(mean, paths[-number:])
-        if best.is_file():
-            with suppress(UnreadableCheckpoint):
-                consider(Average(best), [best])
+            consider(mean, *paths[-number:])
+        with suppress(UnreadableCheckpoint):
+            if best.is_file():
+                consider(Average(best), best)
     chosen = Average(*sources[min(losses, key=losses.__getitem__)])
     chosen.state, chosen.made, chosen.skipped, chosen.losses = newest.state, newest.made, newest.skipped, losses
     return chosen

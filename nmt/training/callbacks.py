@@ -9,14 +9,9 @@ from lightning.fabric.utilities import move_data_to_device
 from torch.optim import Optimizer
 
 from nmt.config import BatchingConfig
-from nmt.data import Batch, BatchPlanner, UpdateDataModule, dummy_batch
-from nmt.errors import NMTError, enough_memory_or
+from nmt.data import Batch, BatchPlanner, dummy_batch
+from nmt.errors import enough_memory_or
 from nmt.training.module import TranslationModule
-
-NAMED_LINES = 8
-"""Lines of the training corpus that a message names."""
-Shape = tuple[int, int, int]
-"""Rows, source width and target width of a micro-batch."""
 
 
 class UpdateCallback(Callback):
@@ -34,42 +29,10 @@ class UpdateCallback(Callback):
     ) -> None:
         if trainer.global_step != self.last_step:
             self.last_step, self.batch = trainer.global_step, batch
-            assert isinstance(pl_module, TranslationModule)
-            self.on_update_end(trainer, pl_module, self.last_step)
+            self.on_update_end(trainer, pl_module, self.last_step)  # type: ignore[arg-type]
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         """`step` updates have been made."""
-
-
-class GradientCheck(UpdateCallback):
-    """Ends a run whose gradient is not finite, and names the sentences of that update.
-
-    Checks every `every` updates, every update on a processor, where no device has to be waited for, and before each
-    checkpoint, which therefore never holds such an update.
-    """
-
-    def __init__(self, updates: UpdateDataModule, every: int) -> None:
-        self.updates, self.every = updates, every
-
-    def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
-        if module.device.type == "cpu" or step % self.every == 0 or step == trainer.max_steps:
-            self.on_save_checkpoint(trainer, module, {})
-
-    def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """NMTError where the gradient of an update was not finite on any device."""
-        assert isinstance(pl_module, TranslationModule)
-        first = trainer.strategy.reduce(pl_module.not_finite.clone(), reduce_op="max")
-        assert isinstance(first, torch.Tensor)
-        if (update := int(first.item())) < 0:
-            return
-        parts = [self.updates.split.lines(planned.indices).tolist() for planned in self.updates.planner.update(update)]
-        lines = [line for part in parts for line in part]
-        raise NMTError(
-            f"update {update + 1:,}: the gradient is not finite. Its {len(lines):,} sentences are lines "
-            f"{', '.join(f'{line:,}' for line in lines[:NAMED_LINES])} ... of the training corpus; checkpoints are "
-            "from before. Look at these lines, or pass optim.not_finite=skip, a lower optim.factor, or "
-            "trainer.precision=32-true, with name=OTHER"
-        )
 
 
 def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
@@ -85,14 +48,13 @@ def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
             state["step"].zero_()
 
 
-def try_shapes(trainer: Trainer, module: TranslationModule, shapes: Iterable[Shape]) -> None:
-    """A training step and its backward pass for micro-batches of these shapes, without an update."""
+def try_shapes(trainer: Trainer, module: TranslationModule, shapes: Iterable[tuple[int, int, int]]) -> None:
+    """A training step and its backward pass for micro-batches of (rows, source and target width), without an update."""
     sums = module.update_sums.clone()
     for shape in shapes:
         if trainer.accumulate_grad_batches == 1:
             module.zero_grad()  # as after every update; otherwise a micro-batch meets the gradients of another
-        batch = move_data_to_device(dummy_batch(*shape), module.device)
-        loss = trainer.strategy.training_step(batch, 0)
+        loss = trainer.strategy.training_step(move_data_to_device(dummy_batch(*shape), module.device), 0)
         trainer.strategy.backward(loss, None)  # type: ignore[arg-type]
         del loss
     module.update_sums.copy_(sums)
@@ -104,8 +66,7 @@ class MemoryCheck(Callback):
     def __init__(self, planner: BatchPlanner, batching: BatchingConfig) -> None:
         self.planner, self.batching = planner, batching
 
-    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        assert isinstance(pl_module, TranslationModule)
+    def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
         tokens, micro_batches = self.batching.tokens_per_update, self.batching.micro_batches
         advice = (
             f"a micro-batch of {tokens // micro_batches:,} source and as many target tokens does not fit beside "

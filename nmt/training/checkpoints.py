@@ -13,24 +13,17 @@ from types import FrameType
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from lightning import LightningModule, Trainer
 from torch import Tensor
 
 from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, build, matches, require
 from nmt.data import STOPPING, PreparedCorpus
-from nmt.errors import NMTError, SameForAll, one_line
+from nmt.errors import NMTError, one_line
 from nmt.files import check_version, load_plain, parse_json
 from nmt.model import check_ours, check_shapes
 from nmt.training.callbacks import UpdateCallback
 from nmt.training.module import TranslationModule
-from nmt.training.run_folder import (
-    check_configuration,
-    check_no_links,
-    checkpoint_path,
-    list_checkpoints,
-    remove_older,
-)
+from nmt.training.run_folder import check_configuration, check_no_links, checkpoint_path, list_checkpoints, remove_older
 from nmt.training.validation import Validation
 
 FORMAT_VERSION = 2
@@ -81,26 +74,27 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     require(path.is_file(), f"{path}: no such checkpoint")
     try:
         content: dict[str, Any] = load_plain(path)
-        require(
-            matches(content, dict[str, Any]) and matches(content.get("nmt"), dict[str, Any]), "it has no entry 'nmt'"
-        )
-        state = content["nmt"]
-        require("format_version" in state, "its entry 'nmt' has no format_version")
-    except (NMTError, ValueError) as error:
-        raise UnreadableCheckpoint(f"{path}: no readable checkpoint ({one_line(error)})") from error
-    check_version(path, state["format_version"], FORMAT_VERSION)
-    try:
-        for key, kind in CONTENT.items():
-            require(matches(content.get(key), kind), f"its {key!r} is missing or of another type")
-        require(content["sums"].shape == (3,), "its sums are not three")
-        parse_json(json.dumps(state))
-        run = build(RunState, state, "its entry 'nmt'")
-        model = build(ModelConfig, run.config.get("model"), "its model")
-        shapes = {name: tuple(tensor.shape) for name, tensor in model_weights(content).items()}
-        check_shapes(model, run.vocabulary_size, shapes, "its weights are not of its model")
+        state = content.get("nmt") if isinstance(content, dict) else None
+        if not isinstance(state, dict) or "format_version" not in state:
+            raise ValueError("it has no entry 'nmt'")
+        if state["format_version"] == FORMAT_VERSION:
+            check_content(content)
     except (NMTError, ValueError, TypeError) as error:
         raise UnreadableCheckpoint(f"{path}: no readable checkpoint ({one_line(error)})") from error
+    check_version(path, state["format_version"], FORMAT_VERSION)
     return content
+
+
+def check_content(content: dict[str, Any]) -> None:
+    """NMTError, ValueError or TypeError where training cannot have written this."""
+    for key, kind in CONTENT.items():
+        require(matches(content.get(key), kind), f"its {key!r} is missing or of another type")
+    require(content["sums"].shape == (3,), "its sums are not three")
+    parse_json(json.dumps(content["nmt"]))
+    run = build(RunState, content["nmt"], "its entry 'nmt'")
+    model = build(ModelConfig, run.config.get("model"), "its model")
+    shapes = {name: tuple(tensor.shape) for name, tensor in model_weights(content).items()}
+    check_shapes(model, run.vocabulary_size, shapes, "its weights are not of its model")
 
 
 def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
@@ -126,12 +120,9 @@ class CheckpointCallback(UpdateCallback):
         self.handlers = {number: signal.getsignal(number) for number in STOPPING}
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """SameForAll where some processes would resume from another checkpoint than the others."""
-        paths = [str(trainer.ckpt_path)] * trainer.world_size
-        if dist.is_initialized():
-            dist.all_gather_object(paths, str(trainer.ckpt_path))
-        if len(set(paths)) > 1:
-            raise SameForAll(f"{self.run}: the processes see different checkpoints; all nodes must share the folder")
+        """NMTError where this process would resume from another checkpoint than the first one."""
+        same = trainer.strategy.broadcast(str(trainer.ckpt_path)) == str(trainer.ckpt_path)
+        require(same, f"{self.run}: the processes see different checkpoints; all nodes must share the folder")
 
     def catch_signals(self, *arguments: Any) -> None:
         for number in self.handlers:
@@ -152,13 +143,10 @@ class CheckpointCallback(UpdateCallback):
         now, minutes = time.monotonic(), self.config.every_minutes
         time_is_up = self.max_seconds is not None and now - self.start >= self.max_seconds
         requests = [self.signal, time_is_up, minutes is not None and now - self.last_save >= 60 * minutes]
-        if trainer.world_size == 1:
-            return requests
-        if step % AGREEMENT_UPDATES:
-            return [0, 0, 0]
+        if trainer.world_size == 1 or step % AGREEMENT_UPDATES:
+            return requests if trainer.world_size == 1 else [0, 0, 0]
         agreed = trainer.strategy.reduce(torch.tensor(requests, device=module.device), reduce_op="max")
-        assert isinstance(agreed, Tensor)
-        return agreed.tolist()
+        return agreed.tolist()  # type: ignore[union-attr]
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         number, time_is_up, save = self.requests(trainer, module, step)
@@ -176,6 +164,7 @@ class CheckpointCallback(UpdateCallback):
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         assert isinstance(pl_module, TranslationModule)
+        pl_module.check_finite()  # a checkpoint never holds such an update
         validation = {"best": self.validation.best, "worse": self.validation.worse}
         checkpoint["nmt"] = {**vars(self.state), **self.metrics.state(pl_module), "validation": validation}
 
@@ -208,11 +197,10 @@ def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -
         except UnreadableCheckpoint as error:
             unreadable[path] = error
             continue
-        state = RunState(**content["nmt"])
+        state, update, patience = RunState(**content["nmt"]), content["global_step"], config.validation.patience
         check_origin(path, state, corpus, now.files)
         start = config.init or "null (random)"
         require(state.init == now.init, f"{path} began with other weights than those of init={start}: pass name=OTHER")
-        update, patience = int(content["global_step"]), config.validation.patience
         assert config.trainer.max_steps is not None
         stopped_early = patience is not None and state.validation["worse"] >= patience
         return Resumed(path, update, update >= config.trainer.max_steps or stopped_early, tuple(unreadable))
@@ -226,8 +214,5 @@ def check_origin(path: Path, state: RunState, corpus: PreparedCorpus, files: dic
     before = {"tokenizer": state.tokenizer, "corpus": state.corpus} | (state.files if files is not None else {})
     now = {"tokenizer": corpus.manifest.tokenizer, "corpus": corpus.manifest.fingerprint} | (files or {})
     for name, identity in before.items():
-        require(
-            now.get(name) == identity,
-            f"{path} was trained with another {name} than there is now ({corpus.folder}): restore it, or pass "
-            "name=OTHER for a new run",
-        )
+        there = f"than there is now ({corpus.folder}): restore it, or pass name=OTHER for a new run"
+        require(now.get(name) == identity, f"{path} was trained with another {name} {there}")

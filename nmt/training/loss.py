@@ -14,12 +14,6 @@ CHUNK_LOGITS = 2**23
 """Logits computed at a time: 32 MB of float32, however large the batch and the vocabulary."""
 
 
-def product_dtype(x: Tensor) -> torch.dtype:
-    """The type of products with `x`: its own, or that of mixed precision."""
-    device = x.device.type
-    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
-
-
 def nll_and_probabilities(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """-log p(target) and log sum exp of each row, and the probabilities, which overwrite the logits.
 
@@ -45,19 +39,18 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
     def forward(
         ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, bias: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        vocabulary = len(weight)
+        vocabulary, device = len(weight), hidden.device.type
         rows = max(1, CHUNK_LOGITS // vocabulary)
-        need_grad = ctx.needs_input_grad[0]
         nll, normalisers = hidden.new_zeros((), dtype=torch.float32), hidden.new_zeros((), dtype=torch.float32)
         grad_hidden, grad_weight, grad_bias = [], None, None if bias is None else torch.zeros_like(bias)
-        dtype = product_dtype(hidden)
+        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
         matrix = weight.to(dtype)
         for x, y in zip(hidden.to(dtype).split(rows), targets.split(rows), strict=True):
             logits = linear(x, matrix, None if bias is None else bias.to(dtype)).float()
             chunk_nll, normaliser, grad = nll_and_probabilities(logits, y)
             nll += chunk_nll.sum()
             normalisers += normaliser.sum()
-            if not need_grad:
+            if not ctx.needs_input_grad[0]:
                 continue
             # d loss / d logits = softmax - (1 - smoothing) onehot - smoothing / N; the last term is added below.
             grad.scatter_add_(1, y[:, None], grad.new_full((len(y), 1), smoothing - 1))
@@ -69,29 +62,23 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
             grad_weight = chunk.float() if grad_weight is None else grad_weight.add_(chunk)
         # For the uniform part, sums of logits and gradients are products with sums of weights and of hidden states.
         sum_hidden, sum_weight = (x.sum(0, dtype=torch.float32) for x in (hidden, weight))
-        uniform = normalisers - sum_hidden.dot(sum_weight) / vocabulary
+        uniform, share = normalisers - sum_hidden.dot(sum_weight) / vocabulary, smoothing / vocabulary
         if bias is not None:
             uniform -= len(hidden) * bias.mean()
-        if need_grad:
-            assert grad_weight is not None
-            share = smoothing / vocabulary
-            if grad_bias is not None:
-                grad_bias -= len(hidden) * share
-            ctx.gradients = (
-                torch.cat(grad_hidden).sub_(sum_weight * share),
-                grad_weight.sub_(sum_hidden * share),
-                grad_bias,
-            )
+        if grad_bias is not None:
+            grad_bias -= len(hidden) * share
+        if grad_weight is not None:
+            grad_hidden = torch.cat(grad_hidden).sub_(sum_weight * share)
+            ctx.gradients = grad_hidden, grad_weight.sub_(sum_hidden * share), grad_bias
         ctx.mark_non_differentiable(nll)
         return (1 - smoothing) * nll + smoothing * uniform, nll
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None, Tensor | None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         # In place: nothing else refers to these tensors, and they are used once.
-        grad_hidden, grad_weight, grad_bias = ctx.gradients
+        grad_hidden, grad_weight, grad_bias = (x if x is None else x.mul_(grads[0]) for x in ctx.gradients)
         del ctx.gradients
-        grad_bias = None if grad_bias is None else grad_bias.mul_(grads[0])
-        return grad_hidden.mul_(grads[0]), grad_weight.mul_(grads[0]), None, None, grad_bias
+        return grad_hidden, grad_weight, None, None, grad_bias
 
 
 def label_smoothed_cross_entropy(

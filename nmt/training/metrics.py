@@ -1,4 +1,4 @@
-"""Loss, speed, utilization and cost of a run: in its logs, on a progress line in a terminal, or in lines of a log file.
+"""Loss, speed, utilization and cost of a run: in its logs, and on a line of the terminal or of a log file.
 
 Time is measured as in section 5.2, cost as in Table 2.
 """
@@ -10,7 +10,7 @@ import math
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
@@ -22,10 +22,6 @@ from lightning import LightningModule, Trainer
 from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 from lightning.pytorch.loggers import WandbLogger
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
-from rich.table import Column
-from rich.text import Text
-from torch import Tensor
 
 from nmt.data import UpdateSize
 from nmt.errors import NMTError
@@ -42,14 +38,15 @@ COLUMNS = (
     *("step", "loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second", "padding", "mfu"),
     *("seconds", "flops", "cost", "skipped", *VALIDATION_COLUMNS),
 )
+# The most important come first, because a narrow terminal cuts the line.
 REPORT = (
     "loss {loss:.3f}  ppl {perplexity:.2f}  {tokens_per_second:,.0f} tokens/s  lr {learning_rate:.2e}  "
     "grad {gradient_norm:.2f}  padding {padding:.0%}  MFU {mfu:.0%}  {cost:.1e} FLOP"
 )
-"""The most important come first, because a narrow terminal cuts the line."""
 REPORT_SECONDS = 10
-"""Least time between two lines where there is no terminal. The last report is always printed."""
+"""Least time between two lines where there is no terminal."""
 NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
+TOTALS = ("tokens", "flops", "cost", "elapsed")
 PRECISIONS = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
 IDLE_ROUNDS, MAX_SECONDS = 3, 3.0
 """The peak is measured until so many rounds were no faster, because other programs may disturb some, or so long."""
@@ -68,28 +65,25 @@ def precision_dtype(precision: str | int | None) -> torch.dtype:
 
 @cache
 def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
-    """FLOP/s of the fastest of several square products; takes a fifth of a second, or more on a busy machine.
+    """FLOP/s of the fastest of several square products.
 
     On a processor products of float32 are tried too: where it has none of bfloat16, those take ten times as long, and
     what mixed precision leaves in float32 would be faster than the peak.
     """
     size = 1024 if device.type == "cpu" else 8192
-    matrices = [torch.randn(size, size, device=device, dtype=dtype)]
-    if device.type == "cpu" and dtype.itemsize < 4:
-        matrices.append(matrices[0].float())
-    products: list[tuple[Callable[[Tensor, Tensor], Tensor], Tensor]] = [(torch.mm, x) for x in matrices]
-    products += [(product, x) for x in matrices if has_fast_product(x, x)]
+    factors = [torch.randn(size, size, device=device, dtype=dtype)]
+    factors += [x.float() for x in factors if device.type == "cpu" and dtype.itemsize < 4]
+    products = [(multiply, x) for x in factors for multiply in (torch.mm, product)[: 1 + has_fast_product(x, x)]]
     least, idle, end = math.inf, 0, time.monotonic() + MAX_SECONDS
     while idle < IDLE_ROUNDS and time.monotonic() < end:
-        idle += 1
+        before, idle = least, idle + 1
         for multiply, x in products * 2:
             synchronize(device)
             start = time.perf_counter()
             multiply(x, x)
             synchronize(device)
-            seconds = time.perf_counter() - start
-            idle = 0 if seconds < 0.98 * least else idle
-            least = min(least, seconds)
+            least = min(least, time.perf_counter() - start)
+        idle = 0 if least < 0.98 * before else idle
     return 2.0 * size**3 / least
 
 
@@ -97,7 +91,7 @@ class Logbook:
     """metrics.csv: one row for each report. A restart keeps the rows up to the update it resumes from."""
 
     def __init__(self, run: Path, step: int, more: Sequence[str] = (), whole: bool = True) -> None:
-        """`more` are columns of a mixture's sources. Unless `whole`, the next report covers updates of the last one."""
+        """`more` are columns of domains. Unless `whole`, the next report covers updates of the last one."""
         self.path, self.columns = run / "metrics.csv", [*COLUMNS, *more]
         last = step if whole else step - 1
         rows = [row for row in read_metrics(run) if int(row["step"]) <= (last if row["loss"] else step)]
@@ -120,56 +114,39 @@ class Logbook:
         """Nothing to do: every row is already in the file."""
 
 
-class ReportColumn(ProgressColumn):
-    """The last report, in the width that the other columns leave."""
-
-    def render(self, task: Task) -> Text:
-        return Text(task.fields["report"], no_wrap=True, overflow="ellipsis")
-
-
 class ProgressLine:
-    """Updates made, time left, and the last report; `max_seconds` is the time limit of this process."""
+    """Updates made, time left and the last report; `max_seconds` is the time limit of this process."""
 
     def __init__(self, console: Console, max_seconds: float | None) -> None:
-        self.console, self.max_seconds, self.reported = console, max_seconds, -math.inf
-        whole = Column(no_wrap=True)  # only the report is cut where the terminal is narrow
-        bar, counts = BarColumn(bar_width=20, table_column=whole), MofNCompleteColumn(table_column=whole)
-        columns = TextColumn("training"), bar, counts, TextColumn("{task.fields[left]}"), ReportColumn()
-        self.progress = Progress(*columns, console=console, disable=not console.is_terminal)
+        self.console, self.max_seconds, self.status = console, max_seconds, console.status("training")
+        self.text, self.printed = "", -math.inf
 
     def start(self, step: int, total: int) -> None:
         self.first, self.total, self.begin = step, total, time.monotonic()
-        self.task = self.progress.add_task("", total=total, completed=step, left="-:--:--", report="")
-        self.progress.start()
+        if self.console.is_terminal:
+            self.status.start()
 
-    def left(self, step: int) -> str:
-        """Time left after `step` updates, at the rate of this process so far, validations and saving included."""
-        seconds = time.monotonic() - self.begin
+    def show(self, step: int, report: str = "") -> None:
+        """Show that `step` updates have been made; a terminal shows the last report beside them."""
+        seconds, self.text = time.monotonic() - self.begin, report or self.text
         left = seconds / (step - self.first) * (self.total - step)
-        if self.max_seconds is not None:
-            left = min(left, max(self.max_seconds - seconds, 0.0))
-        return str(timedelta(seconds=int(left)))
-
-    def made(self, step: int) -> None:
-        self.progress.update(self.task, completed=step, left=self.left(step))
-
-    def report(self, step: int, metrics: dict[str, float]) -> None:
-        text = REPORT.format(**metrics)
-        self.progress.update(self.task, report=text)
-        now = time.monotonic()
-        if not self.console.is_terminal and (now - self.reported >= REPORT_SECONDS or step == self.total):
-            self.reported = now
-            self.console.print(f"update {step:,} of {self.total:,}, {self.left(step)} left: {text}")
+        left = left if self.max_seconds is None else min(left, max(self.max_seconds - seconds, 0.0))
+        line = f"update {step:,} of {self.total:,}, {timedelta(seconds=int(left))} left: {self.text}"
+        if self.console.is_terminal:
+            self.status.update(line[: self.console.width - 3])
+        elif report and (seconds - self.printed >= REPORT_SECONDS or step == self.total):
+            self.printed = seconds
+            self.console.print(line)
 
 
 class MetricsCallback(UpdateCallback):
     """Reports loss, unsmoothed perplexity and speed of every `every` updates, and its time and cost (section 5.2)."""
 
-    def __init__(self, config: dict[str, Any], line: ProgressLine, domains: list[str]) -> None:
-        """`domains` are the parts of the validation set that have figures of their own."""
+    def __init__(self, config: dict[str, Any], line: ProgressLine) -> None:
         self.run, self.config, self.line = Path(config["run"]), config, line
         self.every = int(config["trainer"]["log_every_n_steps"])
-        self.columns = [f"{column}/{name}" for name in domains for column in VALIDATION_COLUMNS]
+        self.columns: list[str] = []
+        """Those of parts of the validation set that have figures of their own."""
         # Over all restarts: training time (updates and saving, but neither memory check nor validation), FLOPs of the
         # model, cost (seconds x devices x sustained FLOP/s, as in Table 2), and target tokens up to the last report.
         self.seconds, self.flops, self.cost, self.tokens = 0.0, 0, 0.0, 0
@@ -179,24 +156,17 @@ class MetricsCallback(UpdateCallback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         super().on_train_start(trainer, pl_module)
-        device = pl_module.device
-        name = f"{device.type} ({torch.get_num_threads()} threads)"
-        name = torch.cuda.get_device_name(device) if device.type == "cuda" else name
-        self.devices = f"{trainer.world_size} x {name}"
+        device, step, name = pl_module.device, trainer.global_step, self.run.name
+        threads = f"{device.type} ({torch.get_num_threads()} threads)"
+        self.devices = (
+            f"{trainer.world_size} x {torch.cuda.get_device_name(device) if device.type == 'cuda' else threads}"
+        )
         self.peak = trainer.world_size * peak_flops_per_second(device, precision_dtype(trainer.precision))
         if trainer.is_global_zero:
-            environment = {
-                **versions(),
-                "platform": platform.platform(),
-                "processor": processor(),
-                "devices": self.devices,
-                "world_size": trainer.world_size,
-                "precision": str(trainer.precision),
-                "peak_flops_per_second": self.peak,
-                "command": " ".join(["nmt", *sys.argv[1:]]),
-            }
+            environment = {**versions(), "platform": platform.platform(), "processor": processor()}
+            environment |= {"devices": self.devices, "precision": str(trainer.precision)}
+            environment |= {"peak_flops_per_second": self.peak, "command": " ".join(["nmt", *sys.argv[1:]])}
             write_file(self.run / "environment.json", json.dumps(environment, indent=2) + "\n")
-            step, name = trainer.global_step, self.run.name
             self.loggers = [Logbook(self.run, step, self.columns, whole=self.interval == NOTHING)]
             if "tensorboard" in self.config["logger"]:
                 self.loggers.append(TensorBoardLogger(self.run, name="tensorboard", version="", purge_step=step + 1))
@@ -207,10 +177,13 @@ class MetricsCallback(UpdateCallback):
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         assert self.batch
+        # On a processor, no device has to be waited for.
+        if module.device.type == "cpu" or step % self.every == 0 or step == trainer.max_steps:
+            module.check_finite()
         self.interval += self.batch.size
         self.flops += self.flops_of(module, self.batch.size)
         if trainer.is_global_zero:
-            self.line.made(step)
+            self.line.show(step)
         if step % self.every == 0:
             self.tokens += self.report_updates(trainer, module, step)
             module.sums.zero_()
@@ -244,7 +217,7 @@ class MetricsCallback(UpdateCallback):
         }
         if trainer.is_global_zero:
             self.report(step, metrics)
-            self.line.report(step, metrics)
+            self.line.show(step, REPORT.format(**metrics))
         return int(tokens)
 
     def add_time(self) -> None:
@@ -271,8 +244,7 @@ class MetricsCallback(UpdateCallback):
     def state(self, module: TranslationModule) -> dict[str, Any]:
         """Fields of a checkpoint's RunState: the totals so far."""
         self.add_time()
-        totals = {key: getattr(self, key) for key in ("tokens", "flops", "cost", "elapsed")}
-        totals["interval"] = list(self.interval)
+        totals = {key: getattr(self, key) for key in TOTALS} | {"interval": list(self.interval)}
         tokens = self.tokens + int(module.total_sums()[2])
         return {"tokens": tokens, "seconds": self.seconds, "devices": self.devices, "metrics": totals}
 
@@ -280,6 +252,6 @@ class MetricsCallback(UpdateCallback):
         vars(self).update(metrics, seconds=seconds, interval=UpdateSize(*metrics["interval"]))
 
     def close(self) -> None:
-        self.line.progress.stop()
+        self.line.status.stop()
         for logger in self.loggers:
             logger.finalize("finished")

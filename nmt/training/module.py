@@ -11,7 +11,7 @@ from lightning import LightningModule
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
-from nmt.config import ModelConfig, OptimConfig
+from nmt.config import ModelConfig, OptimConfig, require
 from nmt.data import Batch
 from nmt.model import Transformer
 from nmt.training.loss import label_smoothed_cross_entropy
@@ -24,10 +24,7 @@ def dropout_seed(seed: int, update: int, micro_batch: int) -> int:
 
 
 def seed_generators(device: torch.device, seed: int) -> None:
-    """Seed the generators of the processor and of this device.
-
-    torch.manual_seed takes a millisecond: it seeds every kind of device, and formats the call stack for each.
-    """
+    """Seed the generators of the processor and of this device; torch.manual_seed, for all, takes a millisecond."""
     torch.default_generator.manual_seed(seed)
     if device.type != "cpu":
         torch.get_device_module(device).manual_seed(seed)
@@ -40,10 +37,10 @@ def summed_losses(model: Transformer, batch: Batch, label_smoothing: float) -> t
     if len(real) < len(targets):  # no logits are made for padding
         hidden, targets = hidden.index_select(0, real), targets.index_select(0, real)
     output, first = model.output, model.config.unpredicted
-    if not first:  # the gradient of a slice would be another matrix
-        return label_smoothed_cross_entropy(hidden, output.weight, targets, label_smoothing, output.bias)
-    bias = None if output.bias is None else output.bias[first:]
-    return label_smoothed_cross_entropy(hidden, output.weight[first:], targets - first, label_smoothing, bias)
+    weight, bias = output.weight, output.bias
+    if first:  # not always, because the gradient of a slice is another matrix
+        weight, bias, targets = weight[first:], None if bias is None else bias[first:], targets - first
+    return label_smoothed_cross_entropy(hidden, weight, targets, label_smoothing, bias)
 
 
 class TranslationModule(LightningModule):
@@ -65,8 +62,17 @@ class TranslationModule(LightningModule):
         self.skipped = 0
         """Updates that were skipped because their gradient was not finite."""
 
+    def on_fit_start(self) -> None:
+        for name in ("update_sums", "sums", "gradient_norm", "not_finite"):
+            setattr(self, name, getattr(self, name).to(self.device))
+
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         return summed_losses(self.model, batch, self.optim.label_smoothing)
+
+    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
+        update, number = divmod(batch_idx, self.trainer.accumulate_grad_batches)
+        due = self.global_step, self.global_step, number * self.trainer.world_size + self.global_rank
+        assert (update, batch.update, batch.micro_batch) == due, f"update {due[1]}, micro-batch {due[2]} is due"
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         # Seeded for each micro-batch, so that dropout is the same on any number of devices, and after any restart.
@@ -79,14 +85,12 @@ class TranslationModule(LightningModule):
 
     def total_sums(self) -> Tensor:
         """The sums of all devices since the last report."""
-        totals = self.trainer.strategy.reduce(self.sums.clone(), reduce_op="sum")
-        assert isinstance(totals, Tensor)
-        return totals
+        return self.trainer.strategy.reduce(self.sums.clone(), reduce_op="sum")  # type: ignore[return-value]
 
     def configure_optimizers(self) -> Optimizer:
         """Adam with the paper's betas and epsilon (section 5.3), or Muon."""
-        # With 16-mixed, a fused Adam would unscale the gradients itself, which is too late for clipping.
         options: dict[str, Any] = {"lr": self.learning_rate(1), "betas": (self.optim.beta1, self.optim.beta2)}
+        # With 16-mixed, a fused Adam would unscale the gradients itself, which is too late for clipping.
         options |= {"eps": self.optim.epsilon, "fused": self.trainer.scaler is None}
         return Muon(self.model, **options) if self.optim.optimizer == "muon" else Adam(self.parameters(), **options)
 
@@ -97,7 +101,7 @@ class TranslationModule(LightningModule):
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
         """Set the learning rate, and count the update, or skip it where its gradient is not finite.
 
-        Skipping needs a sync now; stopping can wait for the next checkpoint (GradientCheck).
+        Skipping waits for the device now; stopping can wait for the next report or checkpoint (`check_finite`).
         """
         for group in optimizer.param_groups:
             group["lr"] = self.learning_rate(self.global_step + 1)
@@ -114,19 +118,18 @@ class TranslationModule(LightningModule):
             self.not_finite = torch.where(bad & (self.not_finite < 0), self.global_step, self.not_finite)
         self.update_sums.zero_()
 
+    def check_finite(self) -> None:
+        """NMTError where the gradient of an update was not finite on any device."""
+        update = int(self.trainer.strategy.reduce(self.not_finite.clone(), reduce_op="max"))  # type: ignore[arg-type]
+        require(
+            update < 0,
+            f"update {update + 1:,}: the gradient is not finite; checkpoints are from before. Pass "
+            "optim.not_finite=skip, a lower optim.factor, or trainer.precision=32-true, with name=OTHER",
+        )
+
     def optimizer_step(self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None) -> None:
         super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
         optimizer.zero_grad()  # Lightning would keep them until after the next forward pass, whose memory they take.
-
-    def on_fit_start(self) -> None:
-        for name in ("update_sums", "sums", "gradient_norm", "not_finite"):
-            setattr(self, name, getattr(self, name).to(self.device))
-
-    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
-        """Assert that this is the micro-batch of that number; `batch_idx` is Lightning's count."""
-        update, number = divmod(batch_idx, self.trainer.accumulate_grad_batches)
-        due = self.global_step, number * self.trainer.world_size + self.global_rank
-        assert (update, batch.update, batch.micro_batch) == (due[0], *due), f"update and micro-batch {due} are due"
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         # A run that resumes between two reports then reports the same numbers as one that was never stopped.

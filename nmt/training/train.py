@@ -34,8 +34,8 @@ from nmt.model import load_model
 from nmt.search import TorchEngine
 from nmt.text import load_tokenizer
 from nmt.training.averaging import check_skipped, delivered_model, write_average
-from nmt.training.callbacks import GradientCheck, MemoryCheck
-from nmt.training.checkpoints import CheckpointCallback, Resumed, RunState, check_run
+from nmt.training.callbacks import MemoryCheck
+from nmt.training.checkpoints import CheckpointCallback, RunState, check_run
 from nmt.training.metrics import MetricsCallback, ProgressLine
 from nmt.training.module import TranslationModule
 from nmt.training.processes import is_first_process
@@ -43,8 +43,6 @@ from nmt.training.run_folder import check_corpus, is_finished, latest_beside, po
 from nmt.training.trainer import end_launched_processes, leave_process_group, make_trainer, quiet_lightning, watched
 from nmt.training.validation import Validation, joint_score, translated
 from nmt.translation import Translator
-
-SEARCH = ("length_penalty", "length_penalty_kind")
 
 
 def train(config: ExperimentConfig, console: Console) -> int | None:
@@ -57,18 +55,15 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
     keep_freed_memory()
     forget_old_kernels()
     torch.set_float32_matmul_precision(config.float32_matmul_precision)
-    folder, run = Path(config.prepared), Path(config.run)
+    folder, run, most = Path(config.prepared), Path(config.run), config.model.max_positions
     busy = f"{folder}: `nmt preprocess` is replacing this corpus; wait for its end"
     with locked_file(folder / TOKENIZER, False, busy):
         corpus = open_corpus(folder)
         check_corpus(corpus.manifest, config)
         for name in ("train", "valid") if config.model.positions == "learned" else ():
-            split = corpus.split(name)
-            longest, most = max(split.source_lengths.max(), split.target_lengths.max()), config.model.max_positions
+            longest = max(corpus.split(name).source_lengths.max(), corpus.split(name).target_lengths.max())
             if longest > most:  # otherwise training would fail hours later
-                raise SameForAll(
-                    f"a line of {name} has {longest:,} tokens, more than model.max_positions={most}: raise it"
-                )
+                raise SameForAll(f"a line of {name} has {longest} tokens, more than model.max_positions={most}")
         with only_process(run, "run") if is_first_process() else nullcontext():
             return Training(config, corpus, console).run()
 
@@ -91,25 +86,24 @@ class Training:
     def __post_init__(self) -> None:
         """Find where the run starts or resumes; NMTError where it cannot."""
         self.folder, self.initial = Path(self.config.run), self.find_initial()
-        manifest, init = self.corpus.manifest, sha256(self.initial / "model.safetensors") if self.initial else ""
-        seen = manifest.seen
+        corpus, manifest, seen = self.corpus, self.corpus.manifest, self.corpus.manifest.seen
         if self.initial:
             before = read_description(self.initial).training
-            both = joined({key: before[key] for key in seen if before.get(key)}, seen)
-            seen = {key: before[key] for key in SEARCH if before.get(key) is not None} | both
+            search = {key: before[key] for key in ("length_penalty", "length_penalty_kind") if before.get(key)}
+            seen = search | joined({key: before[key] for key in seen if before.get(key)}, seen)
         self.state = RunState(
             config=to_tree(self.config),
             vocabulary_size=manifest.vocabulary_size,
-            source=self.corpus.source_language,
-            target=self.corpus.target_language,
+            source=corpus.source_language,
+            target=corpus.target_language,
             tokenizer=manifest.tokenizer,
             corpus=manifest.fingerprint,
-            files={f"train/{path.name}": sha256(path) for path in sorted(self.corpus.folder.glob("train/*.arrow"))},
-            init=init,
+            files={f"train/{path.name}": sha256(path) for path in sorted(corpus.folder.glob("train/*.arrow"))},
+            init=sha256(self.initial / "model.safetensors") if self.initial else "",
             seen=seen,
             versions=versions(),
         )
-        self.resumed: Resumed = check_run(self.config, self.corpus, self.state)
+        self.resumed = check_run(self.config, corpus, self.state)
 
     def find_initial(self) -> Path | None:
         """The model directory of `init`; NMTError where vocabulary, shape or direction are not those of the run."""
@@ -118,11 +112,9 @@ class Training:
         where, folder = f"init={self.config.init}", find_model_directory(self.config.init, "init")
         description, corpus = read_description(folder), self.corpus
         require(not is_exported(folder), f"{where}: exported for another program; name the run, or its model directory")
-        require(
-            description.tokenizer == corpus.manifest.tokenizer,
-            f"{where} has another vocabulary than {corpus.folder}: prepare the corpus with it, "
-            f"`nmt preprocess init={self.config.init} ...`",
-        )
+        same = description.tokenizer == corpus.manifest.tokenizer
+        advice = f"prepare the corpus with it, `nmt preprocess {where} ...`"
+        require(same, f"{where} has another vocabulary than {corpus.folder}: {advice}")
         check_direction(where, description, corpus.source_language, corpus.target_language)
         changed = difference(architecture(description.model), architecture(asdict(self.config.model)))
         require(not changed, f"{where} is another model ({changed}): leave model out")
@@ -130,15 +122,15 @@ class Training:
 
     def run(self) -> int | None:
         """Make the remaining updates and the model; the number of the signal that stopped the run early, or None."""
-        resumed, say = self.resumed, self.console.print
+        folder, resumed, say = self.folder, self.resumed, self.console.print
         if not self.initial and resumed.checkpoint is None and "init" in self.corpus.manifest.content:
             say(f"notice: {self.corpus.folder} has a model's vocabulary, but without init=MODEL weights are random")
         for path in resumed.unreadable:
             say(f"{path} cannot be read, and is left aside: the run resumes from {resumed.checkpoint}")
-        if resumed.finished and is_finished(self.folder, resumed.update, self.state.corpus):
+        if resumed.finished and is_finished(folder, resumed.update, self.state.corpus):
             if is_first_process():
-                point_latest_to(self.folder)
-            say(f"{self.folder} is already trained for {resumed.update:,} updates: its model is in {self.folder}/model")
+                point_latest_to(folder)
+            say(f"{folder} is already trained for {resumed.update:,} updates: its model is in {folder}/model")
             return None
         if resumed.finished:
             self.open_folder()
@@ -173,20 +165,12 @@ class Training:
         require(fits, f"the corpus needs model.source_vocabulary_size={sources}")
         max_seconds = Timer(config.trainer.max_time).time_remaining()
         updates = UpdateDataModule(self.corpus, config)
-        domains = [domain.name for domain in self.corpus.domains("valid", config.data)]
-        line = ProgressLine(self.console, max_seconds)
-        metrics = MetricsCallback(self.state.config, line, domains if len(domains) > 1 else [])
+        metrics = MetricsCallback(self.state.config, ProgressLine(self.console, max_seconds))
         validation = Validation(self.corpus, config, metrics)
         saver = CheckpointCallback(config.checkpoints, self.state, validation, max_seconds)
-        # Lightning calls them in this order: an update is checked, reported and validated before it is saved.
-        callbacks = [
-            LambdaCallback(on_train_start=saver.catch_signals),
-            MemoryCheck(updates.planner, config.batching),
-            GradientCheck(updates, config.trainer.log_every_n_steps),
-            metrics,
-            validation,
-            saver,
-        ]
+        # Lightning calls them in this order: an update is reported and validated before it is saved.
+        before = LambdaCallback(on_train_start=saver.catch_signals), MemoryCheck(updates.planner, config.batching)
+        callbacks = [*before, metrics, validation, saver]
         with quiet_lightning():
             trainer = make_trainer(config, callbacks)
             trainer.accumulate_grad_batches = accumulation(config.batching.micro_batches, trainer.world_size)
@@ -219,23 +203,21 @@ class Training:
         update, warmup = self.resumed.update, module.optim.warmup
         parameters = sum(parameter.numel() for parameter in module.parameters())
         per_pass = updates.planner.micro_batches_per_pass / updates.planner.micro_batches
-        start = f"from update {update:,} " if update else ""
         parts = [f"{name} {share:.1%}" for name, share in updates.shares().items()]
-        mixture = f"; of the sentences, {', '.join(parts)}" if parts else ""
         self.console.print(
-            f"training {parameters:,} parameters on {len(updates.split):,} pairs {start}to update "
-            f"{self.config.trainer.max_steps:,}; a pass over the corpus is {per_pass:,.{0 if per_pass >= 10 else 1}f} "
-            f"updates, and the learning rate rises to {module.learning_rate(warmup):.2g} at update {warmup:,}{mixture}"
+            f"training {parameters:,} parameters on {len(updates.split):,} pairs"
+            f"{f' from update {update:,}' if update else ''} to update {self.config.trainer.max_steps:,}; "
+            f"a pass over the corpus is {per_pass:,.{0 if per_pass >= 10 else 1}f} updates, and the learning rate "
+            f"rises to {module.learning_rate(warmup):.2g} at update {warmup:,}"
+            f"{'; of the sentences, ' if parts else ''}{', '.join(parts)}"
         )
 
 
 def finish(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:
     """Write the model directory, scored on the validation set, and point `latest` to the run."""
-    require(
-        read_manifest(corpus.folder).fingerprint == corpus.manifest.fingerprint,
-        f"{corpus.folder} is no longer the corpus that this run trains on: put it back, and the same command writes "
-        "the model",
-    )
+    same = read_manifest(corpus.folder).fingerprint == corpus.manifest.fingerprint
+    advice = "put it back, and the same command writes the model"
+    require(same, f"{corpus.folder} is no longer the corpus that this run trains on: {advice}")
     run, sentences, max_steps = Path(config.run), config.validation.bleu_sentences, config.trainer.max_steps
     remove_older(run, config.checkpoints)
     gc.collect()  # the trained model is part of reference cycles, which would keep its memory
@@ -245,9 +227,10 @@ def finish(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -
     console.print(f"the model is the {weights_in_words(average.updates, average.losses)}")
     scored = None
     if sentences != 0:
-        engine = TorchEngine([average.make_model().to(device)], config.decode)
-        domains = corpus.domains("valid", config.data)
-        texts = translated(Translator(engine, load_tokenizer(run / TOKENIZER)), corpus, domains, sentences)
+        translator = Translator(
+            TorchEngine([average.make_model().to(device)], config.decode), load_tokenizer(run / TOKENIZER)
+        )
+        texts = translated(translator, corpus, corpus.domains("valid", config.data), sentences)
         score = joint_score(corpus, texts, config.validation.tokenize)
         scored = score, sum(len(references) for _, references in texts)
         console.print(f"validation {score.name} {score.value:.2f} on {scored[1]:,} sentences, `{score.signature}`")

@@ -7,10 +7,9 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from subprocess import Popen
 from threading import Event, Thread
 from typing import Any
 
@@ -22,7 +21,7 @@ from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvir
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.plugins import TorchCheckpointIO
 
-from nmt.compat import launched_processes, observe_launched_processes, without_sigterm_broadcast
+from nmt.compat import launched_processes, silence_process_observer, without_sigterm_broadcast
 from nmt.config import ExperimentConfig, check_precision
 from nmt.errors import NMTError, is_out_of_memory, one_line
 from nmt.files import whole_file
@@ -81,56 +80,52 @@ def end_launched_processes(trainer: Trainer) -> None:
         process.kill()
 
 
-def how_one_ended(processes: Sequence[Popen[bytes]]) -> str:
-    """The end of the first process that ended with an error, for a message; empty where there is none."""
-    for rank, process in enumerate(processes, 1):
-        if code := process.poll():
-            how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-            return f"process {rank} of this training (pid {process.pid}) {how}"
-    return ""
-
-
 @contextmanager
 def watched(trainer: Trainer) -> Iterator[None]:
     """Raise NMTError where another process of a training ends before its time.
 
     Where communication with it hangs instead of failing, this process prints the message and ends.
     """
-    over = Event()
+    over, first = Event(), os.environ.setdefault(FIRST_PROCESS, str(os.getpid()))
+    is_first = first == str(os.getpid())
 
-    def end_when(reason: Callable[[], str]) -> None:
-        def look() -> None:
-            while not over.wait(1):
-                # Communication has ten seconds to fail by itself; with NCCL it would hang for minutes.
-                if (message := reason()) and not over.wait(10):
-                    end_launched_processes(trainer)
-                    print(f"nmt: {message}: the same command resumes", file=sys.stderr)
-                    os._exit(2)
+    def reason() -> str:
+        """The end of another process; empty where all are at work, or this is the only one."""
+        if not is_first:
+            return "" if str(os.getppid()) == first else f"the first process of this training has ended (pid {first})"
+        for rank, process in enumerate(launched_processes(trainer), 1):
+            if code := process.poll():
+                how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+                return f"process {rank} of this training (pid {process.pid}) {how}"
+        return ""
 
-        Thread(target=look, daemon=True).start()
+    def look() -> None:
+        while not over.wait(1):
+            # Communication has ten seconds to fail by itself; with NCCL it would hang for minutes.
+            if (message := reason()) and not over.wait(10):
+                end_launched_processes(trainer)
+                print(f"nmt: {message}: the same command resumes", file=sys.stderr)
+                os._exit(2)
 
-    observe_launched_processes(lambda processes: end_when(lambda: how_one_ended(processes)))
-    first = os.environ.setdefault(FIRST_PROCESS, str(os.getpid()))
-    if launched_by_lightning := first != str(os.getpid()):
-        ended = f"the first process of this training has ended (pid {first})"
-        end_when(lambda: "" if str(os.getppid()) == first else ended)
+    silence_process_observer()
+    Thread(target=look, daemon=True).start()
     try:
         yield
     except (RuntimeError, OSError) as error:
         if is_out_of_memory(error):
             raise
         # A process may still be ending when its connections are closed already.
-        processes, deadline = launched_processes(trainer), time.monotonic() + 2
-        while processes and not how_one_ended(processes) and time.monotonic() < deadline:
+        deadline = time.monotonic() + 2
+        while launched_processes(trainer) and not reason() and time.monotonic() < deadline:
             time.sleep(0.05)
-        message = how_one_ended(processes)
-        if not message and not isinstance(error, dist.DistError) and not LOST.search(str(error)):
+        lost = isinstance(error, dist.DistError) or LOST.search(str(error)) is not None
+        if not (message := reason()) and not lost:
             raise
-        reason = message or f"another process of this training has ended ({one_line(error)})"
-        raise NMTError(f"{reason}: the same command resumes") from error
+        message = message or f"another process of this training has ended ({one_line(error)})"
+        raise NMTError(f"{message}: the same command resumes") from error
     finally:
         over.set()
-        if not launched_by_lightning:
+        if is_first:
             del os.environ[FIRST_PROCESS]
 
 

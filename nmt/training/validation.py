@@ -4,14 +4,12 @@ An update is validated before its checkpoint is saved, so a run that resumes has
 """
 
 import math
-from itertools import zip_longest
 
 import numpy as np
 import torch
 import torch.distributed as dist
 from lightning import Trainer
 from lightning.fabric.utilities import move_data_to_device
-from torch import Tensor
 
 from nmt.config import ExperimentConfig
 from nmt.data import Domain, PreparedCorpus, PreparedSplit
@@ -21,7 +19,7 @@ from nmt.model import Transformer
 from nmt.search import TorchEngine, batches_by_length
 from nmt.text import load_tokenizer
 from nmt.training.callbacks import UpdateCallback
-from nmt.training.metrics import MetricsCallback
+from nmt.training.metrics import VALIDATION_COLUMNS, MetricsCallback
 from nmt.training.module import TranslationModule, summed_losses
 from nmt.translation import Translator, kind_of_corpus
 
@@ -58,7 +56,7 @@ def joint_score(corpus: PreparedCorpus, parts: list[Texts], tokenize: str | None
 def batches_of(split: PreparedSplit, rows: range) -> list[np.ndarray]:
     """Indices of these sentences, the longest first."""
     lengths = np.maximum(split.source_lengths, split.target_lengths)[rows.start : rows.stop].tolist()
-    return [np.array([rows[index] for index in batch]) for batch in batches_by_length(lengths, BATCH_TOKENS)]
+    return [np.array(rows)[batch] for batch in batches_by_length(lengths, BATCH_TOKENS)]
 
 
 @torch.no_grad()
@@ -71,12 +69,6 @@ def validation_loss(model: Transformer, split: PreparedSplit, label_smoothing: f
         total += summed_losses(model, batch, label_smoothing)[0].item()
         tokens += len(batch.target_indices)
     return total / tokens
-
-
-def losses(sums: list[float]) -> dict[str, float]:
-    """Smoothed loss and perplexity (without smoothing) per target token."""
-    loss_sum, likelihood_sum, tokens = sums
-    return {"valid_loss": loss_sum / tokens, "valid_perplexity": math.exp(min(likelihood_sum / tokens, 100))}
 
 
 class Validation(UpdateCallback):
@@ -92,22 +84,11 @@ class Validation(UpdateCallback):
         references = corpus.text("valid")[1]  # so that damage is found before training
         if self.config.bleu_sentences != 0 and self.kind.metric == "bleu":  # a missing tokenizer package is refused
             bleu_tokenizer(self.config.tokenize, corpus.target_language, references)
-        self.tokenizer = load_tokenizer(corpus.tokenizer_file)
-        self.domains = corpus.domains("valid", config.data)
+        self.tokenizer, self.domains = load_tokenizer(corpus.tokenizer_file), corpus.domains("valid", config.data)
+        if len(self.domains) > 1:
+            metrics.columns = [f"{column}/{domain.name}" for domain in self.domains for column in VALIDATION_COLUMNS]
         self.best: float | None = None
         self.worse, self.improved = 0, False
-
-    def compare(self, metrics: dict[str, float], step: int) -> None:
-        """Compare with the best so far.
-
-        Only a regular validation counts later, so an extended run equals a longer one.
-        """
-        if step % self.config.every_steps:
-            return
-        sign = 1 if self.config.best == "bleu" else -1
-        value = metrics[self.kind.column if sign > 0 else "valid_perplexity"]
-        self.improved = not math.isnan(value) and (self.best is None or sign * value > sign * self.best)
-        self.best, self.worse = (value, 0) if self.improved else (self.best, self.worse + 1)
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         self.improved = False
@@ -131,29 +112,41 @@ class Validation(UpdateCallback):
             reason = f"no better {self.config.best} in {self.worse} validations"
             console.print(f"{reason}: training stops (validation.patience)")
 
+    def compare(self, metrics: dict[str, float], step: int) -> None:
+        """Compare with the best so far. Only a regular validation counts, so an extended run equals a longer one."""
+        if step % self.config.every_steps:
+            return
+        sign = 1 if self.config.best == "bleu" else -1
+        value = metrics[self.kind.column if sign > 0 else "valid_perplexity"]
+        self.improved = not math.isnan(value) and (self.best is None or sign * value > sign * self.best)
+        self.best, self.worse = (value, 0) if self.improved else (self.best, self.worse + 1)
+
     def measure(self, trainer: Trainer, module: TranslationModule) -> tuple[dict[str, float], str]:
         """Loss and perplexity of the whole set and the score of its first sentences, as numbers and as text.
 
         Each domain of a mixture also has its own, behind its name.
         """
         sums = [self.domain_sums(trainer, module, domain) for domain in self.domains]
-        metrics = losses([sum(part) for part in zip(*sums, strict=True)])
-        words = f"loss {metrics['valid_loss']:.3f}, perplexity {metrics['valid_perplexity']:.2f}"
-        texts: list[Texts] = []
+        parts = [
+            ("", np.sum(sums, 0).tolist()),
+            *zip([f"/{domain.name}" for domain in self.domains], sums, strict=True),
+        ]
+        parts, texts = parts if len(sums) > 1 else parts[:1], list[Texts]()
         if self.config.bleu_sentences != 0:
             translator = Translator(TorchEngine([module.model], self.decode), self.tokenizer)
             texts = translated(translator, self.corpus, self.domains, self.config.bleu_sentences)
-            joint = joint_score(self.corpus, texts, self.config.tokenize)
-            metrics[self.kind.column] = joint.value
-            words += f", {joint.name} {joint.value:.1f}"
-        for domain, part, part_texts in zip_longest(self.domains, sums, texts) if len(self.domains) > 1 else ():
-            figures = losses(part)
-            words += f"; {domain.name} {figures['valid_perplexity']:.2f}"
-            if part_texts:
-                figures[self.kind.column] = joint_score(self.corpus, [part_texts], self.config.tokenize).value
-                words += f", {figures[self.kind.column]:.1f}"
-            metrics |= {f"{column}/{domain.name}": value for column, value in figures.items()}
-        return metrics, words
+        metrics, words = {}, []
+        for number, (name, (loss, likelihood, tokens)) in enumerate(parts):
+            perplexity = math.exp(min(likelihood / tokens, 100))
+            metrics |= {f"valid_loss{name}": loss / tokens, f"valid_perplexity{name}": perplexity}
+            words.append(
+                f"{name[1:]} {perplexity:.2f}" if name else f"loss {loss / tokens:.3f}, perplexity {perplexity:.2f}"
+            )
+            if texts:
+                result = joint_score(self.corpus, texts[number - 1 : number] or texts, self.config.tokenize)
+                metrics[self.kind.column + name] = result.value
+                words[-1] += f", {'' if name else f'{result.name} '}{result.value:.1f}"
+        return metrics, "; ".join(words)
 
     @torch.no_grad()
     def domain_sums(self, trainer: Trainer, module: TranslationModule, domain: Domain) -> list[float]:
@@ -164,6 +157,4 @@ class Validation(UpdateCallback):
             with trainer.precision_plugin.val_step_context():
                 loss, likelihood = module.losses(batch)
             sums += torch.stack((loss, likelihood, torch.full_like(loss, len(batch.target_indices))))
-        totals = trainer.strategy.reduce(sums, reduce_op="sum")
-        assert isinstance(totals, Tensor)
-        return totals.tolist()
+        return trainer.strategy.reduce(sums, reduce_op="sum").tolist()  # type: ignore[union-attr]

@@ -1,65 +1,113 @@
-"""Reading checkpoints, and choosing among them."""
+"""Checkpoints: reading them, choosing among them, and averaging the last k into a model directory (section 6.1)."""
 
+import json
 import pickle
 import shutil
 import struct
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file
+from torch.nn.functional import cross_entropy
 
+from nmt.commands import compose
+from nmt.commands.average import AverageConfig, run as average
+from nmt.config import CheckpointConfig
+from nmt.data import open_corpus
 from nmt.errors import NMTError
-from nmt.training import checkpoint_step, list_checkpoints, load_checkpoint
+from nmt.training import (
+    Average,
+    check_configuration,
+    checkpoint_step,
+    delivered_model,
+    list_checkpoints,
+    load_checkpoint,
+)
 from nmt.training.checkpoints import UnreadableCheckpoint
+from nmt.training.run_folder import kept_checkpoints
+
+AGAIN = ("run=run", "checkpoints.every_steps=12")
 
 
 @pytest.fixture
-def checkpoint(finished: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copy(list_checkpoints(finished)[-1], tmp_path))
+def run(finished: Path, tmp_path: Path) -> Path:
+    """A run of this test alone, with checkpoints at updates 12, 24, 36, 48 and 60."""
+    return Path(shutil.copytree(finished, tmp_path / "run"))
 
 
-def test_a_checkpoint_holds_only_tensors_numbers_and_strings(checkpoint):
-    def leaves(value):
-        if isinstance(value, dict):
-            return {leaf for pair in value.items() for item in pair for leaf in leaves(item)}
-        return {leaf for item in value for leaf in leaves(item)} if isinstance(value, (list, tuple)) else {type(value)}
+@pytest.fixture
+def checkpoint(run: Path) -> Path:
+    return list_checkpoints(run)[-1]
 
-    content = torch.load(checkpoint, weights_only=True)
+
+def leaves(value):
+    if isinstance(value, dict):
+        return {leaf for pair in value.items() for item in pair for leaf in leaves(item)}
+    return {leaf for item in value for leaf in leaves(item)} if isinstance(value, (list, tuple)) else {type(value)}
+
+
+def test_a_checkpoint_holds_only_tensors_numbers_and_strings(finished):
+    path = list_checkpoints(finished)[-1]
+    content = torch.load(path, weights_only=True)
     assert leaves(content) <= {torch.Tensor, int, float, str, bool, type(None)}
-    assert content["global_step"] == checkpoint_step(checkpoint) == 60
+    assert content["global_step"] == checkpoint_step(path) == 60
 
 
-@pytest.mark.parametrize("share", [0, 0.5, 0.999])
-def test_a_truncated_checkpoint_is_named(checkpoint, share):
-    content = checkpoint.read_bytes()
-    checkpoint.write_bytes(content[: int(share * len(content))])
-    assert_unreadable(checkpoint, "cut")
+def cut(share):
+    return lambda path: path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
 
 
-def assert_unreadable(path: Path, words: str) -> None:
-    with pytest.raises(UnreadableCheckpoint, match=rf"{path.name}: no readable checkpoint .*{words}") as raised:
-        load_checkpoint(path)
-    assert "\n" not in str(raised.value)
-
-
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_a_checkpoint_with_one_flipped_bit_is_named(checkpoint, share):
-    content = bytearray(checkpoint.read_bytes())
-    with zipfile.ZipFile(checkpoint) as archive:
+def flip(path):
+    """Flip a bit in the largest tensor."""
+    content = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
         tensor = max(archive.infolist(), key=lambda member: member.file_size)
     name, extra = struct.unpack_from("<HH", content, tensor.header_offset + 26)
     begin = tensor.header_offset + 30 + name + extra  # between two members is padding that nobody reads
-    content[begin + int(share * tensor.file_size)] ^= 4
-    checkpoint.write_bytes(content)
-    assert_unreadable(checkpoint, "damaged")
+    content[begin + tensor.file_size // 2] ^= 4
+    path.write_bytes(content)
 
 
-@pytest.mark.parametrize("content", [{"state_dict": {}}, {"nmt": 1}, {"nmt": {}}, [1, 2], torch.zeros(3), "text", None])
-def test_what_is_no_checkpoint_of_ours_is_named(tmp_path, content):
-    torch.save(content, tmp_path / "step=1.ckpt")
-    with pytest.raises(NMTError, match=r"step=1\.ckpt"):
-        load_checkpoint(tmp_path / "step=1.ckpt")
+def edited(edit):
+    def change(path):
+        content = torch.load(path, weights_only=True)
+        edit(content)
+        torch.save(content, path)
+
+    return change
+
+
+NORM = "model.encoder_layers.0.residual_1.norm.weight"
+DAMAGES = [
+    (cut(0), "cut"),
+    (cut(0.5), "cut"),
+    (cut(0.999), "cut"),
+    (flip, "damaged"),
+    (lambda path: torch.save({"nmt": 1}, path), "'nmt'"),
+    (lambda path: torch.save({"nmt": {}}, path), "'nmt'"),
+    (lambda path: torch.save([1, 2], path), "'nmt'"),
+    (edited(lambda content: content["state_dict"].update({NORM: torch.ones(3)})), "is [3], where there should be [16]"),
+    (edited(lambda content: content["state_dict"].update({NORM: torch.ones(1).expand(2**40)})), "larger than its"),
+    (edited(lambda content: content["nmt"].update(vocabulary_size=10**7)), "should be [10000000, 16]"),
+    (edited(lambda content: content["nmt"]["config"].update(model=[])), "its model"),
+    (edited(lambda content: content.pop("callbacks")), "'callbacks' is missing"),
+    (edited(lambda content: content["nmt"]["config"].update(seed=torch.ones(1))), "not JSON"),
+    (edited(lambda content: content.update(epoch="a")), "'epoch' is missing or of another type"),
+]
+
+
+@pytest.mark.parametrize(("damage", "words"), DAMAGES)
+def test_a_checkpoint_that_training_cannot_have_written_is_named(checkpoint, damage, words):
+    damage(checkpoint)
+    with pytest.raises(UnreadableCheckpoint) as raised:
+        load_checkpoint(checkpoint)
+    message = str(raised.value)
+    assert message.startswith(f"{checkpoint}: no readable checkpoint")
+    assert words in message
+    assert "\n" not in message
 
 
 class Payload:
@@ -82,8 +130,110 @@ def test_a_checkpoint_runs_nothing(tmp_path, save):
 
 
 def test_a_checkpoint_of_another_format_names_both_versions(checkpoint):
-    content = torch.load(checkpoint, weights_only=True)
-    content["nmt"]["format_version"] = 99
-    torch.save(content, checkpoint)
+    edited(lambda content: content["nmt"].update(format_version=99))(checkpoint)
     with pytest.raises(NMTError, match=r"format version 99.*reads 2"):
         load_checkpoint(checkpoint)
+
+
+def test_a_damaged_checkpoint_is_put_aside_and_the_one_before_is_used(toy, nmt, run, finished, checkpoint):
+    flip(checkpoint)
+    shutil.rmtree(run / "model")
+    outcome = nmt("train", *toy, *AGAIN)
+    assert outcome.code == 0
+    assert f"{checkpoint.name} cannot be read" in outcome.err
+    assert "step=00000048.ckpt" in outcome.err
+    paths = [folder / "model" / "model.safetensors" for folder in (run, finished)]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert checkpoint.with_suffix(".unreadable").exists()
+
+
+def test_a_run_without_a_checkpoint_to_go_on_from_says_so(toy, nmt, run, checkpoint):
+    shutil.rmtree(run / "model")
+    for path in list_checkpoints(run)[:-1]:
+        path.write_bytes(b"")
+    state = edited(
+        lambda content: content["optimizer_states"][0].pop("param_groups") and content.update(global_step=48)
+    )
+    state(checkpoint)
+    nmt("train", *toy, *AGAIN).failed("step=00000060.ckpt", "cannot resume from it")
+    checkpoint.write_bytes(b"")
+    nmt("train", *toy, *AGAIN).refused("step=00000060.ckpt", "none of run can be read")
+
+
+def assert_averaged(model_directory: Path, paths: list[Path], updates: list[int]) -> None:
+    """The weights are the mean of those checkpoints, correctly rounded, and its description says of which updates."""
+    states = [torch.load(path, weights_only=True)["state_dict"] for path in paths]
+    weights = load_file(model_directory / "model.safetensors")
+    assert weights
+    for name, tensor in weights.items():
+        expected = np.mean([state[f"model.{name}"].numpy().astype(np.float64) for state in states], axis=0)
+        np.testing.assert_array_equal(tensor, expected.astype(np.float32), err_msg=name)
+    assert json.loads((model_directory / "config.json").read_text())["training"]["averaged"] == updates
+
+
+def test_weights_are_the_mean_of_the_last_checkpoints(finished, run, nmt):
+    paths = list_checkpoints(finished)
+    assert_averaged(finished / "model", paths, [12, 24, 36, 48, 60])
+    assert nmt("average", f"run={run}", "last=2").code == 0
+    assert_averaged(run / "model", paths[-2:], [48, 60])
+
+
+def test_the_delivered_model_has_the_lowest_validation_loss_of_all_means_and_the_best(run, toy):
+    paths, best = list_checkpoints(run), run / "checkpoints" / "best.ckpt"
+    split = open_corpus(Path(toy[-1].removeprefix("prepared="))).split("valid")
+    shutil.copy(paths[1], best)  # as if validation had found update 24 to be the best
+    delivered = delivered_model(run, CheckpointConfig(every_steps=12, keep=5), split, torch.device("cpu"))
+    expected = {}
+    for sources in ([best], *(paths[-count:] for count in range(1, 6))):
+        average = Average(*sources)
+        model = average.make_model()
+        total = tokens = 0.0
+        for row in range(len(split)):
+            batch = split.batch(np.array([row]))
+            logits = model(batch.source, batch.target_in)[0]
+            total += cross_entropy(logits, batch.target_out[0], reduction="sum", label_smoothing=0.1).item()
+            tokens += len(logits)
+        expected[", ".join(map(str, average.updates))] = total / tokens
+    assert delivered.losses == pytest.approx(expected, abs=1e-5)
+    assert ", ".join(map(str, delivered.updates)) == min(expected, key=expected.__getitem__)
+    assert delivered.made == 60
+
+
+def test_different_models_are_refused_with_the_first_difference(run, toy, nmt):
+    options = ("model.d_model=32", "trainer.max_steps=1", "validation.bleu_sentences=0", "run=wider")
+    assert nmt("train", *toy, *options).code == 0
+    paths = [str(list_checkpoints(folder)[-1]) for folder in (run, Path("wider"))]
+    with pytest.raises(NMTError, match=r"step=00000001\.ckpt is of another model.*model\.d_model: 16 -> 32"):
+        average(AverageConfig(checkpoints=paths, output="mixed"))
+    assert not Path("mixed").exists()
+
+
+def test_a_failed_write_leaves_the_old_model_directory_and_nothing_else(run, nmt, monkeypatch):
+    before = {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()}
+
+    def fail(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("nmt.model.weights.save_weights", fail)
+    nmt("average", f"run={run}", "last=1").refused(str(run / "model"), "No space left")
+    assert {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    "content", ["[1]", "trainer: 3", "model: [a]", "", "a: &a []\nb: *a", "data: " + "{a: " * 3000, "name: x"]
+)
+def test_a_run_whose_configuration_is_none_or_another_is_refused_in_one_line(tmp_path, content):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "config.yaml").write_text(content)
+    with pytest.raises(NMTError) as raised:
+        check_configuration(tmp_path, compose("train", []))
+    assert ("another configuration" if content == "name: x" else "config.yaml") in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_checkpoints_are_kept_by_number_whatever_zeros_their_names_begin_with(tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    paths = [tmp_path / "checkpoints" / f"step={number}.ckpt" for number in ("5", "0010", "00000012", "15")]
+    for path in paths:
+        path.touch()
+    assert kept_checkpoints(tmp_path, 5, 3) == [paths[0], paths[1], paths[3]]

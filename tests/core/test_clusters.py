@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from preloaded import python
 
-from nmt.training import list_checkpoints, load_checkpoint
+from nmt.training import is_first_process, list_checkpoints, load_checkpoint
 
 ROOT = Path(__file__).parents[2]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
@@ -24,27 +23,9 @@ TO_24 = ("trainer.max_steps=24", "checkpoints.every_steps=12")
 
 
 @pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-
-
-def train(*options: str, program: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-    """`nmt train` in processes of its own; as long as one of them is left, standard error does not end."""
-    process = subprocess.Popen(
-        [program or python(), "-m", "nmt", "train", *options],
-        # Also for fixtures that are made before a test begins: another number of threads rounds otherwise.
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        errors = process.communicate(timeout=200)[1]
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        raise
-    return subprocess.CompletedProcess(process.args, process.returncode, "", errors)
 
 
 def state(path: Path) -> dict[str, torch.Tensor]:
@@ -64,23 +45,10 @@ def assert_close(path: Path, other: Path) -> None:
         assert (tensor - another[name]).norm() <= tolerance * tensor.norm(), name
 
 
-def checkpoint(run: Path, step: int) -> Path:
-    return run / "checkpoints" / f"step={step:08d}.ckpt"
-
-
 @pytest.fixture(scope="module")
 def toy(toy: list[str]) -> list[str]:
     """Updates of four micro-batches, so that two processes accumulate too."""
     return [*toy, "batching.micro_batches=4"]
-
-
-@pytest.fixture(scope="module")
-def finished(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of 36 updates on one process."""
-    run = tmp_path_factory.mktemp("runs") / "finished"
-    ended = train(*toy, "trainer.max_steps=36", "checkpoints.every_steps=12", f"run={run}")
-    assert ended.returncode == 0, ended.stderr
-    return run
 
 
 def free_port() -> int:
@@ -89,33 +57,24 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def torchrun(*options: str) -> list[tuple[int, str]]:
-    """Exit codes and talk of two torchrun nodes on this machine, with a process each."""
+@pytest.mark.slow
+def test_two_nodes_of_torchrun_make_the_updates_of_one_process(toy, nmt):
+    """Two nodes on this machine, with a process each."""
+    assert nmt("train", *toy, *TO_24, "run=one").code == 0
     rendezvous = ["--nnodes=2", "--nproc-per-node=1", "--master-addr=127.0.0.1", f"--master-port={free_port()}"]
-    nodes = [
-        subprocess.Popen(
-            [*TORCHRUN, *rendezvous, f"--node-rank={rank}", "-m", "nmt", "train", *options],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in (0, 1)
-    ]
+    words = ["-m", "nmt", "train", *toy, *TO_24, "trainer.num_nodes=2", "run=runs/two"]
+    commands = [[*TORCHRUN, *rendezvous, f"--node-rank={rank}", *words] for rank in (0, 1)]
+    nodes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for command in commands]
     try:
-        talk = [node.communicate(timeout=200)[1] for node in nodes]
+        talk, other_talk = (node.communicate(timeout=200)[1] for node in nodes)
     finally:
         for node in nodes:
             node.kill()
-    return [(node.returncode, said) for node, said in zip(nodes, talk, strict=True)]
-
-
-@pytest.mark.slow
-def test_two_nodes_of_torchrun_make_the_updates_of_one_process(toy, finished):
-    (code, talk), (other_code, other_talk) = torchrun(*toy, *TO_24, "trainer.num_nodes=2", "run=runs/two")
-    assert (code, other_code) == (0, 0), talk + other_talk
+    assert [node.returncode for node in nodes] == [0, 0], talk + other_talk
     assert talk.count("the model is in runs/two/model") == 1
     assert other_talk == ""
     for step in (12, 24):
-        assert_close(checkpoint(finished, step), checkpoint(Path("runs/two"), step))
+        assert_close(*(Path(run, "checkpoints", f"step={step:08d}.ckpt") for run in ("one", "runs/two")))
     assert Path("runs/latest").resolve() == Path("runs/two").resolve()
     assert len(list(Path("runs/two/tensorboard").iterdir())) == 1
 
@@ -132,13 +91,60 @@ def test_devices_are_counted_over_all_nodes(toy, nmt, monkeypatch):
 def test_an_error_of_the_first_process_leaves_no_other_waiting(toy):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))  # the disk is full, for what is started now
+    command = [sys.executable, "-m", "nmt", "train", *toy, *TO_24, *TWO, "run=run"]
     try:
-        ended = train(*toy, *TO_24, *TWO, "run=run", program=sys.executable)
+        # As long as a process is left, standard error does not end.
+        ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=200)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert ended.returncode == 2, ended.stderr
     assert ended.stderr.splitlines()[-1].startswith("nmt: cannot write run/checkpoints/step=00000012.ckpt")
     assert "Traceback" not in ended.stderr
+
+
+def torchrun_variables(rank: int, local_rank: int, node: int) -> dict[str, str]:
+    names = {"RANK": rank, "LOCAL_RANK": local_rank, "GROUP_RANK": node}
+    return {"TORCHELASTIC_RUN_ID": "none", **{name: str(value) for name, value in names.items()}}
+
+
+def srun_variables(rank: int, local_rank: int, node: int) -> dict[str, str]:
+    names = {"PROCID": rank, "LOCALID": local_rank, "NODEID": node, "NTASKS": 4, "JOB_NAME": "nmt"}
+    return {f"SLURM_{name}": str(value) for name, value in names.items()}
+
+
+FOUR = [(0, 0, 0), (1, 1, 0), (2, 0, 1), (3, 1, 1)]
+INTERACTIVE = {**srun_variables(0, 0, 0), "SLURM_NTASKS": "1", "SLURM_JOB_NAME": "bash"}
+
+
+@pytest.mark.parametrize(
+    ("environments", "first"),
+    [
+        # Lightning sets nothing for the process that a person starts, until it has launched the others.
+        ([{}, {"NODE_RANK": "0", "LOCAL_RANK": "1"}], 0),
+        ([{"NODE_RANK": "1"}, {"NODE_RANK": "1", "LOCAL_RANK": "1"}, {"NODE_RANK": "0"}], 2),
+        ([torchrun_variables(*ranks) for ranks in FOUR], 0),
+        ([srun_variables(*ranks) for ranks in FOUR], 0),
+        # torchrun under srun: its rendezvous gives the nodes ranks of its own.
+        ([srun_variables(n, 0, n) | torchrun_variables(1 - n, 0, 1 - n) for n in (0, 1)], 1),
+        ([INTERACTIVE, {**INTERACTIVE, "LOCAL_RANK": "1"}], 0),
+    ],
+)
+def test_one_process_is_the_first(environments, first):
+    firsts = [number for number, environment in enumerate(environments) if is_first_process(environment)]
+    assert firsts == [first]
+
+
+@pytest.mark.parametrize("environment", [torchrun_variables(1, 0, 1), srun_variables(1, 0, 1), {"NODE_RANK": "1"}])
+def test_lightning_is_of_the_same_opinion(environment, monkeypatch):
+    from lightning import Trainer
+    from lightning_utilities.core.rank_zero import rank_zero_only
+
+    counts = {"WORLD_SIZE": "2", "SLURM_NTASKS_PER_NODE": "1", "SLURM_NNODES": "2"}
+    for name, value in {**counts, **environment}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(rank_zero_only, "rank", 0, raising=False)  # a trainer sets it for good
+    trainer = Trainer(accelerator="cpu", devices=1, num_nodes=2, logger=False, enable_checkpointing=False)
+    assert trainer.is_global_zero == is_first_process() is False
 
 
 SRUN = """#!/bin/bash

@@ -10,7 +10,6 @@ import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,9 @@ OPTIONS = [
 ]
 
 
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def die_at(owner: Any, name: str, call: int, last_words: Callable[..., None] | None = None) -> None:
     """Let the process be killed at the `call`th call of a function, after `last_words` with its arguments."""
-    function = getattr(owner, name)
-    calls = 0
+    function, calls = getattr(owner, name), 0
 
     def deadly(*arguments: Any, **named: Any) -> Any:
         nonlocal calls
@@ -40,100 +34,56 @@ def die_at(owner: Any, name: str, call: int, last_words: Callable[..., None] | N
         if calls == call:
             if last_words:
                 last_words(function, *arguments, **named)
-            die()
+            os.kill(os.getpid(), signal.SIGKILL)
         return function(*arguments, **named)
 
     setattr(owner, name, deadly)
 
 
-def while_starting() -> None:
-    die_at(Path, "replace", 2)
+def half_a_checkpoint(save: Callable[..., None], trainer: Any, path: Path) -> None:
+    save(trainer, path)
+    os.truncate(path, path.stat().st_size // 2)
 
 
-def while_updating() -> None:
-    from nmt.training.module import TranslationModule
-
-    die_at(TranslationModule, "losses", 45)
-
-
-def in_the_optimizer() -> None:
-    die_at(torch.optim.Adam, "step", 23, lambda step, *arguments, **named: step(*arguments, **named))
+def half_a_row(write: Callable[..., None], book: Any, metrics: dict[str, float], step: int) -> None:
+    whole = book.path.stat().st_size
+    write(book, metrics, step)
+    os.truncate(book.path, (whole + book.path.stat().st_size) // 2)
 
 
-def while_writing_a_checkpoint() -> None:
+def kill_while(moment: str) -> None:
+    """Let this process be killed then."""
     from lightning import Trainer
 
-    def half(save: Callable[..., None], trainer: Trainer, path: Path) -> None:
-        save(trainer, path)
-        os.truncate(path, path.stat().st_size // 2)
-
-    die_at(Trainer, "save_checkpoint", 3, half)
-
-
-def before_a_checkpoint_is_renamed() -> None:
-    replace, checkpoints = Path.replace, count(1)
-
-    def deadly(path: Path, target: Path) -> Path:
-        if Path(target).suffix == ".ckpt" and next(checkpoints) == 2:
-            die()
-        return replace(path, target)
-
-    Path.replace = deadly
-
-
-def before_the_last_old_checkpoint_is_removed() -> None:
-    die_at(Path, "unlink", 5)
-
-
-def while_validating() -> None:
+    from nmt.model import weights
+    from nmt.training.metrics import Logbook
+    from nmt.training.module import TranslationModule
     from nmt.training.validation import Validation
 
-    die_at(Validation, "domain_sums", 2)
+    doom: dict[str, tuple[Any, ...]] = {
+        "starting": (Path, "replace", 2),
+        "updating": (TranslationModule, "losses", 45),
+        "in the optimizer": (torch.optim.Adam, "step", 23, lambda step, *words, **named: step(*words, **named)),
+        "writing a checkpoint": (Trainer, "save_checkpoint", 3, half_a_checkpoint),
+        "renaming a checkpoint": (Path, "replace", 6),
+        "removing old checkpoints": (Path, "unlink", 5),
+        "validating": (Validation, "domain_sums", 2),
+        "reporting": (Logbook, "log_metrics", 6, half_a_row),
+        "averaging": (weights, "save_weights", 1),
+    }
+    die_at(*doom[moment])
 
 
-def while_reporting() -> None:
-    from nmt.training.metrics import Logbook
-
-    def half_a_row(write: Callable[..., None], book: Logbook, metrics: dict[str, float], step: int) -> None:
-        whole = book.path.stat().st_size
-        write(book, metrics, step)
-        os.truncate(book.path, (whole + book.path.stat().st_size) // 2)
-
-    die_at(Logbook, "log_metrics", 6, half_a_row)
-
-
-def while_averaging() -> None:
-    from nmt.model import weights
-
-    die_at(weights, "save_weights", 1)
-
-
-MOMENTS = [
-    while_writing_a_checkpoint,
-    before_the_last_old_checkpoint_is_removed,
-    while_validating,
-    while_averaging,
-    *(
-        pytest.param(moment, marks=pytest.mark.slow)
-        for moment in (
-            while_updating,
-            in_the_optimizer,
-            while_starting,
-            before_a_checkpoint_is_renamed,
-            while_reporting,
-        )
-    ),
-]
-
-
+SLOW = ["starting", "updating", "in the optimizer", "renaming a checkpoint", "reporting", "removing old checkpoints"]
+MOMENTS = ["writing a checkpoint", "validating", "averaging", *(pytest.param(x, marks=pytest.mark.slow) for x in SLOW)]
 DOOMED = """
 import sys, tempfile
 import test_exact
 from nmt.cli import main
 
-tempfile.tempdir, doom = sys.argv[1:3]
-if doom:
-    getattr(test_exact, doom)()
+tempfile.tempdir, moment = sys.argv[1:3]
+if moment:
+    test_exact.kill_while(moment)
 sys.argv = ["nmt", "train", *sys.argv[3:]]
 main()
 """
@@ -146,10 +96,10 @@ def start(toy: list[str]) -> Start:
     """Starts `nmt train run=RUN` in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[:2]))}
 
-    def start(run: Path, doom: Callable[[], None] | None = None, *more: str) -> Process:
+    def start(run: Path, moment: str = "", *more: str) -> Process:
         temporary = run.with_name("temporary")
         temporary.mkdir(exist_ok=True)
-        words = [str(temporary), doom.__name__ if doom else "", *toy, *OPTIONS, f"run={run}", *more]
+        words = [str(temporary), moment, *toy, *OPTIONS, f"run={run}", *more]
         return subprocess.Popen([python(), "-c", DOOMED, *words], env=environment)
 
     return start
@@ -170,28 +120,22 @@ def undisturbed(start: Start, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
-@pytest.fixture(scope="module")
-def duration(start: Start, undisturbed: Path, tmp_path_factory: pytest.TempPathFactory) -> float:
-    """Seconds that a run takes now that torch and Lightning are loaded."""
-    begin = time.monotonic()
-    assert finish(start(tmp_path_factory.mktemp("timed") / "run")) == 0
-    return time.monotonic() - begin
+def tensors(run: Path) -> dict[str, Any]:
+    """Of the checkpoints, weights, Adam's moments and unreported sums; of the model, its weights."""
+    contents: dict[str, Any] = {"model": load_file(run / "model" / "model.safetensors")}
+    for path in (run / "checkpoints").iterdir():
+        content = torch.load(path, weights_only=True)
+        contents[path.name] = {key: content[key] for key in ("state_dict", "optimizer_states", "sums")}
+    return contents
+
+
+def names(run: Path) -> set[str]:
+    """All that lies in a run, TensorBoard's files apart, which each start adds one to."""
+    return {str(path.relative_to(run)) for path in run.rglob("*") if path.parent.name != "tensorboard"}
 
 
 @pytest.fixture
 def assert_undisturbed(undisturbed: Path, metrics) -> Callable[[Path], None]:
-    def tensors(run: Path) -> dict[str, Any]:
-        """Of the checkpoints, weights, Adam's moments and unreported sums; of the model, its weights."""
-        contents: dict[str, Any] = {"model": load_file(run / "model" / "model.safetensors")}
-        for path in (run / "checkpoints").iterdir():
-            content = torch.load(path, weights_only=True)
-            contents[path.name] = {key: content[key] for key in ("state_dict", "optimizer_states", "sums")}
-        return contents
-
-    def names(run: Path) -> set[str]:
-        """All that lies in a run, TensorBoard's files apart, which each start adds one to."""
-        return {str(path.relative_to(run)) for path in run.rglob("*") if path.parent.name != "tensorboard"}
-
     def check(run: Path) -> None:
         assert names(run) == names(undisturbed)
         torch.testing.assert_close(tensors(run), tensors(undisturbed), rtol=0, atol=0)
@@ -201,18 +145,19 @@ def assert_undisturbed(undisturbed: Path, metrics) -> Callable[[Path], None]:
     return check
 
 
-@pytest.mark.parametrize("doom", MOMENTS, ids=lambda doom: doom.__name__)
-def test_a_run_killed_at_a_bad_moment_ends_as_if_it_had_not_been(start, assert_undisturbed, tmp_path, doom):
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_run_killed_at_a_bad_moment_ends_as_if_it_had_not_been(start, assert_undisturbed, tmp_path, moment):
     run = tmp_path / "run"
-    assert finish(start(run, doom)) == -signal.SIGKILL
+    assert finish(start(run, moment)) == -signal.SIGKILL
     assert finish(start(run)) == 0
     assert_undisturbed(run)
 
 
+@pytest.mark.slow
 def test_a_run_killed_before_it_was_averaged_again_does_not_keep_its_first_model(start, undisturbed, tmp_path):
     run = tmp_path / "run"
-    assert finish(start(run, None, "trainer.max_steps=18")) == 0
-    assert finish(start(run, while_averaging)) == -signal.SIGKILL
+    assert finish(start(run, "", "trainer.max_steps=18")) == 0
+    assert finish(start(run, "averaging")) == -signal.SIGKILL
     assert finish(start(run)) == 0
     weights, expected = (load_file(folder / "model" / "model.safetensors") for folder in (run, undisturbed))
     torch.testing.assert_close(weights, expected, rtol=0, atol=0)
@@ -220,9 +165,11 @@ def test_a_run_killed_before_it_was_averaged_again_does_not_keep_its_first_model
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
-def test_a_run_killed_at_any_moment_ends_as_if_it_had_not_been(start, duration, assert_undisturbed, tmp_path, seed):
-    run = tmp_path / "run"
-    process = start(run)
+def test_a_run_killed_at_any_moment_ends_as_if_it_had_not_been(start, assert_undisturbed, tmp_path, seed):
+    begin, run = time.monotonic(), tmp_path / "run"
+    (tmp_path / "timed").mkdir()
+    assert finish(start(tmp_path / "timed" / "run")) == 0
+    duration, process = time.monotonic() - begin, start(run)
     with suppress(subprocess.TimeoutExpired):
         process.wait(random.Random(seed).uniform(0, duration))
     process.kill()

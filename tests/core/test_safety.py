@@ -8,12 +8,11 @@ import pytest
 import torch
 from preloaded import python
 
-from nmt.config import BatchingConfig
 from nmt.training import list_checkpoints, load_checkpoint, read_metrics
+from nmt.training.callbacks import MemoryCheck
 
 SICK_UPDATE = 7
 SICK = """
-import sys, torch
 from nmt.cli import main
 from nmt.training.module import TranslationModule
 
@@ -27,10 +26,14 @@ def sick(module, batch):
 TranslationModule.losses = sick
 main()
 """
+SHORT = (
+    *("run=run", "trainer.max_steps=12", "checkpoints.every_steps=3", "validation.every_steps=12"),
+    "validation.bleu_sentences=0",
+)
 
 
 @pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -38,30 +41,18 @@ def train_with(code: str, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([python(), "-c", code, "train", *options], capture_output=True, text=True, check=False)
 
 
-SHORT = ("run=run", "trainer.max_steps=12", "checkpoints.every_steps=3", "validation.every_steps=12")
-
-
-def test_a_gradient_that_is_not_finite_stops_and_names_the_update_and_its_lines(toy):
-    from nmt.data import BatchPlanner, open_corpus
-
+def test_a_gradient_that_is_not_finite_stops_and_names_the_update(toy):
     ended = train_with(SICK, *toy, *SHORT)
     assert ended.returncode == 2
     assert "Traceback" not in ended.stderr
-    message = ended.stderr.splitlines()[-1]
-    assert f"update {SICK_UPDATE + 1}: the gradient is not finite" in message
-    split = open_corpus(Path(toy[-1].removeprefix("prepared="))).split("train")
-    planner = BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, 2), seed=1)
-    update = planner.update(SICK_UPDATE)
-    expected = [f"{line:,}" for planned in update for line in split.lines(planned.indices)]
-    assert f"{len(expected)} sentences are lines {', '.join(expected[:8])} ..." in message
-    last = list_checkpoints(Path("run"))[-1]
-    assert load_checkpoint(last)["global_step"] == 6
-    assert all(tensor.isfinite().all() for tensor in load_checkpoint(last)["state_dict"].values())
+    assert f"update {SICK_UPDATE + 1}: the gradient is not finite" in ended.stderr.splitlines()[-1]
+    last = load_checkpoint(list_checkpoints(Path("run"))[-1])
+    assert last["global_step"] == 6
+    assert all(tensor.isfinite().all() for tensor in last["state_dict"].values())
 
 
-def test_by_configuration_such_an_update_is_skipped_and_counted(toy, nmt):
-    options = (*toy, *SHORT, "trainer.log_every_n_steps=1", "optim.not_finite=skip")
-    ended = train_with(SICK, *options)
+def test_by_configuration_such_an_update_is_skipped_and_counted(toy):
+    ended = train_with(SICK, *toy, *SHORT, "trainer.log_every_n_steps=1", "optim.not_finite=skip")
     assert ended.returncode == 0, ended.stderr
     rows = [row for row in read_metrics(Path("run")) if row["loss"]]
     assert [int(row["skipped"]) for row in rows] == [0] * SICK_UPDATE + [1] * (12 - SICK_UPDATE)
@@ -73,21 +64,17 @@ def test_by_configuration_such_an_update_is_skipped_and_counted(toy, nmt):
 
 @pytest.mark.parametrize(("bad", "code"), [("2 <= batch.update", 2), ("6 <= batch.update", 0)])
 def test_a_run_most_of_whose_updates_were_skipped_has_no_model(toy, nmt, bad, code):
-    sick = SICK.replace("batch.update == 7", bad)
-    options = (*toy, *SHORT, "validation.bleu_sentences=0", "optim.not_finite=skip")
-    for _ in range(2):  # the same command does not average them either
-        ended = train_with(sick, *options)
-        assert ended.returncode == code, ended.stderr
-        assert Path("run/model").exists() == (code == 0)
+    ended = train_with(SICK.replace("batch.update == 7", bad), *toy, *SHORT, "optim.not_finite=skip")
+    assert ended.returncode == code, ended.stderr
+    assert Path("run/model").exists() == (code == 0)
     if code:
         assert "optim.not_finite=skip left out 10 of the 12 updates" in ended.stderr
         nmt("average", "run").refused("run: no model is written")
         assert not Path("run/model").exists()
 
 
-PLAIN = "from nmt.cli import main; main()"
 STARVED = """
-import resource, sys
+import resource
 from nmt.cli import main
 from nmt.training.callbacks import MemoryCheck
 
@@ -105,64 +92,39 @@ main()
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
-def test_memory_runs_out_before_the_first_update_and_the_message_has_the_numbers(toy):
+def test_memory_runs_out_before_the_first_update_and_the_message_has_the_numbers(toy, nmt):
     wide = ("batching.tokens_per_update=20000", "model.d_model=256", "model.d_ff=4096")
     ended = train_with(STARVED, *toy, "run=run", *wide)
     assert ended.returncode == 2, ended.stderr
     assert "Traceback" not in ended.stderr
     message = ended.stderr.splitlines()[-1]
     assert "out of memory: a micro-batch of 10,000 source" in message
-    assert "batching.micro_batches=4" in message
     assert not read_metrics(Path("run"))
     # Nothing was trained, so nothing holds the run to its first options.
-    advice = re.findall(r"Pass (batching\.micro_batches=\d+)", message)
+    (advice,) = re.findall(r"Pass (batching\.micro_batches=4)", message)
     small = ("batching.tokens_per_update=240", "trainer.max_steps=2", "validation.bleu_sentences=0")
-    assert train_with(PLAIN, *toy, "run=run", *wide[1:], *small, *advice).returncode == 0
+    assert nmt("train", *toy, "run=run", *wide[1:], *small, advice).code == 0
 
 
 def test_the_memory_check_leaves_no_trace(toy, nmt, training_state, monkeypatch):
-    from nmt.training.callbacks import MemoryCheck
-
     assert nmt("train", *toy, *SHORT).code == 0
-    checked = training_state(Path("run"))
     monkeypatch.setattr(MemoryCheck, "on_train_start", lambda *arguments: None)
     assert nmt("train", *toy, *SHORT, "run=other").code == 0
-    torch.testing.assert_close(training_state(Path("other")), checked, rtol=0, atol=0)
+    torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "other")), rtol=0, atol=0)
     assert read_metrics(Path("run"))[0]["loss"] == read_metrics(Path("other"))[0]["loss"]
-
-
-def test_a_number_of_tokens_a_device_settles_the_micro_batches(toy, nmt):
-    options = (*toy, "run=run", "batching.micro_batches=8", "trainer.max_steps=4", "validation.bleu_sentences=0")
-    assert nmt("train", *options, "batching.max_tokens=100").code == 0
-    assert "micro_batches: 3\n" in Path("run/config.yaml").read_text()  # 240 tokens in micro-batches of at most 100
-    assert nmt("train", *options, "batching.max_tokens=100", "trainer.max_steps=6").code == 0
-    nmt("train", *options, "batching.max_tokens=50").refused("another configuration", "max_tokens")
-
-
-def test_auto_takes_the_largest_that_fits(toy, nmt, monkeypatch):
-    from nmt.plugins.minutes.trials import Trial
-
-    monkeypatch.setattr(
-        Trial, "fits", lambda trial, batching: batching.tokens_per_update // batching.micro_batches <= 70
-    )
-    options = (*toy, "run=run", "validation.bleu_sentences=0", "batching.max_tokens=auto")
-    assert nmt("train", *options, "trainer.max_steps=4").code == 0
-    assert "micro_batches: 4\n" in Path("run/config.yaml").read_text()
-    monkeypatch.setattr(Trial, "fits", lambda *arguments: False)
-    nmt("train", *options, "run=other").refused("max_tokens=auto", "longest sentence")
 
 
 def test_early_stopping_keeps_the_best_and_is_final(toy, nmt):
     """With a learning rate of nothing every validation is as good as the first, which stays the best."""
-    options = (*toy, "run=run", "optim.factor=1e-12", "validation.every_steps=5", "validation.patience=3")
-    first = nmt("train", *options)
+    options = (*toy, *SHORT, "trainer.max_steps=60", "optim.factor=1e-12", "validation.every_steps=3")
+    first = nmt("train", *options, "validation.patience=3")
     assert first.code == 0, first.err
     assert "no better perplexity in 3 validations" in first.err
-    assert load_checkpoint(list_checkpoints(Path("run"))[-1])["global_step"] == 20
-    assert load_checkpoint(Path("run/checkpoints/best.ckpt"))["global_step"] == 5
-    again = nmt("train", *options)
+    assert load_checkpoint(list_checkpoints(Path("run"))[-1])["global_step"] == 12
+    assert load_checkpoint(Path("run/checkpoints/best.ckpt"))["global_step"] == 3
+    again = nmt("train", *options, "validation.patience=3")
     assert again.code == 0
-    assert "already trained for 20 updates" in again.err
+    assert "already trained for 12 updates" in again.err
 
 
 @pytest.mark.parametrize("file", ["valid.en", "train.de"])

@@ -1,13 +1,16 @@
-"""Training is a function of configuration, seed and update; what goes wrong is told in one line."""
+"""Training is a function of configuration, seed and update: not of clocks, stops, devices or earlier ends."""
 
+import json
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from filelock import FileLock
 from preloaded import python
 from safetensors.torch import load_file
 
@@ -15,9 +18,12 @@ from nmt.commands import compose
 from nmt.data import UpdateDataModule, open_corpus
 from nmt.files import read_description
 from nmt.preparation import arrow_blocks, arrow_writer
-from nmt.training import read_metrics
+from nmt.training import list_checkpoints, read_metrics
+from nmt.training.run_folder import kept
+from nmt.training.trainer import make_trainer
 
-SHORT = ("trainer.max_steps=6", "validation.every_steps=100", "validation.bleu_sentences=0")
+SHORT = ("trainer.max_steps=6", "validation.every_steps=100", "validation.bleu_sentences=0", "run=run")
+BEST = ["checkpoints.average=best", "checkpoints.every_steps=5", "checkpoints.keep=3", "validation.every_steps=10"]
 
 
 def assert_same(state, other) -> None:
@@ -38,27 +44,54 @@ def test_a_run_extended_twice_equals_one_never_stopped(toy, nmt, finished, train
     assert [row for row in metrics(Path("run")) if row["step"] not in {"7", "33"}] == metrics(finished)
 
 
-def test_other_devices_logs_and_checkpoints_do_not_change_the_weights(toy, nmt, finished, training_state):
-    options = ("checkpoints.every_steps=7", "trainer.log_every_n_steps=1", "validation.every_steps=9", "run=run")
-    assert nmt("train", *toy, *options).code == 0
-    assert_same(training_state(Path("run")), training_state(finished))
+@pytest.mark.parametrize(
+    ("updates", "every", "keep", "expected"),
+    [
+        ([5, 10, 13], 5, 5, [5, 10, 13]),
+        ([5, 10, 13, 15], 5, 5, [5, 10, 15]),
+        ([5, 10, 13, 15, 20], 5, 3, [10, 15, 20]),
+        ([72, 81], 1400, 5, [81]),
+        ([], 5, 3, []),
+    ],
+)
+def test_updates_decide_which_checkpoints_are_averaged(updates, every, keep, expected):
+    assert kept(updates, every, keep) == expected
+
+
+def product(run: Path) -> dict[str, object]:
+    """The part of a model directory that no clock decides; weights to the byte."""
+    content = {path.name: path.read_bytes() for path in (run / "model").iterdir() if path.name != "README.md"}
+    description = json.loads(content["config.json"])
+    assert description["training"].pop("seconds") > 0
+    description["training"]["config"].pop("run")
+    description["training"]["config"]["checkpoints"].pop("every_minutes")
+    return {**content, "config.json": description}
+
+
+def test_neither_an_earlier_end_nor_saving_by_the_clock_changes_the_model(toy, nmt, trained):
+    options = [*toy, *BEST, "validation.bleu_sentences=0"]
+    straight = trained(*options, "trainer.max_steps=40")
+    for steps in (22, 40):
+        words = ["checkpoints.every_minutes=0.0001", f"trainer.max_steps={steps}", "run=run"]
+        assert nmt("train", *options, *words).code == 0
+    assert product(Path("run")) == product(straight)
+    assert [path.name for path in list_checkpoints(Path("run"))] == [path.name for path in list_checkpoints(straight)]
 
 
 # At the toy's own learning rate, 0.05, differences of rounding have grown to 1e-3 by then.
 FIFTY = ("trainer.max_steps=50", "optim.factor=0.1", "batching.micro_batches=4")
 
 
-@pytest.fixture(scope="module")
-def one_process(toy, trained) -> Path:
-    """50 updates of one process, which accumulates each over its four micro_batches."""
-    return trained(*toy, *FIFTY)
+def flat(tree: dict) -> dict[str, torch.Tensor]:
+    pairs = [(key, value if isinstance(value, dict) else {"": value}) for key, value in tree.items()]
+    return {f"{key}.{name}": tensor for key, value in pairs for name, tensor in value.items()}
 
 
 @pytest.mark.parametrize("processes", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_processes_together_and_one_that_accumulates_give_the_same_weights(
-    toy, one_process, tmp_path, training_state, metrics, card_tokens, processes
+    toy, trained, tmp_path, training_state, metrics, card_tokens, processes
 ):
-    runs = (one_process, tmp_path / "run")
+    runs = (trained(*toy, *FIFTY), tmp_path / "run")
     flags = [*toy, *FIFTY, f"trainer.devices={processes}", "trainer.strategy=ddp", f"run={runs[1]}"]
     ended = subprocess.run([python(), "-m", "nmt", "train", *flags], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
@@ -66,26 +99,35 @@ def test_processes_together_and_one_that_accumulates_give_the_same_weights(
         one, other = (flat(training_state(run)[part]) for run in runs)
         for name, tensor in one.items():
             assert (tensor - other[name]).norm() <= 1e-5 * tensor.norm(), name
-    for row, other in zip(*(metrics(run) for run in runs), strict=True):
-        assert {k: float(v or 0) for k, v in row.items()} == pytest.approx(
-            {k: float(v or 0) for k, v in other.items()}, rel=1e-4
-        )
-    assert card_tokens(one_process) == card_tokens(runs[1])
+    for rows in zip(*(metrics(run) for run in runs), strict=True):
+        one, other = ({key: float(value or 0) for key, value in row.items()} for row in rows)
+        assert one == pytest.approx(other, rel=1e-4)
+    assert card_tokens(runs[0]) == card_tokens(runs[1])
 
 
-def flat(tree: dict) -> dict[str, torch.Tensor]:
-    return {
-        f"{key}.{name}": tensor
-        for key, value in tree.items()
-        for name, tensor in (value.items() if isinstance(value, dict) else [("", value)])
-    }
+def test_a_checkpoint_of_twice_as_many_devices_goes_on_with_whole_updates(toy, trained, nmt, training_state):
+    """Two devices count half as many micro-batches; at an odd update, half of that is no whole update of one."""
+    options = [*toy, "batching.micro_batches=4", "trainer.max_steps=24", "checkpoints.every_steps=12"]
+    finished = trained(*options)
+    run = Path(shutil.copytree(finished, "run"))
+    first, last = list_checkpoints(run)
+    last.unlink()
+    content = torch.load(first, weights_only=True)
+    progress = content["loops"]["fit_loop"]["epoch_loop.batch_progress"]
+    for counts in (progress["total"], progress["current"]):
+        # As after an odd number of micro-batches of two devices.
+        counts |= {key: value // 2 + 1 for key, value in counts.items()}
+    torch.save(content, first)
+    shutil.rmtree(run / "model")
+    assert nmt("train", *options, "run=run").code == 0
+    assert_same(training_state(run), training_state(finished))
 
 
 def test_the_accumulated_gradient_is_that_of_the_whole_update_at_once(toy, nmt, training_state):
     from nmt.data import BatchPlanner
     from nmt.model import Transformer
 
-    options = (*toy, *SHORT, "model.dropout=0", "trainer.max_steps=1", "run=run")
+    options = (*toy, *SHORT, "model.dropout=0", "trainer.max_steps=1")
     assert nmt("train", *options).code == 0
     config = compose("train", list(options))
     corpus = open_corpus(Path(config.prepared))
@@ -103,19 +145,27 @@ def test_the_accumulated_gradient_is_that_of_the_whole_update_at_once(toy, nmt, 
         assert (gradient - parameter.grad).norm() <= 1e-5 * parameter.grad.norm(), name
 
 
-def test_a_run_that_is_trained_says_so_and_changes_nothing(toy, nmt, finished):
-    before = files(finished)
-    outcome = nmt("train", *toy, "checkpoints.every_steps=12", f"run={finished}")
+def test_time_that_is_up_ends_a_run_behind_a_whole_update(toy, nmt, training_state):
+    options = [*toy, "validation.bleu_sentences=0", "validation.every_steps=100000", "run=run"]
+    outcome = nmt("train", *options, "trainer.max_time=1s", "trainer.max_steps=100000")
+    assert outcome.code == 0
+    assert "stopped by trainer.max_time" in outcome.err
+    assert "of 100,000; the same command resumes there" in outcome.err
+    made = training_state(Path("run"))["step"]
+    assert nmt("train", *options, f"trainer.max_steps={made}", "run=straight").code == 0
+    assert_same(training_state(Path("run")), training_state(Path("straight")))
+
+
+def test_a_run_that_is_trained_says_so_and_a_deleted_model_is_averaged_again(toy, nmt, finished):
+    run = Path(shutil.copytree(finished, "run"))
+    before, expected = files(run), load_file(run / "model" / "model.safetensors")
+    command = ("train", *toy, "checkpoints.every_steps=12", "run=run")
+    outcome = nmt(*command)
     assert outcome.code == 0
     assert "already trained for 60 updates" in outcome.err
-    assert files(finished) == before
-
-
-def test_a_model_that_was_deleted_is_averaged_again(toy, nmt, finished):
-    run = Path(shutil.copytree(finished, "run"))
-    expected = load_file(run / "model" / "model.safetensors")
+    assert files(run) == before
     shutil.rmtree(run / "model")
-    assert nmt("train", *toy, "checkpoints.every_steps=12", "run=run").code == 0
+    assert nmt(*command).code == 0
     assert_same(load_file(run / "model" / "model.safetensors"), expected)
 
 
@@ -126,6 +176,7 @@ def test_a_model_that_was_deleted_is_averaged_again(toy, nmt, finished):
         ("seed=2", "seed: 1 -> 2"),
         ("checkpoints.every_steps=7", "checkpoints.every_steps: 12 -> 7"),
         ("trainer.precision=bf16-mixed", "trainer.precision: 32-true -> bf16-mixed"),
+        ("float32_matmul_precision=high", "float32_matmul_precision: highest -> high"),
     ],
 )
 def test_a_changed_configuration_is_refused_with_the_key(toy, nmt, finished, change, shown):
@@ -136,7 +187,7 @@ def test_a_changed_configuration_is_refused_with_the_key(toy, nmt, finished, cha
 
 def test_training_pairs_that_have_changed_are_refused(toy, nmt):
     prepared = Path(shutil.copytree(toy[-1].removeprefix("prepared="), "prepared"))
-    options = (*toy, *SHORT, "prepared=prepared", "run=run")
+    options = (*toy, *SHORT, "prepared=prepared")
     assert nmt("train", *options).code == 0
     (path,) = (prepared / "train").glob("*.arrow")
     (block,) = arrow_blocks(path)
@@ -145,42 +196,36 @@ def test_training_pairs_that_have_changed_are_refused(toy, nmt):
     nmt("train", *options, "trainer.max_steps=8").refused("step=00000006.ckpt was trained with another", "train")
 
 
-def test_updates_after_the_last_report_are_counted_and_reported(toy, nmt):
-    """Training ends between two reports, and by the fourth validation that is no better."""
-    options = (*toy, "run=run", "optim.factor=1e-12", "trainer.log_every_n_steps=50", "validation.bleu_sentences=0")
-    early = ("validation.every_steps=3", "validation.patience=2")
-    assert nmt("train", *options, *early).code == 0
-    assert [row["step"] for row in read_metrics(Path("run")) if row["loss"]] == ["9"]
-    training = read_description(Path("run/model")).training
-    assert training["updates"] == 9
-    size = UpdateDataModule(open_corpus(Path(toy[-1].removeprefix("prepared="))), compose("train", list(options)))
-    assert training["tokens"] == sum(size.planner.update(update)[0].size.target_tokens for update in range(9))
-    assert nmt("train", *options, "validation.every_steps=100", "trainer.max_steps=50").code == 0
-    assert [row["step"] for row in read_metrics(Path("run")) if row["loss"]] == ["50"]
-    planned = (size.planner.update(update)[0].size.target_tokens for update in range(50))
-    assert read_description(Path("run/model")).training["tokens"] == sum(planned)
-
-
-@pytest.mark.parametrize(
-    "change", [lambda lines: [line.replace("ka", "ba") for line in lines], reversed], ids=["other words", "other order"]
-)
-def test_a_corpus_prepared_anew_does_not_fit_the_old_checkpoints(other_text, nmt, change):
+def test_a_corpus_prepared_anew_does_not_fit_the_old_checkpoints(other_text, nmt):
     assert nmt("preprocess", *other_text).code == 0
-    assert nmt("train", *other_text, *SHORT, "run=run").code == 0
+    assert nmt("train", *other_text, *SHORT).code == 0
     for file in Path().glob("train.*"):
-        file.write_text("".join(change(file.read_text().splitlines(keepends=True))))
+        file.write_text("".join(reversed(file.read_text().splitlines(keepends=True))))
     assert nmt("preprocess", *other_text, "overwrite=true").code == 0
-    outcome = nmt("train", *other_text, *SHORT, "trainer.max_steps=9", "run=run")
+    outcome = nmt("train", *other_text, *SHORT, "trainer.max_steps=9")
     outcome.refused("step=00000006.ckpt", "trained with another")
 
 
-def test_latest_points_at_the_newest_run(toy, nmt):
+def test_updates_after_the_last_report_are_counted_and_reported(toy, nmt):
+    """Training ends between two reports, and by the third validation, the second that is no better."""
+    options = (*toy, "run=run", "optim.factor=1e-12", "trainer.log_every_n_steps=50", "validation.bleu_sentences=0")
+    early = ("validation.every_steps=3", "validation.patience=2")
+    assert nmt("train", *options, *early).code == 0
+    updates = UpdateDataModule(open_corpus(Path(toy[-1].removeprefix("prepared="))), compose("train", list(options)))
+    tokens = [updates.planner.update(update)[0].size.target_tokens for update in range(20)]
+    for count in (9, 20):
+        assert [row["step"] for row in read_metrics(Path("run")) if row["loss"]] == [str(count)]
+        training = read_description(Path("run/model")).training
+        assert (training["updates"], training["tokens"]) == (count, sum(tokens[:count]))
+        assert nmt("train", *options, "validation.every_steps=100", "trainer.max_steps=20").code == 0
+
+
+def test_latest_points_at_the_newest_run_with_a_model(toy, nmt):
     for run, updates in (("runs/one", 1), ("runs/two", 1), ("runs/one", 2)):
         assert nmt("train", *toy, *SHORT, f"trainer.max_steps={updates}", f"run={run}").code == 0
         assert Path("runs/latest").resolve() == Path(run).resolve()
     assert {path.name for path in Path("runs").iterdir()} == {"one", "two", "latest"}
     assert nmt("train", *toy, *SHORT, "model.dropout=0", "run=runs/begun", "optim.factor=1e6").code == 2
-    assert Path("runs/begun/config.yaml").exists()
     assert Path("runs/latest").resolve() == Path("runs/one").resolve()
     shutil.move("runs", "moved")
     assert Path("moved/latest/model/config.json").is_file()
@@ -189,3 +234,53 @@ def test_latest_points_at_the_newest_run(toy, nmt):
 def test_a_run_directory_holds_what_is_promised_and_no_more(finished):
     names = {"config.yaml", "metrics.csv", "tensorboard", "checkpoints", "model", "tokenizer.model", "environment.json"}
     assert {path.name for path in finished.iterdir()} == {*names, ".lock"}
+
+
+def test_two_trainings_at_once_leave_one_whole_run(toy, nmt, metrics):
+    again = "train", *toy, "run=run", "trainer.max_steps=300"  # so many that it is not done before the other one begins
+    first = subprocess.Popen([python(), "-m", "nmt", *again], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not Path("run/metrics.csv").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    nmt(*again).refused("run: another nmt is at work there", "run=OTHER")
+    errors = first.communicate()[1]
+    assert first.returncode == 0, errors
+    steps = [int(row["step"]) for row in metrics(Path("run"))]
+    assert steps == sorted(steps)
+    assert len([row for row in metrics(Path("run")) if row["loss"]]) == 60
+    with FileLock("run/.lock"):
+        nmt("average", "run=run").refused("run: another nmt is at work there")
+        assert nmt("average", "run=run", "output=elsewhere").code == 0
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "model", "tensorboard"])
+def test_a_folder_of_a_run_that_is_a_link_is_not_written_through(toy, nmt, finished, tmp_path, name):
+    run = Path(shutil.copytree(finished, "run"))
+    (run / name).rename(tmp_path / "other")
+    (run / name).symlink_to(tmp_path / "other")
+    before = files(tmp_path / "other")
+    nmt("train", *toy, "run=run", "trainer.max_steps=70").refused(f"run/{name} is a link")
+    assert files(tmp_path / "other") == before
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (["trainer.devices=[1]"], (1, "cuda:1")),
+        (["trainer.devices=[2,0]"], (2, "cuda:2")),
+        (["trainer.devices=3", "trainer.strategy=ddp"], (3, "cuda:0")),
+        (["trainer.accelerator=cpu", "trainer.devices=2"], (2, "cpu")),
+    ],
+)
+def test_trials_and_the_final_score_are_on_the_device_that_the_trainer_trains_on(toy, monkeypatch, flags, expected):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    trainer = make_trainer(compose("train", [*toy, "trainer.accelerator=gpu", *flags]))
+    assert (trainer.world_size, trainer.strategy.root_device) == (expected[0], torch.device(expected[1]))
+
+
+def test_what_is_refused_leaves_no_run_behind(toy, nmt):
+    nmt("train", *toy, "run=runs/new", "trainer.devices=3").refused("devices")
+    assert not Path("runs/new").exists()
+    nmt("train", *toy, "run=runs/new", "trainer.precision=16-mixed").refused("16-mixed", "needs a GPU")
+    assert not Path("runs/new").exists()

@@ -40,11 +40,8 @@ def test_a_run_goes_on_with_what_was_settled_when_it_began(corpus, nmt, training
     assert settled["minutes_settles"] == ["optim", "batching", "checkpoints", "validation"]
     assert settled["validation"]["every_steps"] == -(-updates // 4)
     assert settled["model"]["d_model"] == 16
-    assert settled["optim"]["decay_steps"] == updates
-    assert settled["optim"]["optimizer"] == "muon"
-    again = nmt("train", *words).err
-    assert f"run is already trained for {updates:,} updates" in again
-    assert "minutes=" not in again
+    assert (settled["optim"]["decay_steps"], settled["optim"]["optimizer"]) == (updates, "muon")
+    assert f"run is already trained for {updates:,} updates" in nmt("train", *words).err
     # Stopped before its end, it goes on with all that was settled.
     stopped = Path(shutil.copytree("run", "stopped"))
     shutil.rmtree(stopped / "model")
@@ -53,18 +50,7 @@ def test_a_run_goes_on_with_what_was_settled_when_it_began(corpus, nmt, training
     assert nmt("train", *words[:-1], "run=stopped").code == 0
     assert yaml.safe_load((stopped / "config.yaml").read_text()) == settled | {"run": "stopped"}
     torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "stopped")), rtol=0, atol=0)
-    # The same numbers without minutes= are the same training.
-    same = [
-        f"{group}.{key}={value}".replace("None", "null")
-        for group in ("optim", "batching")
-        for key, value in settled[group].items()
-    ]
-    steps = [f"trainer.max_steps={updates}", f"checkpoints.every_steps={settled['checkpoints']['every_steps']}"]
-    nmt("train", corpus, *same, *steps, *words[2:-1], "run=other")
-    torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "other")), rtol=0, atol=0)
-    refused = nmt("train", *words, "minutes=0.2")
-    assert refused.code == 2
-    assert "began with minutes=0.1" in refused.err
+    nmt("train", *words, "minutes=0.2").failed("began with minutes=0.1")
 
 
 def test_a_size_pays_where_it_sees_enough_tokens(corpus, monkeypatch, tmp_path):
@@ -122,3 +108,33 @@ def test_a_schedule_that_ends_ends_with_max_time(corpus, nmt, toy):
 )
 def test_max_time_settles_the_updates_unless_you_do(corpus, words, max_steps):
     assert compose("train", [corpus, "trainer.max_time=1h", *words]).trainer.max_steps == max_steps
+
+
+TWO = ("trainer.max_steps=2", "validation.bleu_sentences=0", "run=run")
+
+
+def test_a_number_of_tokens_a_device_settles_the_micro_batches(toy, nmt):
+    options = (*toy, "batching.micro_batches=8", *TWO)
+    assert nmt("train", *options, "batching.max_tokens=100").code == 0
+    assert "micro_batches: 3\n" in Path("run/config.yaml").read_text()  # 240 tokens in micro-batches of at most 100
+    assert nmt("train", *options, "batching.max_tokens=100", "trainer.max_steps=3").code == 0
+    nmt("train", *options, "batching.max_tokens=50").refused("another configuration", "max_tokens")
+
+
+def test_auto_takes_the_largest_that_fits(toy, nmt, monkeypatch):
+    monkeypatch.setattr(trials.Trial, "fits", lambda trial, x: x.tokens_per_update // x.micro_batches <= 70)
+    assert nmt("train", *toy, *TWO, "batching.max_tokens=auto").code == 0
+    assert "micro_batches: 4\n" in Path("run/config.yaml").read_text()
+    monkeypatch.setattr(trials.Trial, "fits", lambda *arguments: False)
+    nmt("train", *toy, *TWO, "batching.max_tokens=auto", "run=other").refused("max_tokens=auto", "longest sentence")
+
+
+def test_what_fits_is_tried_with_the_largest_batches(toy, monkeypatch):
+    shapes = []
+    monkeypatch.setattr(trials, "try_shapes", lambda trainer, module, tried: shapes.extend(tried))
+    config = compose("train", toy)
+    trial = trials.Trial(config, open_corpus(Path(config.prepared)))
+    assert trial.fits(config.batching)
+    assert all(240 / 2 < rows * max(widths) <= 1.25 * 240 / 2 * 1.1 for rows, *widths in shapes)
+    monkeypatch.setattr(trials, "try_shapes", lambda *arguments: torch.empty(2**60))
+    assert not trial.fits(config.batching)
