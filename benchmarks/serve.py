@@ -12,8 +12,8 @@ and by 64 clients that send texts of 10 lines.
 Prints medians of sentences/s, their ratio to the first, and the latencies that 50 % and 99 % of requests stay below;
 and how many of the translations differ from those of `nmt translate`.
 
-The second form has 16 clients ask for MINUTES (30), with pauses of up to half a second: lines, texts of 20 lines,
-streams, files, alternatives; about one request in a hundred hangs, is cut off, or is garbage. Prints each minute the
+The second form has 16 clients ask for MINUTES (30), with pauses of up to half a second: lines, texts of 20 lines and
+files; about one request in a hundred hangs, is cut off, or is garbage. Prints each minute the
 requests answered, the latencies, and the memory of the server and of the model's process.
 """
 
@@ -21,6 +21,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import resource
 import statistics
 import subprocess
@@ -40,6 +41,8 @@ CLIENTS = ((1, 1), (8, 1), (64, 1), (64, 10))
 SOAK_CLIENTS = 16
 FAULTS = 0.01
 MOST_PAUSE = 0.5
+MODELS = list[int]()
+"""Processes of models, as the server logs them."""
 HEAD = "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
 
 
@@ -76,19 +79,12 @@ class Client:
             name, _, value = line.decode().partition(":")
             status = status or int(name.split()[1])
             length = int(value) if name.lower() == "content-length" else length
-        if length >= 0:
-            return status, await self.reader.readexactly(length)
-        parts = b""
-        while size := int((await self.reader.readline()).strip() or b"0", 16):
-            parts += await self.reader.readexactly(size)
-            await self.reader.readline()
-        await self.reader.readline()
-        return status, parts
+        return status, await self.reader.readexactly(length)
 
     async def translate(self, **asked: Any) -> Any:
         status, found = await self.ask("/translate", json.dumps({"source": "auto"} | asked).encode())
         assert status == 200, found
-        return [json.loads(line) for line in found.splitlines()]
+        return json.loads(found)
 
 
 async def measure(
@@ -102,7 +98,7 @@ async def measure(
     async def work(client: Client) -> None:
         for index, line in waiting:
             begun = time.perf_counter()
-            [answer] = await client.translate(q=line, **direction)
+            answer = await client.translate(q=line, **direction)
             latencies.append(time.perf_counter() - begun)
             found[index] = answer["translatedText"]
 
@@ -185,6 +181,7 @@ def threading_drain(server: subprocess.Popen[bytes]) -> None:
     def drain() -> None:
         assert server.stderr
         for line in server.stderr:
+            MODELS.extend(int(number) for number in re.findall(rb"as process (\d+)", line))
             sys.stderr.buffer.write(line)
             sys.stderr.flush()
 
@@ -209,10 +206,7 @@ class Soak:
         """One client: ordinary requests, and now and then a bad one, after which it connects anew."""
         chance = random.Random(seed)
         client = await Client(self.port).open()
-        kinds: list[Callable[[Client, random.Random], Any]] = [
-            *(5 * [self.line]),
-            *(self.text, self.stream, self.file, self.word),
-        ]
+        kinds: list[Callable[[Client, random.Random], Any]] = [*(5 * [self.line]), self.text, self.text, self.file]
         while time.monotonic() < self.until:
             await asyncio.sleep(chance.random() * MOST_PAUSE)
             if chance.random() < FAULTS:
@@ -232,12 +226,8 @@ class Soak:
 
     async def text(self, client: Client, chance: random.Random) -> None:
         text = "\n".join(chance.choices(self.lines, k=20))
-        [found] = await client.translate(q=text, alternatives=chance.randint(0, 2), details=True, **self.direction)
+        found = await client.translate(q=text, alternatives=chance.randint(0, 2), details=True, **self.direction)
         assert found["translatedText"].count("\n") == 19
-
-    async def stream(self, client: Client, chance: random.Random) -> None:
-        text = "\n".join(chance.choices(self.lines, k=20))
-        assert len(await client.translate(q=text, stream=True, **self.direction)) == 20
 
     async def file(self, client: Client, chance: random.Random) -> None:
         parts = [*self.direction.items(), ('file"; filename="a.txt', "\n".join(chance.choices(self.lines, k=10)))]
@@ -250,11 +240,6 @@ class Soak:
         status, found = await client.ask(path, b"")
         assert status == 200, path
         assert found.count(b"\n") == 9
-
-    async def word(self, client: Client, chance: random.Random) -> None:
-        body = json.dumps({"q": chance.choice(self.lines), **self.direction}).encode()
-        status, found = await client.ask("/alternatives", body)
-        assert status == 200, found
 
     async def hang(self, chance: random.Random) -> None:
         """Promise a body that never comes, or say nothing at all; hold the line for a while."""
@@ -293,18 +278,12 @@ class Soak:
             seen, self.latencies = self.latencies or [0.0], []
             failed = sum(count for name, count in self.counts.items() if name.startswith("FAILED"))
             p50, p99 = (1000 * percentile(seen, share) for share in (0.5, 0.99))
-            model = ask_model_memory(await (await Client(self.port).open()).ask("/metrics", b""))
-            print(f"{minute:6} {len(seen):9,} {failed:7} {p50:7.0f} {p99:7.0f} {memory(pid):11} {model:10}", flush=True)
+            sizes = f"{memory(pid):11} {memory(MODELS[-1]):10}"
+            print(f"{minute:6} {len(seen):9,} {failed:7} {p50:7.0f} {p99:7.0f} {sizes}", flush=True)
 
     async def run(self, pid: int) -> None:
         await asyncio.gather(self.report(pid), *map(self.work, range(SOAK_CLIENTS)))
         print(", ".join(f"{name} {count:,}" for name, count in sorted(self.counts.items())))
-
-
-def ask_model_memory(answer: tuple[int, bytes]) -> int:
-    """MiB of the model's process, as /metrics tells it."""
-    found = [line for line in answer[1].decode().splitlines() if line.startswith("nmt_model_memory_bytes{")]
-    return int(float(found[0].split()[-1])) // 2**20
 
 
 def main() -> None:

@@ -7,24 +7,14 @@
 The public functions are `nmt.load`, `nmt.prepare` and `nmt.train`; see docs/python.md.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import lazy_loader
 
 from nmt.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from nmt.api import load, prepare, train
+    from nmt.api import load as load, prepare as prepare, train as train
 
-__all__ = ["load", "prepare", "train"]
-
-
-def __getattr__(name: str) -> Any:
-    # Their imports take seconds, and the command line imports this file too.
-    if name not in __all__:
-        raise AttributeError(f"module 'nmt' has no attribute {name!r}")
-    from nmt import api
-
-    return getattr(api, name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+# Their imports take seconds, and the command line imports this file too.
+__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, submod_attrs={"api": ["load", "prepare", "train"]})

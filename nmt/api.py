@@ -58,10 +58,8 @@ class Model:
 
     def translate(self, lines: Iterable[str]) -> list[str]:
         """The best translation of each line, in their order."""
-        texts = items_of(lines)
-        is_right = all(isinstance(line, str) for line in texts)
-        require(is_right, "model.translate takes a list of texts, such as ['The house is old.']")
-        rows = self.translator.translate(texts)
+        require(not isinstance(lines, str), "model.translate takes a list of texts, such as ['The house is old.']")
+        rows = self.translator.translate([*lines])
         if lost := sum("protected" in row[0].flags for row in rows):
             print(f"nmt: {lost:,} lines do not hold exactly once what is protected", file=sys.stderr)
         return [row[0].text for row in rows]
@@ -70,15 +68,7 @@ class Model:
         """log P of each target, given its source: the natural logarithm, end symbol included."""
         from nmt.translation import score_pairs
 
-        both = items_of(pairs)
-        is_right = all([*map(type, items_of(pair))] == [str, str] for pair in both)
-        require(is_right, "model.score takes a list of pairs of texts, such as [('The house.', 'Das Haus.')]")
-        return [score.log_probability for score in score_pairs(self.translator, both)]
-
-
-def items_of(items: Any) -> list[Any]:
-    """A list of what a caller gives; of a single text, or of what is no list, one of None."""
-    return [*items] if isinstance(items, Iterable) and not isinstance(items, str) else [None]
+        return [score.log_probability for score in score_pairs(self.translator, [*pairs])]
 
 
 def load(*words: str | Path | TranslateConfig, **keys: Any) -> Model:
@@ -106,7 +96,7 @@ def prepare(*words: str | Path | ExperimentConfig, **keys: Any) -> Path:
 def train(*words: str | Path | ExperimentConfig, **keys: Any) -> Path:
     """Train a model, or continue where training stopped, as `nmt train` does; returns the folder of the run.
 
-    Raises KeyboardInterrupt if a signal stopped it: it has saved, and the same call continues from there.
+    If a signal stops it, it saves and raises KeyboardInterrupt, and the same call continues from there.
     """
     config = configuration(train_command.COMMAND, words, keys)
     if train_command.run(config):

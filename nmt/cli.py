@@ -26,14 +26,14 @@ def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None 
         sys.stdout.write(help_text(command, overrides, config_dir))
         return 0
     overrides += [options[option].override for option in given if options[option].override]
-    run_instead = [options[option].run for option in given if options[option].run]
+    run_instead = next((options[option].run for option in given if options[option].run), None)
+    if cfg and run_instead:
+        raise NMTError(f"--cfg prints one configuration; leave {', '.join(given)} out")
     if cfg:
-        if run_instead:
-            raise NMTError(f"--cfg prints one configuration; leave {', '.join(given)} out")
         sys.stdout.write(to_yaml(compose_tree(command, overrides, config_dir)))
         return 0
-    if run_instead and run_instead[0]:
-        return run_instead[0](overrides, config_dir, set(given)) or 0
+    if run_instead:
+        return run_instead(overrides, config_dir, set(given)) or 0
     try:
         config = compose(command, overrides, config_dir)
     except NMTError as error:
@@ -66,7 +66,7 @@ def run_with_options(name: str) -> int:
 
 
 def print_commands(words: list[str]) -> None:
-    """Answer a command line without a command."""
+    """Print the commands, or the version."""
     if words not in ([], ["--help"], ["-h"], ["--version"]):
         raise NMTError(f"{words[0]}: name a command first; `nmt --help` lists them")
     if words == ["--version"]:

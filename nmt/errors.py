@@ -7,10 +7,7 @@ from contextlib import contextmanager
 
 
 class NMTError(Exception):
-    """Something that a user can fix: one line that says what is wrong, where, and what to do.
-
-    The command line prints the message and exits with code 2.
-    """
+    """Something that a user can fix: one line that says what is wrong, where, and what to do."""
 
 
 class SameForAll(NMTError):
@@ -36,10 +33,8 @@ OUT_OF_MEMORY = re.compile(
 
 def is_out_of_memory(error: BaseException) -> bool:
     """True for an error that says that the memory of a device or the processor ran out."""
-    if isinstance(error, OSError) and error.errno == errno.ENOMEM:
-        return True
-    said = isinstance(error, RuntimeError | ImportError) and OUT_OF_MEMORY.search(str(error)) is not None
-    return said or isinstance(error, MemoryError)
+    is_message = isinstance(error, RuntimeError | ImportError) and OUT_OF_MEMORY.search(str(error)) is not None
+    return is_message or isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
 
 
 @contextmanager

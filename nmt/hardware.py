@@ -10,9 +10,11 @@ from nmt.version import __version__
 
 
 def proc_value(file: str, key: str) -> str | None:
-    """The value of the first line `key: value` in a file of Linux's /proc; None elsewhere."""
-    path = Path("/proc") / file
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    """The value of the first line `key: value` in a file of Linux's /proc; None elsewhere, or where a process ended."""
+    try:
+        lines = Path("/proc", file).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(key)), None)
 
 
@@ -23,24 +25,13 @@ def processor() -> str:
 
 def usable_cores() -> int:
     """Processor cores that this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def available_memory() -> int:
     """Free main memory in bytes; 2^62 where it is unknown."""
     value = proc_value("meminfo", "MemAvailable:")
     return 1024 * int(value.split()[0]) if value else 2**62
-
-
-def memory_of(process: int) -> int:
-    """The resident memory of a process in bytes; 0 where it is unknown."""
-    try:
-        value = proc_value(f"{process}/status", "VmRSS:")
-    except OSError:  # it has just ended
-        return 0
-    return 1024 * int(value.split()[0]) if value else 0
 
 
 def versions() -> dict[str, str]:

@@ -4,28 +4,14 @@ A plugin has a function `register(add)`: the core in `nmt/commands/__init__.py`,
 `nmt/plugins/NAME/plugin.py`, and other packages under the entry-point group `nmt.plugins`.
 """
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
-
-KINDS = (
-    "command",
-    "option",
-    "options",
-    "engine",
-    "pool",
-    "document",
-    "corpus",
-    "metric",
-    "flags",
-    "stage",
-    "transform",
-    "plan",
-)
 
 
 @dataclass(frozen=True)
@@ -52,24 +38,21 @@ def import_attribute(path: str) -> Any:
 @cache
 def registry() -> dict[str, dict[str, Entry]]:
     """Kind -> name -> entry: the core's first, then those of nmt's own plugins, then those of other packages."""
-    entries: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
+    plugins = sorted(file.parent.name for file in (Path(__file__).parent / "plugins").glob("*/plugin.py"))
+    registers = {"core": import_module("nmt.commands").register}
+    registers |= {name: import_module(f"nmt.plugins.{name}.plugin").register for name in plugins}
+    registers |= {point.name: point.load() for point in entry_points(group="nmt.plugins")}
+    entries: dict[str, dict[str, Entry]] = defaultdict(dict)
+    for plugin, register in registers.items():
 
-    def adder(plugin: str) -> Callable[..., None]:
-        def add(kind: str, name: str, path: str, **facts: Any) -> None:
-            assert kind in KINDS, f"{plugin}: {kind} is none of {', '.join(KINDS)}"
+        def add(kind: str, name: str, path: str, plugin: str = plugin, **facts: Any) -> None:
             assert name not in entries[kind], f"{plugin}: {entries[kind][name].plugin} adds {kind} {name} already"
             entries[kind][name] = Entry(name, path, plugin, facts)
 
-        return add
-
-    import_module("nmt.commands").register(adder("core"))
-    for file in sorted((Path(__file__).parent / "plugins").glob("*/plugin.py")):
-        import_module(f"nmt.plugins.{file.parent.name}.plugin").register(adder(file.parent.name))
-    for point in entry_points(group="nmt.plugins"):
-        point.load()(adder(point.name))
+        register(add)
     return entries
 
 
 def entries_of(kind: str) -> dict[str, Entry]:
     """All entries of a kind, by name."""
-    return registry()[kind]
+    return registry().get(kind, {})

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Commands(Mapping[str, "Command"]):
-    """Name -> command, in the order of `nmt --help`."""
+    """Name -> command."""
 
     def __getitem__(self, name: str) -> "Command":
         return cast("Command", entries_of("command")[name].load())
@@ -40,7 +40,6 @@ def register(add: Callable[..., None]) -> None:
         ("translate", "Translate raw text, line by line."),
         ("score", "Score translations, with signatures; or by a model, as to filter a corpus."),
         ("average", "Average checkpoints into a model."),
-        ("plugins", "List the plugins, and what each adds."),
     ):
         add("command", name, f"nmt.commands.{name}:COMMAND", summary=summary)
     for metric in ("bleu", "chrf", "chrf++", "ter"):

@@ -11,7 +11,6 @@ from nmt.errors import NMTError
 def run(config: ExperimentConfig) -> None:
     """Prepare the corpus, and print what was kept and dropped."""
     from nmt.preparation import preprocess
-    from nmt.text import large_losses
 
     console, data, name = talker(), config.data, config.prepared
     with console.status("preparing") as status:
@@ -29,8 +28,6 @@ def run(config: ExperimentConfig) -> None:
         console.print(f"{kept} (dropped: {dropped})" if dropped else kept)
         if shared := counts.get("in_train"):
             console.print(f"notice: {shared:,} pairs of {split} are in train too: a score on them says little")
-    for line in large_losses(manifest.counts["train"]):
-        console.print(f"notice: {line}")
     entries, wished = manifest.vocabulary_size, config.tokenizer.vocabulary_size
     if entries < wished:
         fills = f"the corpus fills only {entries:,} of tokenizer.vocabulary_size={wished:,} entries"

@@ -6,7 +6,7 @@ from typing import Any
 
 from nmt.commands.console import talker
 from nmt.commands.preprocess import GROUPS
-from nmt.config import EOS, PAD, Command, ExperimentConfig, Option, compose, require
+from nmt.config import Command, ExperimentConfig, require
 from nmt.errors import NMTError
 from nmt.registry import entries_of
 
@@ -33,21 +33,6 @@ def run(config: ExperimentConfig) -> int | None:
         return None
     console.print(f"stopped and saved in {config.run}; the same command goes on from there")
     return 128 + number
-
-
-def show(overrides: list[str], config_dir: Path | None, options: set[str]) -> None:
-    """Print the pairs of the first update as the model gets them, in subwords, with tags and noise."""
-    from nmt.data import UpdateDataModule, open_corpus
-    from nmt.text import load_tokenizer
-
-    config = compose(COMMAND, overrides, config_dir)
-    corpus = open_corpus(Path(config.prepared))
-    updates, tokenizer = UpdateDataModule(corpus, config), load_tokenizer(corpus.tokenizer_file)
-    for planned in updates.planner.update(0):
-        batch = updates.batches.batch(planned)
-        for pair in zip(batch.source.tolist(), batch.target_out.tolist(), strict=True):
-            sides = ([id for id in ids if id not in (PAD, EOS)] for ids in pair)
-            print(*(" ".join(tokenizer.subwords(ids, side)) for side, ids in enumerate(sides)), sep="\t")
 
 
 def prepared_corpus(words: list[str]) -> dict[str, Any]:
@@ -81,7 +66,6 @@ COMMAND = Command(
     keys="experiment=laptop model=small name=mine trainer.max_steps=20000 trainer.max_time=2h trainer.devices=2 "
     "trainer.precision=bf16-mixed optim.factor=2 batching.tokens_per_update=8000 model.dropout=0.3 seed=2",
     hides="data tokenizer workers overwrite",
-    options={"--show": Option("Print the pairs of the first update as the model gets them, with noise.", run=show)},
     memory="other programs may have taken it since training began; the same command goes on from the last checkpoint",
     groups=GROUPS,
 )

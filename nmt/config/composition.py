@@ -7,7 +7,7 @@ Hydra composes plain trees: the defaults of the command's record, the chosen fil
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,9 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from nmt.config.corpus import IN_TRAINING
-from nmt.config.fields import as_list, build, default_tree, difference, flatten, in_words, keys_of, require
+from nmt.config.fields import build, flatten, in_words, keys_of, require
 from nmt.config.mistakes import explain_option, nearest, unknown_key
-from nmt.errors import NMTError
+from nmt.errors import NMTError, one_line
 from nmt.registry import entries_of
 
 
@@ -70,7 +69,6 @@ class Command:
 
     @property
     def summary(self) -> str:
-        """One sentence, which the registration of the command contains."""
         return str(entries_of("command")[self.name].facts["summary"])
 
     @property
@@ -95,32 +93,29 @@ def compose_tree(command: Command, words: list[str], config_dir: Path | None = N
         tree = hydra_tree(command, overrides, config_dir)
         in_group = OmegaConf.select(tree, "experiment")
         require(not in_group, "experiment: the first line of its file has to be # @package _global_")
-        for group, values in (command.initial(str(tree.init)) if tree.get("init") else {}).items():
-            # Keys that were given are kept, and compared with the model when it is loaded.
-            unset = {key: value for key, value in values.items() if not {group, f"{group}.{key}"} & {*keys}}
-            settle(tree, group, unset, [])
-        for group, values in settled.items():
-            settle(tree, group, values, keys)
+        initial = command.initial(str(tree.init)) if tree.get("init") else {}
+        # Keys that were given are kept, and compared with the model or the corpus when it is read.
+        for key, value in flatten({**initial, **settled}).items():
+            if not any(f"{key}.".startswith(f"{name}.") for name in keys):
+                OmegaConf.update(tree, key, literal(value))
         for plan in entries_of("plan").values() if "minutes" in tree else ():
             plan.facts["compose"](tree, keys)
         resolved: Any = OmegaConf.to_container(tree, resolve=True)
     except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError, RecursionError) as error:
         where = f"--config-dir {config_dir}: " if config_dir and not isinstance(error, OmegaConfBaseException) else ""
-        raise NMTError(where + one_line_of(error)) from error
+        raise NMTError(where + one_line(error.__cause__ or error)) from error
     resolved.pop("experiment", None)
     return resolved  # type: ignore[no-any-return]
-
-
-def one_line_of(error: BaseException) -> str:
-    """The message of an error of Hydra or OmegaConf and of its cause, without the folders and types in it."""
-    message = re.sub(r"\s+", " ", f"{error} {error.__cause__ or ''}").partition(" Config search path:")[0]
-    return re.sub(r"\s*(full_key|object_type|reference_type)[:=].*|\s*To append.*|\s$", "", message)
 
 
 def hydra_tree(command: Command, overrides: list[str], config_dir: Path | None = None) -> DictConfig:
     """Compose the defaults of a command, its groups and overrides by Hydra; raises the errors of Hydra."""
     chosen = [{group: option} for group, option in command.groups.items()]
-    ConfigStore.instance().store(command.name, {"defaults": ["_self_", *chosen], **default_tree(command.config)})
+    tree: dict[str, Any] = {"defaults": ["_self_", *chosen]}
+    for name, member in keys_of(command.config).items():
+        *parts, last = name.split(".")
+        reduce(lambda node, part: node.setdefault(part, {}), parts, tree)[last] = member.default
+    ConfigStore.instance().store(command.name, tree)
     folders = [folder.resolve() for folder in (*conf_folders()[1:], config_dir) if folder]
     search = [set_text("hydra.searchpath", [f"file://{folder}" for folder in folders])] if folders else []
     GlobalHydra.instance().clear()
@@ -150,23 +145,6 @@ def command_groups(command: Command, config_dir: Path | None = None) -> dict[str
     """Every group of a command -> its default option, and all of its options."""
     defaults = {group.removeprefix("optional "): option or "" for group, option in command.groups.items()}
     return {group: (defaults[group], options) for group, options in groups(config_dir).items() if group in defaults}
-
-
-def settle(tree: DictConfig, group: str, values: dict[str, Any], keys: list[str]) -> None:
-    """Set a group to the values of an untrusted file; NMTError if the overrides of `keys` say otherwise."""
-    given = flatten(OmegaConf.to_container(tree[group], resolve=True), f"{group}.")  # type: ignore[arg-type]
-    fixed = flatten(values, f"{group}.")
-    OmegaConf.update(tree, group, literal(values))
-    overridden = [key for key in fixed if any(f"{key}.".startswith(f"{name}.") for name in keys)]
-    for key in overridden:
-        if key.split(".")[1] in IN_TRAINING:
-            OmegaConf.update(tree, key, given[key])
-            del fixed[key]
-        elif isinstance(fixed[key], list) and not isinstance(given.get(key), list):
-            given[key] = as_list(given.get(key))
-    compared = [key for key in overridden if key in fixed]
-    if changed := difference({key: fixed[key] for key in compared}, {key: given.get(key) for key in compared}):
-        raise NMTError(f"the corpus was prepared with another configuration ({changed}): leave {group} out")
 
 
 def to_yaml(tree: dict[str, Any]) -> str:

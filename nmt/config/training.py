@@ -21,11 +21,9 @@ class OptimConfig:
     """The optimizer and its learning rate (section 5.3), label smoothing (section 5.4)."""
 
     optimizer: str = choice("adam", "adam", "muon")
-    """adam (section 5.3), or muon, which learns more from each token: the matrices of the layers move by their
-    orthogonal momentum (Jordan et al. 2024), and the rest by Adam. Learning rates mean the same."""
+    """adam (section 5.3) or muon (orthogonal momentum for the matrices of layers, Adam for the rest; Jordan 2024)."""
     schedule: str = choice("noam", "noam", "constant", "linear", "cosine")
-    """The learning rate after its warm-up: noam (falls as the inverse square root of the update, equation 3), constant,
-    linear or cosine (both fall to 0)."""
+    """After warm-up: noam (the inverse square root of the update, equation 3), constant, linear or cosine (to 0)."""
     learning_rate: float | None = number(None, 1e-12, 1e3)
     """The highest learning rate, at the end of warm-up; null: that of equation 3, (d_model x warmup)^-0.5."""
     factor: float = number(1.0, 1e-12, 1e6)
@@ -61,8 +59,7 @@ class BatchingConfig:
     micro_batches: int = number(8, 1, 65_536)
     """Micro-batches in an update, each of sentences of similar length; a multiple of the number of devices."""
     max_tokens: int | str | None = number(None, 1, 10**9, "auto")
-    """Most source tokens, and target tokens, in a micro-batch, instead of `micro_batches`: a number, or auto (as many
-    as fit in memory). Settled when a run begins; config.yaml has the resulting `micro_batches`."""
+    """Most tokens of a side in a micro-batch, which settles micro_batches as a run begins; auto: as many as fit."""
 
     def __post_init__(self) -> None:
         tokens, parts = self.tokens_per_update, self.micro_batches
@@ -75,8 +72,7 @@ class CheckpointConfig:
     """Saving, and averaging at the end (section 6.1)."""
 
     every_steps: int = number(1400, 1, 10**9)
-    """Updates between the checkpoints that are kept. The paper's ten minutes are about 1,400 updates of base, and
-    600 of big, on its hardware."""
+    """Updates between the checkpoints that are kept; the paper's ten minutes are about 1,400 of base, 600 of big."""
     keep: int = number(5, 1, 10_000)
     """Checkpoints to keep, that of the last update among them."""
     average: str = choice("best", "best", "all")
@@ -111,17 +107,14 @@ class TrainerConfig:
     """Flags of lightning.Trainer: updates, devices, precision; foreign_words.tsv says why others are refused."""
 
     max_steps: int | None = number(100_000, 1, 10**9)
-    """Total number of updates; a higher number extends a finished run. null: as many as fit in `max_time`, by the speed
-    measured as the run begins."""
+    """Total number of updates; a higher number extends a finished run. null: as many as fit in `max_time`."""
     max_time: str | None = None
     """Time limit, such as 15m, 2h or 1d12h, after which training saves; the same command resumes. null: no limit.
-    Where the learning rate ends with the last update (optim.schedule=linear or cosine), `max_time` without `max_steps`
-    also sets `max_steps`."""
+    Without `max_steps`, it also sets that where the learning rate ends with it (optim.schedule=linear or cosine)."""
     accelerator: str = choice("auto", "auto", "cpu", "gpu", "cuda", "mps")
     """auto, cpu, gpu, cuda or mps; auto takes a GPU where there is one."""
     devices: int | list[int] | str = number("auto", -1, 1024, "auto")
-    """Number of GPUs, or of processes on a processor; -1 for all, or a list of device numbers. It must divide
-    batching.micro_batches."""
+    """Number of GPUs, or of processes on a processor, which divides batching.micro_batches; -1: all; or a list."""
     num_nodes: int = number(1, 1, 10_000)
     """Machines that train together, each with `devices` devices."""
     strategy: str = choice("auto", "auto", "ddp")
@@ -181,8 +174,7 @@ class ExperimentConfig:
     workers: int = number(2, 1, 1000)
     """preprocess: number of processes."""
     minutes: float | None = number(None, 0.01, 1e6)
-    """train: train for so long. Settles trainer.max_steps, for this corpus and this machine, and what `minutes_settles`
-    says; config.yaml has the result. null: everything is as configured."""
+    """train: for so long, which settles trainer.max_steps and what `minutes_settles` says; null: all as configured."""
     minutes_settles: list[str] = choice([*SETTLED], *SETTLED)
     """train: the groups that minutes= settles too, except those with a key of their own on the command line."""
     logger: list[str] = choice(["tensorboard"], "csv", "tensorboard", "wandb")

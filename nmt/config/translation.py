@@ -88,8 +88,7 @@ class Compute:
     """Where and how a model is computed. Options that need it hold it, and its keys stand beside theirs."""
 
     engine: str = choice("auto", "auto", names_of=lambda: entries_of("engine"))
-    """torch (any device), ctranslate2 (fast on processors), or auto: ctranslate2 where it is installed, can do what is
-    asked, and there is no GPU; else torch."""
+    """torch (any device), ctranslate2 (fast on processors), or auto: ctranslate2 where it can, and no GPU is."""
     precision: str = choice("float32", names_of=precisions)
     """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch, on devices with products of it)."""
     threads: int | None = number(None, 1, 4096)
@@ -109,17 +108,13 @@ class Compute:
 
 @dataclass(frozen=True)
 class TranslatorOptions:
-    """What a translator is made of: models, search, and the stages around it, which plugins add options to.
-
-    A command holds these options, and offers some of their keys.
-    """
+    """What a translator is made of: models, search, and stages; a command offers some of these keys."""
 
     run: list[str] = field(default_factory=lambda: ["runs/latest"])
     """A run or a model directory; a list of them is an ensemble, whose probabilities are averaged."""
     compute: Compute = inline(Compute())
     target: str | None = running_text(None)
-    """Target language of a model for several, whose sources begin with a tag for it, such as <2fr> or >>fra<<; a line
-    may begin with a tag of its own."""
+    """Target language of a model for several, such as fr for <2fr> or >>fra<<; a line may begin with its own tag."""
     source_prefix: str = running_text("")
     """Text put before every line, such as a tag for the target language."""
     target_prefix: str = running_text("")
@@ -168,8 +163,7 @@ class TranslateConfig(JobConfig):
     input_format: str = choice("text", "text", "tsv", "jsonl")
     """text; tsv (target language, tab, text) or jsonl ("source" and "target"), for lines into different languages."""
     format: str = choice("auto", "auto", "text", "tsv", "jsonl", names_of=documents)
-    """Of lines: text (a translation for each), tsv (line number, score, translation) or jsonl. Of a document: html,
-    markdown, po, srt, xliff or docx; auto: by the suffix of the input's name, else text."""
+    """Of lines: text, tsv (line number, score, translation) or jsonl; or that of a document; auto: by its suffix."""
     plugins: dict[str, Any] = plugin_options("translate")
 
     def __post_init__(self) -> None:

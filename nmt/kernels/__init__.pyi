@@ -1,10 +1,11 @@
 from .additive import additive_scores as additive_scores
 from .dropout import Dropout as Dropout
-from .memory import forget_old_kernels as forget_old_kernels, keep_freed_memory as keep_freed_memory
 from .products import (
     Linear as Linear,
     few_shapes as few_shapes,
+    forget_old_kernels as forget_old_kernels,
     has_fast_product as has_fast_product,
+    keep_freed_memory as keep_freed_memory,
     linear as linear,
     outer_product as outer_product,
     product as product,

@@ -28,15 +28,16 @@ class HalfPrecisionDropout(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, kept: int) -> Tensor:
-        mask = random_bits(x.shape).ge_(LEVELS // 2 - kept)
-        ctx.save_for_backward(mask)
-        ctx.scale = LEVELS / kept
-        return (x.view(torch.int16) * mask).view(x.dtype).mul_(ctx.scale)
+        ctx.mask, ctx.scale = random_bits(x.shape).ge_(LEVELS // 2 - kept), LEVELS / kept
+        return masked(x, ctx)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        (mask,) = ctx.saved_tensors
-        return (grads[0].view(torch.int16) * mask).view(grads[0].dtype).mul_(ctx.scale), None
+        return masked(grads[0], ctx), None
+
+
+def masked(x: Tensor, ctx: Any) -> Tensor:
+    return (x.view(torch.int16) * ctx.mask).view(x.dtype).mul_(ctx.scale)
 
 
 class Dropout(nn.Dropout):

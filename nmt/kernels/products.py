@@ -1,10 +1,12 @@
-"""Linear maps, with the fastest kernels of the device.
+"""Linear maps, with the fastest kernels of the device, and settings to be made before the first of them.
 
 On x86 processors torch computes float32 products with MKL. On AMD's, MKL is half as fast as oneDNN, which torch also
 includes: 225 against 431 GFLOP/s in a training step (docs/benchmarks.md). On other devices, and in other precisions,
 this is torch.nn.functional.linear. Shapes: M rows, K inputs, N outputs.
 """
 
+import ctypes
+import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,14 +16,31 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nmt.compat import onednn_linear
+from nmt.compat import onednn_linear as product
 
-product = onednn_linear
 ONEDNN = torch.backends.mkldnn.is_available() and platform.machine() in ("x86_64", "AMD64")
 SMALLEST_PRODUCT = 2**25
 """Multiplications from which a oneDNN kernel pays. It is built for one shape, in a fraction of a millisecond."""
 SMALLEST_REPEATED_PRODUCT = 2**20 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2**62
 """The same where shapes are repeated and kernels stay cached. Without AVX512, MKL is at least as fast in a search."""
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+
+
+def keep_freed_memory() -> None:
+    """Make glibc keep freed memory for the next step: a fresh page costs more than writing a product into it."""
+    if platform.libc_ver()[0] == "glibc":
+        libc = ctypes.CDLL(None)
+        libc.mallopt(M_MMAP_THRESHOLD, 2**30)
+        libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+
+
+def forget_old_kernels() -> None:
+    """Cache 8 of oneDNN's kernels: each is for one shape, batches have hundreds, and building one is fast.
+
+    The default, two caches of 1024 kernels of half a megabyte between the tensors, doubles the memory of model=small.
+    """
+    for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(cache, "8")
 
 
 @contextmanager
@@ -40,13 +59,8 @@ def few_shapes() -> Iterator[None]:
 
 def has_fast_product(x: Tensor, weight: Tensor) -> bool:
     """True where `product` supports these tensors, and is faster."""
-    return (
-        ONEDNN
-        and x.numel() * len(weight) >= SMALLEST_PRODUCT
-        and x.device.type == "cpu"
-        and x.dtype == torch.float32
-        and not torch.is_autocast_enabled("cpu")
-    )
+    fits = x.device.type == "cpu" and x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+    return ONEDNN and fits and x.numel() * len(weight) >= SMALLEST_PRODUCT
 
 
 def outer_product(grad_MN: Tensor, x_MK: Tensor) -> Tensor:
@@ -62,17 +76,17 @@ class OneDNNLinear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(x, weight)
-        ctx.biased = bias is not None
         return product(x, weight, bias)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
+        of_x, of_weight, of_bias = ctx.needs_input_grad
         grad_MN = grads[0].flatten(0, -2)
         return (
-            product(grads[0], weight.t()) if ctx.needs_input_grad[0] else None,
-            outer_product(grad_MN, x.flatten(0, -2)) if ctx.needs_input_grad[1] else None,
-            grad_MN.sum(0) if ctx.biased and ctx.needs_input_grad[2] else None,
+            product(grads[0], weight.t()) if of_x else None,
+            outer_product(grad_MN, x.flatten(0, -2)) if of_weight else None,
+            grad_MN.sum(0) if of_bias else None,
         )
 
 

@@ -98,9 +98,6 @@ class Engine(Protocol):
     def token_scores(self, pairs: Sequence[Pair]) -> list[TokenScores]:
         """Forced decoding: the scores of given translations, with attention where the model has what aligns words."""
 
-    def next_token(self, pair: Pair) -> npt.NDArray[np.float32]:
-        """log P of each entry of the vocabulary as the token that follows the target tokens so far."""
-
 
 def length_penalty(length: Any, alpha: float, kind: str | None = None) -> Any:
     """lp(Y) = ((5 + |Y|) / 6)^alpha (section 6.1; Wu et al. 2016, equation 14), or |Y|^alpha, Marian's kind.

@@ -53,18 +53,6 @@ def score_batch(
 
 
 @torch.inference_mode()
-def next_log_probabilities(models: Sequence[Transformer], pair: Pair) -> Tensor:
-    """log P of each entry of the vocabulary as the token after those of the pair's target, [N]."""
-    device = next(models[0].parameters()).device
-    source_BS, inputs_BT = pad_source([pair[0]], device), pad_inputs([pair[1]], device)
-    logp = [
-        model.logits(model.decode(inputs_BT, model.encode(source_BS), source_BS)[0, -1]).float().log_softmax(dim=0)
-        for model in models
-    ]
-    return torch.stack(logp).logsumexp(0) - math.log(len(models))
-
-
-@torch.inference_mode()
 def forced_decoding(
     models: Sequence[Transformer], pairs: Sequence[Pair], budget: int, align: bool = False
 ) -> list[TokenScores]:

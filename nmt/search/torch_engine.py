@@ -5,8 +5,6 @@ from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from nmt.config import DecodeConfig, require
@@ -16,7 +14,7 @@ from nmt.kernels import few_shapes, keep_freed_memory
 from nmt.model import Transformer, load_model
 from nmt.search.beam_search import beam_search, pad_source
 from nmt.search.engine import Constraints, EngineOptions, Hypothesis, Pair, TokenScores, batches_by_length
-from nmt.search.forced import forced_decoding, next_log_probabilities
+from nmt.search.forced import forced_decoding
 
 
 def choose_device(name: str) -> str:
@@ -98,7 +96,3 @@ class TorchEngine:
     def token_scores(self, pairs: Sequence[Pair]) -> list[TokenScores]:
         with self.turn:
             return forced_decoding(self.models, pairs, self.config.batch_tokens, align=True)
-
-    def next_token(self, pair: Pair) -> npt.NDArray[np.float32]:
-        with self.turn:
-            return next_log_probabilities(self.models, pair).cpu().numpy()

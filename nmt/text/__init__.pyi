@@ -2,7 +2,6 @@ from .files import (
     BOM as BOM,
     COMPRESSIONS as COMPRESSIONS,
     LINE_BYTES as LINE_BYTES,
-    MAGIC as MAGIC,
     TOO_LONG as TOO_LONG,
     MalformedLine as MalformedLine,
     Pair as Pair,
@@ -27,7 +26,6 @@ from .files import (
 from .filters import (
     CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD,
     WITHOUT_BLANKS as WITHOUT_BLANKS,
-    large_losses as large_losses,
     letters as letters,
     reason_to_drop as reason_to_drop,
     words as words,
@@ -40,22 +38,15 @@ from .items import (
     is_counted as is_counted,
     replaced as replaced,
 )
-from .remembered_words import (
-    KEPT_LETTERS as KEPT_LETTERS,
-    Encode as Encode,
-    fast_encode as fast_encode,
-    parsed as parsed,
-    vocabulary_kind as vocabulary_kind,
-)
-from .scripts import (
+from .languages import (
     language_name as language_name,
     language_of_file as language_of_file,
     script as script,
     scripts_of_characters as scripts_of_characters,
     scripts_of_language as scripts_of_language,
     scripts_of_text as scripts_of_text,
+    split_sentences as split_sentences,
 )
-from .sentences import split_sentences as split_sentences
 from .tokenizers import (
     CONTINUES as CONTINUES,
     ESCAPE as ESCAPE,
@@ -76,4 +67,11 @@ from .tokenizers import (
     nfkc as nfkc,
     read_tokenizer as read_tokenizer,
 )
-from .vocabulary import train_tokenizer as train_tokenizer
+from .vocabulary import (
+    KEPT_LETTERS as KEPT_LETTERS,
+    Encode as Encode,
+    fast_encode as fast_encode,
+    parsed as parsed,
+    train_tokenizer as train_tokenizer,
+    vocabulary_kind as vocabulary_kind,
+)

@@ -1,7 +1,6 @@
 """Parallel text files: plain or compressed, side by side, tab-separated, or JSON lines."""
 
 import bz2
-import codecs
 import gzip
 import io
 import json
@@ -14,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, TypeGuard, TypeVar
 
@@ -35,15 +34,13 @@ MAGIC = {
 }
 """The first bytes of files of each compression; no text begins with them."""
 COMPRESSIONS = ("", *MAGIC)
-UTF_16 = re.compile(rb"\xff\xfe(?!\0\0)|\xfe\xff")
-"""The byte order marks of UTF-16, but not of UTF-32."""
-NO_TEXT = {
-    rb"PK[\3\5]": "a ZIP archive or Office document",
-    rb"\xd0\xcf\x11\xe0": "an Office document",
-    rb"%PDF-": "a PDF",
+BINARY = {
+    rb"PK[\3\5]": "a ZIP archive or Office document, not text",
+    rb"\xd0\xcf\x11\xe0": "an Office document, not text",
+    rb"%PDF-": "a PDF, not text",
+    rb"\xff\xfe|\xfe\xff": "UTF-16 or UTF-32, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8 FILE > OTHER",
 }
 """The first bytes of files that people take for text."""
-SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class MalformedLine(Exception):
@@ -79,20 +76,20 @@ class Decompressed(io.BufferedReader):
         self.file.close()
 
 
-def open_binary(path: Path) -> BinaryIO:
-    """Open a plain or compressed file for reading bytes. Its first bytes decide which, not its name."""
-    return plain_or_decompressed(path.open("rb"), path.name)
-
-
-def plain_or_decompressed(file: io.BufferedReader, name: str) -> BinaryIO:
+def decompressed(file: io.BufferedReader, name: str) -> BinaryIO:
     first_bytes, suffix = file.peek(10), Path(name).suffix
-    compression = next((compression for compression, magic in MAGIC.items() if magic.match(first_bytes)), None)
-    if compression:
-        return Decompressed(file, compression)
+    for compression, magic in MAGIC.items():
+        if magic.match(first_bytes):
+            return Decompressed(file, compression)
     if suffix in MAGIC and first_bytes:
         file.close()
         raise EOFError(f"its name ends in {suffix}, but it is not compressed so: rename it, or compress it again")
     return file
+
+
+def open_binary(path: Path) -> BinaryIO:
+    """Open a plain or compressed file for reading bytes. Its first bytes decide which, not its name."""
+    return decompressed(path.open("rb"), path.name)
 
 
 def open_text(name: str) -> BinaryIO:
@@ -107,29 +104,15 @@ def open_text(name: str) -> BinaryIO:
             return open_binary(Path(name))
         # Not sys.stdin: Python closes that at its end, when a thread may still be reading.
         file = os.fdopen(os.dup(sys.stdin.fileno()), "rb", closefd=False)
-        return file if file.isatty() else plain_or_decompressed(file, name)
+        return file if file.isatty() else decompressed(file, name)
     except (OSError, EOFError) as error:
         raise NMTError(f"{name}: {getattr(error, 'strerror', None) or error}") from error
 
 
-def utf_16_lines(first: bytes, file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file in UTF-16 with a byte order mark, in UTF-8; a long one in parts, as readline has them."""
-    decoder, text = codecs.getincrementaldecoder("utf-16")("replace"), ""
-    for block in chain([first], iter(partial(file.read, 2**16), b"")):
-        *lines, text = (text + decoder.decode(block)).split("\n")
-        yield from (f"{line}\n".encode() for line in lines)
-        if len(text) > LINE_BYTES:
-            yield text.encode()
-            text = ""
-    yield from [text.encode()] if text else []
-
-
 def bounded_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
-    """Lines with their ends, as they arrive, in UTF-8; a longer one is cut after LINE_BYTES + 1 bytes."""
+    """Lines with their ends, as they arrive; a longer one is cut after LINE_BYTES + 1 bytes."""
     with reading(name):
-        first = file.readline(LINE_BYTES + 1)
-        others = iter(partial(file.readline, LINE_BYTES + 1), b"")
-        lines = utf_16_lines(first, file) if UTF_16.match(first) else chain([first] if first else [], others)
+        lines = iter(partial(file.readline, LINE_BYTES + 1), b"")
         for number, line in enumerate(lines, 1):
             if number <= 10 and (problem := problem_of(line, number == 1)):
                 raise NMTError(f"{name}, line {number}: {problem}")
@@ -152,14 +135,11 @@ def raw_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
 
 def problem_of(content: bytes, first: bool = True) -> str:
     """Why the `first` bytes of a file, or a line of it, are no text that this reads; empty for text."""
-    for magic, what in NO_TEXT.items():
-        if first and re.match(magic, content):
-            return f"{what}, not text"
-    if (first and content.startswith((b"\xff\xfe", b"\xfe\xff"))) or (8 <= len(content) <= content.count(0) * 4):
-        return "UTF-16 or UTF-32, not UTF-8, or no text: convert it with iconv -f UTF-16 -t UTF-8 FILE > OTHER"
-    if b"\0" in content and "\ufffd" in content.decode(errors="replace"):
-        return "no text: it has NUL bytes, and bytes that are not UTF-8"
-    return ""
+    for magic, problem in BINARY.items():
+        if (first and re.match(magic, content)) or ("UTF" in problem and 8 <= len(content) <= content.count(0) * 4):
+            return problem
+    is_binary = b"\0" in content and "\ufffd" in content.decode(errors="replace")
+    return "no text: it has NUL bytes, and bytes that are not UTF-8" if is_binary else ""
 
 
 def without_end(line: bytes) -> bytes:
@@ -224,9 +204,18 @@ def parallel(names: Sequence[str | Path], sides: Sequence[Iterator[Line]]) -> It
         raise not_parallel(names, counts)
 
 
-def find(path: str) -> Path | None:
+def without_compression(name: str) -> str:
+    return next((name.removesuffix(suffix) for suffix in MAGIC if name.endswith(suffix)), name)
+
+
+def existing(name: str) -> Path | None:
     """The file with that name, or with that name and the suffix of a compression."""
-    return next((Path(path + suffix) for suffix in COMPRESSIONS if Path(path + suffix).is_file()), None)
+    return next((Path(name + suffix) for suffix in COMPRESSIONS if Path(name + suffix).is_file()), None)
+
+
+def is_table(name: str) -> bool:
+    """True for the name of a file that holds both sides."""
+    return without_compression(name).endswith((".tsv", ".jsonl"))
 
 
 def resolve(entry: str, config: DataConfig) -> list[Path]:
@@ -235,35 +224,24 @@ def resolve(entry: str, config: DataConfig) -> list[Path]:
     An entry is a file name, a prefix, either file of a prefix, or SOURCE:TARGET. As a name may hold a colon, the files
     that exist decide. Raises NMTError for a missing file.
     """
-    languages = (config.source, config.target)
-    side = without_compression(entry)
+    languages, side = (config.source, config.target), without_compression(entry)
     prefixes = [entry, *(side.removesuffix(f".{code}") for code in languages if side.endswith(f".{code}"))]
-    pairs = [[f"{prefix}.{code}" for code in languages] for prefix in prefixes]
     colons = [index for index, character in enumerate(entry) if character == ":"]
-    ways = [*([[entry]] if is_table(entry) else []), *pairs, *([entry[:at], entry[at + 1 :]] for at in colons)]
+    ways = [[entry]] if is_table(entry) else []
+    ways += [[f"{prefix}.{code}" for code in languages] for prefix in prefixes]
+    ways += [[entry[:at], entry[at + 1 :]] for at in colons]
     for names in ways:
-        paths = [path for name in names if (path := find(name))]
+        paths = [path for name in names if (path := existing(name))]
         if len(paths) == len(names):
             return paths
-    meant = ways[0] if is_table(entry) and not colons else ways[-1]
-    missing = next(name for name in meant if not find(name))
+    missing = next(name for name in (ways[0] if is_table(entry) and not colons else ways[-1]) if not existing(name))
     several = "; several entries are written [A,B]" if "," in entry else ""
     raise NMTError(f"{missing}: no such file (from {entry!r} in data.train, data.valid or data.test{several})")
 
 
-def is_table(name: str) -> bool:
-    """True for the name of a file that holds both sides."""
-    return without_compression(name).endswith((".tsv", ".jsonl"))
-
-
-def without_compression(name: str) -> str:
-    """A name without the suffix of a compression."""
-    return next((name.removesuffix(suffix) for suffix in MAGIC if name.endswith(suffix)), name)
-
-
 def is_text(value: Any) -> TypeGuard[str]:
     """True for text that UTF-8 can hold: an escape in JSON may spell half of a surrogate pair."""
-    return isinstance(value, str) and not SURROGATE.search(value)
+    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
 
 
 def texts_of(record: Any, config: DataConfig) -> Pair:
@@ -275,40 +253,35 @@ def texts_of(record: Any, config: DataConfig) -> Pair:
     raise MalformedLine("malformed", f"no object with texts {config.source} and {config.target}")
 
 
-def parse_json(line: str, config: DataConfig) -> Pair:
-    try:
-        record = json.loads(line, parse_int=bool, parse_float=bool)  # parsing many digits takes long
-    except (ValueError, RecursionError):
-        record = None
-    return texts_of(record.get("translation", record) if isinstance(record, dict) else None, config)
-
-
-def read_entry(entry: str, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
-    """Pairs of one entry; a malformed line is an error, or with data.errors=skip counted and skipped."""
-    paths = resolve(entry, config)
-    read = [read_lines(path) for path in paths]
-    for number, lines in enumerate(parallel(paths, read) if len(read) == 2 else zip(*read, strict=True), 1):
-        texts = list[str]()
+def parsed_pair(line: str, is_json: bool, config: DataConfig) -> Pair:
+    if is_json:
         try:
-            for line in lines:
-                texts.append(decode(line))
-            if len(texts) == 2:
-                yield texts[0], texts[1]
-            elif ".jsonl" in paths[0].suffixes:
-                yield parse_json(texts[0], config)
-            else:
-                source, tab, target = texts[0].partition("\t")
-                if not tab:
-                    raise MalformedLine("malformed", "no tab between source and target")
-                yield source, target.partition("\t")[0]
-        except MalformedLine as error:
-            if config.errors == "strict":
-                path = paths[min(len(texts), len(paths) - 1)]
-                raise NMTError(f"{path}, line {number}: {error}; mend it, or pass data.errors=skip") from error
-            counts[error.counted_as] += 1
+            record = json.loads(line, parse_int=bool, parse_float=bool)  # parsing many digits takes long
+        except (ValueError, RecursionError):
+            record = None
+        return texts_of(record.get("translation", record) if isinstance(record, dict) else None, config)
+    source, tab, target = line.partition("\t")
+    if not tab:
+        raise MalformedLine("malformed", "no tab between source and target")
+    return source, target.partition("\t")[0]
 
 
 def read_files(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
-    """Pairs of all entries, one after another."""
-    for entry in entries:
-        yield from read_entry(entry, config, counts)
+    """Pairs of all entries; a malformed line is an error, or with data.errors=skip counted and skipped."""
+    for paths in (resolve(entry, config) for entry in entries):
+        read = [read_lines(path) for path in paths]
+        for number, lines in enumerate(parallel(paths, read) if len(read) == 2 else zip(*read, strict=True), 1):
+            texts = list[str]()
+            try:
+                for line in lines:
+                    texts.append(decode(line))
+                yield (
+                    (texts[0], texts[1])
+                    if len(texts) == 2
+                    else parsed_pair(texts[0], ".jsonl" in paths[0].suffixes, config)
+                )
+            except MalformedLine as error:
+                if config.errors == "strict":
+                    path = paths[min(len(texts), len(paths) - 1)]
+                    raise NMTError(f"{path}, line {number}: {error}; mend it, or pass data.errors=skip") from error
+                counts[error.counted_as] += 1

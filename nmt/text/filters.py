@@ -1,7 +1,6 @@
 """Filters of training pairs, and the comparison that keeps held-out sets apart from training."""
 
 import re
-from typing import Any
 
 import regex
 
@@ -17,16 +16,9 @@ SOUTH_EAST = "\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\
 CHARACTERS_OF_A_WORD = ((re.compile(f"[{HAN}]"), 2), (re.compile(f"[{KANA}]"), 4), (re.compile(f"[{SOUTH_EAST}]"), 5))
 WITHOUT_BLANKS = re.compile(f"[{HAN}{KANA}{SOUTH_EAST}]")
 WITH_A_LETTER = re.compile(r"\S*[^\W_]\S*")
-
-KEYS = {
-    "too short": "data.filters.min_words",
-    "too long (words)": "data.filters.max_words",
-    "too long (tokens)": "data.filters.max_tokens",
-    "length ratio": "data.filters.max_ratio",
-    "identical sides": "data.filters.drop_identical",
-    "duplicates": "data.filters.deduplicate",
-}
-"""The key that belongs to each reason to drop a pair."""
+NO_LETTERS = regex.compile(r"[^\p{L}\p{Mn}\p{Mc}]+|[\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
+"""Variation selectors, which choose the look of a character, are marks, too."""
+NO_SYMBOLS = regex.compile(r"[^\p{N}\p{S}]+")
 
 
 def words(text: str) -> float:
@@ -52,22 +44,6 @@ def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
     if config.drop_identical and source == target:
         return "identical sides"
     return None
-
-
-def large_losses(counts: dict[str, Any]) -> list[str]:
-    """A notice for each reason that dropped more than a third of the training pairs."""
-    by = {reason: f", by {key}: is that what you want?" for reason, key in KEYS.items()}
-    return [
-        f"{count:,} of {counts['read']:,} training pairs were dropped as {reason!r}"
-        + by.get(reason, ": are they what you want to train on?")
-        for reason, count in counts["dropped"].items()
-        if 3 * count > counts["read"]
-    ]
-
-
-NO_LETTERS = regex.compile(r"[^\p{L}\p{Mn}\p{Mc}]+|[\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
-"""Variation selectors, which choose the look of a character, are marks, too."""
-NO_SYMBOLS = regex.compile(r"[^\p{N}\p{S}]+")
 
 
 def letters(text: str) -> str:

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from string import ascii_letters, digits
 from typing import Any
 
 from nmt.errors import NMTError
@@ -16,20 +15,16 @@ from nmt.text.tokenizers import single_blanks
 USUAL = "usual"
 PLACEHOLDERS = (
     *(r"``(?:[^`]|`(?!`)){1,400}+``", r"`(?!\s)[^`]{1,400}+(?<!\s)`(?![\w%])"),  # code, but not `%s' or `%s'
-    *(r"\{\{[^{}]{0,200}+\}\}", r"\{%[^{}%]{0,200}+%\}", r"\{#[^{}#]{0,200}+#\}"),  # {{ x }}, {% if x %}, {# x #}
+    *(r"\{\{[^{}]{0,200}+\}\}", r"\{%[^{}%]{0,200}+%\}", r"<%[^%]{0,200}+%>"),  # {{ x }}, {% if x %}, <%= x %>
     # ICU: {count, plural, one {# file} other {# files}}, which may hold a placeholder in a form
     r"\{\w{1,60}+,\s?(?:plural|select|selectordinal),(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}+\}){0,200}+\}){0,400}+\}",
     r"\{\w{1,60}+,\s?(?:number|date|time|spellout|ordinal|duration)(?:,[^{}]{0,60}+)?+\}",
     r"[$#@%]?\{(?:[^{}\s]|\{[^{}\s]{0,60}+\}){0,100}+\}",  # {}, {name}, {0:.2f}, {0:{width}}, ${name}, #{name}
-    r"<%[^%]{0,200}+%>",  # <%= name %>
     r"%\(\w[\w .-]{0,60}+\)[-+0# ]{0,5}+\d{0,9}+(?:\.\d{1,9}+)?+[a-zA-Z]",  # %(name)s
     # %1$s, %-5.2f, %*d, %2$*1$d, % d
     r"%(?:\d{1,3}+\$)?+[-+0#',]{0,5}+(?:\d{0,9}+|\*(?:\d{1,3}+\$)?+)(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+"
-    r"(?:[sdu]|<PRI\w{1,20}+>|(?:hh|ll|[hlzjtL])[diuxX]|[ifFxXcgGeEorpm@](?!\w))",
-    r"% [di](?!\w)",
-    r"(?<![\w%])%(?:L?\d{1,2}+|n)(?![\w%])",  # %1, %L1 and %n of Qt
-    r"%%",
-    *(r"\[\[[^\[\]\s]{1,60}+\]\]", r"##\w{1,60}+##", r"(?<![\w:/]):[a-z_]\w{1,60}+(?![\w:])"),  # [[x]], ##X##, :name
+    r"(?:[sdu]|<PRI\w{1,20}+>|(?:hh|ll|[hlzjtL])[diuxX]|[ifFxXcgGeEorpm@](?!\w))|% [di](?!\w)",
+    r"(?<![\w%])%(?:L?\d{1,2}+|n)(?![\w%])|%%",  # %1, %L1 and %n of Qt
     r"&(?:[A-Za-z]\w{1,10}+|#\d{1,6}+|#x[\da-fA-F]{1,6}+);",  # &nbsp;
     r"(?<![\w$])\$[A-Za-z_]\w{0,60}+(?:/[\w.@+-]{1,200}+){0,30}+",  # $name, $HOME/bin
     # <b>, <a href="...">, <name>, but not <in words>
@@ -48,7 +43,6 @@ NAME = "[\\w\u0300-\u036f-]"  # with accents that are characters of their own
 FILES = (  # the last one: setup.py, a/b.txt
     r"(?<![\w/.])[A-Za-z]:\\[^\s\"<>|*?]{1,400}+",
     r"(?<![\w/.<~])(?:~|\.\.?)?+(?:/[\w.@+-]{1,200}+){1,30}+/?+",  # /etc/hosts, ~/x, ../x
-    r"(?<!\S)\\\\[\w.-]{1,60}+(?:\\[\w.$-]{1,100}+){1,20}+",  # \\server\share
     rf"(?<![^\s(\"'\u201c\u201e])(?:\*\.(?:{ENDINGS})|\.[a-z][\w-]{{1,60}}+)(?!\w)",  # *.txt, .env
     rf"(?:(?<![\w/.-])|(?<=%s/)){NAME}{{1,100}}+(?:[./]{NAME}{{1,100}}+){{0,30}}(?:\.(?i:{ENDINGS}|[ch]))(?!\w)",
 )
@@ -56,12 +50,10 @@ NUMBER = r"(?:\d{1,3}/)?+\.?\d{1,20}+(?:[.,'\u2019]\d{1,20}+|[ \u00a0\u202f]\d{3
 """1,000.5, 1 000, 1e-5 or 1/2."""
 NAMES = (
     # 4.2.1, v2.0-beta1, 192.168.0.1:8080, 10.0.0.0/8; 2024-05-01, 2024-05-01T12:30; 12:30:15
-    r"(?<![\w.,])(?:\d{1,2}+:(?=\d{1,9}+\.))?+(?:v\d{1,9}+(?:\.\d{1,9}+){1,7}+|\d{1,9}+(?:\.\d{1,9}+){2,7}+)"
+    r"(?<![\w.,])(?:v\d{1,9}+(?:\.\d{1,9}+){1,7}+|\d{1,9}+(?:\.\d{1,9}+){2,7}+)"
     r"(?:[:/]\d{1,5}+|-?(?:alpha|beta|rc|dev|pre|[ab](?=\d))\.?\d{0,4}+)?+(?!\w)",
-    r"(?<![\w.+~/-])[A-Za-z][A-Za-z+~-]{0,60}+\d{1,4}+\.\d{1,4}(?!\w|\.\d)",  # python3.11
     r"(?<![\w-])\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?+Z?)?+(?!\w|-\d)",
     r"(?<![\w:.])\d{1,2}+:\d\d(?::\d\d)?+(?!\w|:\w)",
-    r"(?<![\w:.])(?:[\da-fA-F]{0,4}+:){2,7}+[\da-fA-F]{1,4}+(?!\w|:\w)",  # fe80::1
     r"(?<![\w-])--[A-Za-z][\w-]{0,60}+(?:=\w(?:[\w/:@+-]|\.(?=\w)){0,200}+)?+",  # --force, --output=FILE
     r"(?<!\w)(?:__\w{1,80}+|[A-Za-z0-9]{1,60}+_\w{1,80}+)",  # MAX_SIZE, but not _Open
     r"(?<![\w.])[A-Za-z]\w{0,60}+(?:\.\w{1,60}+){0,8}+\(\)",  # open()
@@ -75,20 +67,14 @@ UNITS = (
 )
 BEFORE_MEASURE, AFTER_MEASURE = r"(?<![\w.,%°])", r"(?![\w%])"
 MEASURE = re.compile(rf"{BEFORE_MEASURE}((?:(?<![)\]])[-+\u2212])?+{NUMBER})([ \u00a0\u202f]?)({UNITS}){AFTER_MEASURE}")
-TRAILING = ".,;:!?)]}'*`\""
-"""Marks that belong to the sentence and not to the address or path before them."""
 ADDRESS = re.compile("|".join([*ADDRESSES, *FILES]))
 PLACEHOLDER = re.compile("|".join(PLACEHOLDERS))
 ALL = re.compile("|".join([*PLACEHOLDERS, *ADDRESSES, *FILES, *NAMES, MEASURE.pattern]))
-WHOLE = re.compile("|".join([*ADDRESSES, *FILES, *NAMES[:2]]))
-"""Items that are whole words between blanks, but for the marks around them: versions, names of packages and files."""
+WHOLE = re.compile("|".join([*ADDRESSES, *FILES, NAMES[0]]))
+"""Items that are whole words between blanks, but for the marks around them: addresses, versions and names of files."""
 GLUE = re.compile(r"[-+~:/](?=\w)[\w.+~:/-]{1,200}+")
 """What may follow such an item within its word."""
-ARGUMENT = re.compile(r"[%$]|\{(?![{%#])")
-"""Begins a placeholder that is a whole word with the characters of ASCII that are joined to it: uid=%s, stat(%s)."""
-AFTER_ARGUMENT = re.compile(r"[\w=(/:.@+#\[\]~,%{}$)]{1,200}+", re.ASCII)
-BEFORE_ARGUMENT = frozenset(f"{ascii_letters}{digits}=(/:.@+#[~,%{{}}$_")
-SIGN = re.compile(r"[`{<%$@/\\\d_&*]|::|\.\w|--|\(\)|\w\+\w|\[\[|##|:[a-z]")
+SIGN = re.compile(r"[`{<%$@/\\\d_&*]|\.\w|--|\(\)|\w\+\w")
 """Is in all that ALL finds. Most lines have none, and looking for it is much faster."""
 SECONDS = 2
 """The longest that a regular expression of one's own may search a line."""
@@ -119,13 +105,10 @@ class Finder:
         """The stretches of a line in order; those without anything between them are one."""
         taken = bytearray(len(line))
         for pattern in self.patterns:
-            if pattern is ALL and not SIGN.search(line):
-                continue
             for start, end in spans(pattern, line):
                 if pattern is ALL and WHOLE.match(line, start):
-                    start, end = whole_word(line, start, end)
-                elif pattern is ALL and ARGUMENT.match(line, start) and line[start:end] != "%%":
-                    start, end = whole_argument(line, start, end)
+                    joined = GLUE.match(line, end)
+                    end = start + len(without_marks(line[start : joined.end() if joined else end]))
                 if end > start and not any(taken[start:end]):
                     taken[start:end] = b"\1" * (end - start)
         return [Stretch(*match.span()) for match in re.finditer(b"\1+", taken)]
@@ -136,33 +119,9 @@ class Finder:
         return replaced(line, stretches, ["\0" * (stretch.end - stretch.start) for stretch in stretches])[0]
 
 
-def whole_word(line: str, start: int, end: int) -> tuple[int, int]:
-    """The span of a version, name or address with what a hyphen, a plus or a tilde joins to it: 1.2-4ubuntu5."""
-    joined = GLUE.match(line, end)
-    end = start + len(without_marks(line[start : joined.end() if joined else end]))
-    if line[max(start - 1, 0) : start] in ("-", "+", "~"):
-        before = re.search(r"\w[\w.+~-]*$", line[max(start - 200, 0) : start])
-        start -= len(before[0]) if before else 0
-    return start, end
-
-
-def whole_argument(line: str, start: int, end: int) -> tuple[int, int]:
-    """The span of a placeholder with what is joined to it, and with the quotes of `%s'."""
-    begin, joined = start, AFTER_ARGUMENT.match(line, end)
-    while begin and start - begin < 200 and line[begin - 1] in BEFORE_ARGUMENT:
-        begin -= 1
-    while begin < start and not (line[begin].isalnum() or line[begin] in "%{$"):
-        begin += 1
-    word = line[begin : joined.end() if joined else end]
-    end = max(end, begin + len(without_marks(word)))
-    if line[begin - 1 : begin] == "`" and line[end : end + 1] == "'":
-        return begin - 1, end + 1
-    return begin, end
-
-
 def without_marks(address: str) -> str:
     """An address or path without the marks of the sentence at its end; a bracket that it opens belongs to it."""
-    while address and address[-1] in TRAILING:
+    while address and address[-1] in ".,;:!?)]}'*`\"":
         opening = {")": "(", "]": "[", "}": "{"}.get(address[-1])
         if opening and address.count(opening) >= address.count(address[-1]):
             break
@@ -172,9 +131,10 @@ def without_marks(address: str) -> str:
 
 def spans(pattern: Any, line: str) -> list[tuple[int, int]]:
     """Where a pattern matches; NMTError if one's own takes too long."""
-    limit = {} if isinstance(pattern, re.Pattern) else {"timeout": SECONDS}
+    if pattern is ALL:
+        return [match.span() for match in pattern.finditer(line)] if SIGN.search(line) else []
     try:
-        return [match.span() for match in pattern.finditer(line, **limit)]
+        return [match.span() for match in pattern.finditer(line, timeout=SECONDS)]
     except TimeoutError as error:
         raise NMTError(
             f"protect={pattern.pattern}: it takes more than {SECONDS} s for a line of {len(line):,} characters; "
@@ -212,11 +172,8 @@ def edges(line: str, stretch: Stretch) -> tuple[str, str]:
         after += r"(?!-\w)"
     if MEASURE.fullmatch(text):
         before, after = BEFORE_MEASURE, after + AFTER_MEASURE
-    holds_before, holds_after = (
-        re.compile(before).match(line, stretch.start),
-        re.compile(after).match(line, stretch.end),
-    )
-    return before * bool(holds_before), after * bool(holds_after)
+    holds = re.compile(before).match(line, stretch.start), re.compile(after).match(line, stretch.end)
+    return before * bool(holds[0]), after * bool(holds[1])
 
 
 class Items:
@@ -228,15 +185,12 @@ class Items:
             guards.setdefault(item(line, stretch), []).append(edges(line, stretch))
         self.line, self.texts = single_blanks(line), [item(line, stretch) for stretch in stretches]
         alternatives = sorted(guards, key=len, reverse=True)
-        # A guard holds where every place of the source keeps it.
+        # A guard holds where every place of the source keeps it. No groups: each would take time at each place.
         ends = {text: [min(guard[side] for guard in guards[text]) for side in (0, 1)] for text in guards}
-        # Without groups: each one would take time at each place.
-        parts = [f"{ends[text][0]}{form(text)}{ends[text][1]}" for text in alternatives]
-        self.pattern = re.compile("|".join(parts))
+        self.pattern = re.compile("|".join(f"{ends[text][0]}{form(text)}{ends[text][1]}" for text in alternatives))
         self.measures = {one_form(text): text for text in reversed(alternatives) if MEASURE.fullmatch(text)}
         # An item may also stand where it is none, as the second one of $x$x: there it has to stay, too.
-        expected = [self.measures.get(one_form(text), text) for text in self.texts]
-        in_line = self.find(self.line)
+        expected, in_line = [self.measures.get(one_form(text), text) for text in self.texts], self.find(self.line)
         self.expected = in_line if Counter(in_line) >= Counter(expected) else expected
 
     def replaced(self, text: str, texts: Sequence[str]) -> str:
@@ -259,8 +213,8 @@ class Items:
         items, rest = self.find(text), self.pattern.sub(" ", text)
         if any(other[0] not in self.line for other in PLACEHOLDER.finditer(rest)):
             return False
-        order, expected = ([text for text in texts if is_counted(text)] for texts in (items, self.expected))
-        return Counter(items) == Counter(self.expected) and order == expected
+        in_order = list(filter(is_counted, items)) == list(filter(is_counted, self.expected))
+        return in_order and Counter(items) == Counter(self.expected)
 
 
 def replaced(line: str, stretches: Iterable[Stretch], names: Iterable[str]) -> tuple[str, list[Stretch]]:

@@ -24,6 +24,17 @@ SYMBOLS = ["<pad>", "<s>", "</s>", "<unk>"]
 assert [SYMBOLS[i] for i in (PAD, BOS, EOS, UNK)] == SYMBOLS
 VOCABULARY_ENTRIES = 2**20
 """Size of the largest vocabulary that is read."""
+ESCAPE, META = "\ue000", "\u2581"
+"""sentencepiece writes a blank as META, U+2581, which is escaped in the text itself."""
+CONTINUES = "\u25b8"
+"""Marks a word-piece that continues a word. Not "##": byte-level text contains "#" but never this character."""
+WORD_BYTES = 500
+"""Longer words are cut, and matched part by part: longest match takes quadratic time, 18 seconds for 10,000 letters. In
+scripts without blanks, a sentence is a word, with three bytes for each character."""
+MARIAN = "nmt_marian"
+"""The key of a file for `MarianTokenizer`; its value is the version of the format."""
+MARIAN_SYMBOLS = ("</s>", "<unk>", "<pad>")
+TAG = re.compile(">>.*?<<")
 
 
 def nfkc(text: str) -> str:
@@ -42,13 +53,12 @@ def clean(line: str) -> str:
 
 
 class Tokenizer(ABC):
-    """Text to subword ids and back, without start and end symbols.
-
-    Most treat both sides, SOURCE and TARGET, alike.
-    """
+    """Text to subword ids and back, without start and end symbols. Most treat both sides, SOURCE and TARGET, alike."""
 
     vocabulary_size: int
     """Entries of the target's vocabulary."""
+    source_vocabulary_size: int | None = None
+    """Entries of the source's vocabulary; None where there is one for both sides."""
     clean: Callable[[str], str] = staticmethod(clean)
     """A line, normalised for `encode`."""
 
@@ -57,11 +67,6 @@ class Tokenizer(ABC):
         """The bytes of the file that `load_tokenizer` reads."""
         self.tags: dict[str, int] = {}
         """The symbols that a source may begin with, such as <2de>, and their ids; no other text is encoded to them."""
-
-    @property
-    def source_vocabulary_size(self) -> int | None:
-        """Entries of the source's vocabulary; None where there is one for both sides."""
-        return None
 
     @abstractmethod
     def symbol(self, id: int, side: int = TARGET) -> str:
@@ -101,10 +106,6 @@ class Tokenizer(ABC):
         return type(self), (self.content,)
 
 
-# sentencepiece writes a blank as U+2581. A U+2581 in the text itself is escaped.
-ESCAPE, META = "\ue000", "\u2581"
-
-
 def escaped(line: str) -> str:
     """A line in NFKC as sentencepiece is given it."""
     return nfkc(line).replace(ESCAPE, ESCAPE + "0").replace(META, ESCAPE + "1")
@@ -126,27 +127,14 @@ class SentencePieceTokenizer(Tokenizer):
         return str(self.processor.id_to_piece(id))
 
     def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
-        if side == SOURCE and self.tags:
-            return [self.encode_tagged(line) for line in lines]
-        return self.processor.encode([escaped(line) for line in lines])  # type: ignore[no-any-return]
-
-    def encode_tagged(self, line: str) -> list[int]:
-        """The ids of a source that may begin with a tag."""
-        tag = self.leading_tag(line)
-        ids: list[int] = self.processor.encode(escaped(line.removeprefix(tag).lstrip() if tag else line))
-        return [self.tags[tag], *ids] if tag else ids
+        tags = [self.leading_tag(line) if side == SOURCE else "" for line in lines]
+        texts = [line.removeprefix(tag).lstrip() if tag else line for line, tag in zip(lines, tags, strict=True)]
+        ids: list[list[int]] = self.processor.encode(list(map(escaped, texts)))
+        return [[self.tags[tag], *line] if tag else line for line, tag in zip(ids, tags, strict=True)]
 
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
         text = str(self.processor.decode([int(i) for i in ids if i > UNK]))
         return text.replace(ESCAPE + "1", META).replace(ESCAPE + "0", ESCAPE)
-
-
-# Marks a subword that continues a word. Not "##": byte-level text contains "#" but never this character.
-CONTINUES = "\u25b8"
-
-WORD_BYTES = 500
-"""Longer words are cut, and matched part by part: longest match takes quadratic time, 18 seconds for 10,000 letters. In
-scripts without blanks, a sentence is a word, with three bytes for each character."""
 
 
 class WordPieceTokenizer(Tokenizer):
@@ -165,7 +153,7 @@ class WordPieceTokenizer(Tokenizer):
         return str(self.tokenizer.id_to_token(id))
 
     def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
-        return [encoding.ids for encoding in self.tokenizer.encode_batch([nfkc(line) for line in lines])]
+        return [encoding.ids for encoding in self.tokenizer.encode_batch(list(map(nfkc, lines)))]
 
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
         return str(self.bytes.decode([self.symbol(int(i)).removeprefix(CONTINUES) for i in ids if i > UNK]))
@@ -177,10 +165,17 @@ class WordPieceTokenizer(Tokenizer):
         return [symbol if "\ufffd" in text else text for symbol, text in zip(symbols, texts, strict=True)]
 
 
-MARIAN = "nmt_marian"
-"""The key of a file for `MarianTokenizer`; its value is the version of the format."""
-MARIAN_SYMBOLS = ("</s>", "<unk>", "<pad>")
-TAG = re.compile(">>.*?<<")
+def wordpiece_of(vocabulary: dict[str, int]) -> Any:
+    """The library's tokenizer for a vocabulary."""
+    import tokenizers
+    from tokenizers import models, pre_tokenizers
+
+    options = {"continuing_subword_prefix": CONTINUES, "max_input_chars_per_word": 1_000_000}
+    tokenizer = tokenizers.Tokenizer(models.WordPiece(vocab=vocabulary, unk_token=SYMBOLS[UNK], **options))
+    split = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    cut = pre_tokenizers.Split(tokenizers.Regex(f".{{1,{WORD_BYTES}}}"), "isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, cut])
+    return tokenizer
 
 
 class MarianTokenizer(Tokenizer):
@@ -210,12 +205,9 @@ class MarianTokenizer(Tokenizer):
         # A table may have <s>, too, which is not ours.
         self.entries = [[*SYMBOLS, *(entry + META * (entry in SYMBOLS) for entry in table)] for table in sides]
         self.vocabulary_size = len(self.entries[TARGET])
+        self.source_vocabulary_size = len(self.entries[SOURCE]) if len(self.tables) == 2 else None
         if self.has_tags:
             self.tags = {entry: id for entry, id in self.ids[SOURCE].items() if TAG.fullmatch(entry)}
-
-    @property
-    def source_vocabulary_size(self) -> int | None:
-        return len(self.entries[SOURCE]) if len(self.tables) == 2 else None
 
     def symbol(self, id: int, side: int = TARGET) -> str:
         return str(self.entries[side][id])
@@ -248,25 +240,6 @@ def marian_tokenizer(models: Sequence[bytes], tables: Sequence[Sequence[str]], t
         raise ValueError(f"not a model of sentencepiece ({one_line(error)})") from error
 
 
-def wordpiece_of(vocabulary: dict[str, int]) -> Any:
-    """The library's tokenizer for a vocabulary."""
-    import tokenizers
-    from tokenizers import models, pre_tokenizers
-
-    tokenizer = tokenizers.Tokenizer(
-        models.WordPiece(
-            vocab=vocabulary,
-            unk_token=SYMBOLS[UNK],
-            continuing_subword_prefix=CONTINUES,
-            max_input_chars_per_word=1_000_000,
-        )
-    )
-    split = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    cut = pre_tokenizers.Split(tokenizers.Regex(f".{{1,{WORD_BYTES}}}"), "isolated")
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, cut])
-    return tokenizer
-
-
 def load_tokenizer(path: Path) -> Tokenizer:
     """Read a tokenizer file, which may come from anyone; NMTError if it is missing or not one of ours."""
     content = read_bytes(path)
@@ -279,25 +252,8 @@ def load_tokenizer(path: Path) -> Tokenizer:
         raise NMTError(f"{path}: not a tokenizer ({one_line(error)})") from error
     if entries[: len(SYMBOLS)] != SYMBOLS:
         raise NMTError(f"{path}: not a tokenizer of ours (its first entries are not {' '.join(SYMBOLS)})")
-    if not len(SYMBOLS) < min(len(entries), len(source)) <= max(len(entries), len(source)) <= VOCABULARY_ENTRIES:
+    if not all(len(SYMBOLS) < len(side) <= VOCABULARY_ENTRIES for side in (entries, source)):
         raise NMTError(f"{path}: not a tokenizer of ours (it has {len(entries):,} entries)")
-    return tokenizer
-
-
-def read_tokenizer(folder: Path) -> Tokenizer:
-    """The tokenizer of a model directory; NMTError where it is not the one that the model was trained with."""
-    path = folder / "tokenizer.model"
-    tokenizer, description = load_tokenizer(path), read_description(folder)
-    if sha256(path) != description.tokenizer:
-        raise NMTError(f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
-    size = description.vocabulary_size
-    sizes = size, ModelConfig(**description.model).source_vocabulary_size or size
-    entries = tokenizer.vocabulary_size, tokenizer.source_vocabulary_size or tokenizer.vocabulary_size
-    if entries != sizes:
-        raise NMTError(
-            f"{path} has {entries[0]:,} target and {entries[1]:,} source entries, but config.json says "
-            f"{sizes[0]:,} and {sizes[1]:,}: copy the directory again"
-        )
     return tokenizer
 
 
@@ -308,12 +264,6 @@ def kind_of(content: bytes) -> type[Tokenizer]:
     tree = parse_json(content)
     if MARIAN in tree:
         return MarianTokenizer
-    check_wordpiece(tree)
-    return WordPieceTokenizer
-
-
-def check_wordpiece(tree: Any) -> None:
-    """Raise ValueError if a definition differs from ours in more than the vocabulary."""
     vocabulary = tree["model"]["vocab"]
     if not isinstance(vocabulary, dict) or sorted(vocabulary.values()) != list(range(len(vocabulary))):
         raise ValueError("the ids of its vocabulary are not 0, 1, 2 and so on")
@@ -321,3 +271,16 @@ def check_wordpiece(tree: Any) -> None:
     for there, expected, but in ((tree, ours, ("version", "model")), (tree["model"], ours["model"], ("vocab",))):
         if different := [key for key, value in expected.items() if key not in but and there.get(key) != value]:
             raise ValueError(f"its {', '.join(different)} is not what ours have")
+    return WordPieceTokenizer
+
+
+def read_tokenizer(folder: Path) -> Tokenizer:
+    """The tokenizer of a model directory; NMTError where it is not the one that the model was trained with."""
+    path = folder / "tokenizer.model"
+    tokenizer, description = load_tokenizer(path), read_description(folder)
+    size = description.vocabulary_size
+    sizes = size, ModelConfig(**description.model).source_vocabulary_size or size
+    entries = tokenizer.vocabulary_size, tokenizer.source_vocabulary_size or tokenizer.vocabulary_size
+    if sha256(path) != description.tokenizer or entries != sizes:
+        raise NMTError(f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
+    return tokenizer

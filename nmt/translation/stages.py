@@ -73,22 +73,11 @@ Rest = Callable[[list[Line]], list[Outcome]]
 class Stage:
     """A stage of translation, which by itself does nothing."""
 
-    name = ""
-    """What its spans are called, if it has any."""
-
     def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
         return rest(lines)
 
     def constraints(self, segments: "Sequence[Segment]") -> Constraints | None:
         """What the translations of segments must have."""
-
-    def with_request(self, options: Mapping[str, Any]) -> "Stage":
-        """The stage as the options of a request want it."""
-        return self
-
-    def spans(self, line: str, translation: str) -> list[tuple[int, int]]:
-        """The stretches of a translation that are to be marked."""
-        return []
 
     def report(self, line: str, translations: list[Translation], counts: dict[str, int]) -> dict[str, Any]:
         """More fields for the record of a line; and what is to be counted, for the summary."""

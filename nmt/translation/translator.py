@@ -3,13 +3,13 @@
 import queue
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from nmt.errors import NMTError
 from nmt.search import Engine, Hypothesis, penalty
@@ -62,10 +62,6 @@ class Translator:
     def prefix(self) -> list[int]:
         """The tokens that every translation begins with."""
         return self.tokenizer.encode([self.tokenizer.clean(self.target_prefix)], TARGET)[0]
-
-    def with_request(self, options: Mapping[str, Any]) -> "Translator":
-        """A translator whose stages have the options of a request."""
-        return replace(self, stages=tuple(stage.with_request(options) for stage in self.stages))
 
     def translate(self, lines: list[str]) -> list[list[Translation]]:
         """The n_best translations of each line, best first; an empty line has one, which is empty.

@@ -9,7 +9,6 @@ import torch.nn.functional as F
 from nmt.config import BOS, EOS, PAD, DecodeConfig, ModelConfig
 from nmt.model import Transformer
 from nmt.search import aligning_layer, beam_search, forced_decoding, model_attention, pad_source
-from nmt.search.forced import next_log_probabilities
 
 VOCABULARY = 40
 PAIRS = [([5, 6, 7], [8, 9]), ([9], [4, 5, 6, 7, 8, 9, 10]), ([11, 12, 13, 14], []), ([], [15]), ([5, 6], [8, 9])]
@@ -118,13 +117,3 @@ def test_positions_are_taken_in_turns_without_changing_anything(monkeypatch):
     for a, b in zip(once, forced_decoding([model], PAIRS, 1000), strict=True):
         assert math.isfinite(sum(a.log_probabilities))
         assert a.log_probabilities == pytest.approx(b.log_probabilities, abs=1e-6)
-
-
-def test_the_next_token_has_the_probabilities_of_forced_decoding():
-    models = [random_model(1), random_model(2, decoder_layers=1)]
-    for source, target in PAIRS:
-        [judged] = forced_decoding(models, [(source, target)], 30)
-        for length, (token, expected) in enumerate(zip([*target, EOS], judged.log_probabilities, strict=True)):
-            logp = next_log_probabilities(models, (source, target[:length]))
-            assert logp[token].item() == pytest.approx(expected, abs=1e-5)
-            assert logp.exp().sum().item() == pytest.approx(1, abs=1e-5)

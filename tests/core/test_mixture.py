@@ -147,11 +147,6 @@ def test_a_run_on_a_mixture_resumes_with_the_same_bits_and_its_model_has_tags(mi
     assert nmt(*score, "source=fr", "target=fr").out != nmt(*score, "source=fr", "target=de").out
 
 
-def test_the_pairs_of_the_first_update_can_be_looked_at(mixture, nmt):
-    lines = nmt("train", *mixture, "--show").out.splitlines()
-    assert all(line.startswith(("<2de> \u2581", "<2fr> \u2581")) and line.count("\t") == 1 for line in lines)
-
-
 def test_a_source_without_a_pair_is_named(tmp_path):
     for name, lines in (("some", 40), ("none", 0)):
         for language in ("en", "de"):

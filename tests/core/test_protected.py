@@ -26,32 +26,26 @@ def found(line: str, finder: Finder = USUAL) -> list[str]:
         ("Hello {}, {name} and {0:.2f}!", ["{}", "{name}", "{0:.2f}"]),
         ("{0:{width}} of ${HOME} and $USER", ["{0:{width}}", "${HOME}", "$USER"]),
         ("%s of %(count)d, %1$s, %.2f or %-5d: 100%%", ["%s", "%(count)d", "%1$s", "%.2f", "%-5d", "%%"]),
-        ("%dpx and %ld bytes for %@", ["%dpx", "%ld", "%@"]),
-        ("Save %s%d now", ["%s%d"]),
         ("Hi {{ user.name }}, {% if x %}yes{% endif %}", ["{{ user.name }}", "{% if x %}", "{% endif %}"]),
         (
             "{n, plural, one {# file} other {# files of {who}}} left",
             ["{n, plural, one {# file} other {# files of {who}}}"],
         ),
         ("See https://a.example/b?c=d#e. Or (www.a.org)!", ["https://a.example/b?c=d#e", "www.a.org"]),
-        ("Mail me@mail.example.org, or call.", ["me@mail.example.org"]),
         (
             "Edit /etc/hosts, ~/.bashrc, src/main.py and setup.cfg.",
             ["/etc/hosts", "~/.bashrc", "src/main.py", "setup.cfg"],
         ),
-        (r"In C:\Windows\x.dll there", [r"C:\Windows\x.dll"]),
         ("Run `nmt train` or ``a b``", ["`nmt train`", "``a b``"]),
         ("It takes 5 GB, 3.5 mm, 20 °C and 40%", ["5 GB", "3.5 mm", "20 °C", "40%"]),
         ("Press <b>File</b>, <br/> or <a href='x y'>this</a>", ["<b>", "</b>", "<br/>", "<a href='x y'>", "</a>"]),
         ("Version 4.2.1, v2.0 or 10.0.0.1:80.", ["4.2.1", "v2.0", "10.0.0.1:80"]),
         ("On 2024-05-01 at 12:30, for 10 m²", ["2024-05-01", "12:30", "10 m²"]),
         ("Use --force-all, MAX_SIZE, __name__ or open()!", ["--force-all", "MAX_SIZE", "__name__", "open()"]),
-        ("Press Ctrl+Shift+S", ["Ctrl+Shift+S"]),
         ("1'000 km, 12 500 km, 1e-5 m, .5 mm and 1 GB/s", ["1'000 km", "12 500 km", "1e-5 m", ".5 mm", "1 GB/s"]),
         ("See https://a.org/café_(b). Or (HTTP://A.ORG/{id}).", ["https://a.org/café_(b)", "HTTP://A.ORG/{id}"]),
         ("Mail o'neil@a.org, open re\u0301sume\u0301.pdf", ["o'neil@a.org", "re\u0301sume\u0301.pdf"]),
-        ("At %s/x.txt or {a}/b/c.py", ["%s/x.txt", "{a}/b/c.py"]),
-        ("In $HOME/bin on {d, date, short} {# no #}", ["$HOME/bin", "{d, date, short}", "{# no #}"]),
+        ("%zu in $HOME/bin on {d, date, short}", ["%zu", "$HOME/bin", "{d, date, short}"]),
         ("Use ``a `b` c``, %p, %'d, %*d or % d", ["``a `b` c``", "%p", "%'d", "%*d", "% d"]),
         (
             "From -10 °C (+5 dB) to 3-4 kPa, \u22122 µs for $10 or 5€",
@@ -61,30 +55,13 @@ def found(line: str, finder: Finder = USUAL) -> list[str]:
         ("Save&nbsp;all &#8230; <%= user.name %>", ["&nbsp;", "&#8230;", "<%= user.name %>"]),
         ('At 12:30: open main.c, FOO.TXT, (*.mp3) or ".env"', ["12:30", "main.c", "FOO.TXT", "*.mp3", ".env"]),
         ("Press Ctrl++, ctrl+s or Win+R for 1/2 kg of 1.2.3rc1", ["Ctrl++", "ctrl+s", "Win+R", "1/2 kg", "1.2.3rc1"]),
-        (
-            "See file:///etc, ssh://host/x at 2024-05-01T12:30:00Z",
-            ["file:///etc", "ssh://host/x", "2024-05-01T12:30:00Z"],
-        ),
-        ("Run --to=a/b.x, *.txt or .env on \\\\a\\b", ["--to=a/b.x", "*.txt", ".env", "\\\\a\\b"]),
-        (
-            "mailto:a@b.de from 10.0.0.0/8 or fe80::1 by v1.2-rc1",
-            ["mailto:a@b.de", "10.0.0.0/8", "fe80::1", "v1.2-rc1"],
-        ),
-        ("From 1.2.3-4ubuntu5 to 3.11.2-6+deb12u6.", ["1.2.3-4ubuntu5", "3.11.2-6+deb12u6"]),
-        ("Install python3.11-doc, gtk-3.0.1 (or x.py-based)", ["python3.11-doc", "gtk-3.0.1", "x.py-based"]),
-        ("Open film.srt, memory.tmx", ["film.srt", "memory.tmx"]),
-        ("Fill [[name]], ##ORDER## and :name here", ["[[name]]", "##ORDER##", ":name"]),
-        ("Use %5$*3$d or %1$.*2$f here", ["%5$*3$d", "%1$.*2$f"]),
-        ("%ud, %.*s, %<PRIuMAX>, %zu of `%s' or `%s'", ["%ud", "%.*s", "%<PRIuMAX>", "%zu", "`%s'", "`%s'"]),
-        ("uid=%s: stat(%s) failed (%s), 0x%lx, 2:1.19.2-1+b3", ["uid=%s", "stat(%s)", "%s", "0x%lx", "2:1.19.2-1+b3"]),
+        (r"Install 1.2.3-4ubuntu5 (or x.py-based) in C:\Windows\x", ["1.2.3-4ubuntu5", "x.py-based", r"C:\Windows\x"]),
         # Nothing of these is protected.
         ("An <illegal instruction> or <no such file>", []),
         ("He and/or she paid 5 dollars, 50 percent of them; a < b.", []),
         ("A set { 1, 2 } and the year 1984, at 3 or 4", []),
-        ("5%5% and 5°5°", []),
         ("Version 4.2, _Open file(s), 3:4, a -- b, 1+1 and C++", []),
         ("100 percent. No.It is 24/7 here, e.g. today", []),
-        ("", []),
     ],
 )
 def test_stretches(line, expected):
@@ -109,24 +86,17 @@ def test_patterns_of_ones_own_go_first():
         ("a {x} b", "c {x} d", True),
         ("a {x} b", "c { x } d", False),
         ("a {x} b", "c {x} {x}", False),
-        ("a {x} b", "c {{x}}", False),
-        ("a %s b", "%s", True),
         ("a %s b", "%sc", False),
-        ("a %(n)s b", "%%(n)s", False),
         ("%s of %s", "%s von %s", True),
         ("%s is done", "%s ist zu 100%s fertig", False),
         ("{a} is done", "{a} ist <b>fertig</b>", False),
         ("%d of %s", "%s von %d", False),
         ("%2$d of %1$s", "%1$s von %2$d", True),
-        ("$x and $xy", "$xy und $x", True),
-        ("see a.org", "siehe a.org.", True),
         ("see a.org", "siehe a.org.uk", False),
         ("see www.a.org/b", "siehe www.a.org/b/c", False),
         ("1.5 GB or 40%", "1,5 GB oder 40 %", True),
-        ("1e+5 km, 1 000 km", "1e+5 km, 1\u00a0000 km", True),
         ("5 km", "15 km", False),
         ("a,5% and 5%y, or 5%", "5%", True),
-        ("a 5%", "b,5%", False),
     ],
 )
 def test_what_arrives(line, translation, arrive):
@@ -184,9 +154,7 @@ def test_kinds(value, kinds):
     assert protected_kinds(value) == kinds
 
 
-@pytest.mark.parametrize(
-    "value", ["[", "a*", "usal", "Usual", True, ["usual", "(?P<"], "x" * 9 + "(" * 20_000, "(?<n", "x{2,1}", "(?<=a*"]
-)
+@pytest.mark.parametrize("value", ["[", "a*", "usal", True, ["usual", "(?P<"], "x" * 9 + "(" * 20_000, "x{2,1}"])
 def test_wrong_patterns_are_refused(value):
     with pytest.raises(NMTError, match=r"^protect="):
         translate_config("run", protect=value)

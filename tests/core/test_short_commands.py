@@ -8,9 +8,10 @@ import pytest
 
 from nmt.commands import compose
 from nmt.config import to_tree
-from nmt.data import FORMAT_VERSION
+from nmt.data import FORMAT_VERSION, read_manifest
 from nmt.errors import NMTError
 from nmt.plugins.sweep.sweep import plan
+from nmt.training import check_corpus
 
 
 @pytest.fixture(autouse=True)
@@ -159,7 +160,9 @@ def test_what_a_manifest_knows_is_not_typed_twice():
 )
 def test_what_contradicts_a_manifest_is_refused_with_the_difference(word, said):
     prepared("data/corpus")
-    assert said in refused("train", "data/corpus", word)
+    with pytest.raises(NMTError) as error:
+        check_corpus(read_manifest(Path("data/corpus")), compose("train", ["data/corpus", word]))
+    assert said in str(error.value)
 
 
 def test_a_manifest_of_others_names_no_key_and_reads_no_environment():

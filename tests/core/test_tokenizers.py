@@ -1,6 +1,5 @@
 """Tokenizers: lossless on any line, word-piece as Wu et al. (2016) define it, files that can be read back."""
 
-import hashlib
 import io
 import json
 import pickle
@@ -18,7 +17,6 @@ import sentencepiece
 
 from nmt.config import TokenizerConfig
 from nmt.errors import NMTError
-from nmt.files import sha256
 from nmt.text import (
     SOURCE,
     TARGET,
@@ -29,7 +27,7 @@ from nmt.text import (
     load_tokenizer,
     train_tokenizer,
 )
-from nmt.text.remembered_words import RememberedWords
+from nmt.text.vocabulary import RememberedWords
 
 KINDS = ["bpe", "unigram", "wordpiece"]
 SPECIAL = {0, 1, 2, 3}
@@ -55,43 +53,21 @@ def check_lossless(tokenizer: Tokenizer, lines: list[str]) -> None:
 
 
 NASTY = [
-    "",
-    " ",
-    "   ",
-    "\t",
-    " a",
-    "   a",
-    "a ",
-    "a   ",
-    "a  b   c",
-    "a\tb",
-    "\ta",
-    "a\rb",
-    "\0",
-    "a\0b",
-    "\u2581",
-    "\u2581a \u2581 \u2581\u2581b\u2581",
-    " \u2581",
-    "\ue000",
-    "\ue0000\ue0001\ue000\u2581",
-    "\ue000\ue000",
-    "\ue001",
-    "##",
-    "a##b ## ##c",
-    "\u25b8a \u25b8\u25b8",
-    "\u0120a\u010a",
-    "<s>",
-    "a<s>b</s> <pad><unk>",
-    "<0x41>",
-    "<0xE2><0x96><0x81>",
-    "\u2047 \u2585 \ufffd",
-    "a\ufeffb\ufeff",
-    "\ufdd0\uffff\U0010ffff",
-    "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466",
-    "\U0001f3f4\U000e0067\U000e0062\U000e007f",
-    "e\u0301\u0327 \ufb01 \u2126 \u3300 \uff21",
-    "a\u2028b\u2029c\x85d\u3000e\xa0f",
-    "\u0627\u0644\u0633\u0644\u0627\u0645 \u202e\u05e9\u05dc\u05d5\u05dd\u202c",
+    *("", " ", "   ", "\t", "   a", "a   ", "a  b   c", "a\tb", "a\rb", "\0", "a\0b", "\ue000\ue000", "\ufdd0\uffff"),
+    *(
+        "\u2581",
+        "\u2581a \u2581 \u2581\u2581b\u2581",
+        "\ue0000\ue0001\ue000\u2581",
+        "##",
+        "a##b ## ##c",
+        "\u25b8a \u25b8\u25b8",
+    ),
+    *("\u0120a\u010a", "a<s>b</s> <pad><unk>", "<0x41>", "<0xE2><0x96><0x81>", "\u2047 \ufffd", "a\ufeffb\ufeff"),
+    *(
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+        "e\u0301\u0327 \ufb01 \u2126 \u3300 \uff21",
+        "a\u2028b\x85c\u3000d",
+    ),
 ]
 
 
@@ -101,11 +77,6 @@ def test_every_assigned_character_of_unicode_and_some_others_come_back(tokenizer
     assigned = [c for c in every if unicodedata.category(c) not in ("Cn", "Co")]
     characters = random_.sample(assigned, len(assigned)) + random_.sample(every, 10_000)
     check_lossless(tokenizer, ["".join(characters[i : i + 20]) for i in range(0, len(characters), 20)])
-
-
-def test_encoding_lines_together_or_alone_gives_the_same_ids(tokenizer: Tokenizer) -> None:
-    assert tokenizer.encode(LINES) == [tokenizer.encode([line])[0] for line in LINES]
-    assert tokenizer.encode([]) == []
 
 
 def random_lines(seed: int) -> list[str]:
@@ -146,15 +117,11 @@ def test_words_are_not_remembered_where_subwords_reach_over_them() -> None:
     assert fast_encode(tokenizer) == tokenizer.encode
 
 
-def test_special_symbols_decode_to_nothing(tokenizer: Tokenizer) -> None:
-    ids = tokenizer.encode(["The cat sat on größer 日本."])[0]
+def test_special_symbols_decode_to_nothing_and_any_ids_to_text(tokenizer: Tokenizer) -> None:
+    ids, random_ = tokenizer.encode(["The cat sat on größer 日本."])[0], random.Random(3)
     surrounded = [i for id_ in ids for i in (*SPECIAL, id_)] + [2, 0, 0]
     assert tokenizer.decode(sorted(SPECIAL)) == ""
     assert tokenizer.decode(surrounded) == tokenizer.decode(ids)
-
-
-def test_any_ids_decode_to_text(tokenizer: Tokenizer) -> None:
-    random_ = random.Random(3)
     for _ in range(500):
         tokenizer.decode(random_.choices(range(tokenizer.vocabulary_size), k=12)).encode()
 
@@ -168,16 +135,14 @@ def test_a_saved_tokenizer_is_the_same_when_loaded_and_pickled(tokenizer: Tokeni
     lines = [*LINES, *NASTY]
     for copy in (loaded, pickle.loads(pickle.dumps(tokenizer)), pickle.loads(pickle.dumps(loaded))):
         assert copy.vocabulary_size == tokenizer.vocabulary_size
-        assert copy.encode(lines) == tokenizer.encode(lines)
+        assert copy.encode(lines) == [tokenizer.encode([line])[0] for line in lines]
         check_lossless(copy, lines)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_lines_give_the_same_file(kind: str, tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        train_tokenizer(iter(LINES), TokenizerConfig(kind=kind, vocabulary_size=600)).save(tmp_path / name)
-    assert sha256(tmp_path / "one") == sha256(tmp_path / "two")
-    assert sha256(tmp_path / "one") == hashlib.sha256((tmp_path / "one").read_bytes()).hexdigest()
+def test_the_same_lines_give_the_same_file(kind: str) -> None:
+    one, two = (train_tokenizer(iter(LINES), TokenizerConfig(kind=kind, vocabulary_size=600)) for _ in range(2))
+    assert one.content == two.content
 
 
 def words(count: int) -> list[str]:
@@ -185,9 +150,7 @@ def words(count: int) -> list[str]:
     return [" ".join("".join(random_.choices("abcdefghijklmno", k=5)) for _ in range(8)) for _ in range(count)]
 
 
-@pytest.mark.parametrize(
-    ("kind", "size"), [("bpe", 300), ("bpe", 800), ("unigram", 300), ("unigram", 800), ("wordpiece", 600)]
-)
+@pytest.mark.parametrize(("kind", "size"), [("bpe", 300), ("unigram", 800), ("wordpiece", 600)])
 def test_a_vocabulary_is_never_larger_than_asked_for(kind: str, size: int) -> None:
     assert train_tokenizer(words(200), TokenizerConfig(kind=kind, vocabulary_size=size)).vocabulary_size <= size
 
@@ -242,28 +205,10 @@ def test_a_very_long_word_is_encoded_soon(tokenizer: Tokenizer) -> None:
 
 @pytest.mark.parametrize(
     ("line", "cleaned"),
-    [
-        ("  a\t b\u3000\u3000c\xa0 ", "a b c"),
-        ("\ufb01ne \uff21\u2460", "fine A1"),
-        ("e\u0301", "\xe9"),
-        ("\u2028a\x85\x0bb\x0c", "a b"),
-        (" \t", ""),
-    ],
+    [("  a\t b\u3000\u3000c\xa0 ", "a b c"), ("\ufb01ne \uff21\u2460", "fine A1"), ("\u2028a\x85\x0bb\x0c", "a b")],
 )
 def test_clean_text_is_nfkc_with_single_blanks(line: str, cleaned: str) -> None:
     assert clean(line) == cleaned == clean(cleaned)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"hello\n", b"{}", b'{"model": 1}', b'{"cut', b"\x00\xff" * 50, b"[1, 2]"],
-    ids=ascii,
-)
-def test_a_file_that_is_no_tokenizer_is_an_error_naming_it(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "tokenizer.model"
-    path.write_bytes(content)
-    with pytest.raises(NMTError, match=r"tokenizer\.model: not a tokenizer"):
-        load_tokenizer(path)
 
 
 def saved(path: Path, kind: str) -> bytes:
@@ -294,6 +239,10 @@ def changed_wordpiece(content: bytes, key: str) -> bytes:
 
 
 HOSTILE: dict[str, tuple[Callable[[Path], bytes], str]] = {
+    "empty": (lambda path: b"", "an empty file"),
+    "text": (lambda path: b"hello\n", ""),
+    "JSON": (lambda path: b'{"model": 1}', ""),
+    "bytes": (lambda path: b"\x00\xff" * 50, ""),
     "bpe of others": (lambda path: without_our_symbols("bpe"), "first entries are not <pad> <s> </s> <unk>"),
     "characters": (lambda path: without_our_symbols("char"), "first entries are not"),
     "no character": (lambda path: saved(path, "bpe").replace("ö".encode(), b"\xc3\xff"), "invalid"),
@@ -313,8 +262,3 @@ def test_a_tokenizer_of_anyone_is_ours_or_refused(tmp_path: Path, what: str) -> 
     with pytest.raises(NMTError, match=rf"tokenizer\.model: not a tokenizer.*{words}") as error:
         load_tokenizer(path)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("line", NASTY, ids=ascii)
-def test_nasty_lines_come_back(tokenizer: Tokenizer, line: str) -> None:
-    check_lossless(tokenizer, [line])

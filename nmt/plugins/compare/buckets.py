@@ -21,7 +21,6 @@ import numpy.typing as npt
 from nmt.compat import line_statistics, score_of_statistics
 from nmt.evaluation import sacrebleu_metric
 from nmt.plugins.compare.significance import FEWEST_LINES, NAMES, Sampling, better
-from nmt.plugins.report.pages import MAX_BUCKETS, length_bucket, length_label
 from nmt.registry import entries_of
 from nmt.text import SOURCE, load_tokenizer, scripts_of_language
 from nmt.translation import TestSet
@@ -71,8 +70,8 @@ def faults_of(source: str | None, reference: str, text: str, scripts: frozenset[
 def divisions(test: TestSet) -> tuple[list[Division], str]:
     """The divisions of a test set, and a phrase that says where words of training were counted, if they are known."""
     texts, side = (test.sources, "source") if test.sources else (test.references, "reference")
-    lengths = [length_label(n) for n in range(MAX_BUCKETS)]
-    by_length = f"Words of the {side}", lengths, list(map(length_bucket, texts))
+    lengths = [min(max(len(text.split()) - 1, 0) // 5, 9) for text in texts]
+    by_length = f"Words of the {side}", [*(f"{n}-{n + 4}" for n in range(1, 46, 5)), "46+"], lengths
     if test.corpus is None or test.sources is None:
         return [by_length], ""
     tokenizer, split = load_tokenizer(test.corpus.tokenizer_file), test.corpus.split("train")

@@ -18,12 +18,11 @@ from typing import Any
 
 import ctranslate2
 import numpy as np
-import numpy.typing as npt
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig
 from nmt.errors import NMTError, one_line
 from nmt.hardware import usable_cores
-from nmt.plugins.exchange.ctranslate2_load import ExportedModel, check_search
+from nmt.plugins.exchange.ctranslate2_load import check_search
 from nmt.search import Constraints, Hypothesis, Pair, TokenScores, batches_by_length, penalty
 from nmt.text import SOURCE, TARGET
 
@@ -36,11 +35,11 @@ NO_HYPOTHESIS = -1e9
 
 
 class CTranslate2Engine:
-    """A model in the files of CTranslate2.
+    """A model in the files of CTranslate2, with vocabularies in the order of our ids.
 
     `precision` is the arithmetic; "default" is that of the files. Each worker has one core, which is faster than one
-    search on several cores; the workers share the weights. With `scores=False`, greedy search does not compute log
-    probabilities, which it does not need: they are nan.
+    search on several cores; the workers share the weights. With `scores=False`, greedy search computes no log
+    probabilities: they are nan.
     """
 
     folder: Path
@@ -49,21 +48,23 @@ class CTranslate2Engine:
 
     def __init__(
         self,
-        model: ExportedModel,
+        files: dict[str, bytes],
+        vocabularies: tuple[list[str], list[str]],
+        positions: int,
         config: DecodeConfig,
         precision: str = "default",
         threads: int | None = None,
         scores: bool = True,
     ) -> None:
         self.config, self.scores, self.workers = config, scores, threads or usable_cores()
-        self.longest: int | None = model.positions
+        self.longest: int | None = positions
         # Without a limit on waiting batches, to queue one never waits for the workers.
         options: dict[str, Any] = {"inter_threads": self.workers, "intra_threads": 1, "max_queued_batches": -1}
         try:
-            self.translator = ctranslate2.Translator("model", files=model.files, compute_type=precision, **options)
+            self.translator = ctranslate2.Translator("model", files=files, compute_type=precision, **options)
         except (RuntimeError, ValueError) as error:
             raise NMTError(f"not a model that CTranslate2 can load ({one_line(error)}); export it again") from error
-        self.vocabularies, self.symbols = model.vocabularies, model.vocabularies[TARGET]
+        self.vocabularies, self.symbols = vocabularies, vocabularies[TARGET]
         self.ids = {symbol: number for number, symbol in enumerate(self.symbols)}
 
     @property
@@ -236,16 +237,10 @@ class CTranslate2Engine:
             scores[index].attention = np.array(rows, np.float32).reshape(target, source)
         return scores
 
-    def next_token(self, pair: Pair) -> npt.NDArray[np.float32]:
-        [promise] = self.start_forced([pair], further=1, return_logits_vocab=True)
-        logits = np.array(promise.result().logits[0][len(pair[TARGET])], np.float64).reshape(-1)
-        total: float = np.logaddexp.reduce(logits)
-        return (logits - total).astype(np.float32)
-
-    def start_forced(self, pairs: Sequence[Pair], further: int = 0, **options: Any) -> list[Any]:
-        """Queue a batch whose translations are forced, and may have so many `further` tokens."""
-        longest = max(1, further + max(len(target) for _, target in pairs))
-        return self.translate(pairs, beam_size=1, max_decoding_length=longest, return_attention=True, **options)
+    def start_forced(self, pairs: Sequence[Pair]) -> list[Any]:
+        """Queue a batch whose translations are forced."""
+        longest = max(1, *(len(target) for _, target in pairs))
+        return self.translate(pairs, beam_size=1, max_decoding_length=longest, return_attention=True)
 
     def tokens(self, pairs: Sequence[Pair], side: int) -> list[list[str]]:
         return [[self.vocabularies[side][id] for id in pair[side]] for pair in pairs]

@@ -1,9 +1,8 @@
 """CTranslate2 as an engine: what it can be asked for, its conversions in our cache, and a check of what it loads.
 
-CTranslate2 does not check the files that it loads, and may crash or read others beside them. So it gets a model from
-memory: model.bin, which is what `ctranslate2.write` makes of a model with the description in nmt.json, and settings and
-vocabularies as that description and tokenizer.model have them. This file imports neither torch nor CTranslate2, which
-take time to load.
+CTranslate2 does not check the files that it loads, and may crash or read others beside them. An export may come from
+anyone. So CTranslate2 gets it from memory: model.bin, which must be that of a model with this description, and settings
+and vocabularies that are made of the description and the tokenizer. This file imports neither torch nor CTranslate2.
 """
 
 import hashlib
@@ -13,7 +12,6 @@ import json
 import math
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -155,28 +153,10 @@ def describe(engine: "CTranslate2Engine") -> tuple[Path, dict[str, str]]:
     return engine.folder / "model.bin", {"precision": engine.precision}
 
 
-@dataclass
-class ExportedModel:
-    """What CTranslate2 may see of an exported folder."""
-
-    files: dict[str, bytes]
-    vocabularies: tuple[list[str], list[str]]
-    """Of source and target: CTranslate2's tokens in the order of our ids."""
-    positions: int
-    """The longest sequence, with its end symbol, that CTranslate2 can take."""
-
-
 def load_engine(folder: Path, config: DecodeConfig, *options: Any, **more: Any) -> "CTranslate2Engine":
-    """The engine, with these options, of an exported folder, which may come from anyone."""
+    """The engine, with these options, of an exported folder; NMTError where it does not fit its description."""
     from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
 
-    engine = CTranslate2Engine(read_exported(folder), config, *options, **more)
-    engine.folder = folder
-    return engine
-
-
-def read_exported(folder: Path) -> ExportedModel:
-    """The model in an exported folder; NMTError where model.bin is not that of its description."""
     model, tokenizer, path = ModelConfig(**read_description(folder).model), read_tokenizer(folder), folder / "model.bin"
     vocabularies = tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET)
     check_regular(path)
@@ -193,7 +173,9 @@ def read_exported(folder: Path) -> ExportedModel:
     names = "source_vocabulary.json", "target_vocabulary.json"
     trees = {"config.json": settings, **dict(zip(names, vocabularies, strict=True))}
     files = {"model.bin": content, **{name: json.dumps(tree).encode() for name, tree in trees.items()}}
-    return ExportedModel(files, vocabularies, table_length(model))
+    engine = CTranslate2Engine(files, vocabularies, table_length(model), config, *options, **more)
+    engine.folder = folder
+    return engine
 
 
 def table_length(model: ModelConfig) -> int:

@@ -37,17 +37,13 @@ class ExportConfig:
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
-        for key, value, default in (("precision", self.precision, "float32"), ("sample", self.sample, None)):
-            fits = value == default or self.format == "ctranslate2"
-            require(fits, f"{key}={value} with format={self.format}: only format=ctranslate2 has it")
+        fits = self.format == "ctranslate2" or (self.precision == "float32" and self.sample is None)
+        require(fits, f"format={self.format}: precision and sample are for format=ctranslate2; leave them out")
         require(not self.decode.do_sample, "decode.do_sample=true: translations by chance cannot be compared")
 
 
 def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]:
-    """Write the model and compare it with the original; yields lines to print.
-
-    `status` is called with the current step. Raises NMTError if the model cannot be written in that format.
-    """
+    """Write the model and compare it with the original; yields lines to print. `status` is called with each step."""
     from nmt.files import certified, expected_search, find_model_directory, is_exported, read_description, write_file
 
     folder = find_model_directory(config.run)
@@ -116,7 +112,11 @@ def compare(folder: Path, output: Path, decode: DecodeConfig, lines: list[str], 
     scored = iter(engine.forced_decoding([pair for pair in encoded if pair[SOURCE]]))
     scores = [next(scored) if source else [] for source, _ in encoded]
     yield certificate([score.token_log_probabilities for score in score_pairs(ours, pairs)], scores, "CTranslate2")
-    yield from same_translations(lines, texts, others, "CTranslate2", origin)
+    different = [row for row in enumerate(zip(lines, others, texts, strict=True), 1) if row[1][1] != row[1][2]]
+    same, count = len(lines) - len(different), len(lines)
+    yield f"{same:,} of {count:,} lines ({same / count:.1%}) are translated as by CTranslate2: {origin}"
+    for number, (line, their, our) in different[:SHOWN_LINES]:
+        yield from (f"line {number}: {line}", f"  CTranslate2: {their}", f"  nmt:         {our}")
 
 
 def certificate(ours: Scores, theirs: Scores, program: str) -> str:
@@ -128,19 +128,6 @@ def certificate(ours: Scores, theirs: Scores, program: str) -> str:
     require(same_tokens, f"the scores are of other lines or tokens: {len(theirs)} of {len(ours)} lines")
     tokens, largest = sum(len(a) for a, _ in rows), max((np.abs(np.subtract(a, b)).max() for a, b in rows), default=0.0)
     return f"log P of {tokens:,} tokens is that of {program} within {largest:.1e} a token"
-
-
-def same_translations(
-    lines: Sequence[str], ours: Sequence[str], theirs: Sequence[str], name: str, origin: str
-) -> Iterator[str]:
-    """The share of lines that both programs translate alike, and some lines that they do not."""
-    different = [row for row in enumerate(zip(lines, theirs, ours, strict=True), 1) if row[1][1] != row[1][2]]
-    same, width = len(lines) - len(different), len(name) + 1
-    yield f"{same:,} of {len(lines):,} lines ({same / len(lines):.1%}) are translated as by {name}: {origin}"
-    for number, (line, their, our) in different[:SHOWN_LINES]:
-        yield f"line {number}: {line}"
-        yield f"  {name + ':':{width}} {their}"
-        yield f"  {'nmt:':{width}} {our}"
 
 
 def run(config: ExportConfig) -> None:

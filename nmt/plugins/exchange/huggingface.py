@@ -2,27 +2,25 @@
 
 AutoModelForSeq2SeqLM and AutoTokenizer load it, and its logits equal ours up to rounding. Differences:
 
-- The order of the width, and of the vocabulary of an imported model: see names.py and marian_weights.py.
-- Marian's attention and logits have biases; where the model has none, they are written as zeros.
+- Where the model has no biases of attention and logits, they are written as zeros.
 - The sinusoids of transformers are the paper's, its epsilon is 1e-5, and its <pad>, from which the decoder starts, is
   part of the softmax. So a model that was trained by Marian itself differs there: by some 1e-4 in log P of a token.
 - Marian has a last position: MIN_POSITIONS tokens or the model's max_positions. Sinusoids here have none.
 - The search of transformers divides log P(Y|X) by |Y|^beta, as Marian does, instead of ((5 + |Y|) / 6)^alpha. Its beta
-  is chosen such that both grow equally fast at a typical length.
-- If the maximal length forces the end symbol, its log probability is not counted.
+  is chosen such that both grow equally fast at a typical length. A forced end symbol has no log probability.
 
 The tokenizer, if it is not an imported one, is a pipeline of the tokenizers library, for PreTrainedTokenizerFast, as
-MarianTokenizer cannot spell unknown characters as bytes. It takes raw lines, appends the end symbol, gives the same ids
-and decodes them to the same text, except for
+MarianTokenizer cannot spell unknown characters as bytes. It gives the same ids for raw lines and decodes them to the
+same text, except for
 
 - characters newer than the library's table of NFKC, 72 between Python 3.11 and tokenizers 0.23;
-- BPE: if two overlapping pairs make the same subword, sentencepiece merges the left one, the library the one that
-  comes first in its list;
+- BPE: of two overlapping pairs of one subword, sentencepiece merges the left one, the library the first in its list;
 - unigram: segmentations whose scores differ only by rounding, and lines that contain a symbol or a byte as
   sentencepiece writes them, such as <s> or <0x41>: no subword may reach over the < there;
 - bytes that are not UTF-8: sentencepiece replaces each wrong byte, the library a run of them as one.
 """
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -74,10 +72,7 @@ SPELT_SYMBOL = Regex("<(?=0x[0-9A-F]{2}>|/?s>|pad>|unk>)")
 
 
 def write(folder: Path, output: Path) -> None:
-    """Write a model directory for transformers; an earlier export is replaced, but no other folder.
-
-    Raises NMTError if the model cannot be exported, or the folder cannot be written.
-    """
+    """Write a model directory for transformers; an earlier export is replaced, but no other folder."""
     description = read_description(folder)
     check(description)
     output = output.resolve()
@@ -86,13 +81,13 @@ def write(folder: Path, output: Path) -> None:
     is_marians, zero_start = isinstance(tokenizer, MarianTokenizer), model.config.zero_start
     problem = f"model.zero_start={zero_start}: format=huggingface has it with Marian's tokenizer, and only then"
     require(is_marians == bool(model.config.unpredicted), problem)
-    trees = settings(description, tokenizer).items()
-    texts = {name: (json.dumps(tree, indent=2) + "\n").encode() for name, tree in trees}
-    texts["README.md"] = card(description).encode()
+    files = {**tokenizer_files(tokenizer), "README.md": card(description).encode()}
+    for name, tree in settings(description, tokenizer).items():
+        files[name] = (json.dumps(tree, indent=2) + "\n").encode()
     try:
         with whole_folder(output) as temporary:
             save_file(weights_of(model, tokenizer), temporary / "model.safetensors", {"format": "pt"})
-            for name, content in {**tokenizer_files(tokenizer), **texts}.items():
+            for name, content in files.items():
                 (temporary / name).write_bytes(content)
     except (OSError, SafetensorError) as error:
         raise NMTError(f"cannot write {output} ({one_line(error)}): is the disk full?") from error
@@ -131,14 +126,15 @@ def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
         tensor = ours.get(row.ours, torch.zeros(row.shape))  # without biases
         tensor = tensor if row.axis is None else tensor.index_select(row.axis, order_D)
         weights |= zip(row.transformers, tensor.chunk(len(row.transformers)), strict=True)
-    rows = ids_of(tokenizer) if isinstance(tokenizer, MarianTokenizer) else slice(None)
+    ids: Any = slice(None)
+    if isinstance(tokenizer, MarianTokenizer):
+        # <pad> is the start symbol; other entries have the order that they have here.
+        symbols, others = dict(zip(MARIAN_SYMBOLS, (EOS, UNK, BOS), strict=True)), itertools.count(UNK + 1)
+        ids = [symbols[entry] if entry in symbols else next(others) for entry in marian_table(tokenizer)]
 
     def in_order(vocabulary: Tensor) -> Tensor:
         """Where our decoder starts from zeros, the start symbol has a row of zeros: transformers takes its row."""
-        vocabulary = vocabulary.clone()
-        if config.zero_start:
-            vocabulary[BOS] = 0
-        return vocabulary[rows]
+        return (vocabulary.index_fill(0, torch.tensor([BOS]), 0) if config.zero_start else vocabulary)[ids]
 
     weights[VOCABULARY[-1]] = in_order(ours.get("output.bias", torch.zeros(model.vocabulary_size)))[None]
     shared = len(tied(config)) == len(EMBEDDINGS)
@@ -151,14 +147,6 @@ def marian_table(tokenizer: MarianTokenizer) -> list[str]:
     """The target's vocabulary in Marian's order, with <pad>."""
     table, padding = tokenizer.tables[-1], MARIAN_SYMBOLS[2]
     return table if padding in table else [*table, padding]
-
-
-def ids_of(tokenizer: MarianTokenizer) -> list[int]:
-    """For each row in Marian's order our id; <pad> is the start symbol."""
-    symbols = dict(zip(MARIAN_SYMBOLS, (EOS, UNK, BOS), strict=True))
-    table = marian_table(tokenizer)
-    ordinary = iter(range(UNK + 1, UNK + 1 + len(table)))
-    return [symbols[entry] if entry in symbols else next(ordinary) for entry in table]
 
 
 def tokenizer_files(tokenizer: Tokenizer) -> dict[str, bytes]:
@@ -214,7 +202,7 @@ def from_sentencepiece(ours: SentencePieceTokenizer, cleaning: list[normalizers.
 def settings(description: ModelDescription, tokenizer: Tokenizer) -> dict[str, dict[str, Any]]:
     """File names -> the settings that transformers reads from them."""
     model, size, ids = ModelConfig(**description.model), description.vocabulary_size, {**TOKENS, "decoder_start": BOS}
-    positions = max(MIN_POSITIONS, model.max_positions)
+    positions, decode = max(MIN_POSITIONS, model.max_positions), expected_search(DecodeConfig(), description)
     if isinstance(tokenizer, MarianTokenizer):
         table = marian_table(tokenizer)
         size, (end, unknown, padding) = len(table), map(table.index, MARIAN_SYMBOLS)
@@ -232,8 +220,7 @@ def settings(description: ModelDescription, tokenizer: Tokenizer) -> dict[str, d
     tokens["forced_eos_token_id"] = ids["eos"]
     of_model = {
         **{"exported_by": "nmt", "model_type": "marian", "architectures": ["MarianMTModel"]},
-        "is_encoder_decoder": True,
-        "share_encoder_decoder_embeddings": len(tied(model)) == len(EMBEDDINGS),
+        **{"is_encoder_decoder": True, "share_encoder_decoder_embeddings": len(tied(model)) == len(EMBEDDINGS)},
         **{"tie_word_embeddings": model.tied_embeddings, "scale_embedding": True, "d_model": model.d_model},
         **{"encoder_layers": model.encoder_layers, "encoder_attention_heads": model.heads},
         **{"encoder_ffn_dim": model.d_ff, "decoder_layers": model.decoder_layers},
@@ -242,16 +229,15 @@ def settings(description: ModelDescription, tokenizer: Tokenizer) -> dict[str, d
         **{"attention_dropout": 0.0, "activation_dropout": 0.0, "torch_dtype": "float32"},
         **{"vocab_size": size, "decoder_vocab_size": size, **tokens, "max_position_embeddings": positions},
     }
-    decode = expected_search(DecodeConfig(), description)
     # At the typical length, |Y|^beta grows as fast as ((5 + |Y|) / 6)^alpha.
     share = 1 if decode.length_penalty_kind == "marian" else TYPICAL_LENGTH / (5 + TYPICAL_LENGTH)
     beam = {"length_penalty": decode.length_penalty * share, "early_stopping": "never"}
-    search = {
+    generation = {
         **{"num_beams": decode.beam_size, "do_sample": False, **(beam if decode.beam_size > 1 else {})},
         "suppress_tokens": sorted({ids["pad"], ids["decoder_start"], ids["unk"]}),
         **{"min_new_tokens": decode.min_length, "no_repeat_ngram_size": decode.no_repeat_ngram_size},
+        **{**tokens, "max_length": positions},
     }
-    generation = {**search, **tokens, "max_length": positions}
     return {"config.json": of_model, "generation_config.json": generation, "tokenizer_config.json": of_tokenizer}
 
 

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from nmt.commands.console import talker
-from nmt.config import MISSING, Command, DecodeConfig, choice, require
+from nmt.config import MISSING, Command, DecodeConfig, require
 from nmt.errors import NMTError, one_line
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ class ImportConfig:
     """A MarianMT folder as on the Hugging Face hub, an .npz of Marian, or a folder with one and its decoder.yml."""
     output: str = MISSING
     """The model directory to write."""
-    trained_by: str | None = choice(None, "marian", "transformers")
-    """marian or transformers, whose sinusoids, epsilon and start differ; null: by the row of <pad>, which is zero if
-    Marian trained the model."""
     source: str | None = None
     """The source language, such as en; null: as the folder has it."""
     target: str | None = None
@@ -51,7 +48,7 @@ def import_model(config: ImportConfig, status: Callable[[str], None]) -> Iterato
     output = Path(config.output)
     check_ours(output)
     status("reading")
-    marian = read(config)
+    marian = read(Path(config.path))
     status("comparing")
     model, tokenizer, origin = marian.model(), marian.tokenizer, f"trained by {marian.trained_by}"
     line = compare(config, model, tokenizer)
@@ -68,18 +65,16 @@ def import_model(config: ImportConfig, status: Callable[[str], None]) -> Iterato
     yield line
 
 
-def read(config: ImportConfig) -> "MarianModel":
+def read(path: Path) -> "MarianModel":
     """The model to import."""
     from nmt.plugins.exchange.marian import read_hub, read_marian
 
-    path = Path(config.path)
     if path.suffix == ".npz" or any(path.glob("*decoder.yml")):
-        require(config.trained_by != "transformers", f"trained_by=transformers: {path} is a model of Marian itself")
         return read_marian(path)
     require(path.is_dir(), f"{path}: no such folder, and no .npz of Marian")
     names = "neither config.json of MarianMT there, nor decoder.yml of Marian"
     require((path / "config.json").is_file(), f"{path}: {names}")
-    return read_hub(path, config.trained_by)
+    return read_hub(path)
 
 
 def compare(config: ImportConfig, model: "Transformer", tokenizer: "Tokenizer") -> str:
@@ -92,9 +87,8 @@ def compare(config: ImportConfig, model: "Transformer", tokenizer: "Tokenizer") 
 
     if config.sample is None or config.reference is None or config.scores is None:
         return "not compared with Marian: scores=FILE takes what its scorer printed"
-    lines, references = (
-        [tokenizer.clean(line) for line in read_texts(name)] for name in (config.sample, config.reference)
-    )
+    files = config.sample, config.reference
+    lines, references = ([tokenizer.clean(line) for line in read_texts(name)] for name in files)
     require(bool(lines), f"sample={config.sample}: empty")
     same = len(references) == len(lines)
     require(same, f"reference={config.reference}: not as many lines as in sample, {len(lines):,}")

@@ -1,18 +1,15 @@
-"""Models of Marian (https://marian-nmt.github.io), which may come from anyone, in its own files:
+"""Models of Marian (https://marian-nmt.github.io), which may come from anyone: in its own files,
 
 model.npz               weights, and the settings of training
 decoder.yml             the names of model and vocabularies, the length penalty
-vocab.yml, *.spm        the vocabularies
-source.spm, target.spm  the sentencepiece models, unless the vocabularies are such models themselves
+vocab.yml, *.spm        the vocabularies: tables with source.spm and target.spm beside them, or sentencepiece models
 
 and in folders of MarianMT as on the Hugging Face hub:
 
-config.json             settings
+config.json             settings; optional generation_config.json: length penalty, tokenizer_config.json: languages
 model.safetensors       weights
 vocab.json              the numbers of the pieces; with target_vocab.json, those of the source alone
 source.spm, target.spm  the sentencepiece models
-generation_config.json  the length penalty, if it is there
-tokenizer_config.json   the languages, if it is there
 
 Marian computes other sinusoids than transformers, has an epsilon of 1e-6, and its decoder starts from zeros. So does
 the imported model, unless transformers trained it: then the row of <pad>, from which the decoder starts there, is not
@@ -26,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sentencepiece
 import torch
 import yaml
 from safetensors.torch import load_file
@@ -51,17 +49,12 @@ SUPPORTED: dict[str, tuple[Any, ...]] = {
     **{"transformer-ffn-depth": (2,), "transformer-decoder-ffn-depth": (0, 2), "transformer-tied-layers": ([],)},
     **{"transformer-postprocess-emb": ("d", ""), "transformer-attention-mask": ("default",)},
     **{"lemma-dim-emb": (0,), "factors-dim-emb": (0,), "transformer-ffn-activation": ("swish", "relu", "gelu")},
-    **dict.fromkeys(("transformer-no-projection", "transformer-pool", "transformer-no-bias"), (False,)),
-    **dict.fromkeys(("transformer-no-affine", "transformer-disable-position-embeddings"), (False,)),
+    **dict.fromkeys(("transformer-no-projection", "transformer-pool", "transformer-no-bias", "ulr"), (False,)),
+    **dict.fromkeys(("transformer-no-affine", "transformer-disable-position-embeddings", "right-left"), (False,)),
     **dict.fromkeys(("transformer-train-position-embeddings", "transformer-train-positions"), (False,)),
-    **dict.fromkeys(("output-omit-bias", "right-left", "ulr"), (False,)),
+    "output-omit-bias": (False,),
 }
 """Keys of special:model.yml, and the values that are supported; Marian's defaults come first."""
-SIZES = {
-    **{"encoder_layers": "enc-depth", "decoder_layers": "dec-depth", "d_model": "dim-emb"},
-    **{"d_ff": "transformer-dim-ffn", "heads": "transformer-heads"},
-}
-"""Our names of sizes -> keys of special:model.yml."""
 OPERATIONS = ("transformer-preprocess", "transformer-postprocess", "transformer-postprocess-top")
 NORMS = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
 """Marian's operations before and after a sub-layer and on top of the stack, without dropout -> model.norm."""
@@ -122,8 +115,7 @@ def read_marian(path: Path) -> MarianModel:
     source, target = (weights.pop(f"{stack}_Wemb", shared) for stack in ("encoder", "decoder"))
     output, columns = weights.pop("decoder_ff_logit_out_Wt", target), weights.pop("decoder_ff_logit_out_W", None)
     output = output if columns is None else columns.T
-    matrices = source, target, output, weights.pop("decoder_ff_logit_out_b", None)
-    vocabulary = {name: tensor for name, tensor in zip(VOCABULARY, matrices, strict=True) if tensor is not None}
+    vocabulary = source, target, output, weights.pop("decoder_ff_logit_out_b", None)
     tokenizer = read_vocabularies(folder, names)
     config, ours = read_weights(file, settings, "marian", tokenizer, weights, vocabulary)
     return MarianModel("marian", config, ours, tokenizer, length_penalty(decoder, tree, "normalize", 0.0))
@@ -131,18 +123,16 @@ def read_marian(path: Path) -> MarianModel:
 
 def read_vocabularies(folder: Path, names: list[Path]) -> MarianTokenizer:
     """The tokenizer of two vocabularies, which may be one: sentencepiece models, or tables in YAML."""
-    are_models = [path.suffix == ".spm" for path in names]
-    same = are_models[0] == are_models[1]
-    require(same, f"{folder}: one of its vocabularies is a sentencepiece model, the other is none")
-    tables = [(pieces if are_models[0] else read_table)(path) for path in dict.fromkeys(names)]
-    models = names if are_models[0] else [folder / "source.spm", folder / "target.spm"]
-    return tokenizer_of(models, tables, tags=not are_models[0])
+    are_models = {path.suffix == ".spm" for path in names}
+    require(len(are_models) == 1, f"{folder}: one of its vocabularies is a sentencepiece model, the other is none")
+    if True in are_models:
+        return tokenizer_of(names, [pieces(path) for path in dict.fromkeys(names)], tags=False)
+    tables = [read_table(path) for path in dict.fromkeys(names)]
+    return tokenizer_of([folder / "source.spm", folder / "target.spm"], tables, tags=True)
 
 
 def pieces(path: Path) -> list[str]:
     """The pieces of a sentencepiece model, whose numbers are then Marian's."""
-    import sentencepiece
-
     try:
         model = sentencepiece.SentencePieceProcessor(model_proto=read_bytes(path))
         return [str(model.id_to_piece(number)) for number in range(model.vocab_size())]
@@ -191,19 +181,23 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
     check_settings(path, tree, SUPPORTED)
     operations = tuple(setting(path, tree, key, str, "").replace("d", "") for key in OPERATIONS)
     given = ", ".join(f"{key}={shown(tree.get(key))}" for key in OPERATIONS)
-    supported = operations in NORMS
-    require(supported, f"{path}: {given}: only post-norm (dan) or pre-norm layers (n, da, n) can be imported")
-    sizes = {name: setting(path, tree, key, int) for name, key in SIZES.items()}
+    problem = f"{path}: {given}: only post-norm (dan) or pre-norm layers (n, da, n) can be imported"
+    require(operations in NORMS, problem)
+    names = {"encoder_layers": "enc-depth", "decoder_layers": "dec-depth", "d_model": "dim-emb"}
+    names |= {"d_ff": "transformer-dim-ffn", "heads": "transformer-heads"}
+    sizes = {name: setting(path, tree, key, int) for name, key in names.items()}
     inner = setting(path, tree, "transformer-decoder-dim-ffn", int, 0)
     require(inner in (0, sizes["d_ff"]), f"{path}: transformer-decoder-dim-ffn differs")
-    activation = tree.get("transformer-ffn-activation") or "swish"
-    version = tuple(map(int, re.findall(r"\d+", str(tree.get("version")))[:3]))
-    quick = activation == "gelu" and version < EXACT_GELU
+    activation, version = (
+        tree.get("transformer-ffn-activation") or "swish",
+        re.findall(r"\d+", str(tree.get("version"))),
+    )
+    quick = activation == "gelu" and tuple(map(int, version[:3])) < EXACT_GELU
     return {**sizes, "activation": "quick_gelu" if quick else activation, "norm": NORMS[operations]}
 
 
-def read_hub(folder: Path, trained_by: str | None) -> MarianModel:
-    """The model of a folder. `trained_by` is marian or transformers; None: by the row of <pad>."""
+def read_hub(folder: Path) -> MarianModel:
+    """The model of a folder. Marian trained it where the row of <pad> is zero, else transformers did."""
     where, weights_file = folder / "config.json", folder / "model.safetensors"
     tree = read_mapping(where, parse_json)
     require("model_type" in tree, f"{where}: it has no model_type")
@@ -218,10 +212,13 @@ def read_hub(folder: Path, trained_by: str | None) -> MarianModel:
         "dropout": setting(where, tree, "dropout", float, 0.1),
         "activation": "swish" if activation == "silu" else activation,
     }
-    names = ["vocab.json", *(["target_vocab.json"] if (folder / "target_vocab.json").exists() else [])]
-    tables = [entries_by_number(folder / name, read_mapping(folder / name, parse_json, LARGE)) for name in names]
-    tokenizer = tokenizer_of([folder / "source.spm", folder / "target.spm"], tables, tags=True)
-    require(MARIAN_SYMBOLS[2] in tables[-1], f"{folder}: its vocabulary has no <pad>, from which its decoder starts")
+    paths = [folder / "vocab.json", *folder.glob("target_vocab.json")]
+    tables = [entries_by_number(path, read_mapping(path, parse_json, LARGE)) for path in paths]
+    tokenizer, target_table = (
+        tokenizer_of([folder / "source.spm", folder / "target.spm"], tables, tags=True),
+        tables[-1],
+    )
+    require(MARIAN_SYMBOLS[2] in target_table, f"{folder}: its vocabulary has no <pad>, from which its decoder starts")
     conversion = "MarianMTModel.from_pretrained(FOLDER).save_pretrained(FOLDER) of transformers writes it"
     require(weights_file.exists(), f"{weights_file}: not there; from pytorch_model.bin, {conversion}")
     stored_shapes(weights_file)
@@ -231,11 +228,10 @@ def read_hub(folder: Path, trained_by: str | None) -> MarianModel:
     shared = weights.pop("model.shared.weight", None)
     source, target, output, bias = (weights.pop(name, None) for name in VOCABULARY)
     source, target = (shared if matrix is None else matrix for matrix in (source, target))
-    matrices = source, target, target if output is None else output, bias
-    vocabulary = {name: tensor for name, tensor in zip(VOCABULARY, matrices, strict=True) if tensor is not None}
-    padding = tables[-1].index(MARIAN_SYMBOLS[2])
+    padding = target_table.index(MARIAN_SYMBOLS[2])
     is_marians = target is None or target.dim() != 2 or not target[padding : padding + 1].any()
-    trained_by = trained_by or ("marian" if is_marians else "transformers")
+    vocabulary = source, target, target if output is None else output, bias
+    trained_by = "marian" if is_marians else "transformers"
     config, ours = read_weights(folder, settings, trained_by, tokenizer, weights, vocabulary)
     search, path = folder / "generation_config.json", folder / "tokenizer_config.json"
     penalty = (search, read_mapping(search, parse_json)) if search.exists() else (where, tree)

@@ -69,16 +69,23 @@ def tokenizer_of(models: Sequence[Path], tables: Sequence[list[str]], tags: bool
 
 
 def read_weights(
-    where: Path, settings: dict[str, Any], by: str, tokenizer: MarianTokenizer, layers: Weights, vocabulary: Weights
+    where: Path,
+    settings: dict[str, Any],
+    by: str,
+    tokenizer: MarianTokenizer,
+    layers: Weights,
+    vocabulary: tuple[Tensor | None, ...],
 ) -> tuple[ModelConfig, Weights]:
     """The configuration and the weights under our names; matrices are tied where they are equal.
 
-    `by` is who trained the model, `layers` have the names of Marian or of transformers, `vocabulary` those of
+    `by` is who trained the model, `layers` have the names of Marian or of transformers, `vocabulary` is in the order of
     VOCABULARY. Raises NMTError unless these are all weights, of the right shapes, and no others.
     """
     marians = any(name.startswith("encoder_l1_") for name in layers)
-    tables, left = tokenizer.tables, {**layers, **vocabulary}
-    require(set(VOCABULARY[:3]) <= set(vocabulary), f"{where}: it has no embeddings")
+    tables, (source, target, output, _) = tokenizer.tables, vocabulary
+    if source is None or target is None or output is None:
+        raise NMTError(f"{where}: it has no embeddings")
+    left = layers | {name: tensor for name, tensor in zip(VOCABULARY, vocabulary, strict=True) if tensor is not None}
 
     def take(name: str, *shape: int) -> Tensor:
         require(name in left, f"{where}: {name} is missing")
@@ -89,7 +96,6 @@ def read_weights(
         require(bool(tensor.isfinite().all()), f"{where}: {name} holds values that are no finite numbers")
         return tensor.float()
 
-    source, target, output = (vocabulary[name] for name in VOCABULARY[:3])
     tied = torch.equal(target, output)
     # A source whose matrix alone is not tied has a vocabulary of its own, if with the same entries.
     joint = len(tables) == 1 and (not tied or torch.equal(source, target))

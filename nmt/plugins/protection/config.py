@@ -45,9 +45,8 @@ class ProtectionConfig:
     protect: list[str] = field(default_factory=lambda: ["usual"])
     """What arrives as it is: usual (placeholders, addresses, file names, code, numbers with units), none, or a list of
     regular expressions and usual, such as [usual,'ACME-[0-9]+']."""
-    glossary: list[str] | str | None = None
-    """File of terms: a term, a tab and its translation, the same again to keep it; docs/terms.md. nmt serve: or a list
-    with one for each of run."""
+    glossary: str | None = None
+    """File of terms: a term, a tab and its translation, the same again to keep it; docs/terms.md."""
 
     def __post_init__(self) -> None:
         self.protect = protected_kinds(self.protect)

@@ -167,17 +167,11 @@ def translate_masked(masks: list[Masked | None], rest: Rest, cutting: bool) -> l
 class Protection(Stage):
     """Keeps what a finder finds; `characters` are those that the model knows, None: all."""
 
-    name = "protected"
-
     def __init__(self, finder: Finder, characters: frozenset[str] | None) -> None:
         self.finder = finder
         # Where the model does not know the words, it would copy them.
         usable = [name for name in STAND_INS if characters is None or characters.issuperset(name(1))]
         self.ways = [*usable, None]
-
-    def spans(self, line: str, translation: str) -> list[tuple[int, int]]:
-        stretches = self.finder.stretches(line)
-        return [item.span() for item in Items(line, stretches).pattern.finditer(translation)] if stretches else []
 
     def report(self, line: str, translations: list[Translation], counts: dict[str, int]) -> dict[str, Any]:
         kinds = [kind for kind in NOTES if kind in translations[0].notes]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
-from nmt.config import UNK, TranslatorOptions, require, shown
+from nmt.config import UNK, TranslatorOptions, shown
 from nmt.errors import how_to_install
 from nmt.plugins.protection.constraints import (
     BEGINS,
@@ -35,16 +35,8 @@ class Terms(Stage):
     No word of what `finder` protects is of a term.
     """
 
-    name = "terms"
-
     def __init__(self, glossary: Glossary | None, tokenizer: Tokenizer, finder: Finder, language: str = "") -> None:
         self.glossary, self.tokenizer, self.finder, self.language = glossary, tokenizer, finder, language
-
-    def with_request(self, options: Mapping[str, Any]) -> "Terms":
-        """With `glossary`, pairs of a term and its translation in place of the terms."""
-        pairs = options.get("glossary") or ()
-        entries = [(self.tokenizer.clean(source), self.tokenizer.clean(target), False) for source, target in pairs]
-        return Terms(Glossary(entries), self.tokenizer, self.finder, self.language) if entries else self
 
     def find(self, text: str) -> list[Match]:
         """The terms of a clean text."""
@@ -63,14 +55,6 @@ class Terms(Stage):
             if not (characters is None or characters.issuperset(term.source))
             or not any(phrases(self.tokenizer, target, FOLLOWS) for target in term.targets)
         ]
-
-    def spans(self, line: str, translation: str) -> list[tuple[int, int]]:
-        """Where the terms of a line stand in its translation, as the glossary writes them."""
-        targets = {
-            text for match in self.find(clean(line)) for now in (False, True) for text in match.term.written(now)
-        }
-        pattern = "|".join(map(re.escape, sorted(targets, key=len, reverse=True)))
-        return [match.span() for match in re.finditer(rf"(?<!\w)(?:{pattern})(?!\w)", translation)] if targets else []
 
     def constraints(self, segments: Sequence[Segment]) -> PhraseConstraints | None:
         """The constraints of segments, None if there are none; a term that a cut goes through counts nowhere."""
@@ -121,8 +105,6 @@ def terms(
     keys = options.plugins.get("protection")
     if not keys:
         return None
-    one = isinstance(keys.glossary, str | None)
-    require(one, f"glossary={shown(keys.glossary)}: it takes one file; put all terms into it")
     language = language_of(options.target or "") if languages(tokenizer) else limits.target
     glossary = read_glossary(keys.glossary, notice) if keys.glossary else None
     stage = Terms(glossary, tokenizer, Finder(keys.protect), language or "")

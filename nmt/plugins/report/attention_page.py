@@ -7,8 +7,7 @@ import base64
 import colorsys
 import io
 import math
-from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib
 import numpy as np
@@ -16,9 +15,9 @@ import numpy.typing as npt
 import torch
 from matplotlib.image import imsave
 
-from nmt.config import EOS, DecodeConfig
-from nmt.errors import NMTError
+from nmt.config import EOS, require
 from nmt.model import load_model
+from nmt.plugins.report.command import AttentionConfig
 from nmt.plugins.report.pages import render
 from nmt.search import (
     TorchEngine,
@@ -35,95 +34,68 @@ from nmt.translation import find_models
 matplotlib.rcdefaults()  # a matplotlibrc in the working directory may be a stranger's
 
 Weights = npt.NDArray[np.float32]
-Chosen = tuple[int | None, int | None]
-"""A layer and a head, counted from 1; None for all."""
-
 MAX_TOKENS = 200
 """The longest sentence that is drawn; the size of a page grows with its square."""
 MAX_LABEL_LETTERS = 15
-MAX_BANDS = 5
-"""Bands per query, to the keys with the largest weights."""
-MIN_SHARE = 0.05
-"""Smaller shares of the largest weight get no band."""
+MAX_BANDS, MIN_SHARE = 5, 0.05
+"""Bands per query, to the keys with the largest weights; smaller shares of the largest weight get no band."""
 MEAN_HUE = 212
 """The hue of the mean of all heads, in degrees."""
 
 
-@dataclass
-class Stack:
-    """The layers of one kind of attention."""
+class Stack(NamedTuple):
+    """The layers of one kind of attention; `first_layer`, counted from 1, is shown first."""
 
     title: str
     weights_LHQK: Weights
     queries: list[str]
     keys: list[str]
     first_layer: int
-    """The layer that is shown first."""
-    layers: list[int]
-    """Counted from 1."""
-    heads: list[int]
-    """Counted from 1."""
 
 
-@dataclass
-class Attended:
-    """A sentence, its translation, and the attention of a model to both."""
-
-    model: Path
-    sentence: str
-    target: str
-    given: bool
-    """True if the translation was given, False if it is the model's own."""
-    tokens: int
-    log_probability: float
-    stacks: list[Stack]
-
-
-def stack(title: str, weights: Weights, queries: list[str], keys: list[str], first: int, chosen: Chosen) -> Stack:
-    """One kind of attention; of all layers and heads, or of the chosen ones. NMTError where these do not exist."""
-    numbers = []
-    for name, number, count in zip(("layer", "head"), chosen, weights.shape[:2], strict=True):
-        if number and number > count:
-            raise NMTError(f"{name}={number}: the model has {count} {name}s ({title.lower()})")
-        numbers.append([number] if number else list(range(1, count + 1)))
-    layers, heads = numbers
-    part = weights[np.ix_([n - 1 for n in layers], [n - 1 for n in heads])]
-    return Stack(title, part, queries, keys, first if first in layers else layers[-1], layers, heads)
-
-
-def attend(
-    run: str, sentence: str, target: str | None, device: str, decode: DecodeConfig, chosen: Chosen = (None, None)
-) -> Attended:
-    """The attention of a model to a sentence and a translation, its own if `target` is None (figures 3, 4 and 5).
+def attention_page(config: AttentionConfig) -> str:
+    """The HTML page of the attention of a model to a sentence and a translation, its own if none is given.
 
     Raises NMTError if there is no such model or a text is too long.
     """
-    [folder], _, tokenizer = find_models([run])
-    place = torch.device(choose_device(device))
+    [folder], _, tokenizer = find_models([config.run])
+    place = torch.device(choose_device(config.device))
     model = load_model(folder, place)
-    [source] = tokenizer.encode([tokenizer.clean(sentence)])
-    if target is None:
-        ids = TorchEngine([model], decode).search([source], [[]])[0][0].tokens
+    [source] = tokenizer.encode([tokenizer.clean(config.sentence)])
+    if config.target is None:
+        ids = TorchEngine([model], config.decode).search([source], [[]])[0][0].tokens
     else:
-        [ids] = tokenizer.encode([tokenizer.clean(target)], TARGET)
-    if (longest := max(len(source), len(ids))) > MAX_TOKENS:
-        raise NMTError(f"sentence: {longest} tokens; at most {MAX_TOKENS} can be drawn")
+        [ids] = tokenizer.encode([tokenizer.clean(config.target)], TARGET)
+    longest = max(len(source), len(ids))
+    require(longest <= MAX_TOKENS, f"sentence: {longest} tokens; at most {MAX_TOKENS} can be drawn")
     attention = model_attention(model, pad_source([source], place), pad_inputs([ids], place))
     [forced] = forced_decoding([model], [(source, ids)], MAX_TOKENS)
     sources, outputs = (tokenizer.subwords([*tokens, EOS], side) for side, tokens in enumerate((source, ids)))
-    inputs, aligning = ["<s>", *outputs[:-1]], aligning_layer(len(model.decoder_layers)) + 1
-    cross, encoder, decoder = (
-        part[0].float().cpu().numpy() for part in (attention.cross, attention.encoder, attention.decoder)
-    )
+    parts = (attention.cross, attention.encoder, attention.decoder)
+    cross, encoder, decoder = (part[0].float().cpu().numpy() for part in parts)
     if source and not model.config.source_end:
         cross, encoder, sources = cross[..., :-1], encoder[..., :-1, :-1], sources[:-1]
-    stacks = [
-        stack("Cross-attention", cross, outputs, sources, aligning, chosen),
-        stack("Encoder self-attention", encoder, sources, sources, len(encoder), chosen),
-        stack("Decoder self-attention", decoder, outputs, inputs, aligning, chosen),
-    ]
-    text = " ".join(tokenizer.decode(ids).split())
-    return Attended(folder, sentence, text, target is not None, len(outputs), sum(forced.log_probabilities), stacks)
+    aligning = aligning_layer(len(model.decoder_layers)) + 1
+    return render(
+        "attention_page.html",
+        config=config,
+        model=folder,
+        target=" ".join(tokenizer.decode(ids).split()),
+        tokens=len(outputs),
+        log_probability=sum(forced.log_probabilities),
+        perplexity=math.exp(-sum(forced.log_probabilities) / len(outputs)),
+        stacks=[
+            Stack("Cross-attention", cross, outputs, sources, aligning),
+            Stack("Encoder self-attention", encoder, sources, sources, len(encoder)),
+            Stack("Decoder self-attention", decoder, outputs, ["<s>", *outputs[:-1]], aligning),
+        ],
+        most_tokens=max(len(sources), len(outputs)),
+        longest_label=max(len(shorten(token)) for token in ["<s>", *sources, *outputs]),
+        blank=META,
+        mean_hue=MEAN_HUE,
+        max_bands=MAX_BANDS,
+        **{function.__name__: function for function in (hue, picture, bands, sharpest, shorten)},
+    )
 
 
 def hue(head: int) -> float:
@@ -156,19 +128,3 @@ def sharpest(weights_HQK: Weights) -> int:
 
 def shorten(token: str) -> str:
     return token if len(token) <= MAX_LABEL_LETTERS else f"{token[: MAX_LABEL_LETTERS - 1]}…"
-
-
-def attention_page(seen: Attended) -> str:
-    """The HTML page of the attention to a sentence."""
-    sides = [side for stack in seen.stacks for side in (stack.queries, stack.keys)]
-    return render(
-        "attention_page.html",
-        seen=seen,
-        perplexity=math.exp(-seen.log_probability / seen.tokens),
-        most_tokens=max(map(len, sides)),
-        longest_label=max(len(shorten(token)) for side in sides for token in side),
-        blank=META,
-        mean_hue=MEAN_HUE,
-        max_bands=MAX_BANDS,
-        **{function.__name__: function for function in (hue, picture, bands, sharpest, shorten)},
-    )

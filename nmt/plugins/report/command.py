@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from nmt.commands import train
 from nmt.commands.console import one_run, talker
-from nmt.config import MISSING, Command, DecodeConfig, choice, compose, exists, number, require, running_text, to_tree
+from nmt.config import MISSING, Command, DecodeConfig, choice, exists, number, require, running_text
 from nmt.errors import NMTError
 
 
@@ -42,10 +41,6 @@ class AttentionConfig:
     """A run, or a model directory."""
     output: str = "attention.html"
     """The page to write."""
-    layer: int | None = number(None, 1, 1000)
-    """Only this layer of each stack, counted from 1; null: all."""
-    head: int | None = number(None, 1, 4096)
-    """Only this head of each layer, counted from 1; null: all."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, mps."""
     decode: DecodeConfig = MISSING
@@ -60,37 +55,32 @@ def report(config: ReportConfig) -> None:
     from nmt.files import check_output, write_file
     from nmt.plugins.report.run import find_run, open_run
 
-    console = talker()
-    folder = find_run(config.run)  # before the seconds that Lightning takes to load
+    console, folder = talker(), find_run(config.run)  # before the seconds that Lightning takes to load
     output = check_output(Path(config.output or folder / "report.html"), "report.html")
     with console.status("loading"):
         run = open_run(folder, config.prepared)
         from nmt.plugins.report.training_page import training_page, translate_held_out
 
-    quality = translate_held_out(run, config.split, config.sentences, config.decode, config.device, console)
-    write_file(output, training_page(run, *quality, config.examples, to_tree(compose(train.COMMAND, []))))
+    write_file(output, training_page(run, *translate_held_out(run, config, console)))
     print(output)
 
 
 def attention(config: AttentionConfig) -> None:
     """Write the page of a sentence's attention, and print its path."""
     from nmt.files import check_output, write_file
-    from nmt.plugins.report.attention_page import attend, attention_page
+    from nmt.plugins.report.attention_page import attention_page
 
     output = check_output(Path(config.output), "attention.html")
-    chosen = (config.layer, config.head)
-    seen = attend(config.run, config.sentence, config.target, config.device, config.decode, chosen)
-    write_file(output, attention_page(seen))
+    write_file(output, attention_page(config))
     print(output)
 
 
 def sentence_and_run(words: list[str]) -> dict[str, str]:
     """Take an existing folder as the run and the other word as the sentence; NMTError for more than one of either."""
-    runs = [word for word in words if exists(Path(word)) and Path(word).is_dir()]
-    sentences = [word for word in words if word not in runs]
-    if len(runs) > 1 or len(sentences) > 1:
+    keys = ["run" if exists(Path(word)) and Path(word).is_dir() else "sentence" for word in words]
+    if len(keys) != len(set(keys)):
         raise NMTError(f"{words[-1]}: one sentence and one run, please, as in `nmt attention 'A SENTENCE' runs/mine`")
-    return {**({"run": runs[0]} if runs else {}), **({"sentence": sentences[0]} if sentences else {})}
+    return dict(zip(keys, words, strict=True))
 
 
 REPORT = Command(

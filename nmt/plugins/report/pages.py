@@ -18,11 +18,6 @@ from nmt.files import duration
 TEMPLATES = Path(__file__).parent / "templates"
 # Not shown by browsers; NUL or half a surrogate pair would break parsers and encoders.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-BUCKET_WORDS = 5
-"""Source words per bucket."""
-MAX_BUCKETS = 10
-"""The last bucket holds all longer sentences."""
-
 Parts = list[tuple[str, bool]]
 
 
@@ -50,17 +45,6 @@ def render(template: str, **content: Any) -> str:
     )
     environment.filters |= {function.__name__: function for function in (duration, in_words, number)}
     return environment.get_template(template).render(version=__version__, **content)
-
-
-def length_bucket(source: str) -> int:
-    """The bucket of a source sentence by its words, counted from 0."""
-    return min(max(len(source.split()) - 1, 0) // BUCKET_WORDS, MAX_BUCKETS - 1)
-
-
-def length_label(bucket: int) -> str:
-    """The numbers of words in a bucket, from-to."""
-    first, end = bucket * BUCKET_WORDS + 1, (bucket + 1) * BUCKET_WORDS
-    return f"{first}+" if bucket == MAX_BUCKETS - 1 else f"{first}-{end}"
 
 
 def differences(reference: str, hypothesis: str) -> tuple[Parts, Parts]:

@@ -4,15 +4,7 @@ from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
-    add(
-        "command",
-        "report",
-        "nmt.plugins.report.command:REPORT",
-        summary="Write a page about a training run: curves, translations, corpus, configuration.",
-    )
-    add(
-        "command",
-        "attention",
-        "nmt.plugins.report.command:ATTENTION",
-        summary="Draw what each head of a model looks at, in a sentence and its translation.",
-    )
+    summary = "Write a page about a training run: curves, translations, corpus, configuration."
+    add("command", "report", "nmt.plugins.report.command:REPORT", summary=summary)
+    summary = "Draw what each head of a model looks at, in a sentence and its translation."
+    add("command", "attention", "nmt.plugins.report.command:ATTENTION", summary=summary)

@@ -8,50 +8,38 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from nmt.config import build, matches
+from nmt.config import build, matches, require
 from nmt.errors import NMTError
 from nmt.evaluation import Score
 from nmt.files import parse_json, read_description, read_mapping
-from nmt.training import check_no_links, list_checkpoints, read_config, read_metrics
+from nmt.training import check_no_links, read_config, read_metrics
 
 if TYPE_CHECKING:
-    from nmt.data import Manifest, PreparedCorpus
+    from nmt.data import PreparedCorpus
 
 Row = dict[str, float]
 SILENT_SECONDS = 600.0
 """After so long without a report, a run may count as stopped."""
-LARGEST_VALUE = 1e100
-"""The largest that can be drawn; beyond it, differences overflow."""
 
 
 def find_run(name: str) -> Path:
     """The folder of a run; NMTError if it is not one."""
-    folder = Path(name)
-    if not (folder / "config.yaml").is_file():
-        hint = "not a training run (no config.yaml); give a folder that `nmt train` wrote"
-        first = "train a model first: `nmt preprocess`, then `nmt train`"
-        raise NMTError(f"run={name}: {first if name == 'runs/latest' else hint}")
-    check_no_links(folder)
-    return folder
-
-
-def cell(text: str | None) -> float | None:
-    """The number in a cell; None if it is empty, cut off or too large."""
-    try:
-        value = float(text) if text else None
-    except ValueError:
-        return None
-    return None if value is not None and LARGEST_VALUE < abs(value) < math.inf else value
+    hint = "not a training run (no config.yaml); give a folder that `nmt train` wrote"
+    hint = "train a model first: `nmt preprocess`, then `nmt train`" if name == "runs/latest" else hint
+    require((Path(name) / "config.yaml").is_file(), f"run={name}: {hint}")
+    check_no_links(Path(name))
+    return Path(name)
 
 
 def read_rows(run: Path) -> list[Row]:
-    """The rows of metrics.csv, each with its filled columns; NMTError if nothing is logged yet."""
-    rows = [
-        {key: value for key, content in cells.items() if key and (value := cell(content)) is not None}
-        for cells in read_metrics(run)
-    ]
-    if not rows:
-        raise NMTError(f"run={run}: nothing is logged in metrics.csv yet; try again after the first report of training")
+    """The rows of metrics.csv, each with the columns that hold numbers; NMTError if nothing is logged yet."""
+    rows = list[Row]()
+    for cells in read_metrics(run):
+        rows.append({})
+        for key, text in cells.items():
+            with suppress(ValueError):
+                rows[-1][key] = float(text)
+    require(bool(rows), f"run={run}: nothing is logged in metrics.csv yet; try again after a report of training")
     return rows
 
 
@@ -64,55 +52,40 @@ class ModelScore(Score):
 
 @dataclass
 class Facts:
-    """The record of its training in a model directory or checkpoint."""
+    """The record of its training in a model directory; `corpus` is a fingerprint, `tokens` are target tokens."""
 
     updates: int
     vocabulary_size: int
     corpus: str
-    """Its fingerprint."""
     tokens: int | None = None
-    """Target tokens in training."""
     devices: str | None = None
     versions: dict[str, str] = field(default_factory=dict)
     score: ModelScore | None = None
 
 
-def read_facts(tree: dict[str, Any], where: str) -> Facts:
+def read_facts(tree: dict[str, Any], where: Path) -> Facts:
     """The facts in a record; NMTError for a value of another type."""
     values = {key.name: tree[key.name] for key in fields(Facts) if tree.get(key.name) is not None}
-    score = values.pop("score", None)
-    facts = build(Facts, values, where)
-    facts.score = build(ModelScore, score, f"{where}, score") if score else None
-    return facts
+    if "score" in values:
+        values["score"] = build(ModelScore, values["score"], f"{where}, score")
+    return build(Facts, values, str(where))
 
 
 @dataclass
 class Run:
-    """The content of a run's folder."""
+    """The content of a run's folder, and `written`, the time of the last write to metrics.csv in seconds since 1970.
+
+    `model` is None before training has ended, or where the model directory cannot be read.
+    """
 
     folder: Path
     config: dict[str, Any]
     rows: list[Row]
     written: float
-    """Time of the last write to metrics.csv, in seconds since 1970."""
     environment: dict[str, Any] = field(default_factory=dict)
     model: Facts | None = None
-    """From the model directory; None before training has ended."""
-    checkpoint: Path | None = None
-    """The last one, if there is no model directory."""
-    facts: Facts | None = None
-    """Of the newest model."""
     corpus: "PreparedCorpus | None" = None
     corpus_problem: str = ""
-    """The reason why there is no corpus."""
-
-    @property
-    def name(self) -> str:
-        return str(self.config.get("name") or self.folder.resolve().name)
-
-    @property
-    def manifest(self) -> "Manifest | None":
-        return self.corpus.manifest if self.corpus else None
 
     @property
     def update(self) -> int:
@@ -147,23 +120,17 @@ class Run:
 
 def open_run(folder: Path, prepared: str | None) -> Run:
     """Read a run's folder; NMTError if it has no readable configuration, or no metrics yet."""
+    from nmt.data import corpus_of
+
     run = Run(folder, read_config(folder), read_rows(folder), (folder / "metrics.csv").stat().st_mtime)
     with suppress(NMTError):
         run.environment = read_mapping(folder / "environment.json", parse_json)
     with suppress(NMTError):
         description = read_description(folder / "model")
         record = {**description.training, "vocabulary_size": description.vocabulary_size}
-        run.model = run.facts = read_facts(record, str(folder / "model"))
-    if not run.model and (checkpoints := list_checkpoints(folder)):
-        from nmt.training import load_checkpoint
-
-        run.checkpoint = checkpoints[-1]
-        content = load_checkpoint(run.checkpoint)
-        run.facts = read_facts({**content["nmt"], "updates": content["global_step"]}, str(run.checkpoint))
+        run.model = read_facts(record, folder / "model")
     try:
-        from nmt.data import corpus_of
-
-        run.corpus = corpus_of(folder, {"config": run.config, "corpus": run.facts and run.facts.corpus}, prepared)
+        run.corpus = corpus_of(folder, {"config": run.config, "corpus": run.model and run.model.corpus}, prepared)
     except NMTError as error:
         if prepared:
             raise

@@ -1,7 +1,6 @@
-"""The server: LibreTranslate's routes (https://docs.libretranslate.com/api) and a few more, behind a guard."""
+"""The server: LibreTranslate's routes (https://docs.libretranslate.com/api) and a page, behind a guard."""
 
 import asyncio
-import json
 import logging
 import math
 import os
@@ -9,7 +8,6 @@ import re
 import secrets
 import socket
 import sys
-import time
 import webbrowser
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
@@ -18,32 +16,22 @@ from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
 import uvicorn
-from fastapi import FastAPI, Request
-from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
-from prometheus_client import CONTENT_TYPE_LATEST, Counter, Histogram, generate_latest
+from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from nmt import __version__
+from nmt.config import require
 from nmt.errors import NMTError
 from nmt.plugins.serve import requests as forms
 from nmt.plugins.serve.command import ServeConfig, is_loopback
 from nmt.plugins.serve.translation import Service, detect
-from nmt.plugins.serve.worker import (
-    Failed,
-    PlaceHandler,
-    Rate,
-    Search,
-    formats_of_documents,
-    log,
-    log_client,
-    log_error,
-)
+from nmt.plugins.serve.worker import Failed, PlaceHandler, Rate, formats_of_documents, log, log_client, log_error
 from nmt.text import language_name
-from nmt.translation import stages_of
 
 T = TypeVar("T")
 MOST_BYTES_OF_CHARACTER = 12
@@ -56,9 +44,7 @@ KEPT_SECONDS = 600
 KEPT_BYTES = 64 * 2**20
 """Bytes of all translated files together; the oldest ones make room."""
 PAGE = Path(__file__).parent / "page"
-PAGES = {"/": "index.html", "/docs": "docs.html"} | {
-    f"/{path.name}": path.name for path in PAGE.iterdir() if path.suffix != ".html"
-}
+PAGES = {"/": "index.html"} | {f"/{path.name}": path.name for path in PAGE.iterdir()}
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -73,19 +59,10 @@ LOCAL = ("localhost", "127.0.0.1", "[::1]", "")
 """Names of this machine; no browser leaves the name out."""
 UNFINISHED = (408, 413, 503, 504)
 """After these answers, more of the request may come, which nobody reads: the connection is closed."""
-PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)
-"""What a proxy may cut off the paths that it passes on."""
-REQUESTS = Counter("nmt_requests", "Requests, by path and status.", ["path", "status"])
-SECONDS = Histogram(
-    "nmt_request_seconds",
-    "Seconds from request to answer.",
-    ["path"],
-    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120),
-)
 
 
 class Guard:
-    """Around the whole application: time limit, headers, hosts, metrics, and errors without traces (plain ASGI)."""
+    """Around the whole application: time limit, headers, hosts, and errors without traces (plain ASGI)."""
 
     def __init__(self, inner: ASGIApp, config: ServeConfig) -> None:
         self.inner, self.config = inner, config
@@ -94,50 +71,36 @@ class Guard:
         if scope["type"] != "http":
             await self.inner(scope, receive, send)
             return
-        status, begun = 0, time.monotonic()
+        status, seconds = 0, self.config.limits.seconds
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
+                headers.update(HEADERS)
                 if status in UNFINISHED:
                     headers["connection"] = "close"
             await send(message)
 
         try:
-            await self.run(scope, receive, send_with_headers)
-        except Failed as failure:
-            if not status:  # an answer that has begun cannot be taken back: its connection is closed
-                await (await error_answer(Request(scope), failure))(scope, receive, send_with_headers)
-        route = getattr(scope.get("route"), "path", "other")
-        seconds = time.monotonic() - begun
-        REQUESTS.labels(route, status).inc()
-        SECONDS.labels(route).observe(seconds)
-        if status >= 500:
-            log_client(f"{scope['method']} {route}: {status}", f" after {seconds:.2f} s")
-
-    async def run(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the application answer within the time limit; Failed where it may not or cannot."""
-        headers, limits = Headers(scope=scope), self.config.limits
-        self.check_origin(headers)
-        if len(scope["app"].state.connections()) > limits.connections:
-            raise Failed(503, "too many connections; try again later")
-        prefix = headers.get("x-forwarded-prefix", "").rstrip("/")
-        if PREFIX.fullmatch(prefix) and is_loopback(scope["client"][0]):
-            scope["root_path"], scope["path"] = prefix, prefix + scope["path"]
-        try:
-            async with asyncio.timeout(limits.seconds):
-                await self.inner(scope, receive, send)
-        except TimeoutError as error:
-            raise Failed(504, f"not answered within {limits.seconds:g} seconds; send less text at once") from error
-        except ClientDisconnect as error:
-            raise Failed(499, "the client has gone") from error
+            self.check_origin(Headers(scope=scope))
+            async with asyncio.timeout(seconds):
+                await self.inner(scope, receive, send_with_headers)
+            return
+        except Failed as error:
+            failure = error
+        except TimeoutError:
+            failure = Failed(504, f"not answered within {seconds:g} seconds; send less text at once")
+        except ClientDisconnect:
+            failure = Failed(499, "the client has gone")
         except Exception as error:
             log_error(error)
-            raise Failed(500, "internal error, which the server's log names") from error
+            failure = Failed(500, "internal error, which the server's log names")
+        if not status:  # an answer that has begun cannot be taken back: its connection is closed
+            await (await error_answer(Request(scope), failure))(scope, receive, send_with_headers)
+        if failure.status_code >= 500:
+            log_client(f"{scope['method']}: {failure.status_code}", f", {failure.detail}")
 
     def check_origin(self, headers: Headers) -> None:
         """Failed for a request of a page from elsewhere, in a browser that can reach this server."""
@@ -185,31 +148,31 @@ class Server:
     """The routes, and what they share; NMTError where models, glossaries or keys cannot be used."""
 
     def __init__(self, config: ServeConfig) -> None:
-        self.config, self.limits = config, config.limits
-        self.keys = Path(config.keys) if config.keys else None
-        if self.keys:
-            forms.read_keys(self.keys)
-        for run in config.run:
-            stages_of(config.options_for(run, None))  # which reads glossaries
+        self.limits, self.keys = config.limits, Path(config.keys) if config.keys else None
+        require(not self.keys or bool(forms.read_keys(self.keys)), f"keys={self.keys}: no key in it; see new_key")
         self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
         self.files, self.uploads = dict[str, bytes](), asyncio.Semaphore(UPLOADS)
         self.service = Service(config)
 
     @asynccontextmanager
-    async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
-        self.service.models.begin()
+    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        self.service.begin()
         yield
         await self.service.end()
 
     async def admit(self, request: Request, form: type[forms.AnyForm]) -> forms.AnyForm:
-        """Read a request and check its key and rate; Failed where it is refused."""
+        """Read a request and check its key, rate and length; Failed where it is refused."""
         # To parse JSON of some megabytes would keep all other clients waiting: only files may be so large.
-        most = self.limits.file_bytes
+        most, limit = self.limits.file_bytes, self.limits.characters
         if form is not forms.FileRequest:
-            most = min(most, MOST_BYTES_OF_CHARACTER * self.limits.characters + BYTES_OF_FIELDS)
+            most = min(most, MOST_BYTES_OF_CHARACTER * limit + BYTES_OF_FIELDS)
         fields = await forms.read_fields(request, most, self.limits.upload_seconds)
         self.check_client(request, fields.get("api_key"))
-        return forms.check(form, fields)
+        asked = forms.check(form, fields)
+        # Each text counts as a character at least.
+        if isinstance(asked, forms.DetectRequest) and (size := sum(max(1, len(text)) for text in asked.texts)) > limit:
+            raise Failed(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
+        return asked
 
     def check_client(self, request: Request, key: Any) -> None:
         """Failed for a client without a key where one is needed, and for one that asks too often."""
@@ -227,52 +190,10 @@ class Server:
         if problem:
             raise Failed(403, problem)
 
-    def check_length(self, texts: list[str]) -> None:
-        """Failed for texts that are too long together; each counts as a character at least."""
-        size, limit = sum(max(1, len(text)) for text in texts), self.limits.characters
-        if size > limit:
-            raise Failed(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
-
     async def translate(self, request: Request) -> Response:
         """Translate a text, or a list of texts."""
-        asked, most = await self.admit(request, forms.TranslateRequest), self.limits.alternatives
-        self.check_length(asked.texts)
-        if asked.alternatives > most:
-            raise Failed(400, f"Invalid request: alternatives parameter must be <= {most}")
-        if self.config.log_text:
-            log(f"{asked.source}-{asked.target}: {json.dumps(asked.texts, ensure_ascii=False)}")
-        if asked.format not in ("text", "html"):
-            raise Failed(400, f"{asked.format[:20]} format is not supported")
-        if not asked.stream:
-            return JSONResponse(await unless_gone(request, self.service.translate_texts(asked)))
-        if asked.format != "text":
-            raise Failed(400, "stream: only plain text is streamed; send format=text")
-        parts = self.service.stream_text(asked)
-        first = await anext(parts)  # once begun, the answer can only fail by a last object `error`
-
-        async def lines() -> AsyncIterator[bytes]:
-            try:
-                if first:
-                    yield bytes(JSONResponse(first).body) + b"\n"
-                async for part in parts:
-                    yield bytes(JSONResponse(part).body) + b"\n"
-            except Failed as failure:
-                yield bytes(JSONResponse({"error": failure.detail}).body) + b"\n"
-            finally:
-                await parts.aclose()
-
-        return StreamingResponse(lines(), media_type="application/x-ndjson")
-
-    async def alternatives(self, request: Request) -> Response:
-        """Translations of a line that begin alike, and go on with another word."""
-        asked = await self.admit(request, forms.AlternativesRequest)
-        self.check_length([asked.q, asked.before])
-        route = await self.service.find_route(asked.source, asked.target, asked.q)
-        if route.model is None or not asked.q.strip():
-            return JSONResponse({"alternatives": []})
-        search = Search(alternatives=(asked.before, min(asked.count, self.limits.alternatives)))
-        work = self.service.translate_lines(route, [asked.q], search)
-        return JSONResponse((await unless_gone(request, work))[0].details)
+        asked = await self.admit(request, forms.TranslateRequest)
+        return JSONResponse(await unless_gone(request, self.service.translate_texts(asked)))
 
     async def translate_file(self, request: Request) -> Response:
         """Translate a file; the answer says where to fetch the translation, within ten minutes."""
@@ -291,8 +212,9 @@ class Server:
             self.files.pop(next(iter(self.files)))
         return token
 
-    async def download(self, token: str) -> Response:
+    async def download(self, request: Request) -> Response:
         """A translated file."""
+        token = request.path_params["token"]
         if token not in self.files:
             raise Failed(404, "no such file, or no longer: translate it again")
         headers = {"Content-Disposition": f'attachment; filename="{token.partition(".")[2]}"'}
@@ -301,20 +223,19 @@ class Server:
     async def detect(self, request: Request) -> Response:
         """The likeliest languages of a text, of those that the server has."""
         asked = await self.admit(request, forms.DetectRequest)
-        self.check_length(asked.texts)
-        ranked = await asyncio.to_thread(detect, "\n".join(asked.texts), self.service.models.languages())
+        ranked = await asyncio.to_thread(detect, "\n".join(asked.texts), self.service.languages)
         # LibreTranslate, too, says English where nothing can be detected.
         ranked = ranked[:3] or [("en", 0.0)]
         return JSONResponse([{"confidence": round(100 * p), "language": code} for code, p in ranked])
 
-    async def languages(self) -> Response:
+    async def languages(self, request: Request) -> Response:
         """The languages, and what each can be translated into."""
-        pairs, codes = self.service.models.pairs(), self.service.models.languages()
+        pairs, codes = self.service.pairs, self.service.languages
         return JSONResponse([{"code": c, "name": language_name(c), "targets": list(pairs.get(c, {}))} for c in codes])
 
-    async def settings(self) -> Response:
+    async def settings(self, request: Request) -> Response:
         """What LibreTranslate's page asks for."""
-        source, (target, *_) = next(iter(self.service.models.pairs().items()))
+        source, (target, *_) = next(iter(self.service.pairs.items()))
         first = {"source": source, "target": target}
         return JSONResponse(
             {
@@ -327,46 +248,27 @@ class Server:
             }
         )
 
-    async def health(self) -> Response:
-        """Says ok while the server answers."""
+    async def health(self, request: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
-    async def metrics(self, request: Request) -> Response:
-        """Counters for Prometheus; with keys, as Bearer token."""
-        self.check_client(request, request.query_params.get("api_key"))
-        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
-
-def make_app(config: ServeConfig) -> FastAPI:
+def make_app(config: ServeConfig) -> Starlette:
     """The application; NMTError where its models or keys cannot be used."""
     server = Server(config)
-    summary = "Translation by models of nmt; the routes are those of LibreTranslate."
-    app = FastAPI(
-        title="nmt", version=__version__, summary=summary, lifespan=server.lifespan, docs_url=None, redoc_url=None
-    )
-    app.state.connections = list
-    for endpoint, form in (
-        (server.translate, forms.TranslateRequest),
-        (server.alternatives, forms.AlternativesRequest),
-        (server.translate_file, forms.FileRequest),
-        (server.detect, forms.DetectRequest),
-    ):
-        # The body is described here, because it is read under limits, and not by FastAPI.
-        kind = "multipart/form-data" if form is forms.FileRequest else "application/json"
-        body = {"required": True, "content": {kind: {"schema": form.model_json_schema()}}}
-        app.add_api_route(f"/{endpoint.__name__}", endpoint, methods=["POST"], openapi_extra={"requestBody": body})
-    for route in (server.languages, server.health, server.metrics):
-        app.add_api_route(f"/{route.__name__}", route)
-    app.add_api_route("/download_file/{token}", server.download)
-    app.add_api_route("/frontend/settings", server.settings, include_in_schema=False)
-    app.add_api_route("/spec", lambda: JSONResponse(app.openapi()), include_in_schema=False)
-    for path, name in PAGES.items():
-        # Not an API route: FastAPI would take a parameter of the function from the address.
-        app.add_route(path, partial(send_file, PAGE / name), include_in_schema=False)
+    routes = [
+        *(Route(path, partial(send_file, PAGE / name)) for path, name in PAGES.items()),
+        Route("/translate", server.translate, methods=["POST"]),
+        Route("/translate_file", server.translate_file, methods=["POST"]),
+        Route("/download_file/{token}", server.download, name="download"),
+        Route("/detect", server.detect, methods=["POST"]),
+        Route("/languages", server.languages),
+        Route("/frontend/settings", server.settings),
+        Route("/health", server.health),
+    ]
+    app = Starlette(routes=routes, lifespan=server.lifespan, exception_handlers={HTTPException: error_answer})
     if config.cors:
         app.add_middleware(CORSMiddleware, allow_origins=config.cors, allow_headers=["content-type", "authorization"])
     app.add_middleware(Guard, config=config)
-    app.add_exception_handler(HTTPException, error_answer)
     return app
 
 
@@ -381,10 +283,10 @@ def serve(config: ServeConfig) -> None:
     host = f"[{config.host}]" if ":" in config.host else config.host
     address = f"http://{host}:{listener.getsockname()[1]}"
     options: dict[str, Any] = {"ws": "none", "access_log": False, "log_config": None, "server_header": False}
-    seconds = int(config.limits.seconds) + 1
     # With a lower level, whoever sends garbage could fill the log.
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=seconds, **options))
-    app.state.connections = lambda: server.server_state.connections
+    options |= {"log_level": "error", "limit_concurrency": config.limits.connections}
+    seconds = int(config.limits.seconds) + 1
+    server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=seconds, **options))
     logging.lastResort = PlaceHandler(logging.ERROR)
     log(f"serving {', '.join(config.run)} at {address} (Ctrl-C ends)")
     if config.open and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform != "linux"):

@@ -2,18 +2,16 @@
 
 import importlib.util
 import ipaddress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nmt.commands.console import paths_and_texts
-from nmt.config import Command, Compute, Option, TranslatorOptions, as_list, inline, number, require
+from nmt.config import Command, Option, TranslatorOptions, as_list, inline, number, require
 from nmt.errors import how_to_install
 
 OFFERED = "engine precision threads device decode protection"
 """Keys of `nmt translate` that hold for all models."""
-TURN_TOKENS = 1500
-"""Most tokens of a batch, so that the next text is searched soon."""
 
 
 def is_loopback(address: str) -> bool:
@@ -42,8 +40,6 @@ class LimitsConfig:
     """Lines that may wait for a model; more are refused with status 503."""
     connections: int = number(1000, 1, 10**6)
     """Connections at the same time; more are refused with status 503."""
-    alternatives: int = number(10, 0, 100)
-    """Alternatives of a translation, or of a word of it."""
 
 
 @dataclass
@@ -70,26 +66,12 @@ class ServeConfig:
     its own names and these alone."""
     cors: Any = field(default_factory=list)
     """Origins of other pages that may ask from a browser, such as [https://example.org]; none by default."""
-    translator: TranslatorOptions = inline(TranslatorOptions(compute=Compute("torch")), *OFFERED.split())
-    batch_lines: int = number(128, 1, 10**6)
-    """Most lines, of all clients, that are searched together."""
-    batch_wait: float = number(0.003, 0.0, 1.0)
-    """Seconds that the first line waits for others, to be searched with them."""
-    preload: bool = False
-    """Load all models when the server begins, and not only when they are first asked for."""
-    unload_minutes: float | None = number(None, 0.01, 1e6)
-    """Minutes without a request after which a model leaves memory; null: only when memory is short."""
-    free_memory: float = number(0.5, 0.0, 1e6)
-    """GiB of memory to keep free: models that nobody uses are unloaded for it."""
-    log_text: bool = False
-    """Write texts into the log, too; else none is ever written."""
+    translator: TranslatorOptions = inline(TranslatorOptions(), *OFFERED.split())
     limits: LimitsConfig = field(default_factory=LimitsConfig)
 
     def __post_init__(self) -> None:
         self.run, self.hosts, self.cors = as_list(self.run), as_list(self.hosts), as_list(self.cors)
         require(bool(self.run), "run: name a run, a model directory, or several")
-        glossaries = self.glossaries
-        require(len(glossaries) in (0, len(self.run)), "glossary: a file, or a list with one for each of run")
         samples = self.translator.decode.do_sample
         require(not samples, "decode.do_sample=true: a server answers with the best translation")
         require(self.new_key is None or self.keys is not None, f"new_key={self.new_key}: name their file as keys=FILE")
@@ -104,25 +86,12 @@ class ServeConfig:
         """True if only programs of this machine can connect."""
         return self.host == "localhost" or is_loopback(self.host)
 
-    @property
-    def glossaries(self) -> list[str]:
-        """The glossary of each run; none at all if there are none."""
-        protection = self.translator.plugins.get("protection")
-        glossary = protection.glossary if protection else None
-        return glossary if isinstance(glossary, list) else [glossary] * len(self.run) if glossary else []
-
-    def options_for(self, run: str, target: str | None) -> TranslatorOptions:
-        """What the translator of one of the models is made of."""
-        plugins, decode = dict(self.translator.plugins), self.translator.decode
-        if self.glossaries:
-            plugins["protection"] = replace(plugins["protection"], glossary=self.glossaries[self.run.index(run)])
-        decode = replace(decode, batch_tokens=min(TURN_TOKENS, decode.batch_tokens))
-        return replace(self.translator, run=[run], target=target, decode=decode, plugins=plugins)
-
 
 def run(config: ServeConfig) -> None:
     """Serve, or make a key."""
-    missing = [name for name in ("fastapi", "uvicorn", "py3langid") if importlib.util.find_spec(name) is None]
+    missing = [
+        name for name in ("starlette", "uvicorn", "pydantic", "py3langid") if importlib.util.find_spec(name) is None
+    ]
     require(not missing, f"nmt serve: {', '.join(missing)} not installed; {how_to_install('serve')}")
     if config.new_key is not None:
         from nmt.plugins.serve.requests import add_key
@@ -147,9 +116,9 @@ COMMAND = Command(
     run,
     models,
     usage="[RUN]...",
-    example="runs/mine engine=ctranslate2 precision=int8",
-    keys="host=0.0.0.0 port=8000 keys=keys.txt engine=ctranslate2 precision=int8 decode=greedy limits.characters=5000",
+    example="runs/mine precision=int8",
+    keys="host=0.0.0.0 port=8000 keys=keys.txt precision=int8 decode=greedy limits.characters=5000",
     options={"--open": Option("Short for open=true: open the page in a browser.", override="open=true")},
-    memory="serve fewer models, or take precision=int8 with engine=ctranslate2",
+    memory="serve fewer models, or take precision=int8",
     groups={"decode": "paper"},
 )

@@ -6,14 +6,14 @@ import os
 import re
 import secrets
 from collections.abc import AsyncGenerator
-from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import parse_qsl
 
-from fastapi import Request, UploadFile
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import Request
 
 from nmt.config import require
 from nmt.errors import NMTError
@@ -21,8 +21,9 @@ from nmt.files import parse_json, read_text
 from nmt.plugins.serve.worker import Failed, log_client
 
 MOST_FIELDS = 1000
+MOST_ALTERNATIVES = 10
 KEY_NAME = re.compile(r"[\w-][\w.@+-]*")
-KEY_LINE = re.compile(r"(\S+)\s+([0-9a-f]{64})")
+KEY_LINE = re.compile(r"^(\S+)\s+([0-9a-f]{64})\s*$", re.MULTILINE)
 
 
 def encodable(text: str) -> str:
@@ -31,74 +32,45 @@ def encodable(text: str) -> str:
     return text
 
 
-def from_json(value: Any) -> Any:
-    """The value of JSON, as a form has it; any other value, and damaged JSON, as it is."""
-    if isinstance(value, str):
-        with suppress(ValueError):
-            return parse_json(value)
-    return value
-
-
 Text = Annotated[str, AfterValidator(encodable)]
-Term = Annotated[Text, Field(min_length=1, max_length=200)]
-Terms = Annotated[dict[Term, Term], Field(max_length=200)] | Annotated[list[tuple[Term, Term]], Field(max_length=200)]
 
 
-class KeyForm(BaseModel):
-    api_key: str | None = Field(None, description="The key, where the server wants one.")
+class Form(BaseModel, arbitrary_types_allowed=True):
+    """The fields of a request, under LibreTranslate's names."""
+
+    api_key: str | None = None
 
 
-class DetectRequest(KeyForm):
-    """A text of an unknown language."""
+class DetectRequest(Form):
+    """A text of an unknown language, or a list of texts."""
 
-    q: Text | list[Text] = Field(description="The text, or a list of texts.", examples=["Open the file."])
+    q: Text | list[Text]
 
     @property
     def texts(self) -> list[str]:
         return self.q if isinstance(self.q, list) else [self.q]
 
 
-class LanguagesForm(KeyForm):
-    source: Text = Field(description="The language of the text, or auto.", examples=["en"])
-    target: Text = Field(description="The language to translate into.", examples=["de"])
+class LanguagesForm(Form):
+    source: Text
+    target: Text
 
 
-class GlossaryForm(LanguagesForm):
-    glossary: Annotated[Terms, BeforeValidator(from_json)] = Field(
-        [], description="Terms and their translations, which are used; in a form as JSON."
-    )
+class FileRequest(LanguagesForm):
+    """A file to translate; the suffix of its name tells the format."""
 
-    @property
-    def terms(self) -> tuple[tuple[str, str], ...]:
-        return tuple(self.glossary.items() if isinstance(self.glossary, dict) else self.glossary)
+    file: UploadFile
 
 
-class FileRequest(GlossaryForm):
-    """A file to translate, as multipart/form-data."""
+class TranslateRequest(LanguagesForm, DetectRequest):
+    """Text to translate; with `details`, the answer has the alignment of words, and the probability of each."""
 
-    file: UploadFile = Field(description="The file; the suffix of its name tells the format.")
-
-
-class TranslateRequest(GlossaryForm, DetectRequest):
-    """Text to translate."""
-
-    format: Text = Field("text", description="text, whose lines are translated one by one, or html.")
-    alternatives: Annotated[int, AfterValidator(lambda number: max(0, number))] = Field(
-        0, description="Other translations to give beside the best."
-    )
-    stream: bool = Field(False, description="Answer line by line as soon as each is translated, as NDJSON.")
-    details: bool = Field(False, description="Tell the alignment of words, and the probability of each.")
+    format: Literal["text", "html"] = "text"
+    alternatives: Annotated[int, Field(le=MOST_ALTERNATIVES), AfterValidator(lambda count: max(0, count))] = 0
+    details: bool = False
 
 
-class AlternativesRequest(LanguagesForm):
-    """What could stand in a translation instead of a word."""
-
-    q: Text = Field(description="The line that was translated.", examples=["Open the file."])
-    before: Text = Field("", description="Its translation up to that word.")
-    count: int = Field(5, ge=1, description="The most alternatives to give.")
-
-
-AnyForm = TypeVar("AnyForm", bound=KeyForm)
+AnyForm = TypeVar("AnyForm", bound=Form)
 
 
 def check(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
@@ -107,12 +79,9 @@ def check(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
         return form.model_validate({name: value for name, value in fields.items() if value not in (None, "", [])})
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        name = first["loc"][0]
-        problems = {
-            "missing": f"Invalid request: missing {name} parameter",
-            "int_parsing": f"Invalid request: {name} parameter is not a number",
-        }
-        raise Failed(400, problems.get(first["type"], f"{name}: {first['msg']}")) from error
+        name, missing = first["loc"][0], first["type"] == "missing"
+        problem = f"Invalid request: missing {name} parameter" if missing else f"{name}: {first['msg']}"
+        raise Failed(400, problem) from error
 
 
 async def read_body(request: Request, most: int, seconds: float) -> bytes:
@@ -131,11 +100,7 @@ async def read_body(request: Request, most: int, seconds: float) -> bytes:
 
 
 async def read_fields(request: Request, most: int, seconds: float) -> dict[str, Any]:
-    """The fields of the address and of a body in JSON or as a form; Failed for anything else.
-
-    A text that a form has several times is a list of texts.
-    """
-    address, items, content = request.query_params.multi_items(), list[tuple[str, Any]](), dict[str, Any]()
+    """The fields of the address and of a body in JSON or as a form; Failed for anything else."""
     body = await read_body(request, most, seconds)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
@@ -144,21 +109,19 @@ async def read_fields(request: Request, most: int, seconds: float) -> dict[str, 
 
     try:
         if body and kind == "multipart/form-data":
-            parser = MultiPartParser(
-                request.headers, stream(), max_files=1, max_fields=MOST_FIELDS, max_part_size=len(body)
-            )
+            limits = {"max_files": 1, "max_fields": MOST_FIELDS, "max_part_size": len(body)}
+            parser = MultiPartParser(request.headers, stream(), **limits)
             parser.spool_max_size = len(body) + 1  # no file goes to the disk
-            items = (await parser.parse()).multi_items()
+            fields: Any = dict(await parser.parse())
         elif body and kind in ("", "application/json"):
-            content = parse_json(body)
-            require(isinstance(content, dict), "not a JSON object")
+            fields = parse_json(body)
+            require(isinstance(fields, dict), "not a JSON object")
         else:
-            items = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+            pairs = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+            fields = dict(pairs)
     except (ValueError, MultiPartException, KeyError, NMTError) as error:
         raise Failed(400, "the request cannot be read: neither JSON nor a form, or damaged") from error
-    texts = [[value for name, value in pairs if name == "q"] for pairs in (items, address)]
-    several = next((values for values in texts if values), [])
-    return dict(address) | dict(items) | ({"q": several} if len(several) > 1 else {}) | content
+    return {**request.query_params, **fields}
 
 
 def digest(key: str) -> str:
@@ -167,19 +130,12 @@ def digest(key: str) -> str:
 
 
 def read_keys(path: Path) -> dict[str, str]:
-    """The names of API keys by SHA-256, from lines of both; NMTError for a file that holds anything else."""
-    names = {}
-    for number, line in enumerate(read_text(path).splitlines(), 1):
-        if line.strip() and not line.startswith("#"):
-            match = KEY_LINE.fullmatch(line.strip())
-            if not match:
-                raise NMTError(f"{path}, line {number}: not the name and the SHA-256 of a key, as new_key=NAME writes")
-            names[match[2]] = match[1]
-    return names
+    """The names of API keys by SHA-256, from the lines that have both; NMTError for a file that cannot be read."""
+    return {line[2]: line[1] for line in KEY_LINE.finditer(read_text(path))}
 
 
 def name_of_key(path: Path, key: str) -> str | None:
-    """The name of a key as the file is now; None for an unknown key, and while the file is damaged or missing."""
+    """The name of a key as the file is now; None for an unknown key, and while the file is missing."""
     try:
         return read_keys(path).get(digest(key))
     except NMTError as error:

@@ -1,31 +1,30 @@
 """From a checked request to its answer: which model, which lines, and what clients of LibreTranslate expect."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from anyio import BrokenWorkerProcess, CapacityLimiter, to_process
+
+from nmt.errors import NMTError
 from nmt.plugins.serve.command import ServeConfig
-from nmt.plugins.serve.models import CHARACTERS, LINES, Models, Request, ServedModel
+from nmt.plugins.serve.models import Request, ServedModel
 from nmt.plugins.serve.requests import FileRequest, TranslateRequest
-from nmt.plugins.serve.worker import Failed, Line, Parser, Search, SentDocument
+from nmt.plugins.serve.worker import Failed, Line, Search, SentDocument, read_lines, write
 from nmt.text import language_name
 
+T = TypeVar("T")
 MOST_CHARACTERS = 2000
 """The language of a text is detected from its beginning."""
 SURE = 0.8
 """A text stays as it is from this probability on that it is in the target language rather than in a source language."""
 SMALL_BYTES = 2**15
-"""Documents of at most this size together have a process of their own, so that they do not wait for large ones."""
-PARSING_BYTES = 2**30
-"""Memory of a process that parses."""
-PARSING_SECONDS = 10
-"""Processor time in which documents must be read, or written."""
-TranslatedLine = tuple[str, list[tuple[int, int]] | None]
-"""A text, and the pairs of a source word and a target word; None: unknown."""
+"""Documents of at most this size have a process of their own, so that they do not wait for large ones."""
+PARSING_LIMITS = 2**30, 10
+"""Bytes of memory and seconds of processor time, in which a document must be read or written."""
 
 
 @cache
@@ -63,174 +62,150 @@ class PlainText:
         stripped = [(line, line.strip()) for line in text.split("\n")]
         self.parts = [line.partition(inner) if inner else (line, "", "") for line, inner in stripped]
         """Of each line: white space, the text to translate, white space."""
-        self.numbers = [number for number, (_, inner, _) in enumerate(self.parts) if inner]
-        self.lines = [self.parts[number][1] for number in self.numbers]
+        self.lines = [(number, inner) for number, (_, inner, _) in enumerate(self.parts) if inner]
 
-    def join(self, translations: list[TranslatedLine]) -> str:
-        texts = iter(translations)
-        return "\n".join(before + (next(texts)[0] if inner else "") + after for before, inner, after in self.parts)
-
-
-def variants_of(lines: list[Line]) -> list[list[TranslatedLine]]:
-    """The best translation of a document's lines, and its alternatives; the alignment is known of the best one."""
-    rows = [
-        [(text, None if n else line.details.get("alignment")) for n, text in enumerate(line.texts)] for line in lines
-    ]
-    return [[row[min(n, len(row) - 1)] for row in rows] for n in range(max(map(len, rows), default=1))]
-
-
-def details_of(source: str, line: Line) -> dict[str, Any]:
-    return {"source": source, "translation": line.texts[0], **line.details}
+    def join(self, lines: list[Line], rank: int = 0) -> str:
+        """The text with the translations of that rank, or the last one of a line that has fewer."""
+        texts = iter([line.texts[min(rank, len(line.texts) - 1)] for line in lines])
+        return "\n".join(before + (next(texts) if inner else "") + after for before, inner, after in self.parts)
 
 
 class Route(NamedTuple):
     """The model for a request: None where source and target are one language, and texts stay as they are."""
 
     model: ServedModel | None
-    source: str
     target: str
     detected: dict[str, Any]
     """The part `detectedLanguage` of the answer, where the source was auto."""
 
 
 class Service:
-    """Translates texts and documents by the models, and by two processes that parse, one for small documents."""
+    """Translates texts and documents by the models; two processes parse, one of them small documents alone.
+
+    Of two models for the same languages, the first is used. NMTError where one of them cannot be served.
+    """
 
     def __init__(self, config: ServeConfig) -> None:
-        self.models, self.limits = Models(config), config.limits
+        self.limits, self.models = config.limits, [ServedModel(name, config) for name in config.run]
+        self.pairs: dict[str, dict[str, ServedModel]] = {}
+        for model in self.models:
+            for target in model.tags:
+                self.pairs.setdefault(model.source, {}).setdefault(target, model)
+        self.languages = list(dict.fromkeys(chain(self.pairs, *self.pairs.values())))
         self.most_lines = max(1, self.limits.waiting_lines // 2)
         """Lines of one request, so that one client alone does not shut out all others."""
-        self.small, self.large = (Parser(PARSING_BYTES, PARSING_SECONDS, self.limits.seconds) for _ in range(2))
+        self.small, self.large = CapacityLimiter(1), CapacityLimiter(1)
+
+    def begin(self) -> None:
+        """Answer requests from now on, while the event loop runs."""
+        self.tasks = [asyncio.create_task(model.run()) for model in self.models]
 
     async def end(self) -> None:
-        for work in (self.models, self.small, self.large):
-            await work.end()
+        """End all processes."""
+        for task in self.tasks:
+            task.cancel()
+        for model in self.models:
+            if model.worker:
+                await model.worker.end()
 
-    async def parse(self, method: str, documents: list[SentDocument], *arguments: Any) -> Any:
-        """The result of a method of DocumentTasks; Failed where there is none."""
-        size = sum(len(document.content) for document in documents)
+    async def parse(self, function: Callable[..., T], document: SentDocument, *arguments: Any) -> T:
+        """What a function makes of a document, in a process that ends when the client goes; Failed where it cannot."""
+        turn, limits = self.small if len(document.content) <= SMALL_BYTES else self.large, PARSING_LIMITS
         try:
-            return await (self.small if size <= SMALL_BYTES else self.large).call(size, method, documents, *arguments)
-        except Failed as failure:
-            most = f"{PARSING_SECONDS} seconds or {PARSING_BYTES // 2**20:,} MiB of memory"
-            problem = f"it takes more than {most}; divide it" if failure.lost else failure.detail
-            raise Failed(400 if failure.lost else failure.status_code, f"file: {problem}") from failure
+            return await to_process.run_sync(function, limits, document, *arguments, cancellable=True, limiter=turn)
+        except NMTError as error:
+            raise Failed(400, f"file: {error}") from error
+        except (BrokenWorkerProcess, MemoryError) as error:
+            most = f"{limits[0] // 2**20:,} MiB of memory or {limits[1]} seconds"
+            raise Failed(400, f"file: it takes more than {most}; divide it") from error
 
     async def find_route(self, source: str, target: str, text: str) -> Route:
         """The model for two languages, in capitals or not; Failed where there is none."""
-        pairs, codes = self.models.pairs(), {code.lower(): code for code in self.models.languages()}
+        codes = {code.lower(): code for code in self.languages}
         for language in [target] if source == "auto" else [source, target]:
             if language.lower() not in codes:
                 raise Failed(400, f"{language[:40]} is not supported")
         target, detected = codes[target.lower()], dict[str, Any]()
         if source == "auto":
-            sources = [language for language, targets in pairs.items() if target in targets] or list(pairs)
+            sources = [language for language, targets in self.pairs.items() if target in targets] or [*self.pairs]
             source, probability = await asyncio.to_thread(choose, text, sources, target)
             detected = {"detectedLanguage": {"confidence": round(100 * probability), "language": source}}
         source = codes[source.lower()]
-        if source == target:
-            return Route(None, source, target, detected)
-        if target not in pairs.get(source, {}):
+        if source != target and target not in self.pairs.get(source, {}):
             names = [f"{language_name(code)} ({code})" for code in (target, source)]
             raise Failed(400, f"{names[0]} is not available as a target language from {names[1]}")
-        return Route(pairs[source][target], source, target, detected)
+        return Route(None if source == target else self.pairs[source][target], target, detected)
 
-    @contextmanager
-    def translating(self, route: Route, lines: list[str], search: Search) -> Iterator[AsyncIterator[Line]]:
-        """Have lines translated; those that still wait at the end of the block are forgotten.
-
-        Failed for too many lines, and for one that is too long; while iterating, for one without an answer.
-        """
-        request, model, most = Request(search, lines, route.source, route.target), route.model, self.limits.characters
+    async def translate_lines(self, route: Route, lines: list[str], n_best: int, details: bool) -> list[Line]:
+        """Have lines translated; those that still wait when one has no answer, or nobody waits, are forgotten."""
+        model, most = route.model, self.limits.characters
         if model is None:
-            for line in request.lines:
-                line.give(Line([line.text]))
-            yield request.answered()
-            return
+            return [Line([line]) for line in lines]
         if len(lines) > self.most_lines:
             raise Failed(413, f"more than {self.most_lines:,} lines; send fewer at once")
         if (longest := max(map(len, lines), default=0)) > most:
             raise Failed(400, f"a line ({longest}) exceeds text limit ({most}); divide it")
         if model.queue.lines + len(lines) > self.limits.waiting_lines:
             raise Failed(503, "too many lines wait for this model; try again later")
-        LINES.labels(model.name).inc(len(lines))
-        CHARACTERS.labels(model.name).inc(sum(map(len, lines)))
+        request = Request(Search(n_best, details, model.tags[route.target]), lines)
         model.queue.add(request)
+        translations = list[Line]()
         try:
-            yield request.answered()
+            for future in request.answers:
+                answer = await future
+                if isinstance(answer, Failed):
+                    raise answer
+                translations.append(answer)
         finally:
             model.queue.remove(request)
-
-    async def translate_lines(self, route: Route, lines: list[str], search: Search) -> list[Line]:
-        with self.translating(route, lines, search) as translations:
-            return [line async for line in translations]
+        return translations
 
     async def translate_texts(self, request: TranslateRequest) -> dict[str, Any]:
         """The answer to a request with a text, or with a list of texts, each of whose values is then a list."""
-        texts, html = request.texts, request.format == "html"
-        documents = [SentDocument(text.encode(), format="html") for text in texts]
-        plain = [] if html else [PlainText(text) for text in texts]
+        html, texts = request.format == "html", [SentDocument(text.encode(), "a.html") for text in request.texts]
+        rows = [PlainText(text).lines for text in request.texts]
         if html:
-            rows = [list(enumerate(lines)) for lines, _ in await self.parse("read", documents, self.most_lines)]
-        else:
-            rows = [list(zip(text.numbers, text.lines, strict=True)) for text in plain]
+            rows = [list(enumerate((await self.parse(read_lines, text, self.most_lines))[0])) for text in texts]
         lines = [line for row in rows for _, line in row]
         route = await self.find_route(request.source, request.target, "\n".join(lines))
-        search = Search(request.alternatives + 1, request.details or html, request.terms)
-        translations = iter(await self.translate_lines(route, lines, search))
-        translated = [[next(translations) for _ in row] for row in rows]
-        variants = [variants_of(row) for row in translated]
-        if not html:
-            written = [[text.join(lines) for lines in several] for text, several in zip(plain, variants, strict=True)]
-        elif route.model:
-            contents = await self.parse("write", documents, variants)
-            written = [[content.decode() for content in row] for row in contents]
-        else:
-            written = [[text] for text in texts]
+        n_best = 1 if html else request.alternatives + 1
+        translations = iter(await self.translate_lines(route, lines, n_best, request.details or html))
         answers = list[dict[str, Any]]()
-        for row, lines_of_text, (best, *others) in zip(rows, translated, written, strict=True):
+        for text, document, row in zip(request.texts, texts, rows, strict=True):
+            plain, translated = PlainText(text), [next(translations) for _ in row]
+            best, others = plain.join(translated), [plain.join(translated, rank) for rank in range(1, n_best)]
+            if html:
+                written = self.parse(write, document, list(map(aligned, translated))) if route.model else None
+                best = (await written).decode() if written else text
             answer: dict[str, Any] = {"translatedText": best}
-            numbered = [(number, text, line) for (number, text), line in zip(row, lines_of_text, strict=True)]
             if request.alternatives:
-                answer["alternatives"] = [text for text in dict.fromkeys(others) if text != best]
+                answer["alternatives"] = [other for other in dict.fromkeys(others) if other != best]
+            numbered = [(number, line, done) for (number, line), done in zip(row, translated, strict=True)]
             if request.details:
-                answer["details"] = [{"line": number, **details_of(text, line)} for number, text, line in numbered]
-            if flags := [{"line": number, "flags": line.flags} for number, _, line in numbered if line.flags]:
+                answer["details"] = [
+                    {"line": number, "source": line, "translation": done.texts[0], **done.details}
+                    for number, line, done in numbered
+                ]
+            if flags := [{"line": number, "flags": done.flags} for number, _, done in numbered if done.flags]:
                 answer["flags"] = flags
             answers.append(answer | route.detected)
         if not isinstance(request.q, list):
             return answers[0]
         return {key: [answer.get(key, []) for answer in answers] for key in dict.fromkeys(chain(*answers))}
 
-    async def stream_text(self, request: TranslateRequest) -> AsyncGenerator[dict[str, Any], None]:
-        """The parts of a streamed answer: the detected language, then each line of the text, blank ones too, in order.
-
-        Failed before the first part where the request itself is wrong.
-        """
-        text = "\n".join(request.texts)
-        route, document = await self.find_route(request.source, request.target, text), PlainText(text)
-        search = Search(details=request.details, glossary=request.terms)
-        with self.translating(route, document.lines, search) as translations:
-            yield route.detected
-            for number, (before, inner, after) in enumerate(document.parts):
-                part: dict[str, Any] = {"line": number, "translatedText": before + after}
-                if inner:
-                    line = await anext(translations)
-                    part["translatedText"] = before + line.texts[0] + after
-                    part |= {"flags": line.flags} if line.flags else {}
-                    part |= {"details": details_of(inner, line)} if request.details else {}
-                yield part
-
     async def translate_document(self, request: FileRequest) -> tuple[str, bytes]:
         """The language and the content of the translation of a file."""
         content, name = await request.file.read(), request.file.filename or ""
-        sources = [language for language, targets in self.models.pairs().items() if request.target in targets]
+        sources = [language for language, targets in self.pairs.items() if request.target in targets]
         source = request.source if request.source != "auto" else sources[0] if len(sources) == 1 else ""
-        document = SentDocument(content, name, "", source, request.target)
-        [(lines, marked_up)] = await self.parse("read", [document], self.most_lines)
+        document = SentDocument(content, name, source, request.target)
+        lines, marked_up = await self.parse(read_lines, document, self.most_lines)
         route = await self.find_route(request.source, request.target, "\n".join(lines[:20]))
-        search = Search(details=marked_up, glossary=request.terms)
-        translations = await self.translate_lines(route, lines, search)
+        translations = await self.translate_lines(route, lines, 1, marked_up)
         if route.model:
-            [[content]] = await self.parse("write", [document], [variants_of(translations)[:1]])
+            content = await self.parse(write, document, list(map(aligned, translations)))
         return route.target, content
+
+
+def aligned(line: Line) -> tuple[str, Any]:
+    return line.texts[0], line.details.get("alignment")

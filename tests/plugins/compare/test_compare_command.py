@@ -175,7 +175,7 @@ def test_mistakes_are_one_line(nmt, files):
     before = {path.name for path in Path().iterdir()}
     assert nmt("compare", "good", "bad", *files, NO_PAGE).code == 0
     assert {path.name for path in Path().iterdir()} == before
-    nmt("compare", "good", "bad", *files, "output=nowhere/x.html").refused("there is no folder nowhere")
+    nmt("compare", "good", "bad", *files, "output=nowhere/x.html").refused("output=nowhere")
     nmt("compare", "good", "bad", *files, "output=bad").refused("output=bad", "must end in .html")
     nmt("compare", "good").refused("two are needed", "nmt compare runs/new runs/old")
     nmt("compare", "good", "new=[good]", *files).refused("good", "given twice")

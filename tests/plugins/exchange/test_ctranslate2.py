@@ -279,13 +279,6 @@ def test_token_scores_are_those_of_torch(kind, sentences):
     assert both(kind)[1].token_scores([]) == []
 
 
-def test_next_tokens_have_the_probabilities_of_torch(kind, sentences):
-    for pair in given(kind, sentences[:8]):
-        expected, results = (engine.next_token(pair) for engine in both(kind))
-        np.testing.assert_allclose(np.exp(results), np.exp(expected), atol=1e-4)
-        assert np.exp(results).sum() == pytest.approx(1, abs=1e-4)
-
-
 @pytest.mark.parametrize("settings", [{"beam_size": 1}, {"n_best": 3}, {"length_penalty": 0.0, "batch_tokens": 20}])
 def test_another_search_by_the_same_weights_is_that_of_an_engine_of_its_own(folder, sentences, settings):
     prefixes = [[]] * len(sentences)

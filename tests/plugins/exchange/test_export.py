@@ -19,8 +19,8 @@ from nmt.errors import NMTError
 from nmt.files import EXPORTED, ModelDescription, sha256
 from nmt.model import Transformer, write_model_directory
 from nmt.plugins.exchange.ctranslate2 import write
-from nmt.plugins.exchange.ctranslate2_load import converted_folder, read_exported, read_variables
-from nmt.plugins.exchange.export import ExportConfig, certificate, export, same_translations
+from nmt.plugins.exchange.ctranslate2_load import converted_folder, load_engine, read_variables
+from nmt.plugins.exchange.export import ExportConfig, certificate, export
 from nmt.text import train_tokenizer
 from nmt.translation import load_translator
 
@@ -75,15 +75,6 @@ def test_a_sample_is_translated_twice_and_compared(model, tmp_path):
     assert f"{scores}\n{same}" in (tmp_path / "out" / "README.md").read_text()
     exported(model, output=str(tmp_path / "out"))
     assert scores not in (tmp_path / "out" / "README.md").read_text()  # a certificate is of the export beside it
-
-
-def test_lines_that_differ_are_shown():
-    lines = ["one", "two", "three", "four"]
-    assert list(same_translations(lines, ["1", "2", "3", "4"], ["1", "zwei", "drei", "vier"], "Marian", "x")) == [
-        "1 of 4 lines (25.0%) are translated as by Marian: x",
-        *("line 2: two", "  Marian: zwei", "  nmt:    2"),
-        *("line 3: three", "  Marian: drei", "  nmt:    3"),
-    ]
 
 
 def test_a_certificate_is_the_largest_difference_of_a_token():
@@ -247,7 +238,7 @@ def test_numbers_of_int8_have_a_scale_for_each_row(model, tmp_path):
     path = tmp_path / "out" / "model.bin"
     path.write_bytes(spoil(b"linear_0/weight_scale", b"linear_0/weight_scalE")(path.read_bytes()))
     with pytest.raises(NMTError, match=r"linear_0/weight is \[.*\], or has numbers of another type"):
-        read_exported(tmp_path / "out")
+        load_engine(tmp_path / "out", GREEDY)
 
 
 def test_a_converted_model_translates_without_torch(model):

@@ -183,7 +183,6 @@ def test_a_decoder_yml_that_does_not_fit_is_named(nmt, folder, content, words):
 
 
 def test_what_is_no_model_or_no_key_of_it_is_named(nmt, tmp_path, folder):
-    refused(nmt, folder, "trained_by=transformers", keys=("trained_by=transformers",))
     refused(nmt, folder, "pass all three", keys=("reference=x",))
     files = (f"sample={folder / 'test.src'}", f"reference={folder / 'test.trg'}")
     wrong = (*files, f"scores={folder / 'translations.txt'}")

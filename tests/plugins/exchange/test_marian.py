@@ -175,7 +175,7 @@ def test_a_model_of_the_hub_has_the_logits_of_transformers_and_comes_back_as_it_
     transformers, pieces, nmt, tmp_path, shape, trained_by
 ):
     theirs = marian_model(transformers, pieces, tmp_path / "hub", trained_by, **SHAPES[shape])
-    marian = read_hub(tmp_path / "hub", None)
+    marian = read_hub(tmp_path / "hub")
     assert marian.trained_by == trained_by
     model, order = marian.model(), torch.tensor(rows_of(marian.tokenizer.tables[-1], has_padding=True))
     source, target = torch.randint(

@@ -2,22 +2,17 @@
 
 import random
 from dataclasses import replace
-from io import BytesIO
 
 import pytest
 import torch
-from fastapi import UploadFile
 from hypothesis import given, settings, strategies as st
 
-import nmt.translation
-from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslatorOptions
+from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.model import Transformer
 from nmt.plugins.protection.constraints import BEGINS, CONTINUES, EDGE, FOLLOWS, GLUED
 from nmt.plugins.protection.glossary import ENDS, Glossary, judge
 from nmt.plugins.protection.protection import Protection
 from nmt.plugins.protection.terms import Terms, constraint_of, kinds, phrases
-from nmt.plugins.serve.requests import FileRequest, TranslateRequest, check
-from nmt.plugins.serve.worker import Failed, ModelTasks, Search
 from nmt.search import TorchEngine
 from nmt.text import TARGET, Finder, train_tokenizer
 from nmt.translation import Limits, Line, RefusedLine, Segment, Translation, Translator
@@ -154,10 +149,6 @@ def test_what_is_protected_has_no_terms(line, terms):
     constraints = stage.constraints(segments(made, line)[:1])
     assert len(constraints.rows[0] if constraints else []) == len(terms)
     assert [term["source"] for term in stage.report(line, [Translation("x", 0, 0)], {})["terms"]] == terms
-    targets = [target for match in GLOSSARY.find(line) for target in match.term.targets]
-    assert bool(stage.spans(line, " ".join(targets))) == bool(terms)
-    [other] = made.with_request({"glossary": [("conf", "Konf"), ("printer", "Drucker")]}).stages
-    assert other.find(line) == []
 
 
 def test_lines_without_terms_and_a_prefix_of_the_target():
@@ -172,41 +163,6 @@ def test_lines_without_terms_and_a_prefix_of_the_target():
     for each in begun.translate(["the house"])[0]:
         assert each.text.startswith("Die Tür")
         assert "Haus" in each.text.replace(",", " ").split()
-
-
-def test_a_request_brings_its_own_terms(monkeypatch):
-    asked = {"q": "a house", "source": "en", "target": "de"}
-    pairs, mapping = [["a", "Tür"], ["house", "New York"], ["b", " "]], {"a": "Tür", "house": "New York", "b": " "}
-    terms = [check(TranslateRequest, {**asked, "glossary": given}).terms for given in (pairs, mapping)]
-    assert terms[0] == terms[1]
-    monkeypatch.setattr(nmt.translation, "load_translator", lambda options, notice: translator(max_extra_length=20))
-    tasks = ModelTasks(TranslatorOptions())
-    [found] = tasks.translate(Search(glossary=terms[0]), ["a house"])
-    assert judge(Glossary([(*pair, False) for pair in terms[0]]).find("a house"), found.texts[0], None) == ["used"] * 2
-    [plain] = tasks.translate(Search(), ["a house"])
-    assert "Haus" in plain.texts[0]
-    assert [*tasks.variants] == [Search()]
-
-
-def test_a_form_has_terms_as_json():
-    for form in (TranslateRequest, FileRequest):
-        for text in ('{"a": "\\u0162\\u00fcr"}', '[["a", "\u0162ür"]]'):
-            asked = {"q": "a house", "source": "en", "target": "de", "glossary": text, "file": UploadFile(BytesIO())}
-            assert check(form, asked).terms == (("a", "\u0162ür"),)
-        for wrong in ("{", "1", '{"a": 1}', '{"\\ud800": "a"}', "[" * 2**20):
-            with pytest.raises(Failed, match=r"^glossary: "):
-                check(form, {**asked, "glossary": wrong})
-    with pytest.raises(Failed, match=r"^q: "):
-        check(TranslateRequest, {**asked, "q": 1})
-
-
-@pytest.mark.parametrize(
-    "given",
-    ["a", [["a"]], [["a", "b", "c"]], {"a": 1}, {"": "a"}, [["a", "b" * 201]], [["a", "b"]] * 201, {"\ud800": "a"}],
-)
-def test_terms_of_a_request_have_bounds(given):
-    with pytest.raises(Failed):
-        check(TranslateRequest, {"q": "a", "source": "en", "target": "de", "glossary": given})
 
 
 def test_a_line_that_a_pattern_takes_too_long_for_is_refused_alone_with_terms_too(monkeypatch):

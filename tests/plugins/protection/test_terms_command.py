@@ -42,7 +42,6 @@ def test_terms_that_the_length_forbids_are_reported(nmt, checkpoint, terms):
     ("words", "message"),
     [
         (["glossary=missing.tsv"], "missing.tsv: No such file"),
-        (["glossary=[a.tsv,b.tsv]"], "it takes one file; put all terms into it"),
         (["engine=ctranslate2"], "engine=ctranslate2: no search for given words; use engine=torch"),
         (["decode.do_sample=true"], "decode.do_sample=true: no search for given words; use a beam search"),
     ],

@@ -47,35 +47,25 @@ def page(nmt, finished, tmp_path) -> tuple[str, ElementTree.Element]:
     return text, ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
 
 
-def test_every_weight_of_every_head_is_on_the_page(page, finished):
+def test_every_weight_of_every_head_is_on_the_page_with_sentence_translation_and_tokens(page, finished):
+    text, tree = page
     model, tokenizer = load_model(finished / "model"), read_tokenizer(finished / "model")
     source, target = tokenizer.encode([SENTENCE, TARGET])
-    found = model_attention(model, torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))
-    sections = page[1].findall(".//section")
-    assert [s.find("h2").text for s in sections] == [
-        "Cross-attention",
-        "Encoder self-attention",
-        "Decoder self-attention",
-    ]
-    for part, weights in zip(sections, (found.cross, found.encoder, found.decoder), strict=True):
+    attention = model_attention(model, torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))
+    sections = tree.findall(".//section")
+    titles = ["Cross-attention", "Encoder self-attention", "Decoder self-attention"]
+    assert [section.find("h2").text for section in sections] == titles
+    for part, weights in zip(sections, (attention.cross, attention.encoder, attention.decoder), strict=True):
         images = part.findall(".//image")
         assert len(images) == 1 + model.config.heads
-        expected = [*weights[0, 0], weights[0, 0].mean(0)]
-        for image, matrix in zip(images, expected, strict=True):
+        for image, matrix in zip(images, [*weights[0, 0], weights[0, 0].mean(0)], strict=True):
             held = opacity(image.get("href"))
             assert np.abs(held - (matrix / matrix.max()).numpy()).max() < 0.5 / 255 + 1e-5
-
-
-def test_the_page_shows_sentence_translation_and_tokens(page, finished):
-    text, tree = page
-    shown = [node.text for node in tree.findall(".//dd")]
-    assert shown == [SENTENCE, TARGET]
-    tokenizer = read_tokenizer(finished / "model")
-    ids = tokenizer.encode([TARGET])[0]
-    cross = tree.findall(".//section")[0]
-    titles = [node.text for node in cross.findall(".//title")]
-    assert titles == [*tokenizer.subwords(ids), "</s>", *tokenizer.subwords(tokenizer.encode([SENTENCE])[0]), "</s>"]
+    assert [node.text for node in tree.findall(".//dd")] == [SENTENCE, TARGET]
+    tokens = [*tokenizer.subwords(target), "</s>", *tokenizer.subwords(source), "</s>"]
+    assert [node.text for node in sections[0].findall(".//title")] == tokens
     assert "&lt;lo&gt;" in text
+    assert f"translation that was given: {len(target) + 1} tokens, log probability -" in text
 
 
 def test_the_page_asks_nothing_of_any_other_place_and_runs_no_script(page):
@@ -87,27 +77,16 @@ def test_the_page_asks_nothing_of_any_other_place_and_runs_no_script(page):
     for node in tree.iter():
         address = node.get("href", "data:")
         assert address.startswith("data:") or (node.tag == "use" and address[1:] in ids)
+    chosen = [button.get("name") for button in tree.iter("input") if button.get("checked")]
+    assert sorted(chosen) == sorted({button.get("name") for button in tree.iter("input")})  # one of each kind
 
 
-def test_one_choice_of_each_kind_is_made_at_first(page):
-    chosen = [button.get("name") for button in page[1].iter("input") if button.get("checked")]
-    assert sorted(chosen) == sorted({button.get("name") for button in page[1].iter("input")})
-
-
-def test_without_a_target_the_model_translates_and_one_head_can_be_asked_for(nmt, finished, tmp_path):
-    words = ["attention", "ka = lo / mi", f"run={finished}", "device=cpu", "layer=1", "head=2", "output=x.html"]
-    assert nmt(*words).code == 0
+def test_without_a_target_the_model_translates_and_mistakes_are_one_line(nmt, finished, tmp_path):
+    assert nmt("attention", "ka = lo / mi", f"run={finished}", "device=cpu", "output=x.html").code == 0
     text = (tmp_path / "x.html").read_text(encoding="utf-8")
     assert "translation by the model" in text
     assert "ka = lo / mi" in text
-    assert "head-2" in text
-    assert "head-1" not in text
-
-
-def test_mistakes_are_one_line(nmt, finished):
-    words = ["attention", SENTENCE, f"run={finished}", "device=cpu"]
-    nmt(*words, "head=9").refused("head=9: the model has 2 heads")
-    nmt(*words, "output=x.pdf").refused(".html")
+    nmt("attention", SENTENCE, f"run={finished}", "output=x.pdf").refused(".html")
     nmt("attention", "ka", "lo").refused("one sentence and one run")
     nmt("attention", " ").refused("sentence: is empty")
     nmt("attention", "ka " * 300, f"run={finished}", "target=ka").refused("at most 200")

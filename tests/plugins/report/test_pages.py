@@ -26,23 +26,22 @@ HOSTILE = [
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_stays_text_in_what_the_pages_make_of_it(text, tmp_path, monkeypatch):
     source = (
-        '{% from "training_parts.html" import fact, text_example, tree_example with context %}'
+        '{% from "training_parts.html" import fact, text_example with context %}'
         "<p>{% call fact('Validation ' ~ text, text) %}{{ text }}{% endcall %}"
-        "{{ text_example(example, sides, {'source': text}) }}{{ tree_example(example, labels) }}</p>"
+        "{{ text_example(example, sides, {'source': text}) }}</p>"
     )
     (tmp_path / "x.html").write_text(source)
     (tmp_path / "training_parts.html").write_text((pages.TEMPLATES / "training_parts.html").read_text())
     monkeypatch.setattr(pages, "TEMPLATES", tmp_path)
     example = {"source": text, "reference": text, "hypothesis": text, "value": 1.0}
-    label = {"text": text, "kind": "word", "row": 1, "start": 0, "end": 1}
     sides = ([(text, True)], [(text, False)])
-    page = render("x.html", text=text, example=example, sides=sides, labels=[label])
+    page = render("x.html", text=text, example=example, sides=sides)
     page.encode()
     shown = "".join("\ufffd" if c in "\0\x07\x7f\ud800\ufffe\uffff" else c for c in text)
     root = ET.fromstring(page)
     assert {element.tag for element in root.iter()} <= {"p", "div", "dt", "dd", "article", "dl", "mark", "span"}
     assert {key for e in root.iter() for key in e.attrib} <= {"class", "lang", "dir", "style", "role", "aria-label"}
-    assert "".join(root.itertext()).count(shown) == 7
+    assert "".join(root.itertext()).count(shown) == 6
 
 
 def test_markup_is_not_escaped_again_and_nothing_is_printed_for_none(tmp_path, monkeypatch):

@@ -27,13 +27,8 @@ def run(tmp_path):
 def write_model(run, **training):
     """A model directory with this training in its description, and no weights."""
     description = {
-        "format_version": 1,
-        "model": vars(ModelConfig(name="m")),
-        "vocabulary_size": 300,
-        "source": "en",
-        "target": "de",
-        "tokenizer": "0" * 64,
-        "training": {"corpus": "abc", **training},
+        **{"format_version": 1, "model": vars(ModelConfig(name="m")), "vocabulary_size": 300, "source": "en"},
+        **{"target": "de", "tokenizer": "0" * 64, "training": {"corpus": "abc", **training}},
     }
     (run / "model").mkdir(exist_ok=True)
     (run / "model" / "config.json").write_text(json.dumps(description))
@@ -42,8 +37,7 @@ def write_model(run, **training):
 def test_columns_are_read_by_name_and_empty_cells_are_none(run):
     opened = open_run(run, None)
     assert opened.series("loss") == [(10, 5.5), (20, 4.5)]
-    assert opened.series("valid_loss") == [(20, 4.25)]
-    assert opened.series("mfu") == []
+    assert (opened.series("valid_loss"), opened.series("mfu")) == ([(20, 4.25)], [])
     assert (opened.last("seconds"), opened.last("cost")) == (3, None)
 
 
@@ -55,17 +49,14 @@ def test_a_row_that_is_cut_off_or_of_another_make_is_left_out(run, tail):
     assert read_rows(run) == whole
 
 
-@pytest.mark.parametrize("content", ["", HEADER + "10,5", "no csv at all\n"])
-def test_nothing_logged_yet_is_reported(run, content):
-    (run / "metrics.csv").write_text(content)
+def test_what_is_no_run_or_has_nothing_logged_is_refused(run, tmp_path_factory, monkeypatch):
+    (run / "metrics.csv").write_text(HEADER + "10,5")
     with pytest.raises(NMTError, match="nothing is logged"):
         read_rows(run)
-
-
-def test_what_is_no_run_is_refused(tmp_path, monkeypatch):
+    empty = tmp_path_factory.mktemp("empty")
     with pytest.raises(NMTError, match=r"not a training run \(no config.yaml\)"):
-        find_run(str(tmp_path))
-    monkeypatch.chdir(tmp_path)  # there may be runs where the tests are started, as after `make demo`
+        find_run(str(empty))
+    monkeypatch.chdir(empty)  # there may be runs where the tests are started
     with pytest.raises(NMTError, match="nmt train"):
         find_run("runs/latest")
 
@@ -88,18 +79,15 @@ def test_a_run_is_finished_by_a_model_of_its_last_update(run):
         assert opened.model_is_stale == (updates < 20)
 
 
-def test_the_model_directory_has_the_facts_of_its_training(run):
+def test_the_model_directory_has_the_facts_of_its_training_and_one_of_other_types_none(run):
     write_model(run, updates=30, averaged=[10, 20, 30], config={}, **FACTS, score=SCORE)
-    facts = open_run(run, None).facts
+    facts = open_run(run, None).model
     assert (facts.tokens, facts.devices, facts.versions) == (4000, "1 x cpu", FACTS["versions"])
     assert vars(facts.score) == SCORE
-
-
-@pytest.mark.parametrize("broken", [{"updates": "x"}, {"tokens": "x"}, {"versions": {"nmt": 1}}, {"score": 1}], ids=str)
-def test_a_training_of_other_types_is_none(run, broken):
-    write_model(run, **{"updates": 30, **broken})
     (run / "environment.json").write_text("{")
-    assert (open_run(run, None).model, open_run(run, None).environment) == (None, {})
+    for broken in ({"updates": "x"}, {"tokens": "x"}, {"versions": {"nmt": 1}}, {"score": 1}):
+        write_model(run, **{"updates": 30, **broken})
+        assert (open_run(run, None).model, open_run(run, None).environment) == (None, {})
 
 
 def test_a_corpus_that_moved_is_named_and_one_that_was_asked_for_is_needed(run):
@@ -113,7 +101,6 @@ def test_a_corpus_that_moved_is_named_and_one_that_was_asked_for_is_needed(run):
     [
         ("config.yaml", "a: &a [x]\nb: [*a, *a]\n"),
         ("config.yaml", "trainer: [1]\n"),
-        ("config.yaml", "[" * 3000),
         ("metrics.csv", f"step,loss\n10,{'x' * 200_000}\n"),
     ],
     ids=lambda text: text[:14],
@@ -123,12 +110,3 @@ def test_a_strangers_run_ends_in_a_line(run, file, content):
     with pytest.raises(NMTError, match=file) as raised:
         open_run(run, None)
     assert "\n" not in str(raised.value)
-
-
-def test_huge_numbers_of_a_stranger_are_left_out(run):
-    (run / "config.yaml").write_text(yaml.safe_dump({**CONFIG, "trainer": {"max_steps": "many"}}))
-    with (run / "metrics.csv").open("a") as file:
-        file.write(f"{'9' * 5000},1,,,,\n30,1e308,1e-300,-1e200,5,nan\n")
-    opened = open_run(run, None)
-    assert (opened.update, opened.updates) == (30, 30)
-    assert set(opened.rows[-1]) == {"step", "learning_rate", "seconds", "valid_loss"}

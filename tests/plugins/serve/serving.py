@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 import urllib.error
-import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,12 +23,11 @@ class Server:
     """The process of a server, and what it has logged."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self.process = process
-        self.log: list[str] = []
+        self.process, self.log = process, list[str]()
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
         try:
-            self.url = self.logged(r"at (http://\S+)")[1]
+            self.url = self.logged(r"at (http://\S+)")[1].replace("0.0.0.0", "127.0.0.1")
         except AssertionError:
             process.kill()
             raise
@@ -44,8 +42,8 @@ class Server:
         """The first match in the log, which is waited for."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
-            if found := re.search(pattern, "".join(self.log[after:])):
-                return found
+            if match := re.search(pattern, "".join(self.log[after:])):
+                return match
             assert self.process.poll() is None or after, "".join(self.log)
             time.sleep(0.02)
         raise AssertionError(f"{pattern} is not in {''.join(self.log)}")
@@ -58,42 +56,36 @@ class Server:
         """The status and the answer to a request; fields as JSON, bytes as they are."""
         body = fields if fields is None or isinstance(fields, bytes) else json.dumps(fields).encode()
         kind = {} if isinstance(fields, bytes) else {"Content-Type": "application/json"}
-        request = urllib.request.Request(
-            self.url + path, body, {**kind, **{k.replace("_", "-"): v for k, v in headers.items()}}
-        )
+        kind |= {name.replace("_", "-"): value for name, value in headers.items()}
         try:
-            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-                return answer.status, read(answer)
+            with urllib.request.urlopen(
+                urllib.request.Request(self.url + path, body, kind), timeout=PATIENCE
+            ) as answer:
+                return answer.status, content_of(answer)
         except urllib.error.HTTPError as error:
-            return error.code, read(error)
+            return error.code, content_of(error)
 
     def translate(self, q: Any, **fields: Any) -> tuple[int, Any]:
         return self.ask("/translate", {"q": q, "source": "en", "target": "de", **fields})
 
-    def translated(self, q: Any) -> Any:
-        status, found = self.translate(q)
-        assert status == 200, found
-        return found["translatedText"]
-
-    def end(self, signal_number: int = signal.SIGTERM) -> int:
-        """Its exit code."""
-        self.process.send_signal(signal_number)
-        return self.process.wait(PATIENCE)
+    def translated(self, q: Any, **fields: Any) -> Any:
+        status, answer = self.translate(q, **fields)
+        assert status == 200, answer
+        return answer["translatedText"]
 
 
-def read(answer: Any) -> Any:
+def content_of(answer: Any) -> Any:
     content = answer.read().decode()
     return json.loads(content) if answer.headers.get_content_type() == "application/json" else content
 
 
 @contextmanager
-def serving(*words: str | Path, folder: Path | None = None) -> Iterator[Server]:
-    """A server at a free port; by CTranslate2, which starts in half a second."""
-    options = [] if any("engine=" in str(word) for word in words) else ["engine=ctranslate2"]
+def serving(*words: str | Path) -> Iterator[Server]:
+    """A server at a free port, unless the words say which."""
     port = [] if any(str(word).startswith("port=") for word in words) else ["port=0"]
-    command = [sys.executable, "-m", "nmt", "serve", *port, *options, *map(str, words)]
+    command = [sys.executable, "-m", "nmt", "serve", *port, *map(str, words)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     server = Server(process)
     try:
         yield server

@@ -1,18 +1,16 @@
 // The page of `nmt serve`. What anybody wrote reaches the document as text only, never as markup.
 import { announce, attempt, listen, page } from "./elements.js";
 import { offer, question, session, setDetected, setLanguages, spoken } from "./languages.js";
-import { ask, objects } from "./server.js";
-import { cut, forget, mirror, showNextLine, translation } from "./words.js";
+import { ask } from "./server.js";
+import { mirror, show, translation } from "./words.js";
 
 let settings = { charLimit: -1, supportedFilesFormat: [] };
 let running = new AbortController(), reading = new AbortController();
 let typing;
 
-function busy(words, share) {
+function busy(words) {
   page.state.textContent = words;
   page.progress.hidden = !words;
-  if (share) page.progress.value = share;
-  else page.progress.removeAttribute("value");
 }
 
 function wait() {
@@ -37,25 +35,16 @@ async function translate() {
   edited();
   clearTimeout(typing);
   running = new AbortController();
-  const { signal } = running, text = page.text.value, total = text.split("\n").length;
-  if (!text.trim() || !page.target.value) return cut(0);
+  const { signal } = running, text = page.text.value;
+  if (!text.trim() || !page.target.value) return show(0, [], []);
   if (page.count.className) throw new Error(`The text has ${page.count.textContent}: shorten it, or give it as a file.`);
   busy("Translating …");
   const slow = setTimeout(wait, 2000);
   try {
-    let done = 0;
-    const asked = question({ q: text, format: "text", alternatives: 0, details: true, stream: true });
-    for await (const part of objects(await ask("translate", asked, signal))) {
-      signal.throwIfAborted();
-      clearTimeout(slow);
-      if (part.error) throw new Error(part.error);
-      if (part.detectedLanguage) setDetected(part.detectedLanguage.language, part.detectedLanguage.confidence);
-      if (part.line === undefined) continue;
-      showNextLine(part.line, part.flags ? { ...part.details, flags: part.flags } : part.details);
-      done = part.line + 1;
-      if (total > 1) busy(`${done} of ${total} lines`, done / total);
-    }
-    cut(done);
+    const answer = await ask("translate", question({ q: text, details: true }), signal);
+    const { language, confidence } = answer.detectedLanguage ?? {};
+    if (language) setDetected(language, confidence);
+    show(text.split("\n").length, answer.details, answer.flags ?? []);
     announce(translation(), page.target.value, 1000);
   } catch (error) {
     if (error.lost) typing = setTimeout(tryAgain, 3000);
@@ -73,7 +62,6 @@ function tryAgain() {
 
 function clear() {
   reading.abort();
-  forget();
   page.text.value = "";
   page.fileState.hidden = true;
   setDetected("");
@@ -100,8 +88,8 @@ async function copy() {
 async function translateFile(file) {
   page.fileState.hidden = true;
   const suffixes = settings.filesTranslation ? settings.supportedFilesFormat : [];
-  const known = suffixes.some((each) => file.name.toLowerCase().endsWith(each));
-  if (!known) throw new Error(`${file.name}: this server translates ${suffixes.join(", ") || "no"} files`);
+  const served = suffixes.some((suffix) => file.name.toLowerCase().endsWith(suffix));
+  if (!served) throw new Error(`${file.name}: this server translates ${suffixes.join(", ") || "no"} files`);
   reading.abort();
   reading = new AbortController();
   const form = new FormData();
@@ -110,7 +98,7 @@ async function translateFile(file) {
   page.download.hidden = true;
   page.fileState.hidden = page.clear.disabled = false;
   try {
-    const { translatedFileUrl } = await (await ask("translate_file", form, reading.signal)).json();
+    const { translatedFileUrl } = await ask("translate_file", form, reading.signal);
     // A server behind another does not know its own name: only the last part of the address is used, TOKEN.NAME.
     const last = new URL(translatedFileUrl, location).pathname.split("/").pop();
     page.download.href = `download_file/${last}`;
@@ -139,13 +127,11 @@ function dragged(event) {
 }
 
 function chooseLanguages() {
-  forget();
   setLanguages(page.source.value, page.target.value);
   attempt(translate);
 }
 
 function swap() {
-  forget();
   const translated = translation();
   setLanguages(page.target.value, spoken());
   if (translated) page.text.value = translated;
@@ -153,9 +139,8 @@ function swap() {
 }
 
 async function start() {
-  const answers = await Promise.all([ask("languages"), ask("frontend/settings")]);
-  const [languages, found] = await Promise.all(answers.map((answer) => answer.json()));
-  settings = found;
+  let languages;
+  [languages, settings] = await Promise.all([ask("languages"), ask("frontend/settings")]);
   offer(languages, settings.language);
   page.keyField.hidden = !settings.keyRequired;
   page.choose.hidden = !settings.filesTranslation;

@@ -12,19 +12,7 @@ export async function ask(path, body, signal) {
   const headers = form ? {} : { "Content-Type": "application/json" };
   const post = { method: "POST", headers, body: form ? body : JSON.stringify(body), signal };
   const answer = await fetch(path, body ? post : {}).catch(lost);
-  if (answer.ok) return answer;
+  if (answer.ok) return answer.json().catch(lost);
   if (answer.status === 403) page.keyField.hidden = false;
   throw new Error(await answer.json().then((said) => said.error, () => `${answer.status} ${answer.statusText}`));
-}
-
-/** The objects of an answer that has one in each line, as they arrive. */
-export async function* objects(answer) {
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  for (let held = "", over = false; !over;) {
-    const { done, value = "" } = await reader.read().catch(lost);
-    const pieces = (held + value).split("\n");
-    held = done ? "" : pieces.pop();
-    over = done;
-    for (const piece of pieces) if (piece) yield JSON.parse(piece);
-  }
 }
