@@ -1,7 +1,5 @@
 """Dropout (section 5.4), with random numbers that are cheap on a processor."""
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -20,26 +18,6 @@ def random_bits(shape: torch.Size) -> Tensor:
     return numbers.view(torch.int16)[:elements].view(shape)
 
 
-class HalfPrecisionDropout(torch.autograd.Function):
-    """forward(x, kept) -> x with probability kept / LEVELS, else 0, times LEVELS / kept; for bfloat16 and float16.
-
-    Multiplies the bits of x by 0 or 1: converting a mask of bool to the type of x would take longer than the rest.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, kept: int) -> Tensor:
-        ctx.mask, ctx.scale = random_bits(x.shape).ge_(LEVELS // 2 - kept), LEVELS / kept
-        return masked(x, ctx)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        return masked(grads[0], ctx), None
-
-
-def masked(x: Tensor, ctx: Any) -> Tensor:
-    return (x.view(torch.int16) * ctx.mask).view(x.dtype).mul_(ctx.scale)
-
-
 class Dropout(nn.Dropout):
     """Zero elements with probability `p` in training, and scale the others up (section 5.4, "Residual Dropout").
 
@@ -52,6 +30,4 @@ class Dropout(nn.Dropout):
         kept = round((1 - self.p) * LEVELS)
         if kept == 0 or x.device.type != "cpu":
             return F.dropout(x, self.p)
-        if x.dtype.itemsize == 2:
-            return HalfPrecisionDropout.apply(x, kept)  # type: ignore[no-untyped-call, no-any-return]
         return (x * (random_bits(x.shape) >= LEVELS // 2 - kept)).mul_(LEVELS / kept)

@@ -16,8 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nmt.compat import onednn_linear as product
+from nmt.compat import onednn_linear
 
+product = onednn_linear
 ONEDNN = torch.backends.mkldnn.is_available() and platform.machine() in ("x86_64", "AMD64")
 SMALLEST_PRODUCT = 2**25
 """Multiplications from which a oneDNN kernel pays. It is built for one shape, in a fraction of a millisecond."""

@@ -193,20 +193,26 @@ class Variable(NamedTuple):
 
 def check_variables(content: bytes, model: ModelConfig, sizes: tuple[int, ...]) -> None:
     """ValueError or struct.error unless model.bin holds the variables of an exported model, and no others."""
-    variables = read_variables(content)
-    for name, shape in expected_arrays(model, sizes).items():
-        array, scale = (variables.pop(part, None) for part in (name, f"{name}_scale"))
-        parts = [part and (part.shape, part.type) for part in (array, scale)]
-        rounded = name.endswith("/weight") and parts == [(shape, INT8), (shape[:1], FLOAT32)]
-        if not rounded and parts != [(shape, FLOAT32), None]:
-            raise ValueError(f"{name} is {list(array.shape) if array else 'nothing'}, or has numbers of another type")
-    # CTranslate2 does not check which heads and layers these name, and crashes.
-    scalars = expected_scalars(model)
-    for name in sorted({*variables, *scalars}):
-        variable, default = variables.get(name), 0 if name.rpartition("/")[2] in UNUSED else None
-        value = variable and int.from_bytes(variable.content, "little", signed=True)
-        if value != scalars.get(name, default) or (variable and variable.shape):
-            raise ValueError(f"{name[:80]!r} is {value}, where there should be {scalars.get(name, 'nothing')}")
+    variables, shapes, scalars = read_variables(content), expected_arrays(model, sizes), expected_scalars(model)
+    rounded = [name for name in shapes if name.endswith("/weight") and variables.get(name, ((), FLOAT32))[1] == INT8]
+    shapes |= {f"{name}_scale": shapes[name][:1] for name in rounded}
+    for name, (shape, kind, number) in variables.items():
+        if name in shapes:
+            fits = shape == shapes[name] and kind == (INT8 if name in rounded else FLOAT32)
+            require_value(fits, f"{name} is {list(shape)} of type {kind}, where there should be {list(shapes[name])}")
+        else:  # CTranslate2 does not check which heads and layers these name, and crashes.
+            value, default = (
+                int.from_bytes(number, "little", signed=True),
+                0 if name.rpartition("/")[2] in UNUSED else None,
+            )
+            require_value(shape == () and value == scalars.get(name, default), f"{name[:80]!r} is {value}")
+    missing = sorted({*shapes, *scalars} - variables.keys())
+    require_value(not missing, f"{missing[:1]} is missing")
+
+
+def require_value(fits: bool, problem: str) -> None:
+    if not fits:
+        raise ValueError(problem)
 
 
 def expected_arrays(model: ModelConfig, sizes: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
@@ -245,23 +251,23 @@ def read_variables(content: bytes) -> dict[str, Variable]:
     def text() -> str:
         return take(f"{take('H')}s").removesuffix(b"\0").decode()  # type: ignore[no-any-return]
 
-    def fit(fits: bool, problem: str) -> None:
-        if not fits:
-            raise ValueError(problem)
-
-    fit((take("I"), text(), take("I")) == (VERSION, "TransformerSpec", REVISION), "another format or kind of model")
+    require_value(
+        (take("I"), text(), take("I")) == (VERSION, "TransformerSpec", REVISION), "another format or kind of model"
+    )
     for _ in range(take("I")):
         name, shape = text(), tuple(take("I") for _ in range(take("B")))
         kind, length = take("B"), take("I")
-        fit(name not in variables, f"{name[:80]!r} is there twice")
-        fit(math.prod(shape) * ITEM_SIZES.get(kind, -1) == length, f"{name[:80]!r} is not as long as its shape")
+        require_value(name not in variables, f"{name[:80]!r} is there twice")
+        require_value(
+            math.prod(shape) * ITEM_SIZES.get(kind, -1) == length, f"{name[:80]!r} is not as long as its shape"
+        )
         variables[name] = Variable(shape, kind, memoryview(content)[file.tell() : file.tell() + length])
-        fit(file.seek(length, io.SEEK_CUR) <= len(content), "it is cut")
+        require_value(file.seek(length, io.SEEK_CUR) <= len(content), "it is cut")
     for _ in range(take("I")):
         name, other = text(), text()
-        fit(other in variables, f"{name[:80]!r} is {other[:80]!r}, which is not there")
+        require_value(other in variables, f"{name[:80]!r} is {other[:80]!r}, which is not there")
         for end in ("", "_scale"):
             if (variable := variables.get(other + end)) is not None:
-                fit(variables.setdefault(name + end, variable) is variable, f"{name[:80]!r} is there twice")
-    fit(file.tell() == len(content), "it is longer than what it holds")
+                require_value(variables.setdefault(name + end, variable) is variable, f"{name[:80]!r} is there twice")
+    require_value(file.tell() == len(content), "it is longer than what it holds")
     return variables

@@ -212,7 +212,7 @@ def spoil(old: bytes, new: bytes):
         (lambda content: content + b"\0", "it is longer"),
         (lambda content: struct.pack("<I", 7) + content[4:], "another format"),
         (spoil(b"TransformerSpec", b"WhisperrrrrSpec"), "another format or kind of model"),
-        (spoil(b"ffn/linear_0/bias", b"ffn/linear_9/bias"), "linear_0/bias is nothing"),
+        (spoil(b"ffn/linear_0/bias", b"ffn/linear_9/bias"), "linear_9/bias' is"),
         (spoil(b"ffn/linear_0/weight", b"ffn/linear_1/weight"), "there twice"),
         (spoil(b"embeddings_merge", b"embeddings_mergE"), "embeddings_mergE' is 0"),
         (spoil(b"layer_norm/beta\0\1\x10", b"layer_norm/beta\0\1\x11"), "as its shape"),
@@ -237,7 +237,7 @@ def test_numbers_of_int8_have_a_scale_for_each_row(model, tmp_path):
     write(model, tmp_path / "out", "int8")
     path = tmp_path / "out" / "model.bin"
     path.write_bytes(spoil(b"linear_0/weight_scale", b"linear_0/weight_scalE")(path.read_bytes()))
-    with pytest.raises(NMTError, match=r"linear_0/weight is \[.*\], or has numbers of another type"):
+    with pytest.raises(NMTError, match="linear_0/weight_scalE"):
         load_engine(tmp_path / "out", GREEDY)
 
 
