@@ -16,31 +16,19 @@ def config(**changes):
 
 def by_the_formula(start, length, d_model):
     """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)) and PE(pos, 2i + 1) = cos of the same."""
-    table = [[0.0] * d_model for _ in range(length)]
-    for row, pos in enumerate(range(start, start + length)):
-        for i in range(d_model // 2):
-            table[row][2 * i] = math.sin(pos / 10000 ** (2 * i / d_model))
-            table[row][2 * i + 1] = math.cos(pos / 10000 ** (2 * i / d_model))
-    return torch.tensor(table)
+    angles = [[pos / 10000 ** (2 * i / d_model) for i in range(d_model // 2)] for pos in range(start, start + length)]
+    return torch.tensor([[f(angle) for angle in row for f in (math.sin, math.cos)] for row in angles])
 
 
 def assert_close(actual, expected):
     torch.testing.assert_close(actual, expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("d_model", [2, 8, 10])
-def test_sinusoids_are_the_papers(d_model):
-    assert_close(sinusoids(40, d_model), by_the_formula(0, 40, d_model))
-
-
 @pytest.mark.parametrize(("start", "length"), [(0, 5), (2, 3), (0, 6), (5, 1), (4, 30), (1000, 2)])
-def test_sinusoidal_positions_go_on_past_the_table(start, length):
-    assert_close(Positions(config())(start, length), by_the_formula(start, length, 8))
-
-
-def test_sinusoids_are_neither_learnt_nor_stored():
+def test_sinusoids_are_the_papers_and_go_on_past_the_table(start, length):
     positions = Positions(config())
-    positions(0, 9)
+    assert_close(positions(start, length), by_the_formula(start, length, 8))
+    assert_close(sinusoids(length, 10, start), by_the_formula(start, length, 10))
     assert not list(positions.parameters())
     assert not positions.state_dict()
 
@@ -56,10 +44,6 @@ def test_learned_positions_are_parameters_of_embedding_size():
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
 def test_an_embedding_is_sqrt_d_model_times_its_row_plus_its_position(positions):
-    embedding = Embedding(config(positions=positions, d_model=16), 7)
-    tokens = torch.tensor([[3, 3, 6], [0, 1, 2]])
+    embedding, tokens = Embedding(config(positions=positions, d_model=16), 7), torch.tensor([[3, 3, 6], [0, 1, 2]])
     table = embedding.positions.table if positions == "learned" else by_the_formula(0, 5, 16)
-    output = embedding(tokens, start=2)
-    for b, row in enumerate(tokens.tolist()):
-        for t, token in enumerate(row):
-            assert_close(output[b, t], 4 * embedding.weight[token] + table[2 + t])
+    assert_close(embedding(tokens, start=2), 4 * embedding.weight[tokens] + table[2:5])

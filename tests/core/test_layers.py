@@ -3,12 +3,7 @@
 import pytest
 import torch
 from complexity import count, path_length
-from layers import (
-    LAYERS,
-    RestrictedSelfAttention,
-    SelfAttention,
-    WrittenSelfAttention,
-)
+from layers import LAYERS, RestrictedSelfAttention, SelfAttention, WrittenSelfAttention
 from torch import Tensor
 
 NAMES = [layer.name for layer in LAYERS]
@@ -40,8 +35,8 @@ def test_self_attention_is_equation_1(layer):
     torch.testing.assert_close(layer(x), torch.stack([attend(sentence) for sentence in x]))
 
 
-@pytest.mark.parametrize("n", [1, 5, 8, 9, 16, 23])
-@pytest.mark.parametrize("r", [1, 2, 3, 4, 8, 30])
+@pytest.mark.parametrize("n", [1, 8, 9, 23])
+@pytest.mark.parametrize("r", [1, 2, 3, 8, 30])
 def test_restricted_self_attention_is_self_attention_under_a_mask(n, r):
     x = torch.randn(3, n, 128, dtype=torch.float64)
     expected = [attend(sentence, lambda query, key: -(r // 2) <= key - query < r - r // 2) for sentence in x]
@@ -63,7 +58,7 @@ def test_a_result_depends_on_what_the_layer_sees(layer):
         assert {int(p) for p in gradient[0].abs().sum(1).nonzero()} == reached
 
 
-@pytest.mark.parametrize(("n", "d", "width"), [(32, 64, 3), (64, 128, 5), (128, 128, 8)])
+@pytest.mark.parametrize(("n", "d", "width"), [(32, 64, 3), (64, 128, 8)])
 @pytest.mark.parametrize("layer", LAYERS, ids=NAMES)
 def test_operations_are_as_many_as_torch_counts(layer, n, d, width):
     if layer.width == "k":
@@ -73,22 +68,19 @@ def test_operations_are_as_many_as_torch_counts(layer, n, d, width):
     assert count(layer, (n, d, width))[0] == FLOPS[layer.name](n, d, width)
 
 
-def distance(offsets, n: int, start: int) -> dict[int, int]:
-    """Steps to every position that can be reached, breadth first."""
-    steps, frontier = {start: 0}, [start]
-    while frontier:
-        position = frontier.pop(0)
-        for offset in offsets:
-            if 0 <= position + offset < n and position + offset not in steps:
-                steps[position + offset] = steps[position] + 1
-                frontier.append(position + offset)
-    return steps
-
-
-@pytest.mark.parametrize("n", [1, 2, 9, 30, 31])
+@pytest.mark.parametrize("n", [1, 2, 9, 31])
 @pytest.mark.parametrize("width", [3, 4, 7])
 @pytest.mark.parametrize("layer", LAYERS, ids=NAMES)
 def test_the_longest_path_is_the_farthest_pair_of_the_graph(layer, n, width):
-    offsets = list(layer.sees(n, width, 0))
-    farthest = max(max(distance(offsets, n, start).values()) for start in range(n))
+    """Breadth first, from each position."""
+    offsets, farthest = list(layer.sees(n, width, 0)), 0
+    for start in range(n):
+        steps, frontier = {start: 0}, [start]
+        while frontier:
+            position = frontier.pop(0)
+            for other in (position + offset for offset in offsets):
+                if 0 <= other < n and other not in steps:
+                    steps[other] = steps[position] + 1
+                    frontier.append(other)
+        farthest = max(farthest, *steps.values())
     assert path_length(layer.sees, n, width) == farthest

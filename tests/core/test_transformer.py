@@ -8,27 +8,21 @@ import torch.nn.functional as F
 from torch import nn
 
 from nmt.config import BOS, EOS, PAD, ModelConfig
-from nmt.model import FeedForward, MultiHeadAttention, Residual, Transformer
+from nmt.model import MultiHeadAttention, Residual, Transformer
 
 VOCABULARY = 13
 SHAPES = pytest.mark.parametrize(
     "changes",
     [
         {},
-        {"norm": "pre"},
-        {"positions": "learned"},
-        {"d_k": 3, "d_v": 5, "tied_embeddings": False},
-        {"attention": "dot_product"},
-        {"attention": "additive", "d_k": 3},
+        {"norm": "pre", "positions": "learned"},
+        {"d_k": 3, "d_v": 5, "tied_embeddings": False, "attention": "dot_product"},
         {"attention_window": 3},
         {"attention_window": 4, "attention": "additive", "norm": "pre"},
         {"attention_bias": True, "output_bias": True, "activation": "swish", "positions": "tensor2tensor"},
         {"attention_bias": True, "d_k": 3, "d_v": 5, "activation": "quick_gelu", "source_vocabulary_size": 17},
     ],
-    ids=[
-        *("paper", "pre-norm", "learned", "widths", "unscaled", "additive", "restricted", "restricted additive"),
-        *("biases", "own source vocabulary"),
-    ],
+    ids=["paper", "pre-norm, learned", "widths", "restricted", "additive", "biases", "own source vocabulary"],
 )
 
 
@@ -68,21 +62,11 @@ def position(pos, d_model):
     return [math.cos(angle) if i % 2 else math.sin(angle) for i, angle in enumerate(angles)]
 
 
-def copy_attention(torch_attention, attention):
-    torch_attention.in_proj_weight.copy_(attention.input)
-    torch_attention.out_proj.weight.copy_(attention.output)
-    for bias, ours in (
-        (torch_attention.in_proj_bias, attention.input_bias),
-        (torch_attention.out_proj.bias, attention.output_bias),
-    ):
-        bias.copy_(torch.zeros_like(bias) if ours is None else ours)
-
-
-def copy_feed_forward_and_norms(torch_layer, layer, norms):
-    torch_layer.linear1.load_state_dict(layer.feed_forward[0].state_dict())
-    torch_layer.linear2.load_state_dict(layer.feed_forward[2].state_dict())
-    for i in range(1, norms + 1):
-        getattr(torch_layer, f"norm{i}").load_state_dict(getattr(layer, f"residual_{i}").norm.state_dict())
+def copy_attention(theirs, ours):
+    theirs.in_proj_weight.copy_(ours.input)
+    theirs.out_proj.weight.copy_(ours.output)
+    for bias, our_bias in ((theirs.in_proj_bias, ours.input_bias), (theirs.out_proj.bias, ours.output_bias)):
+        bias.copy_(torch.zeros_like(bias) if our_bias is None else our_bias)
 
 
 ACTIVATIONS = {
@@ -94,22 +78,22 @@ ACTIVATIONS = {
 @torch.no_grad()
 def torch_stacks(model):
     """torch.nn's encoder and decoder with the weights of ours."""
-    config = model.config
-    shape = (config.d_model, config.heads, config.d_ff, 0.0, ACTIVATIONS[config.activation], config.norm_epsilon)
-    options = {"batch_first": True, "norm_first": config.norm == "pre", "dtype": torch.float64}
-    pre_norm, epsilon = config.norm == "pre", config.norm_epsilon
-    norms = [nn.LayerNorm(config.d_model, epsilon).double() if pre_norm else None for _ in range(2)]
-    encoder = nn.TransformerEncoder(
-        nn.TransformerEncoderLayer(*shape, **options), config.encoder_layers, norms[0], enable_nested_tensor=False
-    )
-    decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(*shape, **options), config.decoder_layers, norms[1])
-    for torch_layer, layer in zip(encoder.layers, model.encoder_layers, strict=True):
-        copy_attention(torch_layer.self_attn, layer.self_attention)
-        copy_feed_forward_and_norms(torch_layer, layer, 2)
-    for torch_layer, layer in zip(decoder.layers, model.decoder_layers, strict=True):
-        copy_attention(torch_layer.self_attn, layer.self_attention)
-        copy_attention(torch_layer.multihead_attn, layer.cross_attention)
-        copy_feed_forward_and_norms(torch_layer, layer, 3)
+    c, pre_norm = model.config, model.config.norm == "pre"
+    shape = (c.d_model, c.heads, c.d_ff, 0.0, ACTIVATIONS[c.activation], c.norm_epsilon)
+    options = {"batch_first": True, "norm_first": pre_norm, "dtype": torch.float64}
+    norms = [nn.LayerNorm(c.d_model, c.norm_epsilon).double() if pre_norm else None for _ in range(2)]
+    layers = nn.TransformerEncoderLayer(*shape, **options), nn.TransformerDecoderLayer(*shape, **options)
+    encoder = nn.TransformerEncoder(layers[0], c.encoder_layers, norms[0], enable_nested_tensor=False)
+    decoder = nn.TransformerDecoder(layers[1], c.decoder_layers, norms[1])
+    for stack, ours, count in ((encoder, model.encoder_layers, 2), (decoder, model.decoder_layers, 3)):
+        for torch_layer, layer in zip(stack.layers, ours, strict=True):
+            copy_attention(torch_layer.self_attn, layer.self_attention)
+            if count == 3:
+                copy_attention(torch_layer.multihead_attn, layer.cross_attention)
+            torch_layer.linear1.load_state_dict(layer.feed_forward[0].state_dict())
+            torch_layer.linear2.load_state_dict(layer.feed_forward[2].state_dict())
+            for i in range(1, count + 1):
+                getattr(torch_layer, f"norm{i}").load_state_dict(getattr(layer, f"residual_{i}").norm.state_dict())
     for norm, ours in zip(norms, (model.encoder_norm, model.decoder_norm), strict=True):
         if norm:
             norm.load_state_dict(ours.state_dict())
@@ -119,10 +103,10 @@ def torch_stacks(model):
 @pytest.mark.parametrize(
     "changes",
     [
-        *({"tied_embeddings": tied, "norm": norm} for tied in (True, False) for norm in ("post", "pre")),
-        *({"attention_bias": True, "activation": activation} for activation in ACTIVATIONS),
+        {},
+        {"norm": "pre", "tied_embeddings": False},
         {"norm_epsilon": 0.1},
-        {"norm_epsilon": 0.1, "norm": "pre", "attention_bias": True},
+        *({"attention_bias": True, "activation": activation, "norm": "pre"} for activation in ACTIVATIONS),
     ],
     ids=str,
 )
@@ -181,14 +165,15 @@ def test_padding_changes_nothing(changes):
         target[row, length:] = PAD
     logits = model(source, target)
     for row, (s, t) in enumerate(zip(source_lengths, target_lengths, strict=True)):
-        alone = model(source[row : row + 1, :s], target[row : row + 1, :t])
-        assert_close(logits[row, :t], alone[0])
+        alone = source[row : row + 1, :s], target[row : row + 1, :t]
+        assert_close(logits[row, :t], model(*alone)[0])
+        # As a batch says that has no padding.
+        assert_close(model.decoder_states(*alone, padded=False), model.decoder_states(*alone))
 
 
-@pytest.mark.parametrize("attention", ["scaled_dot_product", "additive"])
 @pytest.mark.parametrize("r", [1, 2, 5])
-def test_a_restricted_layer_sees_r_positions_of_the_source_and_of_the_past(attention, r):
-    model = tiny_model(attention=attention, attention_window=r, encoder_layers=1, decoder_layers=1)
+def test_a_restricted_layer_sees_r_positions_of_the_source_and_of_the_past(r):
+    model = tiny_model(attention_window=r, encoder_layers=1, decoder_layers=1)
     source, target = sentences(8), prefixes(1, 8)
     memory = model.encode(source)
     hidden = model.decode(target, memory, source)
@@ -257,18 +242,9 @@ def test_decoding_goes_on_past_the_table_of_sinusoids():
         searched.extend()
 
 
-def test_tied_embeddings_are_one_matrix_and_untied_are_three():
-    def matrices(model):
-        return {model.source_embedding.weight, model.target_embedding.weight, model.output.weight}
-
-    assert len(matrices(tiny_model())) == 1
-    untied = tiny_model(tied_embeddings=False)
-    assert len(matrices(untied)) == 3
-    assert len({matrix.data_ptr() for matrix in matrices(untied)}) == 3
-
-
 def test_the_tied_matrix_learns_from_its_three_uses():
     tied, untied = tiny_model(), tiny_model(tied_embeddings=False)
+    assert tied.source_embedding.weight is tied.target_embedding.weight is tied.output.weight
     untied.load_state_dict(tied.state_dict())
     source, target = sentences(5, 3), prefixes(2, 4)
     for model in (tied, untied):
@@ -308,29 +284,19 @@ def test_initial_matrices_are_xavier_uniform_and_embeddings_normal():
         assert weight.std().item() == pytest.approx(64**-0.5, rel=0.02)
         assert weight.mean().item() == pytest.approx(0, abs=0.003)
         assert weight.abs().max() > 3.5 * 64**-0.5
-    for module in model.modules():
-        if isinstance(module, FeedForward):
-            for linear in (module[0], module[2]):
-                bound = math.sqrt(6 / (64 + 96))
-                assert 0.99 * bound < linear.weight.abs().max().item() <= bound
-                assert not linear.bias.any()
+    for layer in (*model.encoder_layers, *model.decoder_layers):
+        for linear in (layer.feed_forward[0], layer.feed_forward[2]):
+            bound = math.sqrt(6 / (64 + 96))
+            assert 0.99 * bound < linear.weight.abs().max().item() <= bound
+            assert not linear.bias.any()
 
 
-@SHAPES
-def test_sentences_of_one_length_need_no_mask_of_padding(changes, monkeypatch):
-    model, source, target = tiny_model(**changes), sentences(5, 5, 5), prefixes(3, 4)
-    expected = model.decoder_states(source, target)
-    masks = []
-    attend = MultiHeadAttention.attend
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            MultiHeadAttention,
-            "attend",
-            lambda self, q, k, v, mask=None, causal=False: (
-                masks.append(mask) or attend(self, q, k, v, mask, causal=causal)
-            ),
-        )
-        states = model.decoder_states(source, target, padded=False)
-    assert torch.equal(states, expected)
-    if "attention_window" not in changes:
-        assert masks == [None] * (2 + 2 * 3)
+def test_sentences_of_one_length_need_no_mask_of_padding(monkeypatch):
+    """Without a mask, torch can take its fastest kernels."""
+    masks, attend = [], MultiHeadAttention.attend
+    monkeypatch.setattr(
+        MultiHeadAttention, "attend", lambda *x, causal=False: masks.append(x[4:]) or attend(*x, causal=causal)
+    )
+    tiny_model().decoder_states(sentences(5, 5, 5), prefixes(3, 4), padded=False)
+    assert {mask for call in masks for mask in call} == {None}
+    assert len(masks) == 2 + 2 * 3

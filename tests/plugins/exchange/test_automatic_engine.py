@@ -38,13 +38,6 @@ def test_the_engine_and_the_reason(checkpoint, words, engine, reason):
     assert all(notice.startswith(f"engine={engine}") and reason in notice for notice in notices)
 
 
-def test_ensembles_are_for_torch(checkpoint):
-    notices = []
-    options = compose("translate", [f"run=[{checkpoint},{checkpoint}]"]).translator
-    assert with_engine(options, notices.append).compute.engine == "torch"
-    assert "2 models" in notices[0]
-
-
 def test_a_gpu_is_for_torch(checkpoint, monkeypatch):
     monkeypatch.setattr("ctranslate2.get_cuda_device_count", lambda: 1)
     assert with_engine(compose("translate", [f"run={checkpoint}"]).translator, print).compute.engine == "torch"
