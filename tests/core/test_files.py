@@ -42,31 +42,21 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def column(pairs: list[Pair], side: int) -> str:
-    return "".join(pair[side] + "\n" for pair in pairs)
+def column(side: int) -> str:
+    return "".join(pair[side] + "\n" for pair in PAIRS)
 
 
-def tsv(pairs: list[Pair]) -> str:
-    return "".join(f"{source}\t{target}\n" for source, target in pairs)
-
-
-def jsonl(pairs: list[Pair]) -> str:
-    return "".join(json.dumps({"id": 7, "en": source, "de": target}) + "\n" for source, target in pairs)
-
-
-def jsonl_translation(pairs: list[Pair]) -> str:
-    return "".join(json.dumps({"translation": {"de": t, "en": s}}, ensure_ascii=False) + "\n" for s, t in pairs)
-
-
+TSV = "".join(f"{source}\t{target}\n" for source, target in PAIRS)
+JSONL = "".join(json.dumps({"id": 7, "en": source, "de": target}) + "\n" for source, target in PAIRS)
+NESTED = "".join(json.dumps({"translation": {"de": t, "en": s}}, ensure_ascii=False) + "\n" for s, t in PAIRS)
 # Entry -> file names and texts; {z} is the suffix of a compression.
-LAYOUTS: dict[str, dict[str, Callable[[list[Pair]], str]]] = {
-    "corpus": {"corpus.en{z}": lambda p: column(p, 0), "corpus.de{z}": lambda p: column(p, 1)},
-    "left.txt:right.txt": {"left.txt{z}": lambda p: column(p, 0), "right.txt{z}": lambda p: column(p, 1)},
-    "left{z}:right{z}": {"left{z}": lambda p: column(p, 0), "right{z}": lambda p: column(p, 1)},
-    "corpus.tsv": {"corpus.tsv{z}": tsv},
-    "corpus.tsv{z}": {"corpus.tsv{z}": tsv},
-    "corpus.jsonl": {"corpus.jsonl{z}": jsonl},
-    "corpus.jsonl{z}": {"corpus.jsonl{z}": jsonl_translation},
+LAYOUTS: dict[str, dict[str, str]] = {
+    "corpus": {"corpus.en{z}": column(0), "corpus.de{z}": column(1)},
+    "left.txt:right.txt": {"left.txt{z}": column(0), "right.txt{z}": column(1)},
+    "left{z}:right{z}": {"left{z}": column(0), "right{z}": column(1)},
+    "corpus.tsv": {"corpus.tsv{z}": TSV},
+    "corpus.jsonl": {"corpus.jsonl{z}": JSONL},
+    "corpus.jsonl{z}": {"corpus.jsonl{z}": NESTED},
 }
 
 
@@ -85,7 +75,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("entry", LAYOUTS)
 def test_every_layout_and_compression_gives_the_same_pairs(folder: Path, entry: str, suffix: str) -> None:
     for name, text in LAYOUTS[entry].items():
-        (folder / name.format(z=suffix)).write_bytes(COMPRESS[suffix](text(PAIRS).encode()))
+        (folder / name.format(z=suffix)).write_bytes(COMPRESS[suffix](text.encode()))
     assert read(entry.format(z=suffix)) == PAIRS
 
 

@@ -95,25 +95,19 @@ def test_remembered_words_give_the_same_ids(tags: tuple[str, ...]) -> None:
             assert encode(lines, side) == tokenizer.encode(lines, side)
 
 
-def sentencepiece_bpe(lines: list[str], **options: Any) -> bytes:
+def sentencepiece_model(**options: Any) -> bytes:
     """What sentencepiece itself learns."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines),
-        model_writer=model,
-        model_type="bpe",
-        normalization_rule_name="identity",
-        byte_fallback=True,
-        minloglevel=2,
-        **{"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3},
-        **options,
+        sentence_iterator=iter(LINES), model_writer=model, minloglevel=2, hard_vocab_limit=False, **options
     )
     return model.getvalue()
 
 
 def test_words_are_not_remembered_where_subwords_reach_over_them() -> None:
-    options = {"split_by_whitespace": False, "hard_vocab_limit": False, "remove_extra_whitespaces": False}
-    tokenizer = SentencePieceTokenizer(sentencepiece_bpe(LINES, vocab_size=600, **options))
+    options = {"model_type": "bpe", "split_by_whitespace": False, "remove_extra_whitespaces": False, "vocab_size": 600}
+    ids = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3}
+    tokenizer = SentencePieceTokenizer(sentencepiece_model(normalization_rule_name="identity", **ids, **options))
     assert fast_encode(tokenizer) == tokenizer.encode
 
 
@@ -145,14 +139,11 @@ def test_the_same_lines_give_the_same_file(kind: str) -> None:
     assert one.content == two.content
 
 
-def words(count: int) -> list[str]:
-    random_ = random.Random(4)
-    return [" ".join("".join(random_.choices("abcdefghijklmno", k=5)) for _ in range(8)) for _ in range(count)]
-
-
 @pytest.mark.parametrize(("kind", "size"), [("bpe", 300), ("unigram", 800), ("wordpiece", 600)])
 def test_a_vocabulary_is_never_larger_than_asked_for(kind: str, size: int) -> None:
-    assert train_tokenizer(words(200), TokenizerConfig(kind=kind, vocabulary_size=size)).vocabulary_size <= size
+    random_ = random.Random(4)
+    lines = [" ".join("".join(random_.choices("abcdefghijklmno", k=5)) for _ in range(8)) for _ in range(200)]
+    assert train_tokenizer(lines, TokenizerConfig(kind=kind, vocabulary_size=size)).vocabulary_size <= size
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -182,10 +173,9 @@ def longest_matches(word: str, vocabulary: dict[str, int], mark: str) -> Iterato
         start = end
 
 
-def test_wordpiece_takes_the_longest_match_at_every_place(tmp_path: Path) -> None:
+def test_wordpiece_takes_the_longest_match_at_every_place() -> None:
     tokenizer = train_tokenizer(LINES, TokenizerConfig(kind="wordpiece", vocabulary_size=600))
-    tokenizer.save(tmp_path / "tokenizer.model")
-    model = json.loads((tmp_path / "tokenizer.model").read_text(encoding="utf-8"))["model"]
+    model = json.loads(tokenizer.content)["model"]
     table, random_ = byte_characters(), random.Random(5)
     letters = " abcdehimnorstußöThCat.!'é日 0123"
     lines = [*LINES, *("".join(random_.choices(letters, k=30)) for _ in range(300))]
@@ -211,21 +201,8 @@ def test_clean_text_is_nfkc_with_single_blanks(line: str, cleaned: str) -> None:
     assert clean(line) == cleaned == clean(cleaned)
 
 
-def saved(path: Path, kind: str) -> bytes:
-    train_tokenizer(LINES, TokenizerConfig(kind=kind, vocabulary_size=600)).save(path)
-    return path.read_bytes()
-
-
-def without_our_symbols(kind: str) -> bytes:
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(LINES), model_writer=model, model_type=kind, vocab_size=90, minloglevel=2
-    )
-    return model.getvalue()
-
-
-def changed_wordpiece(content: bytes, key: str) -> bytes:
-    tree = json.loads(content)
+def changed_wordpiece(key: str) -> bytes:
+    tree = json.loads(train_tokenizer(LINES, TokenizerConfig(kind="wordpiece", vocabulary_size=600)).content)
     vocabulary = tree["model"]["vocab"]
     if key == "symbols":
         vocabulary["<pad>"], vocabulary["<s>"] = 1, 0
@@ -238,27 +215,30 @@ def changed_wordpiece(content: bytes, key: str) -> bytes:
     return json.dumps(tree).encode()
 
 
-HOSTILE: dict[str, tuple[Callable[[Path], bytes], str]] = {
-    "empty": (lambda path: b"", "an empty file"),
-    "text": (lambda path: b"hello\n", ""),
-    "JSON": (lambda path: b'{"model": 1}', ""),
-    "bytes": (lambda path: b"\x00\xff" * 50, ""),
-    "bpe of others": (lambda path: without_our_symbols("bpe"), "first entries are not <pad> <s> </s> <unk>"),
-    "characters": (lambda path: without_our_symbols("char"), "first entries are not"),
-    "no character": (lambda path: saved(path, "bpe").replace("ö".encode(), b"\xc3\xff"), "invalid"),
-    "symbols": (lambda path: changed_wordpiece(saved(path, "wordpiece"), "symbols"), "first entries are not"),
-    "ids": (lambda path: changed_wordpiece(saved(path, "wordpiece"), "ids"), "are not 0, 1, 2 and so on"),
-    "expression": (lambda path: changed_wordpiece(saved(path, "wordpiece"), "pre_tokenizer"), "pre_tokenizer is not"),
-    "model": (lambda path: changed_wordpiece(saved(path, "wordpiece"), "model"), "max_input_chars_per_word is not"),
-    "deep": (lambda path: b'{"a":' * 10**5, "nested too deeply"),
+def damaged_bpe() -> bytes:
+    content = train_tokenizer(LINES, TokenizerConfig(kind="bpe", vocabulary_size=600)).content
+    return content.replace("ö".encode(), b"\xc3\xff")
+
+
+HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
+    "empty": (lambda: b"", "an empty file"),
+    "text": (lambda: b"hello\n", ""),
+    "JSON": (lambda: b'{"model": 1}', ""),
+    "bpe of others": (lambda: sentencepiece_model(model_type="bpe", vocab_size=90), "first entries are not <pad> <s>"),
+    "characters": (lambda: sentencepiece_model(model_type="char", vocab_size=90), "first entries are not"),
+    "no character": (damaged_bpe, "invalid"),
+    "symbols": (lambda: changed_wordpiece("symbols"), "first entries are not"),
+    "ids": (lambda: changed_wordpiece("ids"), "are not 0, 1, 2 and so on"),
+    "expression": (lambda: changed_wordpiece("pre_tokenizer"), "pre_tokenizer is not"),
+    "model": (lambda: changed_wordpiece("model"), "max_input_chars_per_word is not"),
+    "deep": (lambda: b'{"a":' * 10**5, "nested too deeply"),
 }
 
 
 @pytest.mark.parametrize("what", HOSTILE)
 def test_a_tokenizer_of_anyone_is_ours_or_refused(tmp_path: Path, what: str) -> None:
-    path = tmp_path / "tokenizer.model"
-    content, words = HOSTILE[what][0](path), HOSTILE[what][1]
-    path.write_bytes(content)
+    path, (content, words) = tmp_path / "tokenizer.model", HOSTILE[what]
+    path.write_bytes(content())
     with pytest.raises(NMTError, match=rf"tokenizer\.model: not a tokenizer.*{words}") as error:
         load_tokenizer(path)
     assert "\n" not in str(error.value)
