@@ -82,6 +82,7 @@ def test_a_corpus_of_another_vocabulary_or_direction_is_refused(domain, toy, fin
 
 @pytest.mark.parametrize("name", ["separate", "tagged"])
 def test_an_imported_model_is_trained_further(other_text, nmt, name):
+    pytest.importorskip("nmt.plugins.exchange")
     fixture = Path(__file__).parents[1] / "fixtures" / "marian" / name
     assert nmt("import", str(fixture), "output=theirs", "source=en", "target=de").code == 0
     texts = [word for word in other_text if word.startswith(("data", "workers"))]

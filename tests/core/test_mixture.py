@@ -20,6 +20,7 @@ SHORT = ["trainer.max_steps=12", "validation.every_steps=6", "checkpoints.every_
 @pytest.fixture(scope="module")
 def mixture(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Overrides of two tagged corpora, which are prepared; the second one has noise."""
+    pytest.importorskip("nmt.plugins.augment")
     folder = tmp_path_factory.mktemp("mixture")
     for name, seed in (("de", 5), ("fr", 6)):
         (folder / name).mkdir()

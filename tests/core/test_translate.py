@@ -155,6 +155,7 @@ def test_a_notice_about_what_was_copied_is_short_whatever_was():
 
 
 def test_lines_that_were_cut_at_items_are_named_over_a_resumption_and_marked():
+    pytest.importorskip("nmt.plugins.protection")
     said, counts = list[str](), Counter[str]()
     for number in range(1, 15):
         if number == 6:

@@ -1,4 +1,4 @@
-"""The core without plugins: any folder of nmt/plugins can be deleted."""
+"""The core without plugins: any folder of nmt/plugins can be deleted, and its tests with it."""
 
 import os
 import shutil
@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import nmt
-
-PACKAGE = Path(nmt.__file__).parent
-PLUGINS = sorted(file.parent.name for file in PACKAGE.glob("plugins/*/plugin.py"))
+ROOT = Path(__file__).parents[2]
+PLUGINS = sorted(file.parent.name for file in ROOT.glob("nmt/plugins/*/plugin.py"))
+TESTS = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/core"]
 FOUR_COMMANDS = """
 import sys
 from nmt.cli import main
@@ -33,28 +32,34 @@ run("score", "out.de", "test.de")
 
 
 def copy_without(plugins: list[str], folder: Path) -> dict[str, str]:
-    """Copy nmt without these plugins; returns the environment in which Python finds the copy."""
-    shutil.copytree(PACKAGE, folder / "nmt", ignore=shutil.ignore_patterns("__pycache__"))
-    if not (PACKAGE / "conf").is_dir():
-        shutil.copytree(PACKAGE.parent / "conf", folder / "conf")
+    """Copy the repository without these plugins; returns the environment in which Python finds the copy."""
+    for name in ("nmt", "conf", "tests", "docs", "recipes"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
     for plugin in plugins:
         shutil.rmtree(folder / "nmt" / "plugins" / plugin)
+        shutil.rmtree(folder / "tests" / "plugins" / plugin)
     return {**os.environ, "PYTHONPATH": str(folder)}
 
 
-def run_four_commands(plugins: list[str], folder: Path, options: list[str]) -> None:
+def run_four_commands(plugins: list[str], folder: Path, options: list[str]) -> dict[str, str]:
     environment = copy_without(plugins, folder / "copy")
     words = [sys.executable, "-c", FOUR_COMMANDS, *options]
     outcome = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
     assert outcome.returncode == 0, outcome.stderr
     assert "BLEU = " in outcome.stdout
+    return environment
 
 
 def test_the_four_commands_need_no_plugin(tmp_path, other_text):
-    run_four_commands(PLUGINS, tmp_path, other_text)
+    environment = run_four_commands(PLUGINS, tmp_path, other_text)
+    collected = [*TESTS, "--collect-only"]
+    assert subprocess.run(collected, cwd=tmp_path / "copy", env=environment, capture_output=True).returncode == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("plugin", PLUGINS)
-def test_the_four_commands_work_without(plugin, tmp_path, other_text):
-    run_four_commands([plugin], tmp_path, other_text)
+def test_the_four_commands_and_the_tests_of_the_core_work_without(plugin, tmp_path, other_text):
+    environment = run_four_commands([plugin], tmp_path, other_text)
+    tests = subprocess.run(TESTS, cwd=tmp_path / "copy", env=environment, capture_output=True, text=True)
+    assert tests.returncode == 0, tests.stdout
