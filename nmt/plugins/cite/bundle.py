@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from nmt.config import LANGUAGE
+from nmt.config import LANGUAGE, require
 from nmt.errors import NMTError, one_line
 from nmt.files import read_bytes
 
@@ -27,11 +27,8 @@ MODEL_AND_RUN = (CARD, DESCRIPTION, "config.yaml", "environment.json")
 NAME = re.compile(
     "|".join(map(re.escape, (STATEMENT, SUMS, *MODEL_AND_RUN))) + rf"|(hypotheses|source|reference)\.{LANGUAGE.pattern}"
 )
-SUM = re.compile(r"([0-9a-f]{64})  (\S{1,100})")
 MAX_FILES = 100
 """Of these, a bundle of `nmt cite` has at most nine."""
-HEADER = 30
-"""Bytes before the name in the entry of a zip archive."""
 
 
 def digest(content: bytes) -> str:
@@ -50,10 +47,9 @@ def pack(files: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def pack_with_sums(files: dict[str, bytes]) -> bytes:
-    """The archive of these files and of SHA256SUMS."""
-    sums = "".join(f"{digest(content)}  {name}\n" for name, content in sorted(files.items()))
-    return pack({**files, SUMS: sums.encode()})
+def sums(files: dict[str, bytes]) -> bytes:
+    """SHA256SUMS of these files."""
+    return "".join(f"{digest(content)}  {name}\n" for name, content in sorted(files.items())).encode()
 
 
 def read_bundle(path: Path) -> tuple[dict[str, bytes], str, dict[str, str]]:
@@ -62,27 +58,26 @@ def read_bundle(path: Path) -> tuple[dict[str, bytes], str, dict[str, str]]:
     Raises NMTError where it is no bundle. Every byte of an archive is checked: the files by check sums, and the rest
     against what `pack` writes.
     """
-    files, changed = dict[str, bytes](), dict[str, str]()
+    changed = dict[str, str]()
     if path.is_dir():
-        for name in sorted(file.name for file in path.iterdir())[:MAX_FILES]:
-            if NAME.fullmatch(name):
-                files[name] = read_bytes(path / name)
-            else:
-                changed[name] = "not a file of a bundle"
+        names = sorted(file.name for file in path.iterdir())[:MAX_FILES]
+        files = {name: read_bytes(path / name) for name in names if NAME.fullmatch(name)}
         archive = pack(files)
     else:
         archive = read_bytes(path)
-        for name, content, crc in read_members(path, archive):
-            files[name] = content
-            if not NAME.fullmatch(name):
-                changed[name] = "not a file of a bundle"
-            elif zlib.crc32(content) != crc:
+        members = list(read_members(path, archive))
+        names, files = [name for name, *_ in members], {name: content for name, content, _ in members}
+        for name, content, crc in members:
+            if zlib.crc32(content) != crc:
                 changed[name] = "changed: its check sum in the archive is of other bytes"
-        if not changed and pack(files) != archive:
-            changed["archive"] = "not as `nmt cite` writes it"
-    if STATEMENT not in files:
-        raise NMTError(f"{path}: not a bundle of `nmt cite`, which holds a {STATEMENT}")
-    return files, digest(archive), changed | {name: how for name, how in differing(files) if name not in changed}
+    changed |= {name: "not a file of a bundle" for name in names if not NAME.fullmatch(name)}
+    if not changed and pack(files) != archive:
+        changed["archive"] = "not as `nmt cite` writes it"
+    require(STATEMENT in files, f"{path}: not a bundle of `nmt cite`, which holds a {STATEMENT}")
+    listed, others = files.get(SUMS, b""), {name: content for name, content in files.items() if name != SUMS}
+    for line in {*listed.split(b"\n")} ^ {*sums(others).split(b"\n")}:
+        changed.setdefault(line.decode(errors="replace").split("  ")[-1], f"not as {SUMS} lists it")
+    return files, digest(archive), dict(sorted(changed.items()))
 
 
 def read_members(path: Path, content: bytes) -> Iterator[tuple[str, bytes, int]]:
@@ -93,23 +88,8 @@ def read_members(path: Path, content: bytes) -> Iterator[tuple[str, bytes, int]]
     # zipfile raises these for damaged archives, and NotImplementedError for those of a later version of the format.
     except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OverflowError, OSError) as error:
         raise NMTError(f"{path}: not a bundle of `nmt cite`, or damaged ({one_line(error)})") from error
-    if len(members) > MAX_FILES or sum(member.file_size for member in members) > len(content):
-        raise NMTError(f"{path}: not a bundle of `nmt cite`, or compressed; unpack it, and verify the folder")
+    stored = len(members) <= MAX_FILES and sum(member.file_size for member in members) <= len(content)
+    require(stored, f"{path}: not a bundle of `nmt cite`, or compressed; unpack it, and verify the folder")
     for member in members:
-        start = member.header_offset + HEADER + len(member.filename.encode())
+        start = member.header_offset + zipfile.sizeFileHeader + len(member.filename.encode())
         yield member.filename, content[start : start + member.file_size], member.CRC
-
-
-def differing(files: dict[str, bytes]) -> Iterator[tuple[str, str]]:
-    """Every file that is not as SHA256SUMS lists it, and how."""
-    lines = files.get(SUMS, b"").decode(errors="replace").splitlines()[: 2 * MAX_FILES]
-    matches = [SUM.fullmatch(line) for line in lines]
-    yield from ((SUMS, f"line {at} is no SHA-256 and name") for at, match in enumerate(matches, 1) if not match)
-    listed = {match[2]: match[1] for match in matches if match}
-    for name in sorted({*files, *listed} - {SUMS}):
-        if name not in files:
-            yield name, f"missing, though {SUMS} lists it"
-        elif name not in listed:
-            yield name, f"not listed in {SUMS}"
-        elif digest(files[name]) != listed[name]:
-            yield name, f"changed: its SHA-256 is not the one in {SUMS}"

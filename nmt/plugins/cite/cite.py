@@ -8,16 +8,15 @@ from pathlib import Path
 from rich.console import Console
 
 from nmt import __version__
-from nmt.config import Compute, DecodeConfig, TranslatorOptions, with_plugin_defaults
-from nmt.errors import NMTError
+from nmt.config import Compute, DecodeConfig, TranslatorOptions, require, with_plugin_defaults
 from nmt.evaluation import score
-from nmt.files import LARGE, check_output, expected_search, parse_json, read_bytes, read_mapping, write_file
+from nmt.files import LARGE, check_output, expected_search, parse_json, read_bytes, read_description, write_file
 from nmt.hardware import processor, versions
-from nmt.plugins.cite.bundle import MODEL_AND_RUN, STATEMENT, digest, pack_with_sums
+from nmt.plugins.cite.bundle import MODEL_AND_RUN, STATEMENT, SUMS, digest, pack, sums
 from nmt.plugins.cite.command import CiteConfig
 from nmt.plugins.cite.verify import Statement, model_digests, model_to_cite, text_of
 from nmt.search import choose_device
-from nmt.translation import find_models, language_of, load_translator, read_test_set, translate_lines, warn
+from nmt.translation import TestSet, find_models, language_of, load_translator, read_test_set, translate_lines, warn
 
 SOFTWARE = f"""@software{{nmt,
   author = {{{{The nmt authors}}}},
@@ -29,16 +28,15 @@ SOFTWARE = f"""@software{{nmt,
 
 def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
     """Translate the test set and write the bundle; its path, its SHA-256, and a sentence that cites the scores."""
-    folder, description = model_to_cite(config.run)
+    folder = model_to_cite(config.run)
     run = folder.parent if folder.name == "model" and (folder.parent / "config.yaml").is_file() else None
-    source, target, name = description.source, description.target, Path(config.source or "test").name
-    if not config.source and find_models([config.run])[2].tags and not config.target:
-        raise NMTError(f"run={config.run}: a model for several languages; pass source=FILE reference=FILE target=CODE")
+    several = not config.source and not config.target and find_models([config.run])[2].tags
+    require(not several, f"run={config.run}: for several languages; pass source=FILE reference=FILE target=CODE")
     test = read_test_set(str(folder), config.source, config.reference, config.prepared)
-    default = f"citation-{name}.zip"
+    default = f"citation-{Path(config.source or 'test').name}.zip"
     output = check_output(Path(config.output or (run or Path()) / default), default)
-    if output.exists() or output.is_symlink():
-        raise NMTError(f"{output} is there already, and may be cited: pass output=FILE, or remove it")
+    there = output.exists() or output.is_symlink()
+    require(not there, f"{output} is there already, and may be cited: pass output=FILE, or remove it")
 
     assert test.sources is not None, "CiteConfig needs a source for each reference"
     compute = Compute("torch", device=config.device)
@@ -46,53 +44,70 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
     translator = load_translator(with_plugin_defaults(options), warn)
     console.print(f"translating {len(test.sources):,} lines")
     hypotheses = translate_lines(translator, test.sources, console)
-    texts = {"source": text_of(test.sources), "reference": text_of(test.references)}
+
+    statement, files = state(config, folder, run, test, hypotheses)
+    files[STATEMENT] = (json.dumps(asdict(statement), indent=2) + "\n").encode()
+    content = pack({**files, SUMS: sums(files)})
+    fits = len(content) <= LARGE
+    require(fits, f"{output}: would have {len(content):,} bytes, but a bundle has {LARGE:,} at most")
+    write_file(output, content)
+    figures = "; ".join(f"{s['name']} {s['value']:.2f} ({s['signature']})" for s in statement.scores)
+    lines = f"{statement.lines:,} lines of {statement.test_set}, {statement.source}-{statement.target}"
+    search = f"beam {statement.decode['beam_size']}, length penalty {statement.decode['length_penalty']}"
+    sentence = f"{figures}; {lines}, by {statement.run}, {search}, nmt {statement.versions['nmt']}"
+    return output, digest(content), f"{sentence}, bundle SHA-256 {digest(content)}."
+
+
+def state(
+    config: CiteConfig, folder: Path, run: Path | None, test: TestSet, hypotheses: list[str]
+) -> tuple[Statement, dict[str, bytes]]:
+    """The statement of a bundle, and its other files."""
+    description = read_description(folder)
+    source, target, language = description.source, description.target, language_of(config.target or description.target)
+    texts = {"source": text_of(test.sources or []), "reference": text_of(test.references)}
     paths = [(run if index > 1 else folder, name) for index, name in enumerate(MODEL_AND_RUN)]
     files = {name: read_bytes(place / name) for place, name in paths if place and (place / name).exists()}
     files[f"hypotheses.{target}"] = text_of(hypotheses)
     if config.text:
         files |= {f"source.{source}": texts["source"], f"reference.{target}": texts["reference"]}
-    search, device = expected_search(config.decode, description), choose_device(config.device)
-    language, processors = language_of(config.target or target), processor()
+    decode, device, processors = expected_search(config.decode, description), choose_device(config.device), processor()
     if device.startswith("cuda"):
         import torch
 
         processors = torch.cuda.get_device_name(device)
     scores = score(hypotheses, test.references, config.metrics, language, config.lowercase, config.tokenize)
-    usual, decode = asdict(DecodeConfig()), asdict(search)
-    words = [f"run={run or folder}", "engine=torch", *([f"target={config.target}"] if config.target else [])]
-    words += [f"decode.{key}={value}".lower() for key, value in decode.items() if value != usual[key]]
-    keys = f"metrics=[{','.join(config.metrics)}] language={language}"
-    keys += f" tokenize={config.tokenize}" * bool(config.tokenize) + " lowercase=true" * config.lowercase
-    record = read_mapping(run / "environment.json", parse_json) if run and "environment.json" in files else {}
-    trained = record.get("command")
     statement = Statement(
         run=(run or folder).resolve().name,
-        test_set=name,
+        test_set=Path(config.source or "test").name,
         source=source,
         target=target,
-        lines=len(test.sources),
+        lines=len(test.references),
         texts={kind: digest(text) for kind, text in texts.items()},
         model=model_digests(folder),
-        decode=decode,
+        decode=asdict(decode),
         language_tag=config.target,
         lowercase=config.lowercase,
         scores=[asdict(result) for result in scores],
-        commands=[
-            *([trained] if isinstance(trained, str) else []),
-            f"nmt translate {shlex.join(words)} < source.{source} > hypotheses.{target}",
-            f"nmt score hypotheses.{target} reference.{target} {keys}",
-        ],
+        commands=commands(config, str(run or folder), files, source, target, decode),
         device=f"{device}, {processors}",
         versions=versions(),
         files=sorted(files),
     )
-    stated = (json.dumps(asdict(statement), indent=2) + "\n").encode()
-    content = pack_with_sums({STATEMENT: stated, **files})
-    if len(content) > LARGE:
-        raise NMTError(f"{output}: would have {len(content):,} bytes, but a bundle has {LARGE:,} at most")
-    write_file(output, content)
-    figures = "; ".join(f"{s.name} {s.value:.2f} ({s.signature})" for s in scores)
-    sentence = f"{figures}; {statement.lines:,} lines of {name}, {source}-{target}, by {statement.run}"
-    sentence += f", beam {search.beam_size}, length penalty {search.length_penalty}, nmt {statement.versions['nmt']}"
-    return output, digest(content), f"{sentence}, bundle SHA-256 {digest(content)}."
+    return statement, files
+
+
+def commands(
+    config: CiteConfig, run: str, files: dict[str, bytes], source: str, target: str, decode: DecodeConfig
+) -> list[str]:
+    """Shell commands that train the model, translate the test set, and score the translations."""
+    trained = parse_json(files.get("environment.json", b"{}")).get("command")
+    usual = asdict(DecodeConfig())
+    words = [f"run={run}", "engine=torch", *([f"target={config.target}"] if config.target else [])]
+    words += [f"decode.{key}={value}".lower() for key, value in asdict(decode).items() if value != usual[key]]
+    keys = f"metrics=[{','.join(config.metrics)}] language={language_of(config.target or target)}"
+    keys += f" tokenize={config.tokenize}" * bool(config.tokenize) + " lowercase=true" * config.lowercase
+    return [
+        *([trained] if isinstance(trained, str) else []),
+        f"nmt translate {shlex.join(words)} < source.{source} > hypotheses.{target}",
+        f"nmt score hypotheses.{target} reference.{target} {keys}",
+    ]

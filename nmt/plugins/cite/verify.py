@@ -3,7 +3,7 @@
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
@@ -20,18 +20,7 @@ from nmt.config import (
 )
 from nmt.errors import NMTError, one_line
 from nmt.evaluation import Score, score, signature_tokenizer
-from nmt.files import (
-    MODEL_FILES,
-    ModelDescription,
-    check_version,
-    find_model_directory,
-    is_exported,
-    is_parser,
-    parse_json,
-    printable,
-    read_description,
-    sha256,
-)
+from nmt.files import MODEL_FILES, check_version, find_model_directory, parse_json, printable, sha256
 from nmt.hardware import versions
 from nmt.plugins.cite.bundle import CARD, DESCRIPTION, MODEL_AND_RUN, STATEMENT, SUMS, digest, read_bundle
 from nmt.plugins.cite.command import VerifyConfig
@@ -45,61 +34,53 @@ UNPROVEN = ("run", "test_set", "commands", "device", "versions")
 PARTS = {
     "texts": ("source", "reference"),
     "model": MODEL_FILES,
-    "decode": tuple(field.name for field in fields(DecodeConfig)),
+    "decode": [field.name for field in fields(DecodeConfig)],
 }
 """The keys in each mapping of the statement."""
-VERSION_FIELDS = ("version", "sacrebleu", "sacremoses")
-"""Fields of a signature that name the version of a library."""
 SHOWN_LINES = 3
 """Lines shown of those with another translation."""
 
 
 @dataclass
 class Statement:
-    """`bundle.json`."""
+    """`bundle.json`: `texts` and `model` are SHA-256, `decode` is the whole search, `scores` have all digits.
+
+    `source` and `target` are languages, `language_tag` is `target=` of a model for several, and `files` are the others
+    of the bundle, without SHA256SUMS.
+    """
 
     run: str
-    """Name of the run, or of the model directory."""
     test_set: str
     source: str
-    """Source language."""
     target: str
-    """Target language."""
     lines: int
     texts: dict[str, str]
-    """SHA-256 of source and reference, as the digest of `text_of` their lines."""
     model: dict[str, str]
-    """SHA-256 of each file that decides what the model translates."""
     decode: dict[str, Any]
-    """The search, all of its keys."""
     language_tag: str | None
-    """`target=` of a model for several languages."""
     lowercase: bool
     scores: list[dict[str, Any]]
-    """Of each Score its fields, with all digits of the value."""
     commands: list[str]
-    """Shell commands for the same."""
     device: str
     versions: dict[str, str]
     files: list[str]
-    """The other files of the bundle, without SHA256SUMS."""
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
         for language in (self.source, self.target, self.language):
             require(bool(LANGUAGE.fullmatch(language)), f"{language[:40]!r} is not a language code")  # they name files
-        for key in self.decode:
-            require(key in PARTS["decode"], f"{STATEMENT}, decode: unknown key {key[:40]!r}")
+        for key, names in PARTS.items():
+            require({*getattr(self, key)} == {*names}, f"{STATEMENT}, {key}: must have {', '.join(names)}")
+        for key in ("lines", *UNPROVEN):
+            require(bool(getattr(self, key)), f"{STATEMENT}, {key}: a value is needed")
+        texts = {f"source.{self.source}", f"reference.{self.target}", f"hypotheses.{self.target}"}
+        others = {*self.files} - {*MODEL_AND_RUN, *texts}
+        require(not others, f"{STATEMENT}, files: {shown(', '.join(sorted(others)))}: no files of a bundle")
 
     @property
     def language(self) -> str:
         """The language of the translations."""
         return language_of(self.language_tag or self.target)
-
-    def missing(self) -> list[str]:
-        """The keys that `nmt cite` writes and that have no value here."""
-        inside = [f"{key}.{name}" for key, names in PARTS.items() for name in names if name not in getattr(self, key)]
-        return [*inside, *(key for key in ("lines", *UNPROVEN) if not getattr(self, key))]
 
 
 def text_of(lines: Iterable[str]) -> bytes:
@@ -107,34 +88,31 @@ def text_of(lines: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def model_to_cite(run: str) -> tuple[Path, ModelDescription]:
-    """The model directory of a run or model; NMTError unless it is a model of ours that translates."""
+def model_to_cite(run: str) -> Path:
+    """The model directory of a run or model."""
     path = Path(run)
     if path.is_symlink():  # runs/latest is another run tomorrow
         path = path.parent / path.readlink()
-    folder = find_model_directory(str(path))
-    require(not is_exported(folder), f"run={run}: exported for another program; pass the run or model directory")
-    description = read_description(folder)
-    if is_parser(description):
-        raise NMTError(f"run={run}: a parser; nmt cite is for translations, `nmt score metrics=[brackets]` for trees")
-    return folder, description
+    return find_model_directory(str(path))
 
 
 def model_digests(folder: Path) -> dict[str, str]:
     return {name: sha256(folder / name) for name in MODEL_FILES}
 
 
-@dataclass
-class Check:
-    """One thing that was checked, or that could not be."""
+class Check(NamedTuple):
+    """One thing that was checked, or that could not be; the result is same, DIFFERS, unchecked or MISSING."""
 
     result: str
-    """same, DIFFERS, unchecked, or MISSING."""
     what: str
     detail: str
 
     def __str__(self) -> str:
         return printable(f"{self.result:9}  {self.what}: {self.detail}")
+
+
+def compared(same: bool, what: str, detail: str) -> Check:
+    return Check(SAME if same else DIFFERS, what, detail)
 
 
 @dataclass
@@ -143,17 +121,21 @@ class Verification:
 
     config: VerifyConfig
     files: dict[str, bytes]
-    changed: dict[str, str]
     stated: Statement
     console: Console
 
     def checks(self) -> Iterator[Check]:
         """The checks of everything that is stated, and of nothing being left out."""
-        stated = self.stated
-        yield from self.completeness()
-        same = digest(self.files.get(DESCRIPTION, b"")) == stated.model.get(DESCRIPTION)
-        yield Check(SAME if same else DIFFERS, DESCRIPTION, f"{'' if same else 'not '}of the model that is stated")
-        name = f"hypotheses.{stated.target}"
+        stated, name = self.stated, f"hypotheses.{self.stated.target}"
+        files = {*self.files} - {STATEMENT, SUMS}
+        missing = dict.fromkeys(sorted({CARD, *stated.files} - files), "a file of the bundle")
+        missing |= {} if stated.scores else {"unscored": f"{STATEMENT} states no score"}
+        for key in missing.keys() - {*self.config.allow}:
+            yield Check(MISSING, key, f"{missing[key]}; allow={key} accepts that")
+        for key in sorted(files - {*stated.files}):
+            yield Check(DIFFERS, shown(key), f"not a file that {STATEMENT} names")
+        same = digest(self.files.get(DESCRIPTION, b"")) == stated.model[DESCRIPTION]
+        yield compared(same, DESCRIPTION, f"{'' if same else 'not '}of the model that is stated")
         if (hypotheses := self.lines(name)) is None:
             raise NMTError(f"{self.config.bundle}: it holds no {name}: there is nothing to score")
         if len(hypotheses) != stated.lines:
@@ -164,20 +146,6 @@ class Verification:
         yield from self.scores(hypotheses, references)
         yield from self.translations(hypotheses, sources)
 
-    def completeness(self) -> Iterator[Check]:
-        """The files and keys that `nmt cite` writes and that are missing, and files that are not stated."""
-        stated, files = self.stated, {*self.files} - {STATEMENT, SUMS}
-        missing = dict.fromkeys(sorted({CARD, *stated.files} - files), "a file of the bundle")
-        missing |= dict.fromkeys(stated.missing(), f"not stated in {STATEMENT}")
-        if not stated.scores:
-            missing["unscored"] = f"{STATEMENT} states no score"
-        for name, reason in missing.items():
-            if name not in self.config.allow:
-                yield Check(MISSING, shown(name), f"{reason}; allow={shown(name)} accepts that")
-        texts = {f"source.{stated.source}", f"reference.{stated.target}", f"hypotheses.{stated.target}"}
-        for name in sorted(files - ({*stated.files} & {*MODEL_AND_RUN, *texts}) - {*self.changed}):
-            yield Check(DIFFERS, name, f"not a file that {STATEMENT} names")
-
     def lines(self, name: str) -> list[str] | None:
         """The lines of a text in the bundle; None where it does not hold the text."""
         if name not in self.files:
@@ -187,59 +155,48 @@ class Verification:
 
     def text(self, kind: str, language: str, given: str | None) -> Generator[Check, None, list[str] | None]:
         """The source or reference, given or in the bundle, if it is that of the test set; None if not."""
-        name, sha256 = given or f"{kind}.{language}", self.stated.texts.get(kind, "")
+        name, sha256 = given or f"{kind}.{language}", self.stated.texts[kind]
         lines = list(read_texts(given)) if given else self.lines(name)
         if lines is None:
             yield Check(UNCHECKED, kind, f"not in the bundle; pass {kind}=FILE with SHA-256 {sha256[:64]}")
             return None
         same = digest(text_of(lines)) == sha256 and len(lines) == self.stated.lines
-        test_set = shown(self.stated.test_set)
-        yield Check(SAME if same else DIFFERS, kind, f"{name} is {'' if same else 'not '}the {kind} of {test_set}")
+        yield compared(same, kind, f"{name} is {'' if same else 'not '}the {kind} of {shown(self.stated.test_set)}")
         return lines if same else None
 
     def scores(self, hypotheses: list[str], references: list[str] | None) -> Iterator[Check]:
         """Each score, computed again."""
-        stated = self.stated
-        if not stated.scores:
-            yield Check(UNCHECKED, "scores", "none is stated")
-        names = metric_names("text")
+        stated, names = self.stated, metric_names("text")
         for before in [build(Score, tree, f"{STATEMENT}, scores") for tree in stated.scores]:
-            metric = before.metric
+            metric, in_full = before.metric, f"{before.value!r}  {before.signature}"
             require(metric in names, f"{STATEMENT}, scores: metric {metric[:40]!r} is none of {', '.join(names)}")
-            in_full = f"{before.value!r}  {before.signature}"
             if references is None:
                 yield Check(UNCHECKED, before.name, f"{in_full}; needs the reference")
                 continue
             tokenize = signature_tokenizer(before.signature) if metric == "bleu" else None
             [again] = score(hypotheses, references, [metric], stated.language, stated.lowercase, tokenize)
-            if again.value == before.value and method(again) == method(before):
-                other = "" if again.signature == before.signature else f"; computed here with {again.signature}"
-                yield Check(SAME, before.name, in_full + other)
-            else:
-                here = f"computed here {again.name} {again.value!r}  {again.signature}"
-                yield Check(DIFFERS, before.name, f"stated {in_full}; {here}")
+            here = "" if again == before else f"; computed here {again.name} {again.value!r}  {again.signature}"
+            same = again.value == before.value and method(again) == method(before)
+            yield compared(same, before.name, in_full + here)
 
     def translations(self, hypotheses: list[str], sources: list[str] | None) -> Iterator[Check]:
         """The sources, translated again by a model that must be the stated one."""
         stated, run = self.stated, self.config.run
-        if run:
-            digests = model_digests(model_to_cite(run)[0])
-            if other := [name for name, sha256 in digests.items() if sha256 != stated.model.get(name)]:
-                yield Check(DIFFERS, "model", f"{run} is not the model that is stated: another {', '.join(other)}")
-                return
-            yield Check(SAME, "model", f"{run} is the model that is stated")
         if not run or sources is None:
-            weights = stated.model.get("model.safetensors", "")[:64]
-            needed = ["the source"] * (sources is None)
-            needed += [f"run=RUN with model.safetensors of SHA-256 {weights}"] * (not run)
-            yield Check(UNCHECKED, "translations", f"needs {' and '.join(needed)}")
+            weights = shown(stated.model["model.safetensors"])
+            yield Check(
+                UNCHECKED, "translations", f"needs the source and run=RUN, whose weights have SHA-256 {weights}"
+            )
+        if not run:
+            return
+        same = model_digests(model_to_cite(run)) == stated.model
+        yield compared(same, "model", f"{run} is {'' if same else 'not '}the model that is stated")
+        if not same or sources is None:
             return
         from nmt.translation import load_translator, translate_lines, warn
 
-        decode, compute = (
-            build(DecodeConfig, stated.decode, f"{STATEMENT}, decode"),
-            Compute("torch", device=self.config.device),
-        )
+        decode = build(DecodeConfig, stated.decode, f"{STATEMENT}, decode")
+        compute = Compute("torch", device=self.config.device)
         options = TranslatorOptions([run], compute, target=stated.language_tag, decode=decode)
         self.console.print(f"translating {len(sources):,} lines")
         again = translate_lines(load_translator(with_plugin_defaults(options), warn), sources, self.console)
@@ -247,36 +204,24 @@ class Verification:
         changed = [f"line {number:,}: {one!r}, here {two!r}" for number, (one, two) in lines if one != two]
         details = [f"{len(again) - len(changed):,} of {len(again):,} lines are the same", *changed[:SHOWN_LINES]]
         if changed:
-            old = stated.versions
-            libraries = [
-                f"{name} {old.get(name)}, here {new}" for name, new in versions().items() if old.get(name) != new
-            ]
+            libraries = [f"{name} {stated.versions.get(name)}, here {new}" for name, new in versions().items()]
             details.append(f"made on {', '.join([stated.device, *libraries])}")
-        yield Check(DIFFERS if changed else SAME, "translations", "; ".join(details))
+        yield compared(not changed, "translations", "; ".join(details))
 
 
 def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
     """Everything that can be checked with what is given, and what is missing for the rest; NMTError for no bundle."""
     path = Path(config.bundle) / STATEMENT
     files, sha256, changed = read_bundle(path.parent)
-    if config.sha256 == sha256:
-        yield Check(SAME, "bundle", f"SHA-256 {sha256}, as it was published")
-    elif config.sha256 is not None:
-        yield Check(DIFFERS, "bundle", f"not the one that was published: SHA-256 {sha256}")
+    if config.sha256 is not None:
+        yield compared(config.sha256.lower() == sha256, "bundle", f"SHA-256 {sha256}")
     for name, problem in changed.items():
         yield Check(DIFFERS, shown(name), problem)
     if not changed:
         yield Check(SAME, "files", f"all {len(files)} as {SUMS} lists them")
     confirmed = set[str]()
     try:
-        try:
-            tree = parse_json(files[STATEMENT])
-        except ValueError as error:
-            raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
-        if isinstance(tree, dict):
-            check_version(path, tree.get("format_version"), FORMAT_VERSION)
-        stated = build(Statement, tree, str(path))
-        for check in Verification(config, files, changed, stated, console).checks():
+        for check in Verification(config, files, read_statement(path, files[STATEMENT]), console).checks():
             confirmed |= {check.what} if check.result == SAME else set()
             yield check
     except NMTError as error:
@@ -294,6 +239,18 @@ def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
         yield Check(UNCHECKED, "bundle", f"{needed}; not proven without it: {', '.join(unproven)}")
 
 
+def read_statement(path: Path, content: bytes) -> Statement:
+    """The statement in a bundle; NMTError where it cannot be read, or is of another version."""
+    try:
+        tree = parse_json(content)
+    except ValueError as error:
+        raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
+    if isinstance(tree, dict):
+        check_version(path, tree.get("format_version"), FORMAT_VERSION)
+    return build(Statement, tree, str(path))
+
+
 def method(score: Score) -> list[str]:
     """What a score and its signature say of how it is computed, without the versions of libraries."""
-    return [score.name, *(part for part in score.signature.split("|") if part.split(":")[0] not in VERSION_FIELDS)]
+    versions = ("version", "sacrebleu", "sacremoses")
+    return [score.name, *(part for part in score.signature.split("|") if part.split(":")[0] not in versions)]

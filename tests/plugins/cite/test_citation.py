@@ -6,14 +6,19 @@ import random
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import sacrebleu
+import yaml
 from rich.console import Console
 
+import nmt as nmt_package
+
+Files = dict[str, bytes]
 SEARCH = ("decode=greedy", "decode.max_extra_length=5")
 FILES = ["README.md", "SHA256SUMS", "bundle.json", "config.json", "config.yaml", "environment.json", "hypotheses.de"]
 
@@ -41,12 +46,12 @@ def bundles(cited, tmp_path) -> Path:
     return tmp_path
 
 
-def contents(bundle: Path) -> dict[str, bytes]:
+def contents(bundle: Path) -> Files:
     with zipfile.ZipFile(bundle) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def rewritten(bundle: Path, change: Callable[[dict[str, bytes]], None], output: str) -> None:
+def rewritten(bundle: Path, change: Callable[[Files], None], output: str) -> None:
     """Write a folder with the files of a bundle, changed, and SHA256SUMS of what they are then."""
     files = contents(bundle)
     del files["SHA256SUMS"]
@@ -90,7 +95,7 @@ def test_scores_are_sacrebleus_and_hashes_are_those_of_the_files(bundles, finish
     assert (stated["decode"]["beam_size"], stated["lines"], stated["source"], stated["target"]) == (1, 20, "en", "de")
 
 
-def test_the_same_bundle_has_the_same_bytes_and_what_is_printed_can_be_pasted(nmt, bundles, finished):
+def test_the_same_bundle_has_the_same_bytes_and_its_commands_make_the_same(nmt, bundles, finished):
     out = nmt("cite", str(finished), *SEARCH, "output=again.zip").out
     assert Path("again.zip").read_bytes() == (bundles / "bare.zip").read_bytes()
     sha256 = hashlib.sha256((bundles / "bare.zip").read_bytes()).hexdigest()
@@ -99,12 +104,8 @@ def test_the_same_bundle_has_the_same_bytes_and_what_is_printed_can_be_pasted(nm
         assert f"{score['name']} {score['value']:.2f} ({score['signature']})" in out
     assert f"bundle SHA-256 {sha256}." in out
     assert "@software{nmt," in out
-
-
-def test_the_commands_that_are_stated_make_the_same(nmt, bundles, finished):
     stated = json.loads(contents(bundles / "full.zip")["bundle.json"])
-    train, translate, score = (command.split() for command in stated["commands"])
-    assert train[0] == "nmt" or "pytest" in " ".join(train)
+    _, translate, score = (command.split() for command in stated["commands"])
     assert translate[-4:] == ["<", "source.en", ">", "hypotheses.de"]
     for name, content in contents(bundles / "full.zip").items():
         (bundles / name).write_bytes(content)
@@ -143,18 +144,15 @@ def test_what_is_missing_is_named_with_its_hash(nmt, bundles):
     assert {"BLEU", "chrF2", "TER"} <= told(outcome.out, "same")
 
 
-def test_the_model_translates_again(nmt, bundles, finished):
-    outcome = nmt("verify", "bare.zip", "source=test.en", "reference=test.de", f"run={finished}")
-    assert outcome.code == 0, outcome.out + outcome.err
-    assert results(outcome.out)["translations"] == ("same", "20 of 20 lines are the same")
-
-
-def test_lines_that_are_translated_otherwise_are_counted_and_shown(nmt, bundles, finished):
-    def change(files: dict[str, bytes]) -> None:
+def test_the_model_translates_again_and_lines_that_differ_are_counted_and_shown(nmt, bundles, finished):
+    def change(files: Files) -> None:
         lines = files["hypotheses.de"].decode().splitlines()
         lines[3], lines[7] = "ganz anders", "auch \x1b[31manders"
         files["hypotheses.de"] = "".join(f"{line}\n" for line in lines).encode()
 
+    outcome = nmt("verify", "bare.zip", "source=test.en", "reference=test.de", f"run={finished}")
+    assert outcome.code == 0, outcome.out + outcome.err
+    assert results(outcome.out)["translations"] == ("same", "20 of 20 lines are the same")
     rewritten(bundles / "full.zip", change, "folder")
     outcome = nmt("verify", "folder", f"run={finished}")
     assert outcome.code == 1
@@ -170,7 +168,6 @@ def test_another_model_and_other_texts_are_told_from_the_ones_that_were_cited(nm
     outcome = nmt("verify", "full.zip", f"run={checkpoint}", "reference=test.en")
     assert outcome.code == 1
     assert told(outcome.out, "DIFFERS") == {"model", "reference"}
-    assert "model.safetensors" in results(outcome.out)["model"][1]
     assert results(outcome.out)["BLEU"][0] == "unchecked"
     (bundles / "crlf.de").write_bytes((bundles / "test.de").read_bytes().replace(b"\n", b"\r\n"))
     assert nmt("verify", "bare.zip", "reference=crlf.de").code == 0
@@ -179,7 +176,7 @@ def test_another_model_and_other_texts_are_told_from_the_ones_that_were_cited(nm
 def test_scores_that_do_not_follow_are_found_where_all_sums_are_right(nmt, bundles):
     """Whoever edits a score can write SHA256SUMS anew, but not make the translations better."""
 
-    def change(files: dict[str, bytes]) -> None:
+    def change(files: Files) -> None:
         tree = json.loads(files["bundle.json"])
         tree["scores"][0]["value"] += 1e-13
         tree["scores"][1]["signature"] = tree["scores"][1]["signature"].replace("nc:6", "nc:5")
@@ -192,10 +189,7 @@ def test_scores_that_do_not_follow_are_found_where_all_sums_are_right(nmt, bundl
     assert told(outcome.out, "DIFFERS") == {"BLEU", "chrF2"}
     result, detail = results(outcome.out)["TER"]
     assert result == "same"
-    assert "version:1.5.0; computed here with" in detail
-
-
-Files = dict[str, bytes]
+    assert "version:1.5.0; computed here TER" in detail
 
 
 def stated(**values: object) -> Callable[[Files], None]:
@@ -281,16 +275,11 @@ EDITS: dict[str, tuple[Callable[[Files], None], str]] = {
     "no scores": (stated(scores=[]), "alone"),
     "a higher score": (within("scores", value=99.0), "alone"),
     "a score's metric": (within("scores", metric="chrf"), "alone"),
-    "a score's signature": (within("scores", signature="nrefs:1|tok:none"), "alone"),
     "fewer lines": (stated(lines=19), "alone"),
-    "another source language": (stated(source="fr"), "alone"),
     "no digest of the reference": (within("texts", reference=None), "alone"),
     "no beam size": (within("decode", beam_size=None), "alone"),
-    "no run": (stated(run=None), "alone"),
     "translations in another order": (unwell, "alone"),
     "a reference": (replaced("reference.de", b"a", b"o"), "alone"),
-    "a source": (replaced("source.en", b"a", b"o"), "alone"),
-    "config.json": (replaced("config.json", b"{", b"{ "), "alone"),
     "no README.md": (without("README.md", named=False), "alone"),
     "no translations": (without("hypotheses.de"), "alone"),
     "one more file": (lambda files: files.update({"reference.fr": b"x\n"}), "alone"),
@@ -303,7 +292,6 @@ EDITS: dict[str, tuple[Callable[[Files], None], str]] = {
     "the search": (within("decode", beam_size=3), "unproven"),  # 20 short lines are translated alike
     # Found by the published SHA-256 alone.
     "the device": (stated(device="cuda:0, H200"), "sha256"),
-    "the name of the test set": (stated(test_set="newstest2014"), "sha256"),
     "README.md": (replaced("README.md", b"", b"Better than all others."), "sha256"),
     "a score left out": (lambda files: stated(scores=json.loads(files["bundle.json"])["scores"][1:])(files), "sha256"),
     "no config.yaml, unnamed": (without("config.yaml", "environment.json", named=False), "sha256"),
@@ -366,13 +354,13 @@ def flip(content: bytes, place: int, draw: random.Random) -> bytes:
     return content[:place] + bytes([content[place] ^ 1 << draw.randrange(8)]) + content[place + 1 :]
 
 
-@pytest.mark.parametrize("name", [*FILES, "source.en", "reference.de"])
-def test_a_changed_byte_of_each_file_is_found_and_named(nmt, bundles, name):
-    draw, whole, inside = random.Random(name), Path("full.zip").read_bytes(), contents(Path("full.zip"))[name]
-    start = whole.index(inside)
-    for _ in range(8):
-        Path("flipped.zip").write_bytes(flip(whole, start + draw.randrange(len(inside)), draw))
-        assert name in differing(Path("flipped.zip")).split(", ")
+def test_a_changed_byte_of_each_file_is_found_and_named(nmt, bundles):
+    draw, whole = random.Random(1), Path("full.zip").read_bytes()
+    for name, inside in contents(Path("full.zip")).items():
+        start = whole.index(inside)
+        for _ in range(4):
+            Path("flipped.zip").write_bytes(flip(whole, start + draw.randrange(len(inside)), draw))
+            assert name in differing(Path("flipped.zip")).split(", ")
     outcome = nmt("verify", "flipped.zip")
     assert outcome.code == 1, outcome.err
     assert name in told(outcome.out, "DIFFERS")
@@ -382,7 +370,7 @@ def test_no_flipped_bit_stays_unseen_wherever_it_is(bundles):
     """Names, check sums and dates of the archive itself included, and without sha256=."""
     draw, whole, flipped = random.Random(1), (bundles / "bare.zip").read_bytes(), bundles / "flipped.zip"
     index = whole.index(b"PK\x01\x02")
-    for number in range(300):
+    for number in range(120):
         place = draw.randrange(index if number % 2 else 0, len(whole))
         flipped.write_bytes(flip(whole, place, draw))
         found = differing(flipped)
@@ -417,7 +405,6 @@ def test_the_newest_run_is_cited_by_its_own_name(nmt, bundles, finished):
 
 def test_mistakes_are_one_line(nmt, bundles, finished, checkpoint):
     nmt("cite", checkpoint).refused("does not say what it was trained on", "source=FILE reference=FILE")
-    nmt("cite", str(finished), "prepared=nowhere").refused("nowhere", "prepared=FOLDER")
     nmt("cite", str(finished), "source=test.en").refused("source, reference: pass both")
     nmt("cite", str(finished), "source=test.en", "reference=bundle.json").refused("bundle.json")
     nmt("cite", str(finished), "target=fr").refused("target=fr")
@@ -429,3 +416,18 @@ def test_mistakes_are_one_line(nmt, bundles, finished, checkpoint):
         for name, content in contents(Path("bare.zip")).items():
             archive.writestr(name, content)
     nmt("verify", "packed.zip").refused("compressed", "unpack it")
+
+
+def test_the_software_is_cited_alike_everywhere():
+    """In CITATION.cff, the README and the package."""
+    from nmt.plugins.cite.cite import SOFTWARE
+
+    root = Path(__file__).parents[3]
+    file = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {"cff-version", "message", "title", "authors"} <= set(file)
+    assert (file["version"], file["license"]) == (nmt_package.__version__, project["license"])
+    assert file["keywords"] == project["keywords"]
+    assert f"author = {{{{{file['authors'][0]['name']}}}}}" in SOFTWARE
+    assert f"title = {{{file['title']}}}".replace(' "', " ``").replace('"}', "''}") in SOFTWARE
+    assert SOFTWARE in (root / "README.md").read_text(encoding="utf-8")
