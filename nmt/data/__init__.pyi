@@ -2,6 +2,7 @@ from .datamodule import (
     STOPPING as STOPPING,
     IdPair as IdPair,
     PlannedBatches as PlannedBatches,
+    Transform as Transform,
     UpdateDataModule as UpdateDataModule,
     accumulation as accumulation,
     transforms_for as transforms_for,

@@ -10,7 +10,6 @@ from .description import (
     duration as duration,
     expected_search as expected_search,
     find_model_directory as find_model_directory,
-    imported_card as imported_card,
     is_exported as is_exported,
     is_parser as is_parser,
     model_card as model_card,

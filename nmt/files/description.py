@@ -27,13 +27,10 @@ EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weig
 FLOATS = {"F64", "F32", "F16", "BF16"}
 Shapes = dict[str, tuple[int, ...]]
 """Name of a parameter -> its shape."""
-TRAINING = {
-    **dict.fromkeys(("updates", "tokens"), int),
-    **dict.fromkeys(("seconds", "length_penalty"), float),
-    **dict.fromkeys(("devices", "corpus", "init", "length_penalty_kind", "imported"), str),
-    **{"averaged": list[int], "candidates": dict[str, float], "versions": dict[str, str]},
-    **dict.fromkeys(("score", "config"), dict[str, Any]),
-}
+TRAINING = {"averaged": list[int], "candidates": dict[str, float], "versions": dict[str, str]}
+TRAINING |= dict.fromkeys(("updates", "tokens"), int) | dict.fromkeys(("seconds", "length_penalty"), float)
+TRAINING |= dict.fromkeys(("devices", "corpus", "init", "length_penalty_kind", "imported"), str)
+TRAINING |= dict.fromkeys(("score", "config"), dict[str, Any])
 """Optional entries of `training` and their types."""
 
 
@@ -180,60 +177,49 @@ def weights_in_words(updates: list[int], losses: dict[str, float]) -> str:
     return f"{text}: validation loss {losses[best]:.3f}, the lowest of {len(losses)} candidates ({rest})"
 
 
-def card(description: ModelDescription, title: str, does: str, rows: dict[str, str], command: str = "translate") -> str:
-    """A model card, the README.md of a model directory."""
+def model_card(description: ModelDescription, parameters: int) -> str:
+    """README.md of a model directory, in Markdown: origin, size, training, cost and quality of the model."""
+    training, model = description.training, description.model
+    source, target, program = plain(description.source), plain(description.target), f"nmt {__version__}"
+    layers = f"{model['encoder_layers']} + {model['decoder_layers']} layers, d_model {model['d_model']}"
+    size = f"{layers}, d_ff {model['d_ff']}, {model['heads']} heads, {plain(model['norm'])}-norm"
+    does, command = f"translates from {source} to {target}", "translate"
+    if "imported" in training:
+        penalty = f"length penalty {training['length_penalty']} ({training['length_penalty_kind']})"
+        title, does = (
+            f"{source}-{target}, imported",
+            f" that {does}, {plain(training['imported'])},\nimported with {program}",
+        )
+        rows = {
+            "Vocabulary": f"{description.vocabulary_size:,}",
+            "Model": f"{size}, {plain(model['activation'])}; {parameters:,} parameters; {penalty}",
+        }
+    else:
+        config, init, score, quality = training["config"], training.get("init"), training.get("score"), "not measured"
+        if score:
+            quality = f"validation {plain(score['name'])} {score['value']:.2f} on {score['sentences']:,} sentences, "
+            quality += code(score["signature"])
+        if is_parser(description):
+            does, command = "parses sentences", "parse"
+        data, program = plain(config["data"]["name"]), plain(training["versions"].get("nmt", __version__))
+        title = f"{data}, {plain(model['name'])}: {source}-{target}"
+        does = f" (Vaswani et al. 2017) that {does}.\nTrained with nmt {program}"
+        counts = f"{training['updates']:,} updates, {training['tokens']:,} target tokens"
+        rows = {
+            "Corpus": f"{data} ({plain(config['data']['kind'])}), fingerprint {cell(code(training['corpus'][:16]))}",
+            "Vocabulary": f"{description.vocabulary_size:,} ({plain(config['tokenizer']['kind'])}, joint)",
+            "Model": f"{size}; {parameters:,} parameters",
+            "Training": f"{counts}, seed {plain(config['seed'])}",
+            **({"Start": f"{plain(config['init'])}, weights {code(init[:16])}"} if init else {}),
+            "Cost": f"{duration(training['seconds'])} on {plain(training['devices'])}",
+            "Weights": cell(weights_in_words(training["averaged"], training.get("candidates", {}))),
+            "Quality": cell(quality),
+        }
     table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
     usage = block(f"nmt {command} run=THIS_FOLDER < input.{description.source}")
     return f"# {title}\n\nA Transformer{does}.\n\n| | |\n|---|---|\n{table}\n\n{usage}\n"
 
 
-def model_size(description: ModelDescription) -> str:
-    model = description.model
-    layers = f"{model['encoder_layers']} + {model['decoder_layers']} layers, d_model {model['d_model']}"
-    return f"{layers}, d_ff {model['d_ff']}, {model['heads']} heads, {plain(model['norm'])}-norm"
-
-
-def imported_card(description: ModelDescription, parameters: int) -> str:
-    """Origin and size of an imported model, in Markdown."""
-    training, source, target = description.training, plain(description.source), plain(description.target)
-    penalty = f"length penalty {training['length_penalty']} ({training['length_penalty_kind']})"
-    size = f"{model_size(description)}, {plain(description.model['activation'])}"
-    rows = {
-        "Vocabulary": f"{description.vocabulary_size:,}",
-        "Model": f"{size}; {parameters:,} parameters; {penalty}",
-    }
-    origin = f"{plain(training['imported'])},\nimported with nmt {__version__}"
-    does = f" that translates from {source} to {target}, {origin}"
-    return card(description, f"{source}-{target}, imported", does, rows)
-
-
 def certified(card: str, certificate: list[str]) -> str:
     """A card with the result of a comparison with the model of another program."""
     return f"{card}\nCompared with the original:\n\n{block(chr(10).join(certificate))}\n"
-
-
-def model_card(description: ModelDescription, parameters: int) -> str:
-    """Data, size, training, cost and quality of a model, in Markdown."""
-    training, source, target = description.training, plain(description.source), plain(description.target)
-    config, init, score, quality = training["config"], training.get("init"), training.get("score"), "not measured"
-    if score:
-        quality = f"validation {plain(score['name'])} {score['value']:.2f} on {score['sentences']:,} sentences, "
-        quality += code(score["signature"])
-    data, parses = plain(config["data"]["name"]), is_parser(description)
-    counts = f"{training['updates']:,} updates, {training['tokens']:,} target tokens"
-    rows = {
-        "Corpus": f"{data} ({plain(config['data']['kind'])}), fingerprint {cell(code(training['corpus'][:16]))}",
-        "Vocabulary": f"{description.vocabulary_size:,} ({plain(config['tokenizer']['kind'])}, joint)",
-        "Model": f"{model_size(description)}; {parameters:,} parameters",
-        "Training": f"{counts}, seed {plain(config['seed'])}",
-        **({"Start": f"{plain(config['init'])}, weights {code(init[:16])}"} if init else {}),
-        "Cost": f"{duration(training['seconds'])} on {plain(training['devices'])}",
-        "Weights": cell(weights_in_words(training["averaged"], training.get("candidates", {}))),
-        "Quality": cell(quality),
-    }
-    does = "parses sentences" if parses else f"translates from {source} to {target}"
-    does = (
-        f" (Vaswani et al. 2017) that {does}.\nTrained with nmt {plain(training['versions'].get('nmt', __version__))}"
-    )
-    title = f"{data}, {plain(description.model['name'])}: {source}-{target}"
-    return card(description, title, does, rows, "parse" if parses else "translate")

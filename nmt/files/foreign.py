@@ -210,21 +210,14 @@ def plain(text: object) -> str:
     return SPECIAL.sub(r"\\\1", printable(" ".join(str(text).split())))
 
 
-def fence(text: str, shortest: int) -> str:
-    """More backquotes in a row than the text has."""
-    return "`" * max(shortest, max(map(len, re.findall("`+", text)), default=0) + 1)
-
-
 def code(text: object) -> str:
-    """Format a text as inline code, on one line; a table also needs `cell`."""
-    line = " ".join(str(text).split())
-    blank = " " if line.startswith("`") or line.endswith("`") else ""
-    return f"{fence(line, 1)}{blank}{line}{blank}{fence(line, 1)}"
+    """Format a text as inline code, on one line, its backquotes as apostrophes; a table also needs `cell`."""
+    return f"`{' '.join(str(text).split()).replace('`', chr(39))}`"
 
 
 def block(text: str) -> str:
-    """Format a text as a code block."""
-    return f"{fence(text, 3)}\n{text}\n{fence(text, 3)}"
+    """Format a text as a code block, its backquotes as apostrophes."""
+    return f"```\n{text.replace('`', chr(39))}\n```"
 
 
 def cell(markdown: str) -> str:

@@ -1,7 +1,7 @@
 """A process that has loaded everything, and forks for each command line: `nmt` in milliseconds, under limits.
 
-It reads a JSON object a line: words, folder, limit_seconds, limit_bytes; and answers with code, seconds, the
-processor's seconds (work), and bytes.
+It reads a JSON object a line: words, folder, seconds, bytes; and answers with code, seconds, work (the processor's
+seconds) and late.
 """
 
 import faulthandler
@@ -12,15 +12,15 @@ import resource
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
 
-def main() -> None:
+def serve() -> None:
     import datasets  # noqa: F401
     import lightning  # noqa: F401
     import sacrebleu  # noqa: F401
-    import sacremoses  # noqa: F401
     import sentencepiece  # noqa: F401
     import tokenizers  # noqa: F401
 
@@ -32,50 +32,39 @@ def main() -> None:
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
-    start = time.monotonic()
+    start, late, ended = time.monotonic(), False, 0
     child = os.fork()
     if child == 0:
-        begin(job)
+        be_command(job)
     # A pipe that nobody writes into takes no time of the processor.
-    while True:
-        found, status, used = os.wait4(child, os.WNOHANG)
-        late = time.monotonic() - start > job["limit_seconds"]
-        if found:
-            break
-        if late:
+    while not ended:
+        ended, status, used = os.wait4(child, os.WNOHANG)
+        late = late or time.monotonic() - start > job["seconds"]
+        if late and not ended:
             os.killpg(child, signal.SIGKILL)
         time.sleep(0.005)
-    return {
-        "code": os.waitstatus_to_exitcode(status),
-        "seconds": round(time.monotonic() - start, 2),
-        "work": used.ru_utime + used.ru_stime,
-        "late": late,
-        "bytes": used.ru_maxrss * 1024,
-    }
+    seconds, work = round(time.monotonic() - start, 2), used.ru_utime + used.ru_stime
+    return {"code": os.waitstatus_to_exitcode(status), "seconds": seconds, "work": work, "late": late}
 
 
-def begin(job: dict[str, Any]) -> None:
+def be_command(job: dict[str, Any]) -> None:
     """In the child: to the end of the process."""
     os.setsid()
-    folder = Path(job["folder"])
-    os.chdir(folder)
+    os.chdir(job["folder"])
     for descriptor, name in ((0, os.devnull), (1, "stdout"), (2, "stderr")):
         flags = os.O_RDONLY if descriptor == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         os.dup2(os.open(name, flags, 0o644), descriptor)
-    os.environ.update(XDG_CACHE_HOME=str(folder / "cache"), TMPDIR=str(folder), HOME=str(folder))
-    with Path("/proc/self/statm").open() as file:
-        used = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + job["limit_bytes"],) * 2)
+    os.environ.update(XDG_CACHE_HOME=f"{job['folder']}/cache", TMPDIR=job["folder"], HOME=job["folder"])
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + job["bytes"],) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    faulthandler.dump_traceback_later(0.9 * job["limit_seconds"])
+    faulthandler.dump_traceback_later(0.9 * job["seconds"])
     code = 1
     try:
         command(job["words"])
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException:
-        import traceback
-
         traceback.print_exc()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -85,10 +74,12 @@ def begin(job: dict[str, Any]) -> None:
 def command(words: list[str]) -> None:
     from nmt.cli import complain, main
     from nmt.errors import NMTError
+    from nmt.plugins.cluster.blocks import cut, find_files, read_block
 
-    if words[0] in OTHERS:
+    if words[0] == "blocks":  # what a cluster is told to translate: rows of Parquet, or lines
         try:
-            OTHERS[words[0]](*map(Path, words[1:]))
+            for block in cut(find_files(words[1]), 7, "source")[0]:
+                read_block(block, "source", print)
         except NMTError as error:
             complain(error)
             sys.exit(2)
@@ -97,15 +88,5 @@ def command(words: list[str]) -> None:
     main()
 
 
-def blocks(path: Path) -> None:
-    """What a cluster is told to translate: rows of Parquet, or lines."""
-    from nmt.plugins.cluster.blocks import cut, find_files, read_block
-
-    for block in cut(find_files(str(path)), 7, "source")[0]:
-        read_block(block, "source", print)
-
-
-OTHERS = {"blocks": blocks}
-
 if __name__ == "__main__":
-    main()
+    serve()

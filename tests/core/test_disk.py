@@ -201,15 +201,9 @@ def test_letters_that_hide_are_replaced():
 
 @pytest.mark.parametrize("text", [*HOSTILE, "`", "``` ````", ""])
 def test_code_ends_where_it_should(text):
-    span = code(text)
-    marks = re.match("`+", span)[0]
-    inner = span[len(marks) : -len(marks)]
-    assert marks not in re.findall("`+", inner)
-    assert inner.strip() == " ".join(text.split())
-    fence, *lines, last = block(text).split("\n")
-    assert fence == last
-    assert "\n".join(lines) == text
-    assert not any(line.strip().startswith(fence) for line in lines)
+    quoted = text.replace("`", "'")
+    assert code(text) == f"`{' '.join(quoted.split())}`"
+    assert block(text) == f"```\n{quoted}\n```"
     assert cell(code("nrefs:1|case:mixed")) == r"`nrefs:1\|case:mixed`"
 
 

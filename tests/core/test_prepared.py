@@ -1,19 +1,30 @@
-"""Prepared corpora: batches padded on the right, and a corpus that opens only with its own tokenizer."""
+"""Prepared corpora: their manifest, batches padded on the right, and refusals of what does not belong together."""
 
+import json
 import pickle
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import datasets
 import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from numpy.typing import NDArray
 
 from nmt.config import DataConfig, ExperimentConfig, TokenizerConfig
-from nmt.data import IDS_SCHEMA, PreparedCorpus, PreparedSplit, corpus_of, open_corpus
+from nmt.data import (
+    FORMAT_VERSION,
+    IDS_SCHEMA,
+    Manifest,
+    PreparedCorpus,
+    PreparedSplit,
+    corpus_of,
+    fingerprint,
+    open_corpus,
+    read_manifest,
+)
 from nmt.data.prepared import pad, shift
 from nmt.errors import NMTError
 from nmt.preparation import arrow_writer, preprocess
@@ -21,22 +32,63 @@ from nmt.preparation import arrow_writer, preprocess
 PAD, START, END = 0, 1, 2
 WORDS = ["ein", "kleines", "Haus", "am", "See,", "das", "im", "Winter", "leer", "steht", "und", "friert"]
 PAIRS = [(" ".join(WORDS[i : i + n]), " ".join(WORDS[n : n + i + 1])) for n in range(1, 7) for i in range(6)]
+DATA = {"name": "toy", "kind": "files", "source": "en", "target": "de", "filters": {"max_ratio": None}}
+CONTENT = {"data": DATA, "tokenizer": {"kind": "bpe"}, "seed": 1, "sources": {"a.en": "0123", "Größe.tsv": "4567"}}
+LENGTHS = {"source": {"p99": 3, "max": 3}, "target": {"p99": 3, "max": 4}}
+TRAIN = {"read": 3, "dropped": {"empty side": 1}, "kept": 2, "tokens": {"source": 5, "target": 6}, "lengths": LENGTHS}
+MANIFEST = Manifest(FORMAT_VERSION, "abc", CONTENT, {"train": TRAIN}, 300, "def", {"datasets": "5"})
+
+
+def test_the_fingerprint_depends_on_every_value_that_decides_what_is_prepared_and_not_on_the_order():
+    others = [
+        {"seed": 2},
+        {"data": DATA | {"train": ["b", "a"]}},
+        {"data": DATA | {"filters": {"max_ratio": 4.0}}},
+        {"sources": {"a.en": "0123", "Größe.tsv": "4568"}},
+    ]
+    assert len({fingerprint(CONTENT | other) for other in ({}, *others)}) == 5
+    assert fingerprint(dict(reversed(CONTENT.items()))) == fingerprint(CONTENT)
+    assert fingerprint(CONTENT | {"data": DATA | {"noise": {"upper": 1.0}}}) == fingerprint(CONTENT)
+
+
+def test_a_manifest_is_read_as_it_was_written(tmp_path):
+    MANIFEST.write(tmp_path)
+    assert read_manifest(tmp_path) == MANIFEST
+    replace(MANIFEST, format_version=2).write(tmp_path)
+    with pytest.raises(NMTError, match=r"format version 2, but this nmt reads 3: .*overwrite=true"):
+        read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("content.data.kind", ["files"], "not what `nmt preprocess` writes"),
+        ("content.data.source", "../../../etc/passwd", "not what `nmt preprocess` writes"),
+        ("content.sources", ["a"], "not what `nmt preprocess` writes"),
+        ("counts.train.dropped", {"a": "b"}, "dropped"),
+        ("vocabulary_size", 2**40, "not what `nmt preprocess` writes"),
+        ("versions", {"datasets": 5}, "versions"),
+    ],
+)
+def test_a_manifest_of_anyone_is_checked_where_it_is_read(tmp_path, key, value, words):
+    tree = json.loads(json.dumps(vars(MANIFEST)))
+    *groups, last = key.split(".")
+    part = tree
+    for group in groups:
+        part = part[group]
+    part[last] = value
+    (tmp_path / "manifest.json").write_text(json.dumps(tree))
+    with pytest.raises(NMTError, match=rf"manifest\.json.*{words}") as error:
+        read_manifest(tmp_path)
+    assert "\n" not in str(error.value)
 
 
 def prepare(folder: Path, vocabulary_size: int = 300) -> Path:
     (folder / "train.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS))
     (folder / "empty_sides.tsv").write_text("\t\na\t\n\tb\n")
-    data = DataConfig(
-        name="toy",
-        kind="files",
-        source="de",
-        target="nl",
-        train=str(folder / "train.tsv"),
-        valid=str(folder / "train.tsv"),
-        test=str(folder / "empty_sides.tsv"),
-    )
-    tokenizer = TokenizerConfig(kind="bpe", vocabulary_size=vocabulary_size)
-    prepared = folder / "prepared"
+    train, test = [str(folder / "train.tsv")], [str(folder / "empty_sides.tsv")]
+    data = DataConfig(name="toy", kind="files", source="de", target="nl", train=train, valid=train, test=test)
+    tokenizer, prepared = TokenizerConfig(kind="bpe", vocabulary_size=vocabulary_size), folder / "prepared"
     preprocess(ExperimentConfig(prepared=str(prepared), workers=1, data=data, tokenizer=tokenizer), lambda words: None)
     return prepared
 
@@ -47,88 +99,18 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedCorpus:
 
 
 @pytest.mark.parametrize("indices", [[35, 0, 17], list(range(36))])
-def test_a_batch_holds_the_sentences_in_order_padded_on_the_right(corpus: PreparedCorpus, indices: list[int]) -> None:
+def test_a_batch_holds_the_sentences_in_order_padded_on_the_right(corpus, indices):
     rows = [datasets.Dataset.from_file(str(corpus.folder / "train" / "pairs.arrow"))[i] for i in indices]
     batch = corpus.split("train").batch(np.array(indices))
-    sources = [[*row["source"], END] for row in rows]
-    expected = {
-        "source": sources,
+    for name, sentences in {
+        "source": [[*row["source"], END] for row in rows],
         "target_in": [[START, *row["target"]] for row in rows],
         "target_out": [[*row["target"], END] for row in rows],
-    }
-    for name, sentences in expected.items():
+    }.items():
         tensor = getattr(batch, name)
         assert tensor.dtype == torch.int64
         assert tensor.shape == (len(indices), max(map(len, sentences)))
         assert tensor.tolist() == [ids + [PAD] * (tensor.shape[1] - len(ids)) for ids in sentences]
-
-
-@pytest.fixture(scope="module")
-def long_split(tmp_path_factory: pytest.TempPathFactory) -> tuple[PreparedSplit, list[list[int]]]:
-    """A split in many chunks, as a large corpus is; its target is its source backwards."""
-    random = np.random.default_rng(1)
-    sentences = [random.integers(4, 100, random.integers(0, 9)).tolist() for _ in range(5300)]
-    columns = {"source": sentences, "target": [sentence[::-1] for sentence in sentences]}
-    lengths = np.array([len(sentence) + 1 for sentence in sentences], dtype=np.int32)
-    folder = tmp_path_factory.mktemp("long")
-    columns |= {"source_length": lengths, "target_length": lengths, "line": np.arange(len(lengths))}
-    datasets.Dataset(pa.table(columns, schema=IDS_SCHEMA)).save_to_disk(folder)
-    return PreparedSplit(folder), sentences
-
-
-def test_another_number_of_pairs_than_the_manifest_counts_is_refused(corpus, tmp_path):
-    folder = shutil.copytree(corpus.folder, tmp_path / "short")
-    counts = {"train": {**corpus.manifest.counts["train"], "kept": 7}}
-    with pytest.raises(NMTError, match="not 7 as the manifest says"):
-        PreparedCorpus(folder, replace(corpus.manifest, counts=counts)).split("train")
-
-
-def test_a_corpus_with_each_lie_about_its_ids_is_refused(corpus, tmp_path):
-    """Lengths that are all 1 would pass the token budget; ids outside the vocabulary would end in a traceback."""
-    rows = [{"source": [5, 6], "target": [7], "source_length": 3, "target_length": 2, "line": 1}]
-    for number, (lie, words) in enumerate(
-        [
-            ({}, None),
-            ({"source_length": 1}, "its source_length is not the length"),
-            ({"target_length": 2**31 - 1}, "its target_length is not the length"),
-            ({"source": [5, 10**9]}, "an id in source is outside the vocabulary"),
-            ({"target": [PAD]}, "an id in target is outside the vocabulary"),
-            ({"source": None}, "not the columns of a prepared corpus"),
-            ({"source": [5, None]}, "an id in source is outside the vocabulary"),
-        ]
-    ):
-        folder = tmp_path / str(number)
-        (folder / "train").mkdir(parents=True)
-        with arrow_writer(folder / "train" / "data-00000-of-00001.arrow", IDS_SCHEMA) as write:
-            write(pa.RecordBatch.from_pylist([*rows, {**rows[0], **lie}], schema=IDS_SCHEMA))
-        prepared = PreparedCorpus(folder, replace(corpus.manifest, counts={}))
-        if words is None:
-            assert len(prepared.split("train")) == 2
-        else:
-            with pytest.raises(NMTError, match=words):
-                prepared.split("train")
-
-
-def check(split: PreparedSplit, sentences: list[list[int]], indices: NDArray[np.int64]) -> None:
-    batch = split.batch(indices)
-    for row, index in enumerate(indices.tolist()):
-        assert batch.source[row].tolist()[: len(sentences[index]) + 1] == [*sentences[index], END]
-        assert batch.target_in[row].tolist()[: len(sentences[index]) + 1] == [START, *sentences[index][::-1]]
-
-
-def test_batches_of_a_split_in_many_chunks(long_split: tuple[PreparedSplit, list[list[int]]]) -> None:
-    split, sentences = long_split
-    assert split.table.data.column("source").num_chunks > 5
-    check(*long_split, np.array([0, 999, 1000, 1001, 5299, 3000, 2999]))
-    check(*long_split, np.random.default_rng(2).permutation(5300))
-    assert split.source_lengths.tolist() == [len(sentence) + 1 for sentence in sentences]
-
-
-def test_a_split_is_sent_to_other_processes_by_its_name(long_split: tuple[PreparedSplit, list[list[int]]]) -> None:
-    split, sentences = long_split
-    sent = pickle.dumps(split)
-    assert len(sent) < 1000
-    check(pickle.loads(sent), sentences, np.array([7, 4000, 1]))
 
 
 @pytest.mark.parametrize(
@@ -139,13 +121,58 @@ def test_a_split_is_sent_to_other_processes_by_its_name(long_split: tuple[Prepar
         ([[], []], [[2], [2]], [[1], [1]]),
     ],
 )
-def test_pad(sentences: list[list[int]], closed: list[list[int]], behind_the_start: list[list[int]]) -> None:
+def test_pad(sentences, closed, behind_the_start):
     padded = pad(pa.array(sentences, pa.list_(pa.int32())))
-    assert padded.tolist() == closed
-    assert shift(padded).tolist() == behind_the_start
+    assert (padded.tolist(), shift(padded).tolist()) == (closed, behind_the_start)
 
 
-def test_a_corpus_does_not_open_with_another_tokenizer(corpus: PreparedCorpus, tmp_path: Path) -> None:
+def test_a_split_in_many_chunks_is_sent_to_other_processes_by_its_name(tmp_path):
+    random = np.random.default_rng(1)
+    sentences = [random.integers(4, 100, random.integers(0, 9)).tolist() for _ in range(5300)]
+    lengths = np.array([len(sentence) + 1 for sentence in sentences], dtype=np.int32)
+    columns: dict[str, Any] = {"source": sentences, "target": [sentence[::-1] for sentence in sentences]}
+    columns |= {"source_length": lengths, "target_length": lengths, "line": np.arange(len(lengths))}
+    datasets.Dataset(pa.table(columns, schema=IDS_SCHEMA)).save_to_disk(tmp_path)
+    sent = pickle.dumps(PreparedSplit(tmp_path))
+    assert len(sent) < 1000
+    split = pickle.loads(sent)
+    assert split.table.data.column("source").num_chunks > 5
+    assert split.source_lengths.tolist() == lengths.tolist()
+    for indices in ([0, 999, 1000, 1001, 5299, 3000, 2999], random.permutation(5300).tolist()):
+        batch = split.batch(np.array(indices))
+        for row, index in enumerate(indices):
+            assert batch.source[row].tolist()[: lengths[index]] == [*sentences[index], END]
+            assert batch.target_in[row].tolist()[: lengths[index]] == [START, *sentences[index][::-1]]
+
+
+@pytest.mark.parametrize(
+    ("lie", "words"),
+    [
+        ({"source_length": 1}, "its source_length is not the length"),
+        ({"target_length": 2**31 - 1}, "its target_length is not the length"),
+        ({"source": [5, 10**9]}, "an id in source is outside the vocabulary"),
+        ({"target": [PAD]}, "an id in target is outside the vocabulary"),
+        ({"source": None}, "not the columns of a prepared corpus"),
+        ({"source": [5, None]}, "an id in source is outside the vocabulary"),
+        ({}, "not 2,000 as the manifest says"),
+    ],
+)
+def test_a_corpus_that_lies_about_its_pairs_is_refused(corpus, tmp_path, lie, words):
+    """Lengths that are all 1 would pass the token budget; ids outside the vocabulary would end in a traceback."""
+    row = {"source": [5, 6], "target": [7], "source_length": 3, "target_length": 2, "line": 1}
+    (tmp_path / "train").mkdir()
+    with arrow_writer(tmp_path / "train" / "data-00000-of-00001.arrow", IDS_SCHEMA) as write:
+        write(pa.RecordBatch.from_pylist([row, {**row, **lie}], schema=IDS_SCHEMA))
+    counts = {"train": {**corpus.manifest.counts["train"], "kept": 2}}
+    prepared = PreparedCorpus(tmp_path, replace(corpus.manifest, counts=counts))
+    if not lie:
+        assert len(prepared.split("train")) == 2
+        counts["train"]["kept"] = 2000
+    with pytest.raises(NMTError, match=words):
+        prepared.split("train")
+
+
+def test_a_corpus_does_not_open_with_another_tokenizer(corpus, tmp_path):
     folder = prepare(tmp_path, 310)
     shutil.copy(corpus.tokenizer_file, folder)
     with pytest.raises(NMTError, match=r"tokenizer\.model is not the tokenizer"):

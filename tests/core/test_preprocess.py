@@ -7,8 +7,6 @@ import sys
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +35,12 @@ def sentences(count: int, seed: int = 0) -> list[Pair]:
     return [(source, " ".join(word[::-1] + "en" for word in source.split())) for source in sources]
 
 
-def write(path: Path, pairs: list[Pair]) -> str:
+def write(path: Path, pairs: list[Pair]) -> list[str]:
     """The pairs as PREFIX.en and PREFIX.de; gives the prefix."""
     for side, code in enumerate(("en", "de")):
         text = "".join(pair[side] + "\n" for pair in pairs)
         Path(f"{path}.{code}").write_text(text, encoding="utf-8", newline="\n")
-    return str(path)
+    return [str(path)]
 
 
 def configuration(folder: Path, **changes: Any) -> ExperimentConfig:
@@ -50,15 +48,19 @@ def configuration(folder: Path, **changes: Any) -> ExperimentConfig:
     values: dict[type, dict[str, Any]] = {
         ExperimentConfig: {"prepared": str(folder / "out" / "toy"), "workers": 1},
         TokenizerConfig: {"kind": "bpe", "vocabulary_size": 400},
-        DataConfig: {"name": "toy", "kind": "files", "train": str(folder / "train"), "valid_size": 20, "test_size": 30},
+        DataConfig: {
+            "name": "toy",
+            "kind": "files",
+            "train": [str(folder / "train")],
+            "valid_size": 20,
+            "test_size": 30,
+        },
         FilterConfig: {},
     }
-    for key, value in changes.items():
-        owner = next(part for part in values if key in part.__dataclass_fields__)
-        values[owner][key] = value
+    for key, value in {"valid_size": 20, "test_size": 30, **changes}.items():
+        values[next(part for part in values if key in part.__dataclass_fields__)][key] = value
     data = DataConfig(**values[DataConfig], filters=FilterConfig(**values[FilterConfig]))
-    tokenizer = TokenizerConfig(**values[TokenizerConfig])
-    return ExperimentConfig(**values[ExperimentConfig], data=data, tokenizer=tokenizer)
+    return ExperimentConfig(**values[ExperimentConfig], data=data, tokenizer=TokenizerConfig(**values[TokenizerConfig]))
 
 
 def prepare(folder: Path, **changes: Any) -> dict[str, Any]:
@@ -73,10 +75,9 @@ def rows_of(folder: Path, split: str) -> datasets.Dataset:
 
 
 def prepared_pairs(folder: Path, split: str) -> list[Pair]:
-    """The pairs of a split, spelt from its ids."""
+    """The pairs of a split, spelled from its ids."""
     tokenizer = load_tokenizer(folder / "out" / "toy" / "tokenizer.model")
-    rows = rows_of(folder, split)
-    return [(tokenizer.decode(row["source"]), tokenizer.decode(row["target"])) for row in rows]
+    return [(tokenizer.decode(row["source"]), tokenizer.decode(row["target"])) for row in rows_of(folder, split)]
 
 
 def content(folder: Path) -> dict[str, tuple[int, bytes]]:
@@ -90,8 +91,8 @@ def left_in(folder: Path) -> list[str]:
     return [path.name for path in (folder / "out").iterdir() if path.name != ".toy.lock"]
 
 
-def letters_only(line: str) -> str:
-    return "".join(c for c in line.lower() if unicodedata.category(c)[0] == "L")
+def letters_of(pairs: list[Pair], side: int) -> set[str]:
+    return {"".join(c for c in pair[side].lower() if unicodedata.category(c)[0] == "L") for pair in pairs}
 
 
 def variants(pairs: list[Pair]) -> list[Pair]:
@@ -108,61 +109,41 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_no_held_out_line_occurs_in_train_not_even_with_other_digits_case_or_punctuation(tmp_path: Path) -> None:
+def test_no_held_out_line_occurs_in_train_not_even_with_other_digits_case_or_punctuation(tmp_path):
     numbers = [(f"{n} %", f"{n} Prozent") for n in range(100)]
     write(tmp_path / "train", [*numbers, *variants(sentences(400))])
     counts = prepare(tmp_path, seed=2)
-    lines = {
-        split: [{letters_only(pair[side]) for pair in prepared_pairs(tmp_path, split)} for side in (0, 1)]
-        for split in SPLITS
-    }
     assert [counts[split]["kept"] for split in ("valid", "test")] == [20, 30]
-    assert [len(side) for split in ("valid", "test") for side in lines[split]] == [20, 20, 30, 30]
-    for one, other in (("train", "valid"), ("train", "test"), ("valid", "test")):
-        for side in (0, 1):
-            assert not lines[one][side] & lines[other][side]
+    for side in (0, 1):
+        train, valid, test = (letters_of(prepared_pairs(tmp_path, split), side) for split in SPLITS)
+        assert (len(valid), len(test)) == (20, 30)
+        assert not train & valid | train & test | valid & test
     assert counts["train"]["dropped"]["like a held-out line"] >= 50
     assert counts["train"]["kept"] > 500
 
 
-def test_no_line_held_out_of_one_source_occurs_in_train_of_another(tmp_path: Path) -> None:
-    own, common = sentences(600), sentences(200, seed=1)
-    given = sentences(100, seed=2)
-    write(tmp_path / "train", [*own[:300], *variants(common)])
-    write(tmp_path / "other", [*own[300:], *variants(common), *given[:30]])
+def test_no_line_held_out_of_one_source_occurs_in_train_of_another(tmp_path):
+    pairs, common, given = sentences(600), sentences(200, seed=1), sentences(100, seed=2)
+    write(tmp_path / "train", [*pairs[:300], *variants(common)])
+    write(tmp_path / "other", [*pairs[300:], *variants(common), *given[:30]])
     write(tmp_path / "valid", given)
-    files = f"{tmp_path}/other.en:{tmp_path}/other.de"
-    entries = [{"name": "one", "valid": f"{tmp_path}/valid.en:{tmp_path}/valid.de"}, {"name": "two", "train": files}]
-    counts = prepare(tmp_path, sources=entries)
-    border = counts["valid"]["sources"]["one"]
-    lines = {split: prepared_pairs(tmp_path, split) for split in SPLITS}
+    valid, train = (f"{tmp_path}/{name}.en:{tmp_path}/{name}.de" for name in ("valid", "other"))
+    counts = prepare(tmp_path, sources=[{"name": "one", "valid": valid}, {"name": "two", "train": train}])
+    border, lines = counts["valid"]["sources"]["one"], {split: prepared_pairs(tmp_path, split) for split in SPLITS}
     drawn = [*lines["valid"][border:], *lines["test"]]
-    assert (border, len(drawn)) == (100, 80)
+    assert (border, len(drawn), counts["valid"]["in_train"]) == (100, 80, 30)
     for side in (0, 1):
-        of_train = {letters_only(pair[side]) for pair in lines["train"]}
-        assert not of_train & {letters_only(pair[side]) for pair in drawn}
-    assert counts["valid"]["in_train"] == 30
+        assert not letters_of(lines["train"], side) & letters_of(drawn, side)
 
 
-def test_the_seed_decides_what_is_held_out(folder: Path) -> None:
+def test_the_seed_decides_what_is_held_out(folder):
     drawn = []
-    for number, seed in enumerate((1, 1, 2)):
-        own = folder / str(number)
-        own.mkdir()
-        prepare(own, seed=seed, train=str(folder / "train"))
-        drawn.append([prepared_pairs(own, split) for split in SPLITS])
+    for seed in (1, 1, 2):
+        prepare(folder, seed=seed, overwrite=True)
+        drawn.append([prepared_pairs(folder, split) for split in SPLITS])
     assert drawn[0] == drawn[1]
     assert sorted(pair for pairs in drawn[0] for pair in pairs) == sorted(sentences(300))
-    assert drawn[0][0] == [pair for pair in sentences(300) if pair in set(drawn[0][0])]
     assert all(set(one) != set(other) for one, other in zip(drawn[0], drawn[2], strict=True))
-
-
-@pytest.mark.parametrize("given", ["valid", "test"])
-def test_a_set_that_is_given_is_not_drawn(folder: Path, given: str) -> None:
-    counts = prepare(folder, **{given: write(folder / "given", sentences(7, seed=5))})
-    drawn = {"valid": 20, "test": 30} | {given: 7}
-    assert {split: counts[split]["kept"] for split in ("valid", "test")} == drawn
-    assert prepared_pairs(folder, given) == sentences(7, seed=5)
 
 
 HELD_OUT = [
@@ -179,33 +160,30 @@ HELD_OUT = [
 ]
 
 
-def test_given_held_out_sets_are_not_filtered_and_their_raw_text_is_written(folder: Path) -> None:
+@pytest.mark.parametrize("split", ["valid", "test"])
+def test_a_given_held_out_set_is_not_filtered_and_its_raw_text_is_written(folder, split):
     strict = {"min_words": 2, "max_words": 5, "max_ratio": 2.0, "max_tokens": 9, "drop_identical": True}
-    given = {split: write(folder / split, HELD_OUT) for split in ("valid", "test")}
-    counts = prepare(folder, deduplicate=True, **strict, **given)
+    counts = prepare(folder, deduplicate=True, **strict, **{split: write(folder / split, HELD_OUT)})
     corpus = open_corpus(folder / "out" / "toy")
-    for split in given:
-        assert (counts[split]["read"], counts[split]["kept"], dict(counts[split]["dropped"])) == (10, 10, {})
-        assert list(zip(*corpus.text(split), strict=True)) == HELD_OUT
-        for side, code in enumerate(("en", "de")):
-            raw = (folder / "out" / "toy" / f"{split}.{code}").read_bytes()
-            assert raw == "".join(pair[side] + "\n" for pair in HELD_OUT).encode()
-        assert prepared_pairs(folder, split) == [
-            tuple(" ".join(unicodedata.normalize("NFKC", side).split()) for side in pair) for pair in HELD_OUT
-        ]
+    assert (counts[split]["read"], counts[split]["kept"], dict(counts[split]["dropped"])) == (10, 10, {})
+    assert sorted(counts[name]["kept"] for name in ("valid", "test")) == [10, 30 if split == "valid" else 20]
+    assert list(zip(*corpus.text(split), strict=True)) == HELD_OUT
+    for side, code in enumerate(("en", "de")):
+        raw = (corpus.folder / f"{split}.{code}").read_bytes()
+        assert raw == "".join(pair[side] + "\n" for pair in HELD_OUT).encode()
+    clean = [tuple(" ".join(unicodedata.normalize("NFKC", side).split()) for side in pair) for pair in HELD_OUT]
+    assert prepared_pairs(folder, split) == clean
 
 
-def test_the_raw_text_of_a_held_out_set_has_a_line_for_each_pair(folder: Path) -> None:
-    texts = ["one\nline", "two", "\r", "three\r\nlines\n"]
-    lines = [json.dumps({"en": text, "de": text}) for text in texts]
+def test_the_raw_text_of_a_held_out_set_has_a_line_for_each_pair(folder):
+    lines = [json.dumps({"en": text, "de": text}) for text in ("one\nline", "two", "\r", "three\r\nlines\n")]
     (folder / "valid.jsonl").write_text("\n".join(lines) + "\n")
-    prepare(folder, valid=str(folder / "valid.jsonl"))
+    prepare(folder, valid=[str(folder / "valid.jsonl")])
     corpus = open_corpus(folder / "out" / "toy")
-    assert [len(side) for side in corpus.text("valid")] == [4, 4]
-    assert len(corpus.split("valid")) == 4
+    assert [len(corpus.split("valid")), *map(len, corpus.text("valid"))] == [4, 4, 4]
 
 
-def test_every_pair_read_is_kept_or_counted_under_its_reason(tmp_path: Path) -> None:
+def test_every_pair_read_is_kept_or_counted_under_its_reason(tmp_path):
     good = [*sentences(100), ("a  b c", "d\te f")]
     dropped = {
         "empty side": [("", "Leer."), ("\u2028 \t", "Leer."), ("Empty.", "")],
@@ -216,38 +194,25 @@ def test_every_pair_read_is_kept_or_counted_under_its_reason(tmp_path: Path) -> 
         "duplicates": [good[0], good[0], ("a b  c", "d e f")],
         "too long (tokens)": [("a " + "".join(map(chr, range(0x1208, 0x1248))), "b c")],
     }
-    bad = [pair for pairs in dropped.values() for pair in pairs]
-    held_out = write(tmp_path / "held_out", sentences(3, seed=9))
-    write(tmp_path / "train", good + bad)
-    with (tmp_path / "more.tsv").open("wb") as file:
-        file.write(b"no tab\nbroken\t\xff\nx y z\tu v w\nno tab either\n")
-    rules = {"min_words": 2, "max_words": 12, "max_ratio": 3, "max_tokens": 60}
-    counts = prepare(
-        tmp_path,
-        train=[str(tmp_path / "train"), str(tmp_path / "more.tsv")],
-        valid=held_out,
-        test=held_out,
-        errors="skip",
-        drop_identical=True,
-        deduplicate=True,
-        **rules,
-    )["train"]
-    assert dict(counts["dropped"]) == {reason: len(pairs) for reason, pairs in dropped.items()} | {
-        "malformed": 2,
-        "invalid UTF-8": 1,
-    }
-    assert counts["kept"] == len(good) + 1
-    assert counts["read"] == len(good) + len(bad) + 4
-    expected = [(" ".join(source.split()), " ".join(target.split())) for source, target in good]
-    assert prepared_pairs(tmp_path, "train") == [*expected, ("x y z", "u v w")]
+    bad, more = [pair for pairs in dropped.values() for pair in pairs], tmp_path / "more.tsv"
+    more.write_bytes(b"no tab\nbroken\t\xff\nx y z\tu v w\nno tab either\n")
+    train = [*write(tmp_path / "train", good + bad), str(more)]
+    held_out = dict.fromkeys(("valid", "test"), write(tmp_path / "held_out", sentences(3, seed=9)))
+    rules = {"min_words": 2, "max_words": 12, "max_ratio": 3, "max_tokens": 60, "drop_identical": True}
+    counts = prepare(tmp_path, train=train, **held_out, errors="skip", deduplicate=True, **rules)["train"]
+    expected = {reason: len(pairs) for reason, pairs in dropped.items()} | {"malformed": 2, "invalid UTF-8": 1}
+    assert dict(counts["dropped"]) == expected
+    assert (counts["read"], counts["kept"]) == (len(good) + len(bad) + 4, len(good) + 1)
+    clean = [(" ".join(source.split()), " ".join(target.split())) for source, target in good]
+    assert prepared_pairs(tmp_path, "train") == [*clean, ("x y z", "u v w")]
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
-def test_ids_spell_the_corpus_and_lengths_count_the_end_symbol(tmp_path: Path, kind: str) -> None:
+def test_ids_spell_the_corpus_and_lengths_count_the_end_symbol(tmp_path, kind):
     pairs = [("Größe\u00a0\ufb01ne", "\u65e5\u672c \U0001f600 ##<s>"), *sentences(200)]
     write(tmp_path / "train", pairs)
-    held_out = write(tmp_path / "held_out", pairs[:5])
-    counts = prepare(tmp_path, kind=kind, vocabulary_size=600, valid=held_out, test=held_out)
+    held_out = dict.fromkeys(("valid", "test"), write(tmp_path / "held_out", pairs[:5]))
+    counts = prepare(tmp_path, kind=kind, vocabulary_size=600, **held_out)
     assert prepared_pairs(tmp_path, "train") == [("Größe fine", "\u65e5\u672c \U0001f600 ##<s>"), *pairs[1:]]
     vocabulary = load_tokenizer(tmp_path / "out" / "toy" / "tokenizer.model").vocabulary_size
     for split in SPLITS:
@@ -258,58 +223,49 @@ def test_ids_spell_the_corpus_and_lengths_count_the_end_symbol(tmp_path: Path, k
             assert counts[split]["tokens"][side] == sum(row[f"{side}_length"] for row in rows)
 
 
-def test_each_pair_knows_its_line(tmp_path: Path) -> None:
+def test_each_pair_knows_its_line(tmp_path):
     """Filters, duplicates and held-out sets leave gaps; the numbers are those of an editor."""
     pairs = sentences(300)
     pairs[3], pairs[10], pairs[250] = ("", "x"), pairs[9], ("long " * 20, "short")
     write(tmp_path / "train", pairs)
     prepare(tmp_path, deduplicate=True, max_ratio=4)
-    corpus = open_corpus(tmp_path / "out" / "toy")
-    split, tokenizer = corpus.split("train"), load_tokenizer(corpus.tokenizer_file)
+    split = open_corpus(tmp_path / "out" / "toy").split("train")
     lines = split.lines(np.arange(len(split)))
     assert len(split) == 300 - 3 - 50
-    for ids, line in zip(split.table[:]["source"].to_pylist(), lines, strict=True):
-        assert tokenizer.decode(ids) == pairs[line - 1][0]
+    assert prepared_pairs(tmp_path, "train") == [pairs[line - 1] for line in lines]
 
 
-def test_the_vocabulary_is_learnt_from_training_pairs_alone(folder: Path) -> None:
-    held_out = write(folder / "held_out", [("\u0436\u0436\u0436 aa", "\u0436\u0436\u0436 bb")] * 50)
-    prepare(folder, valid=held_out, test=held_out)
-    model = sentencepiece.SentencePieceProcessor(model_file=str(folder / "out" / "toy" / "tokenizer.model"))
+def test_vocabulary_and_recorded_characters_are_of_the_training_pairs_alone(tmp_path, monkeypatch):
+    write(tmp_path / "train", [("ab", "d e"), ("b c", "f")])
+    changes = dict.fromkeys(("valid", "test"), write(tmp_path / "held_out", [("\u0436\u0436 xyz", "uvw")] * 50))
+    for most, characters in ((4, {"source": " abc", "target": " def"}), (3, None)):
+        monkeypatch.setattr("nmt.preparation.preparation.RECORDED_CHARACTERS", most)
+        prepare(tmp_path, **changes, overwrite=True)
+        assert read_manifest(tmp_path / "out" / "toy").characters == characters
+    model = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "out" / "toy" / "tokenizer.model"))
     assert not any("\u0436" in model.id_to_piece(i) for i in range(model.vocab_size()))
 
 
-def test_the_number_of_workers_does_not_change_anything(tmp_path: Path) -> None:
+def test_the_number_of_workers_does_not_change_anything(tmp_path):
     """More pairs than go into two blocks, so that three workers do share them."""
     write(tmp_path / "train", sentences(11_000))
     prepared = []
     for workers in (1, 3):
         counts = prepare(tmp_path, workers=workers, overwrite=True)
-        folder = tmp_path / "out" / "toy"
-        tables = [rows_of(tmp_path, split).data.table.combine_chunks() for split in SPLITS]
-        texts = [path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix in (".model", ".en", ".de")]
-        prepared.append((counts, tables, texts))
+        files = {name: bytes_ for name, (_, bytes_) in content(tmp_path / "out" / "toy").items()}
+        prepared.append((counts, files))
     assert prepared[0] == prepared[1]
-    assert len(prepared[0][2]) == 5
-
-
-def test_preparing_again_does_nothing(folder: Path) -> None:
-    prepare(folder)
-    before = content(folder / "out")
-    manifest, done = preprocess(configuration(folder, workers=2), lambda words: None)
-    assert not done
-    assert manifest == read_manifest(folder / "out" / "toy")
-    assert content(folder / "out") == before
+    assert len(files) == 9
 
 
 @pytest.mark.parametrize(
     ("changes", "words"), [({"seed": 2}, "seed: 1 -> 2"), ({"max_ratio": 4.0}, "data.filters.max_ratio: None -> 4.0")]
 )
-def test_a_changed_configuration_is_refused_by_the_name_of_its_key(
-    folder: Path, changes: dict[str, Any], words: str
-) -> None:
+def test_preparing_again_does_nothing_and_a_changed_key_is_refused_by_its_name(folder, changes, words):
     prepare(folder)
     before = content(folder / "out")
+    manifest, done = preprocess(configuration(folder, workers=2), lambda words: None)
+    assert (done, manifest) == (False, read_manifest(folder / "out" / "toy"))
     with pytest.raises(NMTError, match="overwrite=true") as error:
         preprocess(configuration(folder, **changes), lambda words: None)
     assert words in str(error.value)
@@ -318,67 +274,51 @@ def test_a_changed_configuration_is_refused_by_the_name_of_its_key(
     assert preprocess(configuration(folder, **changes), lambda words: None)[1] is False
 
 
-def test_a_failed_preparation_leaves_nothing_behind_and_the_old_one_in_place(folder: Path) -> None:
-    (folder / "broken.tsv").write_bytes(b"fine\tgut\n" * 9 + b"broken\t\xff\n")
-    changes = {"train": [str(folder / "train"), str(folder / "broken.tsv")]}
-    with pytest.raises(NMTError, match=r"broken\.tsv, line 10\b"):
-        prepare(folder, **changes)
-    assert left_in(folder) == []
-    prepare(folder)
-    before = content(folder / "out")
-    with pytest.raises(NMTError, match=r"broken\.tsv, line 10\b"):
-        prepare(folder, overwrite=True, **changes)
-    assert content(folder / "out") == before
-
-
 @pytest.mark.parametrize(
     ("pairs", "changes", "words"),
     [
-        ([], {}, "pair"),
-        (sentences(60), {"min_words": 50}, "pair"),
-        (sentences(60), {"max_tokens": 1}, "pair"),
+        ([], {}, "no training pair is left of 0"),
+        (sentences(60), {"min_words": 50}, "no training pair is left of 60"),
+        (sentences(60), {"max_tokens": 1}, "no training pair is left of 60"),
         (sentences(300), {"valid_size": 150, "test_size": 151}, "data.valid_size=150 and data.test_size=151"),
+        ([("fine", "gut")] * 9 + [("broken", "\udcff")], {}, r"train\.de, line 10\b"),
     ],
-    ids=["empty files", "too short", "too many tokens", "too much held out"],
+    ids=["empty files", "too short", "too many tokens", "too much held out", "broken"],
 )
-def test_a_corpus_of_which_nothing_is_left_is_a_clear_error(
-    tmp_path: Path, pairs: list[Pair], changes: dict[str, Any], words: str
-) -> None:
-    write(tmp_path / "train", pairs)
-    with pytest.raises(NMTError, match=words) as error:
-        prepare(tmp_path, **changes)
-    assert "\n" not in str(error.value)
-    assert left_in(tmp_path) == []
+def test_a_failed_preparation_is_one_line_leaves_nothing_behind_and_the_old_one_in_place(folder, pairs, changes, words):
+    other = str(folder / "bad" / "train")
+    (folder / "bad").mkdir()
+    for side, code in enumerate(("en", "de")):
+        text = "".join(pair[side] + "\n" for pair in pairs)
+        Path(f"{other}.{code}").write_text(text, encoding="utf-8", errors="surrogateescape")
+    for overwrite in (False, True):
+        before = content(folder / "out")
+        with pytest.raises(NMTError, match=words) as error:
+            prepare(folder, train=[other], overwrite=overwrite, **changes)
+        assert "\n" not in str(error.value)
+        assert {name: files for name, files in content(folder / "out").items() if ".lock" not in name} == before
+        assert left_in(folder) == (["toy"] if overwrite else [])
+        if not overwrite:
+            prepare(folder)
+            (folder / "out" / ".toy.lock").unlink()
 
 
-def add_file(folder: Path) -> str:
-    (folder / "train" / "thesis.tex").write_text("mine")
-    return "toy/train/thesis.tex is not of the prepared corpus"
-
-
-def link_split(folder: Path) -> str:
-    elsewhere = folder.parent.parent / "elsewhere"
-    (folder / "train").rename(elsewhere)
-    (folder / "train").symlink_to(elsewhere)
-    return "toy/train is not of the prepared corpus"
-
-
-def damage_manifest(folder: Path) -> str:
-    (folder / "manifest.json").write_text("{}")
-    return "no prepared corpus"
-
-
-@pytest.mark.parametrize("change", [add_file, link_split, damage_manifest])
-def test_overwrite_replaces_nothing_but_a_prepared_corpus_and_says_so_before_any_work(
-    folder: Path, change: Callable[[Path], str]
-) -> None:
+@pytest.mark.parametrize("change", ["a file", "a link", "no manifest of ours"])
+def test_overwrite_replaces_nothing_but_a_prepared_corpus_and_says_so_before_any_work(folder, change):
     prepare(folder)
-    words = change(folder / "out" / "toy")
-    before = content(folder / "out" / "toy")
-    with pytest.raises(NMTError, match=words) as error:
-        preprocess(configuration(folder, overwrite=True, seed=2), lambda said: pytest.fail(said))
+    corpus = folder / "out" / "toy"
+    if change == "a file":
+        (corpus / "train" / "thesis.tex").write_text("mine")
+    elif change == "a link":
+        (corpus / "train").rename(folder / "elsewhere")
+        (corpus / "train").symlink_to(folder / "elsewhere")
+    else:
+        (corpus / "manifest.json").write_text("{}")
+    before = content(corpus)
+    with pytest.raises(NMTError, match=r"train.* is not of the prepared corpus|no prepared corpus") as error:
+        preprocess(configuration(folder, overwrite=True, seed=2), pytest.fail)
     assert "\n" not in str(error.value)
-    assert content(folder / "out" / "toy") == before
+    assert content(corpus) == before
 
 
 SLEEPING = """
@@ -386,30 +326,15 @@ import sys, time
 sys.path[:0] = [{root!r}, {tests!r}]
 from pathlib import Path
 from test_preprocess import configuration
-from nmt.preparation.preprocess import preprocess
+from nmt.preparation import preprocess
 
 def say(words):
     print(words, flush=True)
-    if words.startswith({stage!r}):
+    if words.startswith("encoded"):
         time.sleep(600)
 
 preprocess(configuration(Path({folder!r}), workers=3), say)
 """
-
-
-@contextmanager
-def sleeping(folder: Path, stage: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
-    """A preparation that sleeps at a stage, and the ids of its workers."""
-    tests = Path(__file__).parent
-    script = SLEEPING.format(root=str(tests.parents[1]), tests=str(tests), folder=str(folder), stage=stage)
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            assert any(line.startswith(stage) for line in process.stdout)
-            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-            yield process, list(map(int, children))
-        finally:
-            process.kill()
 
 
 def ended(process: int) -> bool:
@@ -420,22 +345,20 @@ def ended(process: int) -> bool:
         return True
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 10) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="/proc tells which processes there are")
+def test_two_at_once_are_refused_and_after_sigkill_the_workers_end_and_what_is_left_is_removed(folder):
+    tests = Path(__file__).parent
+    script = SLEEPING.format(root=str(tests.parents[1]), tests=str(tests), folder=str(folder))
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        assert any(line.startswith("encoded") for line in process.stdout)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        with pytest.raises(NMTError, match=r"toy: another nmt is at work there"):
+            prepare(folder)
+        process.kill()
+    end = time.monotonic() + 10
+    while not all(ended(int(child)) for child in children):
         assert time.monotonic() < end
         time.sleep(0.02)
-
-
-linux_only = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="/proc tells which processes there are")
-
-
-@linux_only
-def test_after_sigkill_the_workers_end_and_the_next_preparation_removes_the_folder(folder: Path) -> None:
-    with sleeping(folder, "encoded") as (process, workers):
-        process.kill()
-        process.wait(10)
-        wait_until(lambda: all(map(ended, workers)))
     [left] = left_in(folder)
     assert left.startswith(".toy.")
     other = folder / "out" / ".toys.00000000.nmt-tmp"
@@ -444,43 +367,18 @@ def test_after_sigkill_the_workers_end_and_the_next_preparation_removes_the_fold
     assert sorted(left_in(folder)) == [other.name, "toy"]
 
 
-@linux_only
-def test_two_at_once_are_refused_in_one_line(folder: Path) -> None:
-    with sleeping(folder, "read"):
-        [temporary] = left_in(folder)
-        with pytest.raises(NMTError, match=r"toy: another nmt is at work there"):
-            prepare(folder)
-        assert left_in(folder) == [temporary]
-    prepare(folder)
-
-
-def test_a_given_set_that_occurs_in_train_is_counted(folder: Path) -> None:
-    pairs = sentences(300)
-    spaced = [(f" {source}  ", target) for source, target in pairs[3:7]]
-    halves = [(pairs[10][0], "another")]
+def test_a_given_set_that_occurs_in_train_is_counted(folder):
+    spaced = [(f" {source}  ", target) for source, target in sentences(300)[3:7]]
+    halves = [(sentences(300)[10][0], "another")]
     given = write(folder / "given", [*spaced, *halves, *sentences(5, seed=7)])
-    counts = prepare(folder, valid=given, test=write(folder / "new", sentences(5, seed=8)))
-    assert (counts["valid"]["in_train"], counts["test"]["in_train"]) == (4, 0)
-    assert counts["train"]["kept"] == 300
-    counts = prepare(folder, valid=given, deduplicate=True, overwrite=True)
-    assert counts["valid"]["in_train"] == 4
-    assert "in_train" not in counts["test"]
+    for changes in ({"test": write(folder / "new", sentences(5, seed=8))}, {"deduplicate": True}):
+        counts = prepare(folder, valid=given, overwrite=True, **changes)
+        assert (counts["valid"]["in_train"], counts["test"].get("in_train")) == (4, 0 if "test" in changes else None)
+        assert counts["train"]["kept"] == (300 if "test" in changes else 270)
 
 
 @pytest.mark.parametrize(
     ("lengths", "usual"), [([], 0), ([7], 7), ([1] * 99 + [50], 1), ([1] * 98 + [9, 50], 9), ([3, 5], 5)]
 )
-def test_99_of_100_lines_are_no_longer_than_usual(lengths: list[int], usual: int) -> None:
+def test_99_of_100_lines_are_no_longer_than_usual(lengths, usual):
     assert usual_and_longest(Counter(lengths)) == {"p99": usual, "max": max(lengths, default=0)}
-
-
-def test_the_characters_of_training_are_recorded_unless_they_are_very_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(tmp_path / "train", [("ab", "d e"), ("b c", "f")])
-    held_out = write(tmp_path / "held_out", [("xyz", "uvw")])
-    changes = {"valid": held_out, "test": held_out, "overwrite": True}
-    for most, characters in ((4, {"source": " abc", "target": " def"}), (3, None)):
-        monkeypatch.setattr("nmt.preparation.preparation.RECORDED_CHARACTERS", most)
-        prepare(tmp_path, **changes)
-        assert read_manifest(tmp_path / "out" / "toy").characters == characters

@@ -11,33 +11,26 @@ from nmt.commands import compose
 
 @cache
 def rows(*words):
-    return {row.name: row for own in plan(read_options(list(words))).values() for row in own}
-
-
-def composed(row):
-    """The configuration of each command of nmt."""
-    return {command[1]: compose(command[1], command[2:]) for command in row.commands}
+    return {row.name: row for part in plan(read_options(list(words))).values() for row in part}
 
 
 def test_the_commands_of_a_row_are_the_papers_protocol():
     """English-French, big: the row whose settings differ most from the defaults."""
-    found = composed(rows("table2", "rows=[en-fr-big]", "seed=3")["en-fr-big"])
-    train = found["train"]
+    row = rows("table2", "rows=[en-fr-big]", "seed=3")["en-fr-big"]
+    commands = {command[1]: compose(command[1], command[2:]) for command in row.commands}
+    train, decode, score = commands["train"], commands["translate"].translator.decode, commands["score"]
     assert (train.data.subset, train.tokenizer.kind, train.tokenizer.vocabulary_size) == ("fr-en", "wordpiece", 32_000)
     assert (train.model.d_model, train.model.dropout, train.trainer.max_steps) == (1024, 0.1, 300_000)
     assert (train.checkpoints.keep, train.checkpoints.every_steps, train.checkpoints.every_minutes) == (20, 600, None)
     assert (train.batching.tokens_per_update, train.optim.warmup, train.seed) == (25_000, 4000, 3)
-    decode = found["translate"].translator.decode
     assert (decode.beam_size, decode.length_penalty, decode.max_extra_length) == (4, 0.6, 50)
-    assert (found["score"].metrics, found["score"].language) == (["bleu", "tokenised"], "fr")
-    assert found["preprocess"].prepared == train.prepared
-    assert found["translate"].translator.run == [train.run]
-    assert found["translate"].output == found["score"].hypothesis
+    assert (score.metrics, score.language) == (["bleu", "tokenised"], "fr")
+    assert commands["preprocess"].prepared == train.prepared
+    assert commands["translate"].translator.run == [train.run]
+    assert commands["translate"].output == score.hypothesis
 
 
-@pytest.mark.parametrize(
-    "name", ["a_heads_32", "b_d_k_16", "c_layers_2", "d_label_smoothing_0.2", "restricted_15", "big"]
-)
+@pytest.mark.parametrize("name", ["a_heads_32", "c_layers_2", "restricted_15", "big"])
 def test_a_row_of_table_3_is_the_same_change_at_both_scales(name):
     papers, small = (
         compose("train", rows("table3", f"scale={scale}")[f"table3-{name}"].training) for scale in ("paper", "laptop")
@@ -45,11 +38,10 @@ def test_a_row_of_table_3_is_the_same_change_at_both_scales(name):
     by = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v"), 4) | dict.fromkeys(("encoder_layers", "decoder_layers"), 2)
     sizes = {key: value * by[key] if key in by else value for key, value in vars(small.model).items()}
     if papers.model.attention_window:
-        assert sizes.pop("attention_window") == 4
+        assert (papers.model.attention_window, sizes.pop("attention_window")) == (15, 4)
         sizes["attention_window"] = 15
     assert sizes == {**vars(papers.model), "norm": "pre"}
     assert small.optim.label_smoothing == papers.optim.label_smoothing
-    assert small.checkpoints.keep == papers.checkpoints.keep == 1
     assert papers.trainer.max_steps == (300_000 if name == "big" else 100_000)
 
 
@@ -57,14 +49,11 @@ def test_a_row_of_table_3_is_the_same_change_at_both_scales(name):
     ("words", "expected"),
     [
         (["scale=laptop"], "must be one of table1, table2"),
-        (["table5"], "table1, table2, table3, table4, all"),
         (["table2", "scale=desk"], "paper, laptop"),
         (["table2", "size=2"], "unknown key size; there are table, scale, rows"),
         (["table2", "rows=[en-it]"], "en-de-base, en-de-big, en-fr-base, en-fr-big"),
         (["all", "rows=[en-de-base]"], "name their table"),
         (["table2", "seed=x"], "seed=x: must be a whole number"),
-        (["table2", "devices=0"], "devices=0"),
-        (["table2", "precision=fast"], "precision=fast"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(words, expected, capsys):

@@ -42,7 +42,7 @@ class ImportConfig:
 
 def import_model(config: ImportConfig, status: Callable[[str], None]) -> Iterator[str]:
     """Write the model directory; yields lines to print. `status` is called with the current step."""
-    from nmt.files import ModelDescription, certified, imported_card, sha256
+    from nmt.files import ModelDescription, certified, model_card, sha256
     from nmt.model import check_ours, write_model_directory
 
     output = Path(config.output)
@@ -59,7 +59,7 @@ def import_model(config: ImportConfig, status: Callable[[str], None]) -> Iterato
         tokenizer.save(file)
         size, training = tokenizer.vocabulary_size, {"imported": origin, **penalty}
         description = ModelDescription(asdict(model.config), size, *languages, sha256(file), training)
-        card = imported_card(description, sum(parameter.numel() for parameter in model.parameters()))
+        card = model_card(description, sum(parameter.numel() for parameter in model.parameters()))
         write_model_directory(output, model, file, description, certified(card, [line]))
     yield f"{output}: {config.path}, {origin}"
     yield line
