@@ -1,24 +1,21 @@
 """Synthetic pairs are what `nmt translate` and `nmt score` say, whatever part, device or kill they come from."""
 
 import json
+import pickle
 import random
-import shlex
-import shutil
-import subprocess
-import time
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from hypothesis import given, strategies as st
-from preloaded import python
 from sacrebleu.metrics import BLEU, CHRF
 
-from nmt.commands import compose
-from nmt.config import sources_of
-from nmt.plugins.synthesize.synthesis import worst
+from nmt.plugins.cluster import blocks, devices
+from nmt.plugins.synthesize.synthesis import part_writer, worst
+from nmt.translation import load_translator
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 SEARCH = ["engine=torch", "device=cpu", "threads=1", "decode.beam_size=4", "decode.max_extra_length=3"]
@@ -43,15 +40,6 @@ def make(nmt, mono, checkpoint):
         return list(zip(*sides, strict=True))
 
     return make
-
-
-def log_probabilities(nmt, run: str, sources: list[str], targets: list[str]) -> list[float]:
-    """log P per token, by `nmt score`."""
-    for name, lines in (("sources", sources), ("targets", targets)):
-        Path(name).write_text("".join(f"{line}\n" for line in lines))
-    found = nmt("score", f"run={run}", "source=sources", "hypothesis=targets", "format=jsonl").out.splitlines()
-    records = [json.loads(line) for line in found]
-    return [record["log_probability"] / record["length"] for record in records]
 
 
 @pytest.mark.parametrize("search", [[], ["decode.do_sample=true", "decode.beam_size=1", "decode.seed=3"]])
@@ -84,26 +72,22 @@ def test_the_best_of_several_is_the_one_most_like_its_reference(make, nmt, mono,
         assert best != [row[0] for row in rows]
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-def test_the_worst_share_by_log_p_is_dropped(make, nmt, checkpoint, word_model, reverse):
+def test_the_worst_share_by_log_p_is_dropped(make, nmt, word_model):
     # Random models write no tokens that a tokenizer would find again in their text.
-    other = Path(shutil.copytree(checkpoint, "other_direction"))
-    about = json.loads((other / "config.json").read_text())
-    (other / "config.json").write_text(json.dumps({**about, "source": about["target"], "target": about["source"]}))
-    words = ["flagged=keep", *([f"reverse={other}"] if reverse else [])]
-    everything = make(*words, run=word_model)
-    sources, targets = (list(side) for side in zip(*everything, strict=True))
-    run, ways = (checkpoint, (targets, sources)) if reverse else (str(word_model), (sources, targets))
-    scores = log_probabilities(nmt, run, *ways)
-    count = int(0.25 * len(everything))
-    dropped = set(sorted(range(len(scores)), key=lambda index: scores[index])[:count])
+    everything = make("flagged=keep", run=word_model)
+    for name, side in zip(("sources", "targets"), zip(*everything, strict=True), strict=True):
+        Path(name).write_text("".join(f"{line}\n" for line in side))
+    words = [f"run={word_model}", "source=sources", "hypothesis=targets", "format=jsonl"]
+    records = [json.loads(line) for line in nmt("score", *words).out.splitlines()]
+    scores = [record["log_probability"] / record["length"] for record in records]
+    dropped = set(sorted(range(len(scores)), key=lambda index: scores[index])[: int(0.25 * len(everything))])
     before = {path: path.stat().st_mtime_ns for path in Path("out/parts").iterdir()}
-    assert make(*words, "drop=0.25", run=word_model) == [
+    assert make("flagged=keep", "drop=0.25", run=word_model) == [
         pair for index, pair in enumerate(everything) if index not in dropped
     ]
     assert {path: path.stat().st_mtime_ns for path in before} == before  # nothing was translated again
     summary = json.loads(Path("out/summary.json").read_text())
-    assert summary["kept"] == len(everything) - count
+    assert summary["kept"] == len(everything) - len(dropped)
     assert summary["least"] == pytest.approx(min(s for n, s in enumerate(scores) if n not in dropped), abs=1e-4)
 
 
@@ -125,53 +109,44 @@ def test_flagged_pairs_are_dropped_before_the_worst_share(make):
     assert sum(summary["dropped"].values()) + summary["kept"] == summary["lines"] == 60
 
 
-def test_two_devices_write_the_same_files(make, monkeypatch):
+def test_a_pool_of_devices_writes_the_same_files(make, monkeypatch):
     one = make("lines=7")
-    monkeypatch.setattr("nmt.plugins.cluster.devices.device_names", lambda config: ["cpu", "cpu"])
+
+    @contextmanager
+    def on_devices(config):
+        monkeypatch.setattr(devices, "worker_config", config, raising=False)
+        monkeypatch.setattr(devices, "worker_translator", lambda: load_translator(config.translator, print))
+        yield SimpleNamespace(run=lambda task, rows: map(pickle.loads(pickle.dumps(task)), rows))
+
+    monkeypatch.setattr(devices, "on_devices", on_devices)
+    part_writer.cache_clear()
     assert make("lines=7", "devices=2", output="two") == one
     for path in Path("out/parts").glob("*.parquet"):
         assert path.read_bytes() == (Path("two/parts") / path.name).read_bytes()
 
 
-def test_a_killed_command_goes_on_and_writes_the_same_files(make, mono, checkpoint):
-    words = ["synthesise", "mono", f"run={checkpoint}", *SEARCH, "output=killed", "lines=1"]
-    with subprocess.Popen([python(), "-m", "nmt", *words], stderr=subprocess.PIPE) as process:
-        while len(list(Path("killed/parts").glob("[0-9]*"))) < 5:
-            assert process.poll() is None
-            time.sleep(0.001)
-        process.kill()
-    assert 5 <= len(list(Path("killed/parts").glob("[0-9]*"))) < 60
-    assert not Path("killed/train.en").exists()
+def test_an_interrupted_command_goes_on_and_writes_the_same_files(make, monkeypatch):
+    write, parts = blocks.write_block, []
+
+    def stop_at_five(folder, block, *rest, **more):
+        if len(parts) == 5:
+            raise KeyboardInterrupt
+        parts.append(block)
+        write(folder, block, *rest, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(blocks, "write_block", stop_at_five)
+        with pytest.raises(AssertionError, match="130"):
+            make("lines=7", output="stopped")
+    assert len(list(Path("stopped/parts").glob("[0-9]*"))) == 5
+    assert not Path("stopped/train.en").exists()
     Path("out").mkdir()
     Path("out/._translation.json.0123abcd.nmt-tmp").touch()  # killed as it began
-    assert make("lines=1", output="killed") == make("lines=1")
+    assert make("lines=7", output="stopped") == make("lines=7")
     names = {path.relative_to("out") for path in Path("out").rglob("*")}
-    assert names == {path.relative_to("killed") for path in Path("killed").rglob("*")}
+    assert names == {path.relative_to("stopped") for path in Path("stopped").rglob("*")}
     for name in filter(lambda name: Path("out", name).is_file(), names):
-        assert Path("out", name).read_bytes() == Path("killed", name).read_bytes()
-
-
-@pytest.mark.parametrize("kind", ["back_translation", "distillation"])
-def test_the_next_commands_take_the_pairs_and_the_vocabulary_of_the_teacher(nmt, mono, finished, kind):
-    words = [f"kind={kind}", *(["tag=BT"] if kind == "back_translation" else [])]
-    search = [*SEARCH, "decode.min_length=2", "flagged=keep"]
-    result = nmt("synthesise", "mono", f"run={finished}", *search, "output=my bt", *words)
-    prepare, train = (line for line in result.out.splitlines() if line.startswith("nmt "))
-    config, settings = (
-        compose("preprocess", shlex.split(prepare)[2:]),
-        yaml.safe_load((finished / "config.yaml").read_text()),
-    )
-    if kind == "distillation":
-        assert (config.data.train, config.data.source, config.data.target) == (["my bt/train"], "en", "de")
-        assert config.init == str(finished)
-        return
-    sources = sources_of(config.data)
-    assert (config.data.source, config.data.target) == ("de", "en")
-    assert [source.data.tag for source in sources] == [None, "<BT>"]
-    assert sources[1].data.train == ["my bt/train"]
-    for key in ("kind", "vocabulary_size"):
-        assert getattr(config.tokenizer, key) == settings["tokenizer"][key]
-    assert train == f"nmt train 'data/my bt' model={settings['model']['name']}"
+        assert Path("out", name).read_bytes() == Path("stopped", name).read_bytes()
 
 
 def test_parts_are_one_table_whatever_their_flags(make, monkeypatch):
@@ -181,18 +156,6 @@ def test_parts_are_one_table_whatever_their_flags(make, monkeypatch):
     Path("mono").write_text("ka\nlo\nx\nmi\n")
     make("lines=2", "flagged=keep")
     assert pq.read_table("out/parts").column("flags").to_pylist() == [[], [], ["number"], []]
-
-
-def test_pairs_that_were_not_written_to_their_end_are_not_there(make, monkeypatch):
-    make("flagged=keep")
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("nmt.plugins.synthesize.synthesis.kept_pairs", stop)
-    with pytest.raises(AssertionError, match="130"):
-        make("flagged=keep", "drop=0.5")
-    assert not any(Path("out", name).exists() for name in ("train.en", "train.de", "summary.json"))
 
 
 def test_a_damaged_part_is_named_and_a_refused_search_claims_no_folder(make, nmt, checkpoint):
@@ -211,19 +174,18 @@ def test_a_damaged_part_is_named_and_a_refused_search_claims_no_folder(make, nmt
     nmt("synthesise", "empty", f"run={checkpoint}", *SEARCH, "output=e").refused("it is empty")
 
 
-def test_mistakes_are_named(make, nmt, mono, checkpoint):
-    make()
-    for words, named in (
-        (["output=out", "decode.beam_size=2"], "output=out holds a translation with other decode"),
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
         (["output=new", "decode.n_best=2"], "reference=None with decode.n_best=2"),
-        (["output=new", "tag=s"], "tag='<s>'"),
-        (["output=new", "kind=copy"], "kind=copy"),
-        (["output=new", "kind=distillation", "tag=BT"], "tag: of back-translations"),
-        (["output=new", f"reverse={checkpoint}"], "pass a model from de to en"),
-        (["output=new", "drop=1"], "drop=1"),
         (["output=new", "format=text"], "unknown key format"),
-        ([], "output: a value is needed"),
-        (["output=new", "reference=out/train.de", "decode.n_best=2"], "they are not parallel"),
+        (["output=new", "reference=short", "decode.n_best=2"], "they are not parallel"),
         (["output=.", "lines=5"], "output=. holds other files"),
-    ):
-        nmt("synthesise", "mono", f"run={checkpoint}", *SEARCH, *words).refused(named)
+        (["output=claimed"], "output=claimed holds a translation with other"),
+    ],
+)
+def test_mistakes_are_named(nmt, mono, checkpoint, words, named):
+    Path("short").write_text("ka\n")
+    Path("claimed").mkdir()
+    Path("claimed/_translation.json").write_text('{"lines": 2000}\n')
+    nmt("synthesise", "mono", f"run={checkpoint}", *SEARCH, *words).refused(named)
