@@ -46,7 +46,7 @@ from nmt.files import (
     whole_folder,
 )
 from nmt.model import Transformer, load_model
-from nmt.plugins.exchange.marian_weights import COMPUTED_BY, VOCABULARY, Weights
+from nmt.plugins.exchange.marian import COMPUTED_BY, VOCABULARY, Weights
 from nmt.plugins.exchange.names import halves, layer_table
 from nmt.text import (
     CONTINUES,

@@ -12,7 +12,6 @@ from nmt.errors import NMTError, one_line
 
 if TYPE_CHECKING:
     from nmt.model import Transformer
-    from nmt.plugins.exchange.marian_weights import MarianModel
     from nmt.text import Tokenizer
 
 
@@ -44,37 +43,26 @@ def import_model(config: ImportConfig, status: Callable[[str], None]) -> Iterato
     """Write the model directory; yields lines to print. `status` is called with the current step."""
     from nmt.files import ModelDescription, certified, model_card, sha256
     from nmt.model import check_ours, write_model_directory
+    from nmt.plugins.exchange.marian import read_model
 
     output = Path(config.output)
     check_ours(output)
     status("reading")
-    marian = read(Path(config.path))
+    model, tokenizer, trained_by, alpha, languages = read_model(Path(config.path))
     status("comparing")
-    model, tokenizer, origin = marian.model(), marian.tokenizer, f"trained by {marian.trained_by}"
+    origin = f"trained by {trained_by}"
     line = compare(config, model, tokenizer)
-    languages = config.source or marian.languages[0], config.target or marian.languages[1]
-    penalty = {"length_penalty": marian.length_penalty, "length_penalty_kind": "marian"}
+    languages = config.source or languages[0], config.target or languages[1]
     with TemporaryDirectory() as folder:
         file = Path(folder) / "tokenizer.model"
         tokenizer.save(file)
-        size, training = tokenizer.vocabulary_size, {"imported": origin, **penalty}
-        description = ModelDescription(asdict(model.config), size, *languages, sha256(file), training)
+        training = {"imported": origin, "length_penalty": alpha, "length_penalty_kind": "marian"}
+        size, fingerprint = tokenizer.vocabulary_size, sha256(file)
+        description = ModelDescription(asdict(model.config), size, *languages, fingerprint, training)
         card = model_card(description, sum(parameter.numel() for parameter in model.parameters()))
         write_model_directory(output, model, file, description, certified(card, [line]))
     yield f"{output}: {config.path}, {origin}"
     yield line
-
-
-def read(path: Path) -> "MarianModel":
-    """The model to import."""
-    from nmt.plugins.exchange.marian import read_hub, read_marian
-
-    if path.suffix == ".npz" or any(path.glob("*decoder.yml")):
-        return read_marian(path)
-    require(path.is_dir(), f"{path}: no such folder, and no .npz of Marian")
-    names = "neither config.json of MarianMT there, nor decoder.yml of Marian"
-    require((path / "config.json").is_file(), f"{path}: {names}")
-    return read_hub(path)
 
 
 def compare(config: ImportConfig, model: "Transformer", tokenizer: "Tokenizer") -> str:

@@ -16,8 +16,7 @@ import sentencepiece
 import torch
 
 from nmt.config import BOS, PAD, UNK
-from nmt.plugins.exchange.marian import read_hub
-from nmt.plugins.exchange.marian_weights import entries_by_number, rows_of, tokenizer_of
+from nmt.plugins.exchange.marian import entries_by_number, read_hub, rows_of, tokenizer_of
 from nmt.text import SOURCE, TARGET, load_tokenizer
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "marian"
@@ -177,7 +176,7 @@ def test_a_model_of_the_hub_has_the_logits_of_transformers_and_comes_back_as_it_
     theirs = marian_model(transformers, pieces, tmp_path / "hub", trained_by, **SHAPES[shape])
     marian = read_hub(tmp_path / "hub")
     assert marian.trained_by == trained_by
-    model, order = marian.model(), torch.tensor(rows_of(marian.tokenizer.tables[-1], has_padding=True))
+    model, order = marian.model, torch.tensor(rows_of(marian.tokenizer.tables[-1], has_padding=True))
     source, target = torch.randint(
         UNK + 1, model.vocabulary_size, (2, 1, 30), generator=torch.Generator().manual_seed(5)
     )
