@@ -2,10 +2,9 @@
 
 CTranslate2 ranks hypotheses by log P / |Y|^alpha. So it is asked for the log probabilities of all finished hypotheses,
 which are ranked here by the penalty of the search. Translations equal those of the torch engine up to rounding, except
-where the winner ends later than CTranslate2 searches (at most 7 of 1,000 sentences, as measured). `check_search`
-refuses what CTranslate2 cannot do or does worse. A prefix is such a thing, unless the model would write most of it by
-itself: of 300 lines of the quickstart, all were translated as by torch from the beginning of their own translations,
-299 from that of the reference, 291 from "Das ist nicht", and 178 from "zz Foo".
+where the winner ends later than CTranslate2 searches (at most 7 of 1,000 sentences, as measured), or after a prefix
+that the model would not write by itself: of 300 lines of the quickstart, 299 were translated as by torch from the
+beginning of the reference, and 178 from "zz Foo". `check_search` refuses what CTranslate2 cannot do or does worse.
 """
 
 import math
@@ -19,7 +18,7 @@ from typing import Any
 import ctranslate2
 import numpy as np
 
-from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig
+from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, require
 from nmt.errors import NMTError, one_line
 from nmt.hardware import usable_cores
 from nmt.plugins.exchange.ctranslate2_load import check_search
@@ -92,8 +91,7 @@ class CTranslate2Engine:
         self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None
     ) -> list[list[Hypothesis]]:
         """The n_best hypotheses of each sentence; NMTError for constraints, or where the model has no positions."""
-        if constraints:
-            raise NMTError("engine=ctranslate2 has no search for given words: use engine=torch")
+        require(not constraints, "engine=ctranslate2 has no search for given words: use engine=torch")
         begun = list(zip(sentences, prefixes, strict=True))
         results = self.ranked(begun)
         # Suppressing symbols takes time and changes log probabilities, and a trained model hardly ever writes them. So
@@ -106,11 +104,9 @@ class CTranslate2Engine:
     def max_length(self, begun: Pair) -> int:
         """The maximal length of a sentence's translation, with the end symbol."""
         (source, target), longest = map(len, begun), self.longest or 0
-        if max(source, target) + 1 > longest:
-            raise NMTError(
-                f"a sequence of {max(source, target) + 1:,} tokens is longer than the {longest:,} positions that "
-                "CTranslate2 has of the model; use split=auto, or engine=torch"
-            )
+        problem = f"a sequence of {max(source, target) + 1:,} tokens is longer than the {longest:,} positions that "
+        problem += "CTranslate2 has of the model; use split=auto, or engine=torch"
+        require(max(source, target) < longest, problem)
         return min(max(source + self.config.max_extra_length, target) + 1, longest)
 
     def ranked(self, begun: Sequence[Pair], suppress: bool = False) -> list[list[Hypothesis]]:
@@ -125,18 +121,14 @@ class CTranslate2Engine:
             for index, scores in zip(prefixed, self.forced_decoding([begun[i] for i in prefixed]), strict=True):
                 for candidate in results[index]:
                     candidate.log_probability += sum(scores[:-1])
-            again = [
-                (pair[SOURCE], candidate)
-                for pair, row in zip(begun, results, strict=True)
-                for candidate in row
-                if suppress or len(candidate.tokens) + 1 == self.max_length(pair)
-            ]
-            scored = self.forced_decoding([(source, candidate.tokens) for source, candidate in again])
+            candidates = [(pair, candidate) for pair, row in zip(begun, results, strict=True) for candidate in row]
+            again = [(pair, c) for pair, c in candidates if suppress or len(c.tokens) + 1 == self.max_length(pair)]
+            scored = self.forced_decoding([(source, candidate.tokens) for (source, _), candidate in again])
             for (_, candidate), scores in zip(again, scored, strict=True):
                 candidate.log_probability = sum(scores)
+            for _, candidate in candidates:
+                candidate.score = candidate.log_probability / penalty(len(candidate.tokens) + 1, self.config)
             for row in results:
-                for candidate in row:
-                    candidate.score = candidate.log_probability / penalty(len(candidate.tokens) + 1, self.config)
                 row.sort(key=lambda candidate: -candidate.score)
         return [row[: self.config.n_best] for row in results]
 

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 VERSION, REVISION = 6, 7
 """Of model.bin, and of the layout of Transformers in it."""
-ITEM_SIZES = {0: 4, 1: 1, 2: 2}
-"""Bytes of a number, by the code of its type."""
-FLOAT32, INT8 = 0, 1
+FLOAT32, INT8, INT16 = 0, 1, 2
+"""Codes of types."""
+ITEM_SIZES = {FLOAT32: 4, INT8: 1, INT16: 2}
 ACTIVATIONS = {"relu": 0, "swish": 2, "gelu": 3, "quick_gelu": 4}
 """CTranslate2's number of model.activation."""
 UNUSED = {"alibi", "alibi_use_positive_positions", "scale_alibi", "multi_query_attention", "embeddings_merge"}
@@ -52,8 +52,8 @@ CONVERSION = "3"
 
 def require_ctranslate2(key: str) -> None:
     """Raise NMTError, naming `key`, unless CTranslate2 is installed."""
-    installed = importlib.util.find_spec("ctranslate2") is not None
-    require(installed, f"{key}=ctranslate2: CTranslate2 is not installed; pip install ctranslate2")
+    problem = f"{key}=ctranslate2: CTranslate2 is not installed; pip install ctranslate2"
+    require(importlib.util.find_spec("ctranslate2") is not None, problem)
 
 
 def check_search(config: DecodeConfig, target_prefix: str = "") -> None:
@@ -71,12 +71,10 @@ def check_search(config: DecodeConfig, target_prefix: str = "") -> None:
 
 def check(folders: Sequence[Path], options: EngineOptions) -> None:
     """Raise NMTError for what CTranslate2 cannot do, whatever the model is."""
-    for refused, problem in (
-        (len(folders) > 1, f"engine=ctranslate2: {len(folders)} models, but it has no ensembles"),
-        (options.device not in ("auto", "cpu"), f"device={options.device}: engine=ctranslate2 is for processors"),
-        (options.constraints, "engine=ctranslate2: no search for given words"),
-    ):
-        require(not refused, f"{problem}; use engine=torch")
+    other, device, models = "use engine=torch", options.device, len(folders)
+    require(models == 1, f"engine=ctranslate2: {models} models, but it has no ensembles; {other}")
+    require(device in ("auto", "cpu"), f"device={device}: engine=ctranslate2 is for processors; {other}")
+    require(not options.constraints, f"engine=ctranslate2: no search for given words; {other}")
     check_search(options.decode, options.target_prefix)
 
 
@@ -114,19 +112,16 @@ def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str]
     """CTranslate2 with a model directory, which is converted at its first use, or with an exported model."""
     check(folders, options)
     require_ctranslate2("engine")
-    [folder], precision = folders, "default"
-    if is_exported(folder):
-        precision = "int8" if options.precision == "int8" else precision
-    else:
-        folder = converted(folder, options.precision, notice)
+    [folder] = folders
+    precision = "int8" if is_exported(folder) and options.precision == "int8" else "default"
+    folder = folder if is_exported(folder) else converted(folder, options.precision, notice)
     return load_engine(folder, options.decode, precision, options.threads, options.scores)
 
 
 def converted_folder(folder: Path, precision: str) -> Path:
-    """The folder in our cache for a model directory's conversion to CTranslate2.
+    """The folder in our cache for a model directory's conversion, named by a hash of the model's files.
 
-    Its name is a hash of the model's files. A conversion that lies in the model directory is not trusted: it may hold
-    other weights.
+    A conversion that lies in the model directory is not trusted: it may hold other weights.
     """
     parts = [__version__, CONVERSION, *(sha256(folder / name) for name in MODEL_FILES)]
     return cache_folder() / "ctranslate2" / f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()}-{precision}"

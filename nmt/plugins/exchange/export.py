@@ -88,10 +88,10 @@ def sample_of(config: ExportConfig, folder: Path, description: "ModelDescription
         return lines, config.sample if lines else f"{config.sample} is empty"
     try:
         corpus = corpus_of(folder, description.training)
-        lines = corpus.text("valid")[0][:SAMPLE_LINES]
+        name = corpus.folder / f"valid.{description.source}"
+        return corpus.text("valid")[0][:SAMPLE_LINES], f"the first lines of {name}"
     except NMTError as error:
         return [], str(error)
-    return lines, f"the first lines of {corpus.folder / f'valid.{description.source}'}"
 
 
 def compare(folder: Path, output: Path, decode: DecodeConfig, lines: list[str], origin: str) -> Iterator[str]:

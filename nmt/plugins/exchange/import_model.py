@@ -78,8 +78,8 @@ def compare(config: ImportConfig, model: "Transformer", tokenizer: "Tokenizer") 
     files = config.sample, config.reference
     lines, references = ([tokenizer.clean(line) for line in read_texts(name)] for name in files)
     require(bool(lines), f"sample={config.sample}: empty")
-    same = len(references) == len(lines)
-    require(same, f"reference={config.reference}: not as many lines as in sample, {len(lines):,}")
+    problem = f"reference={config.reference}: not as many lines as in sample, {len(lines):,}"
+    require(len(references) == len(lines), problem)
     translator = Translator(TorchEngine([model], DecodeConfig()), tokenizer)
     scores = score_pairs(translator, list(zip(lines, references, strict=True)))
     theirs = word_scores(read_text(Path(config.scores)), config.scores)

@@ -153,9 +153,9 @@ def read_marian(path: Path) -> MarianModel:
     weights = {name: torch.from_numpy(array.astype(np.float32)) for name, array in arrays.items()}
     shared = weights.pop("Wemb", None)
     source, target = (weights.pop(f"{stack}_Wemb", shared) for stack in ("encoder", "decoder"))
-    output, columns = weights.pop("decoder_ff_logit_out_Wt", target), weights.pop("decoder_ff_logit_out_W", None)
-    output = output if columns is None else columns.T
-    vocabulary = source, target, output, weights.pop("decoder_ff_logit_out_b", None)
+    rows, columns, bias = (weights.pop(f"decoder_ff_logit_out_{name}", None) for name in ("Wt", "W", "b"))
+    output = columns.T if columns is not None else rows if rows is not None else target
+    vocabulary = source, target, output, bias
     tokenizer = read_vocabularies(folder, names)
     model = read_weights(file, settings, "marian", tokenizer, weights, vocabulary)
     return MarianModel(model, tokenizer, "marian", length_penalty(decoder, tree, "normalize", 0.0))
@@ -181,7 +181,7 @@ def pieces(path: Path) -> list[str]:
 
 
 def read_table(path: Path) -> list[str]:
-    """The entries of a vocabulary in YAML. All of it is text there, for which the entry `no` would be a boolean."""
+    """The entries of a vocabulary in YAML, as text: the entry `no` would be a boolean."""
     try:
         tree = yaml.load(read_text(path), getattr(yaml, "CBaseLoader", yaml.BaseLoader))
     except (yaml.YAMLError, RecursionError) as error:
@@ -221,8 +221,7 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
     check_settings(path, tree, SUPPORTED)
     operations = tuple(setting(path, tree, key, str, "").replace("d", "") for key in OPERATIONS)
     given = ", ".join(f"{key}={shown(tree.get(key))}" for key in OPERATIONS)
-    problem = f"{path}: {given}: only post-norm (dan) or pre-norm layers (n, da, n) can be imported"
-    require(operations in NORMS, problem)
+    require(operations in NORMS, f"{path}: {given}: only post-norm (dan) or pre-norm layers (n, da, n) can be imported")
     names = {"encoder_layers": "enc-depth", "decoder_layers": "dec-depth", "d_model": "dim-emb"}
     names |= {"d_ff": "transformer-dim-ffn", "heads": "transformer-heads"}
     sizes = {name: setting(path, tree, key, int) for name, key in names.items()}
