@@ -160,24 +160,19 @@ def test_int8_is_what_ctranslate2_writes_but_for_the_largest_number(folder, tmp_
     assert contents[0] == contents[1] != contents[2]
 
 
-@pytest.fixture
-def eager(folder, tmp_path) -> Path:
-    """The same model, which would rather write the padding and unknown symbols than anything else."""
-    description = read_description(folder / "model")
+def test_symbols_that_are_no_text_are_never_written(folder, sentences, tmp_path):
+    """Not even by a model which would rather write the padding and unknown symbols than anything else."""
     model = load_model(folder / "model")
     with torch.no_grad():
         for number in (PAD, UNK):
             model.output.weight[number] = model.output.weight[EOS] * 1.5
+    description = read_description(folder / "model")
     write_model_directory(tmp_path / "model", model, folder / "tokenizer.model", description, "")
     write(tmp_path / "model", tmp_path / "float32", "float32")
-    return tmp_path
-
-
-def test_symbols_that_are_no_text_are_never_written(eager, sentences):
-    model = load_engine(eager / "float32", DecodeConfig(max_extra_length=8), threads=1)
-    raw = model.candidates([(ids, []) for ids in sentences], False)
+    engine = both(tmp_path, n_best=4)[1]
+    raw = engine.candidates([(ids, []) for ids in sentences], False)
     assert any({PAD, UNK}.intersection(candidate.tokens) for row in raw for candidate in row)
-    for hypotheses in searches(eager, sentences, n_best=4)[1]:
+    for hypotheses in engine.search(sentences, [[]] * len(sentences)):
         assert not any({PAD, 1, UNK}.intersection(hypothesis.tokens) for hypothesis in hypotheses)
 
 

@@ -1,6 +1,7 @@
 """What is exported where, what is refused, and what is said of it."""
 
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from nmt.errors import NMTError
 from nmt.files import EXPORTED, ModelDescription, sha256
 from nmt.model import Transformer, write_model_directory
 from nmt.plugins.exchange.ctranslate2 import write
-from nmt.plugins.exchange.ctranslate2_load import converted_folder, load_engine, read_variables
+from nmt.plugins.exchange.ctranslate2_load import converted_folder, read_variables
 from nmt.plugins.exchange.export import ExportConfig, certificate, export
 from nmt.text import train_tokenizer
 from nmt.translation import load_translator
@@ -97,14 +98,11 @@ def test_the_validation_set_is_the_sample_where_it_still_is(toy, tmp_path):
 
 
 def test_what_is_there_is_replaced_only_where_it_is_an_exported_model(model, tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "letter").write_text("dear")
     with pytest.raises(NMTError, match="no exported model; name another folder"):
-        exported(model, output=str(tmp_path / "mine"))
-    assert (tmp_path / "mine" / "letter").read_text() == "dear"
+        exported(model, output=str(model))
     for precision in ("float32", "int8"):
         exported(model, output=str(tmp_path / "out"), precision=precision)
-    assert {path.name for path in tmp_path.iterdir()} == {"mine", "out", "model", "tokenizer.model"}
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "model", "tokenizer.model"}
 
 
 def test_a_model_directory_is_converted_at_its_first_use(model, cache):
@@ -115,6 +113,10 @@ def test_a_model_directory_is_converted_at_its_first_use(model, cache):
     assert translated(model, notices) == first == translated(model, engine="torch", device="cpu")
     assert len(notices) == 1
     assert sorted(model.iterdir()) == before
+    shutil.rmtree(cache)
+    cache.write_text("no folder")
+    with pytest.raises(NMTError, match=r"cannot write [^\n]*XDG_CACHE_HOME=FOLDER[^\n]*$"):
+        translated(model)
 
 
 def test_a_conversion_belongs_to_the_content_of_a_model(model):
@@ -159,14 +161,6 @@ def test_what_the_engine_cannot_do_is_said_in_one_line(model, tmp_path, settings
     config = translator_options(checkpoint, **{"engine": "ctranslate2", "decode": GREEDY, **settings})
     with pytest.raises(NMTError, match=words) as refused:
         load_translator(config, lambda words: None)
-    assert "\n" not in str(refused.value)
-
-
-def test_a_cache_that_cannot_be_written_is_one_line_that_names_another(model, cache):
-    cache.parent.mkdir(exist_ok=True)
-    cache.write_text("no folder")
-    with pytest.raises(NMTError, match=r"cannot write .*XDG_CACHE_HOME=FOLDER") as refused:
-        translated(model)
     assert "\n" not in str(refused.value)
 
 
@@ -217,6 +211,7 @@ def spoil(old: bytes, new: bytes):
         (spoil(b"embeddings_merge", b"embeddings_mergE"), "embeddings_mergE' is 0"),
         (spoil(b"layer_norm/beta\0\1\x10", b"layer_norm/beta\0\1\x11"), "as its shape"),
         (spoil(b"linear_0/weight\0\2\x10\0\0\0\x10\0\0\0", b"linear_0/weight\0\2\x20\0\0\0\x08\0\0\0"), r"\[32, 8\]"),
+        (spoil(b"linear_0/weight_scale", b"linear_0/weight_scalE"), "weight_scalE"),
         (scalar("alignment_layer", 100), "alignment_layer' is 100"),
         (scalar("alignment_heads", 100), "alignment_heads' is 100"),
         (scalar("num_heads", 0), "num_heads' is 0"),
@@ -225,20 +220,12 @@ def spoil(old: bytes, new: bytes):
 )
 def test_a_model_bin_that_is_not_that_of_its_description_is_refused(model, tmp_path, change, words):
     """CTranslate2 does not check these, and crashes."""
-    write(model, tmp_path / "out", "float32")
+    write(model, tmp_path / "out", "int8" if words == "weight_scalE" else "float32")
     path = tmp_path / "out" / "model.bin"
     path.write_bytes(change(path.read_bytes()))
     with pytest.raises(NMTError, match=words) as refused:
         translated(tmp_path / "out")
     assert "\n" not in str(refused.value)
-
-
-def test_numbers_of_int8_have_a_scale_for_each_row(model, tmp_path):
-    write(model, tmp_path / "out", "int8")
-    path = tmp_path / "out" / "model.bin"
-    path.write_bytes(spoil(b"linear_0/weight_scale", b"linear_0/weight_scalE")(path.read_bytes()))
-    with pytest.raises(NMTError, match="linear_0/weight_scalE"):
-        load_engine(tmp_path / "out", GREEDY)
 
 
 def test_a_converted_model_translates_without_torch(model):

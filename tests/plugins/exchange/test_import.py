@@ -54,73 +54,66 @@ def test_what_is_refused_below_can_be_imported_and_nothing_else_is_opened(nmt, h
 # A folder as on the hub.
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("source.spm", ("source.spm", "No such file")),
-        ("model.safetensors", ("model.safetensors", "from pytorch_model.bin", "save_pretrained(FOLDER)")),
-        ("config.json", ("neither config.json", "decoder.yml")),
-    ],
-)
-def test_a_missing_file_is_named(nmt, hub, name, words):
-    (hub / name).unlink()
-    refused(nmt, hub, *words)
+def without(name: str):
+    return lambda folder: (folder / name).unlink()
+
+
+def settings(name: str = "config.json", only: bool = False, **values):
+    """Change a JSON file; it gets these values only, if `only`."""
+
+    def change(folder: Path) -> None:
+        tree = {} if only else json.loads((folder / name).read_text())
+        (folder / name).write_text(json.dumps(tree | values))
+
+    return change
+
+
+def tensors(**changes):
+    def change(folder: Path) -> None:
+        weights = load_file(folder / "model.safetensors") | {k.replace("__", "."): v for k, v in changes.items()}
+        save_file({k: tensor for k, tensor in weights.items() if tensor is not None}, folder / "model.safetensors")
+
+    return change
+
+
+def link(folder: Path) -> None:
+    (folder / "source.spm").rename(folder.parent / "secret")
+    (folder / "source.spm").symlink_to(folder.parent / "secret")
+
+
+FC1 = "model__encoder__layers__0__fc1__bias"
+SYMBOLS = {"</s>": 0, "<unk>": 1}
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    ("change", "words"),
     [
-        ({"model_type": "m2m_100"}, ("model_type=m2m_100", "only marian")),
-        ({"scale_embedding": "true"}, ("scale_embedding=true: only True",)),
-        ({"d_model": 32}, ("self_attn.q_proj.weight", "[24, 24]", "[32, 32]")),
-        ({"d_model": "24"}, ("config.json: d_model='24'", "of another type")),
-        ({"encoder_layers": 2}, ("layers.1", "missing")),
+        (without("source.spm"), ("source.spm", "No such file")),
+        (without("model.safetensors"), ("model.safetensors", "from pytorch_model.bin", "save_pretrained(FOLDER)")),
+        (without("config.json"), ("neither config.json", "decoder.yml")),
+        (settings(model_type="m2m_100"), ("model_type=m2m_100", "only marian")),
+        (settings(scale_embedding="true"), ("scale_embedding=true: only True",)),
+        (settings(d_model=32), ("self_attn.q_proj.weight", "[24, 24]", "[32, 32]")),
+        (settings(d_model="24"), ("config.json: d_model='24'", "of another type")),
+        (settings(encoder_layers=2), ("layers.1", "missing")),
+        (settings(encoder_ffn_dim=8), ("encoder_ffn_dim and decoder_ffn_dim differ",)),
+        (settings("generation_config.json", length_penalty=99.0), ("length_penalty=99.0", "between 0 and 10")),
+        (tensors(model__encoder__layernorm_embedding__weight=torch.ones(24)), ("layernorm_embedding", "not known")),
+        (tensors(final_logits_bias=torch.zeros(1, 7)), ("final_logits_bias", "[1, 7]", "[1, 143]")),
+        (tensors(model__shared__weight=None), ("no embeddings",)),
+        (tensors(**{FC1: torch.full((48,), torch.nan)}), ("fc1.bias", "no finite numbers")),
+        (tensors(**{FC1: torch.zeros(48, dtype=torch.int8)}), ("numbers of type I8",)),
+        (settings("vocab.json", only=True, **SYMBOLS, a=3), ("numbers of its entries",)),
+        (settings("vocab.json", only=True, **{"a": 0, "<pad>": 1}), ("no </s> and <unk>",)),
+        (settings("vocab.json", only=True, **SYMBOLS), ("no <pad>",)),
+        (settings("vocab.json", only=True, **SYMBOLS, **{"<pad>": 2}), ("embed_tokens.weight is [143, 24]", "[3, 24]")),
+        (lambda folder: (folder / "source.spm").write_bytes(b"\x80nonsense"), ("no tokenizer",)),
+        (link, ("source.spm", "a link, which is not followed")),
     ],
-    ids=str,
 )
-def test_settings_that_do_not_fit_are_named(nmt, hub, values, words):
-    path = hub / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+def test_a_folder_of_the_hub_that_does_not_fit_is_named(nmt, hub, change, words):
+    change(hub)
     refused(nmt, hub, *words)
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"model.encoder.layernorm_embedding.weight": torch.ones(24)}, ("layernorm_embedding", "not known")),
-        ({"final_logits_bias": torch.zeros(1, 7)}, ("final_logits_bias", "[1, 7]", "[1, 143]")),
-        ({"model.shared.weight": None}, ("no embeddings",)),
-        ({"model.encoder.layers.0.fc1.bias": torch.full((48,), torch.nan)}, ("fc1.bias", "no finite numbers")),
-        ({"model.encoder.layers.0.fc1.bias": torch.zeros(48, dtype=torch.int8)}, ("numbers of type I8",)),
-    ],
-    ids=lambda value: str(list(value)) if isinstance(value, dict) else "",
-)
-def test_weights_that_do_not_fit_are_named(nmt, hub, changes, words):
-    weights = {**load_file(hub / "model.safetensors"), **changes}
-    save_file({name: tensor for name, tensor in weights.items() if tensor is not None}, hub / "model.safetensors")
-    refused(nmt, hub, *words)
-
-
-@pytest.mark.parametrize(
-    ("table", "words"),
-    [
-        ({"</s>": 0, "<unk>": 1, "a": 3}, ("numbers of its entries",)),
-        ({"a": 0, "<pad>": 1}, ("no </s> and <unk>",)),
-        ({"</s>": 0, "<unk>": 1, "a": 2, "<pad>": 3}, ("embed_tokens.weight is [143, 24]", "[4, 24]")),
-    ],
-    ids=str,
-)
-def test_a_vocabulary_that_does_not_fit_is_named(nmt, hub, table, words):
-    (hub / "vocab.json").write_text(json.dumps(table))
-    refused(nmt, hub, *words)
-
-
-def test_what_is_no_sentencepiece_model_is_named(nmt, hub, tmp_path):
-    (hub / "source.spm").write_bytes(b"\x80nonsense")
-    refused(nmt, hub, "no tokenizer")
-    (hub / "source.spm").rename(tmp_path / "secret")
-    (hub / "source.spm").symlink_to(tmp_path / "secret")
-    refused(nmt, hub, "source.spm", "a link, which is not followed")
 
 
 # Marian's own files.
@@ -192,10 +185,7 @@ def test_what_is_no_model_or_no_key_of_it_is_named(nmt, tmp_path, folder):
     refused(nmt, tmp_path / "nothing", "no such folder")
     (folder / "decoder.yml").unlink()
     refused(nmt, folder / "model.npz", "no decoder.yml")
-
-
-def test_only_a_model_directory_is_replaced(nmt, folder, tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "letter").write_text("dear")
-    nmt("import", str(folder), "output=mine").refused("letter", "not nmt's")
-    assert (tmp_path / "mine" / "letter").read_text() == "dear"
+    Path("mine").mkdir()
+    Path("mine/letter").write_text("dear")
+    nmt("import", str(FIXTURES / "tied"), "output=mine").refused("letter", "not nmt's")
+    assert Path("mine/letter").read_text() == "dear"
