@@ -105,8 +105,8 @@ def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
 class CheckpointCallback(UpdateCallback):
     """Saves the checkpoints that will be averaged, and others in between for safety; stops the run early on request.
 
-    Only the number of the update decides which checkpoints are kept (`kept`), never the clock: one that was saved
-    after some minutes, or because the run had to stop, is replaced by the next.
+    Only the number of the update decides which checkpoints are kept, never the clock: the next checkpoint replaces one
+    that was saved after some minutes, or because the run had to stop.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class CheckpointCallback(UpdateCallback):
         if trainer.world_size == 1 or step % AGREEMENT_UPDATES:
             return requests if trainer.world_size == 1 else [0, 0, 0]
         agreed = trainer.strategy.reduce(torch.tensor(requests, device=module.device), reduce_op="max")
-        return agreed.tolist()  # type: ignore[union-attr]
+        return agreed.tolist()
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         number, time_is_up, save = self.requests(trainer, module, step)

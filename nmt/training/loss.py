@@ -68,8 +68,8 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
         if grad_bias is not None:
             grad_bias -= len(hidden) * share
         if grad_weight is not None:
-            grad_hidden = torch.cat(grad_hidden).sub_(sum_weight * share)
-            ctx.gradients = grad_hidden, grad_weight.sub_(sum_hidden * share), grad_bias
+            whole = torch.cat(grad_hidden).sub_(sum_weight * share)
+            ctx.gradients = whole, grad_weight.sub_(sum_hidden * share), grad_bias
         ctx.mark_non_differentiable(nll)
         return (1 - smoothing) * nll + smoothing * uniform, nll
 

@@ -163,7 +163,7 @@ class MetricsCallback(UpdateCallback):
         )
         self.peak = trainer.world_size * peak_flops_per_second(device, precision_dtype(trainer.precision))
         if trainer.is_global_zero:
-            environment = {**versions(), "platform": platform.platform(), "processor": processor()}
+            environment: dict[str, Any] = {**versions(), "platform": platform.platform(), "processor": processor()}
             environment |= {"devices": self.devices, "precision": str(trainer.precision)}
             environment |= {"peak_flops_per_second": self.peak, "command": " ".join(["nmt", *sys.argv[1:]])}
             write_file(self.run / "environment.json", json.dumps(environment, indent=2) + "\n")

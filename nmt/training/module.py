@@ -36,9 +36,9 @@ def summed_losses(model: Transformer, batch: Batch, label_smoothing: float) -> t
     targets, real = batch.target_out.flatten(), batch.target_indices
     if len(real) < len(targets):  # no logits are made for padding
         hidden, targets = hidden.index_select(0, real), targets.index_select(0, real)
-    output, first = model.output, model.config.unpredicted
-    weight, bias = output.weight, output.bias
-    if first:  # not always, because the gradient of a slice is another matrix
+    weight: Tensor = model.output.weight
+    bias: Tensor | None = model.output.bias
+    if first := model.config.unpredicted:  # else no slice, because its gradient is another matrix
         weight, bias, targets = weight[first:], None if bias is None else bias[first:], targets - first
     return label_smoothed_cross_entropy(hidden, weight, targets, label_smoothing, bias)
 
@@ -85,7 +85,7 @@ class TranslationModule(LightningModule):
 
     def total_sums(self) -> Tensor:
         """The sums of all devices since the last report."""
-        return self.trainer.strategy.reduce(self.sums.clone(), reduce_op="sum")  # type: ignore[return-value]
+        return self.trainer.strategy.reduce(self.sums.clone(), reduce_op="sum")
 
     def configure_optimizers(self) -> Optimizer:
         """Adam with the paper's betas and epsilon (section 5.3), or Muon."""
@@ -120,7 +120,7 @@ class TranslationModule(LightningModule):
 
     def check_finite(self) -> None:
         """NMTError where the gradient of an update was not finite on any device."""
-        update = int(self.trainer.strategy.reduce(self.not_finite.clone(), reduce_op="max"))  # type: ignore[arg-type]
+        update = int(self.trainer.strategy.reduce(self.not_finite.clone(), reduce_op="max"))
         require(
             update < 0,
             f"update {update + 1:,}: the gradient is not finite; checkpoints are from before. Pass "

@@ -77,7 +77,8 @@ class Muon(Adam):
     def __init__(self, model: Transformer, **options: Any) -> None:
         self.rows = layer_matrices(model)
         others = [parameter for parameter in model.parameters() if parameter not in self.rows]
-        super().__init__([{"params": others}, {"params": list(self.rows)}], **options)
+        groups: list[dict[str, Any]] = [{"params": others}, {"params": list(self.rows)}]
+        super().__init__(groups, **options)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         with torch.enable_grad():

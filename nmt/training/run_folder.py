@@ -13,10 +13,7 @@ from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping
 
 # These decide the weights after n updates; everything else may change within a run.
 DECISIVE = ("seed", "data", "tokenizer", "model", "optim", "batching", "float32_matmul_precision")
-DECISIVE_IN_GROUP = {
-    "checkpoints": ("every_steps",),
-    "trainer": ("precision", "gradient_clip_val"),
-}
+DECISIVE_IN_GROUP = {"checkpoints": ("every_steps",), "trainer": ("precision", "gradient_clip_val")}
 GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoints", "validation", "trainer")
 CHECKPOINT = re.compile(r"step=[0-9]{1,18}\.ckpt")
 UPDATE = re.compile(r"[0-9]{1,15}")
@@ -36,18 +33,13 @@ def list_checkpoints(run: Path) -> list[Path]:
     return sorted((path for path in paths if CHECKPOINT.fullmatch(path.name)), key=checkpoint_step)
 
 
-def kept(updates: list[int], every_steps: int, keep: int) -> list[int]:
-    """The updates whose checkpoints are averaged, of all `updates` that have one.
-
-    They are the last one and multiples of `every_steps`, `keep` in all, however often a run was stopped or extended.
-    """
-    return [update for update in updates if update % every_steps == 0 or update == updates[-1]][-keep:]
-
-
 def kept_checkpoints(run: Path, every_steps: int, keep: int) -> list[Path]:
-    """The checkpoints to average at the end of a run, oldest first."""
-    paths = {checkpoint_step(path): path for path in list_checkpoints(run)}
-    return [paths[update] for update in kept(list(paths), every_steps, keep)]
+    """The checkpoints to average at the end of a run, oldest first.
+
+    They are the last one and those of multiples of `every_steps`, however often the run was stopped or extended.
+    """
+    paths = list_checkpoints(run)
+    return [path for path in paths if checkpoint_step(path) % every_steps == 0 or path == paths[-1]][-keep:]
 
 
 def remove_older(run: Path, config: CheckpointConfig) -> None:

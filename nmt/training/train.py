@@ -40,7 +40,7 @@ from nmt.training.metrics import MetricsCallback, ProgressLine
 from nmt.training.module import TranslationModule
 from nmt.training.processes import is_first_process
 from nmt.training.run_folder import check_corpus, is_finished, latest_beside, point_latest_to, remove_older
-from nmt.training.trainer import end_launched_processes, leave_process_group, make_trainer, quiet_lightning, watched
+from nmt.training.trainer import end_launched_processes, make_trainer, quiet_lightning, watched
 from nmt.training.validation import Validation, joint_score, translated
 from nmt.translation import Translator
 
@@ -183,7 +183,6 @@ class Training:
             try:
                 with watched(trainer):
                     trainer.fit(module, updates, ckpt_path=checkpoint, weights_only=True)
-                    leave_process_group()
             except SystemExit as error:
                 # Lightning's answer to a second interrupt, which must not wait for the end of the update.
                 raise KeyboardInterrupt from error

@@ -111,6 +111,9 @@ def watched(trainer: Trainer) -> Iterator[None]:
     Thread(target=look, daemon=True).start()
     try:
         yield
+        if dist.is_initialized():  # leaving before all processes are here would break their communication
+            dist.gather_object(None, [None] * trainer.world_size if trainer.is_global_zero else None)
+            dist.destroy_process_group()
     except (RuntimeError, OSError) as error:
         if is_out_of_memory(error):
             raise
@@ -127,10 +130,3 @@ def watched(trainer: Trainer) -> Iterator[None]:
         over.set()
         if is_first:
             del os.environ[FIRST_PROCESS]
-
-
-def leave_process_group() -> None:
-    """Leave the process group when all processes have come here: leaving earlier would break their communication."""
-    if dist.is_initialized():
-        dist.gather_object(None, [None] * dist.get_world_size() if dist.get_rank() == 0 else None)
-        dist.destroy_process_group()

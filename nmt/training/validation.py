@@ -135,7 +135,7 @@ class Validation(UpdateCallback):
         if self.config.bleu_sentences != 0:
             translator = Translator(TorchEngine([module.model], self.decode), self.tokenizer)
             texts = translated(translator, self.corpus, self.domains, self.config.bleu_sentences)
-        metrics, words = {}, []
+        metrics, words = dict[str, float](), list[str]()
         for number, (name, (loss, likelihood, tokens)) in enumerate(parts):
             perplexity = math.exp(min(likelihood / tokens, 100))
             metrics |= {f"valid_loss{name}": loss / tokens, f"valid_perplexity{name}": perplexity}
@@ -157,4 +157,4 @@ class Validation(UpdateCallback):
             with trainer.precision_plugin.val_step_context():
                 loss, likelihood = module.losses(batch)
             sums += torch.stack((loss, likelihood, torch.full_like(loss, len(batch.target_indices))))
-        return trainer.strategy.reduce(sums, reduce_op="sum").tolist()  # type: ignore[union-attr]
+        return trainer.strategy.reduce(sums, reduce_op="sum").tolist()

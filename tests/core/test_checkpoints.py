@@ -231,9 +231,19 @@ def test_a_run_whose_configuration_is_none_or_another_is_refused_in_one_line(tmp
     assert "\n" not in str(raised.value)
 
 
-def test_checkpoints_are_kept_by_number_whatever_zeros_their_names_begin_with(tmp_path):
+@pytest.mark.parametrize(
+    ("updates", "every", "keep", "expected"),
+    [
+        (["5", "10", "13"], 5, 5, [5, 10, 13]),
+        (["5", "10", "13", "15"], 5, 5, [5, 10, 15]),
+        (["5", "0010", "00000012", "15"], 5, 3, [5, 10, 15]),  # whatever zeros their names begin with
+        (["5", "10", "13", "15", "20"], 5, 3, [10, 15, 20]),
+        (["72", "81"], 1400, 5, [81]),
+        ([], 5, 3, []),
+    ],
+)
+def test_updates_decide_which_checkpoints_are_averaged(tmp_path, updates, every, keep, expected):
     (tmp_path / "checkpoints").mkdir()
-    paths = [tmp_path / "checkpoints" / f"step={number}.ckpt" for number in ("5", "0010", "00000012", "15")]
-    for path in paths:
-        path.touch()
-    assert kept_checkpoints(tmp_path, 5, 3) == [paths[0], paths[1], paths[3]]
+    for update in updates:
+        (tmp_path / "checkpoints" / f"step={update}.ckpt").touch()
+    assert [checkpoint_step(path) for path in kept_checkpoints(tmp_path, every, keep)] == expected

@@ -1,31 +1,23 @@
 """What a Transformer must be able to learn in no time: to copy digits, and to turn them round."""
 
 import random
-import subprocess
 from pathlib import Path
 
 import pytest
-from preloaded import python
 
 SIZES = {"train": 20_000, "valid": 200, "test": 500}
 OPTIONS = [
     *("data=files", "data.name=digits", "data.train=train", "data.valid=valid", "data.test=test"),
-    *("data.filters.drop_identical=false", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=300"),
-    *("model=tiny", "model.d_model=64", "model.d_ff=256", "model.dropout=0", "model.norm=pre"),
-    *(
-        "model.encoder_layers=2",
-        "model.decoder_layers=2",
-        "batching.tokens_per_update=700",
-        "batching.micro_batches=1",
-    ),
-    *("optim.optimizer=muon", "optim.schedule=linear", "optim.learning_rate=0.004", "optim.factor=1"),
-    *("optim.warmup=50", "optim.label_smoothing=0"),
-    *("validation.bleu_sentences=0", "checkpoints.every_steps=20"),
+    *("data.filters.drop_identical=false", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=300", "model=tiny"),
+    *("model.d_model=64", "model.d_ff=256", "model.dropout=0", "model.norm=pre", "model.encoder_layers=2"),
+    *("model.decoder_layers=2", "batching.tokens_per_update=700", "batching.micro_batches=1", "optim.optimizer=muon"),
+    *("optim.schedule=linear", "optim.learning_rate=0.004", "optim.factor=1", "optim.warmup=50"),
+    *("optim.label_smoothing=0", "validation.bleu_sentences=0", "checkpoints.every_steps=20"),
     *("trainer.max_steps=300", "trainer.accelerator=cpu", "trainer.devices=1", "run=run"),
 ]
 
 
-def write_digits(folder: Path, step: int) -> None:
+def write_digits(step: int) -> None:
     """Three to five digits, and every `step`th of them; no line occurs twice."""
     generator = random.Random(1)
     lines: dict[str, None] = {}
@@ -34,22 +26,18 @@ def write_digits(folder: Path, step: int) -> None:
     rest = iter(lines)
     for split, size in SIZES.items():
         source = [next(rest) for _ in range(size)]
-        (folder / f"{split}.en").write_text("".join(f"{line}\n" for line in source))
-        (folder / f"{split}.de").write_text("".join(f"{line[::step]}\n" for line in source))
+        Path(f"{split}.en").write_text("".join(f"{line}\n" for line in source))
+        Path(f"{split}.de").write_text("".join(f"{line[::step]}\n" for line in source))
 
 
 @pytest.mark.parametrize(
     "step", [pytest.param(1, id="copying", marks=pytest.mark.slow), pytest.param(-1, id="reversing")]
 )
-def test_digits_are_learnt(tmp_path, step):
-    def nmt(*arguments: str) -> None:
-        ended = subprocess.run([python(), "-m", "nmt", *arguments], cwd=tmp_path, capture_output=True, text=True)
-        assert ended.returncode == 0, ended.stderr
-
-    write_digits(tmp_path, step)
-    nmt("preprocess", *OPTIONS)
-    nmt("train", *OPTIONS)
-    nmt("translate", "run=run", "input=test.en", "output=translated")
-    hypotheses, references = ((tmp_path / name).read_text().splitlines() for name in ("translated", "test.de"))
+def test_digits_are_learnt(nmt, step):
+    write_digits(step)
+    for words in (("preprocess", *OPTIONS), ("train", *OPTIONS), ("translate", "run", "input=test.en", "output=out")):
+        ended = nmt(*words)
+        assert ended.code == 0, ended.err
+    hypotheses, references = (Path(name).read_text().splitlines() for name in ("out", "test.de"))
     exact = sum(h == r for h, r in zip(hypotheses, references, strict=True))
     assert exact > 0.99 * len(references)

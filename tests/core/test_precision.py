@@ -34,10 +34,10 @@ def test_a_run_of_any_precision_learns_what_float32_learns_and_resumes_exactly(
     assert {tensor.dtype for tensor in state.values()} == {weights}
 
 
-def half_precision(plugins: list[MixedPrecision], **flags) -> Trainer:
+def half_precision(made: list[MixedPrecision], **flags) -> Trainer:
     """A trainer of 16-mixed, which Lightning gives to GPUs alone, on the processor."""
-    plugins.append(MixedPrecision("16-mixed", "cpu"))
-    return Trainer(**{**flags, "precision": None, "plugins": [*flags["plugins"], plugins[-1]]})
+    made.append(MixedPrecision("16-mixed", "cpu"))
+    return Trainer(**{**flags, "precision": None, "plugins": [*flags["plugins"], made[-1]]})
 
 
 @pytest.mark.slow

@@ -19,7 +19,6 @@ from nmt.data import UpdateDataModule, open_corpus
 from nmt.files import read_description
 from nmt.preparation import arrow_blocks, arrow_writer
 from nmt.training import list_checkpoints, read_metrics
-from nmt.training.run_folder import kept
 from nmt.training.trainer import make_trainer
 
 SHORT = ("trainer.max_steps=6", "validation.every_steps=100", "validation.bleu_sentences=0", "run=run")
@@ -42,20 +41,6 @@ def test_a_run_extended_twice_equals_one_never_stopped(toy, nmt, finished, train
     assert card_tokens(Path("run")) == card_tokens(finished)
     # The last update of a run is always validated.
     assert [row for row in metrics(Path("run")) if row["step"] not in {"7", "33"}] == metrics(finished)
-
-
-@pytest.mark.parametrize(
-    ("updates", "every", "keep", "expected"),
-    [
-        ([5, 10, 13], 5, 5, [5, 10, 13]),
-        ([5, 10, 13, 15], 5, 5, [5, 10, 15]),
-        ([5, 10, 13, 15, 20], 5, 3, [10, 15, 20]),
-        ([72, 81], 1400, 5, [81]),
-        ([], 5, 3, []),
-    ],
-)
-def test_updates_decide_which_checkpoints_are_averaged(updates, every, keep, expected):
-    assert kept(updates, every, keep) == expected
 
 
 def product(run: Path) -> dict[str, object]:

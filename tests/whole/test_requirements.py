@@ -14,16 +14,6 @@ def options(*words):
     return read_options(["table2", *words])
 
 
-def base(*words):
-    ((row,),) = plan(options("rows=en-de-base", *words)).values()
-    return row
-
-
-@pytest.fixture
-def no_hub(monkeypatch):
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-
-
 @pytest.mark.parametrize(
     ("words", "many", "there"),
     [
@@ -43,14 +33,25 @@ def test_gpus_share_the_papers_eight_micro_batches(words, many, there, monkeypat
 
 def test_hours_are_those_of_the_operations(monkeypatch):
     """Kaplan et al. 2020: about 6 operations a weight and token; base has 63 M weights, each met by one side's."""
-    flops = expected_flops(base())
+    ((base,),) = plan(options("rows=en-de-base")).values()
+    flops = expected_flops(base)
     assert flops == pytest.approx(100_000 * 25_000 * 6 * 63e6, rel=0.1)
     monkeypatch.setattr(requirements, "peak_flops_per_second", lambda device, dtype: 1e14)
-    assert hours(options("devices=1"), [base()])[2].startswith(f"at least {duration(flops / 1e14)} ")
-    assert hours(options("devices=8"), [base()])[2].startswith(f"at least {duration(flops / 8e14)} ")
+    for devices in (1, 8):
+        lower_bound = hours(options(f"devices={devices}"), [base])[2]
+        assert lower_bound.startswith(f"at least {duration(flops / devices / 1e14)} ")
 
 
-def test_what_is_missing_is_told_in_one_screen_and_nothing_is_begun(tmp_path, no_hub, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "2 seconds"), (91, "2 minutes"), (91 * 60, "1.5 hours"), (12 * 3600, "12 hours"), (3 * 86_400, "3.0 days")],
+)
+def test_durations_are_rough(seconds, words):
+    assert duration(seconds) == words
+
+
+def test_what_is_missing_is_told_in_one_screen_and_nothing_is_begun(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.chdir(tmp_path)

@@ -80,30 +80,26 @@ def test_the_committed_pages_are_those_of_the_committed_results(table):
     assert bodies[0] == bodies[1]
 
 
-def test_table_2_has_the_papers_numbers_and_says_what_was_not_run():
+def test_tables_have_the_papers_numbers_and_say_what_was_not_run():
     text = markdown("table2", {})
     bleus, costs = grid(text, "BLEU"), grid(text, "Training cost in FLOPs")
-    found = [
-        " | ".join([b["system"], b["en-de, paper"], b["en-fr, paper"], c["en-de, paper"], c["en-fr, paper"]])
-        for b, c in zip(bleus, costs, strict=True)
+    columns = [
+        (bleus, "system"),
+        *((table, f"{pair}, paper") for table in (bleus, costs) for pair in ("en-de", "en-fr")),
     ]
-    assert found == PRINTED2.strip().splitlines()
+    rows = zip(*([row[column] for row in table] for table, column in columns), strict=True)
+    assert [" | ".join(row) for row in rows] == PRINTED2.strip().splitlines()
     for row in (*bleus, *costs):
         ours = {cell for column, cell in row.items() if "ours" in column}
         assert ours == ({NONE} if "published" in row["system"] else {"not run"})
 
-
-def test_table_3_has_the_papers_numbers_and_says_what_was_not_run():
     text = markdown("table3", {}, "paper")
     columns = ("row", "PPL, paper", "BLEU, paper", "parameters (M), paper")
     rows = grid(text, "Perplexity, BLEU, parameters")
     assert [row[column] for row in rows for column in columns] == PRINTED3.split()
     for title in ("Perplexity, BLEU, parameters", "Differences to base", "Other attention functions"):
-        ours = {cell for row in grid(text, title) for column, cell in row.items() if "ours" in column}
-        assert ours == {"not run"}
+        assert {cell for row in grid(text, title) for column, cell in row.items() if "ours" in column} == {"not run"}
 
-
-def test_table_4_has_the_papers_numbers_and_says_what_was_not_run():
     text = markdown("table4", {})
     assert [" | ".join(row.values()) for row in grid(text, "Labelled bracketing F1")] == PRINTED4.strip().splitlines()
     assert grid(text, "Ours") == [dict.fromkeys(("precision", "recall", "complete match"), "not run")]

@@ -23,46 +23,38 @@ from nmt.plugins.minutes.trials import Pace, Trial, longest_sentence, require_on
 from nmt.training import make_trainer, noam, read_config
 
 SIZES = ("tiny", "small", "base", "big")
-CHOOSING_SHARE = 0.2
-"""Of the time; then no larger size is tried."""
-SECONDS_BESIDE = 30
-"""For loading, four validations, and the score of the average, of a small model on two cores."""
-LEARNING_SHARE = 0.94
-"""Of the time that is left then; the rest is for the same with larger models."""
-TOKENS_PER_PARAMETER = 3.0
-"""A larger model pays where it sees so many target tokens for each of its parameters."""
-UPDATES = 10_000
-"""So many small updates learn more than few large ones, but no smaller ones than TOKENS_PER_UPDATE."""
+CHOOSING_SHARE = 0.2  # of the time; then no larger size is tried
+SECONDS_BESIDE = 30  # for loading, four validations, and the score of the average, of a small model on two cores
+LEARNING_SHARE = 0.94  # of the time that is left then; the rest is for the same with larger models
+TOKENS_PER_PARAMETER = 3.0  # target tokens that a larger model has to see for each parameter, or it does not pay
+UPDATES = 10_000  # so many small updates learn more than few large ones, within these bounds:
 TOKENS_PER_UPDATE = (700, 25_000)
-TOKENS_PER_WIDTH = 6
-"""No smaller updates than this times d_model, or Muon's own products would cost more than those of the layers."""
-HIGHEST_RATE = 0.5
-"""Times d_model^-1."""
-DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2), (np.inf, 0.3))
-"""Passes over the corpus, and the dropout for up to so many."""
+TOKENS_PER_WIDTH = 6  # times d_model: with fewer tokens, Muon's products would cost more than those of the layers
+HIGHEST_RATE = 0.5  # times d_model^-1
+DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2), (np.inf, 0.3))  # for up to so many passes over the corpus
 FEWEST_UPDATES = 100
-MICRO_BATCH = 5000
-"""Tokens of a micro-batch on a processor, where larger ones are no faster; at most twice as many."""
+MICRO_BATCH = 5000  # tokens on a processor, where larger ones are no faster; at most twice as many
 
 
 def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
-    """The configuration with what suits the time that was given, as minutes= or as trainer.max_time."""
-    corpus, minutes = open_corpus(Path(config.prepared)), config.minutes
+    """The configuration with what suits the time that was given, and the memory (`batching.max_tokens`)."""
+    corpus, run = open_corpus(Path(config.prepared)), Path(config.run)
+    saved = read_config(run) if (run / "config.yaml").exists() else {}
     with console.status("trying models and batches for some seconds each"):
-        if minutes is not None:
-            begins = not (Path(config.run) / "config.yaml").exists()
+        if config.minutes is not None and saved:
+            config = as_begun(config, saved)
+        elif config.minutes is not None:
             config = settle_minutes(config, corpus)
             model = config.model
-            if begins:
-                console.print(
-                    f"minutes={minutes:g}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "
-                    f"{model.decoder_layers} layers, dropout {model.dropout}), {config.trainer.max_steps:,} updates of "
-                    f"{config.batching.tokens_per_update:,} tokens; {config.run}/config.yaml has them"
-                )
+            console.print(
+                f"minutes={config.minutes:g}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "
+                f"{model.decoder_layers} layers, dropout {model.dropout}), {config.trainer.max_steps:,} updates of "
+                f"{config.batching.tokens_per_update:,} tokens; {run}/config.yaml has them"
+            )
         elif config.trainer.max_steps is None:
-            config = settle_max_steps(config, corpus)
+            config = settle_max_steps(config, corpus, saved)
         if config.batching.max_tokens is not None:
-            config = replace(config, batching=settle_micro_batches(config, corpus))
+            config = replace(config, batching=settle_micro_batches(config, corpus, saved))
     gc.collect()  # a trial's model and trainer refer to each other, and would keep the device's memory
     return config
 
@@ -75,9 +67,8 @@ def sizes() -> list[ModelConfig]:
 def settle_minutes(config: ExperimentConfig, corpus: PreparedCorpus) -> ExperimentConfig:
     """The configuration for `config.minutes`."""
     assert config.minutes is not None
-    if (Path(config.run) / "config.yaml").exists():
-        return as_begun(config)
-    require_one_process(f"minutes={config.minutes:g}", "trainer.max_steps")
+    setting = f"minutes={config.minutes:g}"
+    require_one_process(setting, "trainer.max_steps")
     begin, settled = time.monotonic(), None
     end = begin + 60 * config.minutes
     for model in sizes() if "model" in config.minutes_settles else [config.model]:
@@ -98,8 +89,7 @@ def settle_minutes(config: ExperimentConfig, corpus: PreparedCorpus) -> Experime
         if time.monotonic() - begin > CHOOSING_SHARE * (end - begin):
             break
     assert settled
-    updates = enough_updates(f"minutes={config.minutes:g}", begin, end, settled[1])
-    return with_updates(settled[0], updates)
+    return with_updates(settled[0], enough_updates(setting, begin, end, settled[1]))
 
 
 def updates_until(end: float, pace: Pace) -> int:
@@ -118,28 +108,25 @@ def enough_updates(setting: str, begin: float, end: float, pace: Pace) -> int:
     return updates
 
 
-def settle_max_steps(config: ExperimentConfig, corpus: PreparedCorpus) -> ExperimentConfig:
+def settle_max_steps(config: ExperimentConfig, corpus: PreparedCorpus, saved: dict[str, Any]) -> ExperimentConfig:
     """The configuration with as many updates as fit in `trainer.max_time`, an eighth of them for warm-up at most.
 
-    The number of updates is measured when a run begins, and read from config.yaml when it resumes.
+    The number of updates is measured when a run begins, and read from `saved` when it resumes.
     """
-    max_time, begin, run = config.trainer.max_time, time.monotonic(), Path(config.run)
-    if (run / "config.yaml").exists():
-        updates = read_config(run).get("trainer", {}).get("max_steps")
-    else:
-        require_one_process(f"trainer.max_time={max_time}", "trainer.max_steps")
-        limit = Timer(max_time).time_remaining()
+    begin, setting = time.monotonic(), f"trainer.max_time={config.trainer.max_time}"
+    updates = saved.get("trainer", {}).get("max_steps")
+    if not saved:
+        require_one_process(setting, "trainer.max_steps")
+        limit = Timer(config.trainer.max_time).time_remaining()
         assert limit is not None
-        pace = Trial(config, corpus).pace()
-        updates = enough_updates(f"trainer.max_time={max_time}", begin, begin + limit, pace)
+        updates = enough_updates(setting, begin, begin + limit, Trial(config, corpus).pace())
     rate = config.optim.learning_rate or noam(config.optim.warmup, config.model.d_model, config.optim.warmup)
     optim = replace(config.optim, learning_rate=rate, warmup=min(config.optim.warmup, -(-updates // 8)))
     return replace(config, optim=optim, trainer=replace(config.trainer, max_steps=updates))
 
 
-def as_begun(config: ExperimentConfig) -> ExperimentConfig:
-    """The configuration with what was settled when its run began."""
-    saved = read_config(Path(config.run))
+def as_begun(config: ExperimentConfig, saved: dict[str, Any]) -> ExperimentConfig:
+    """The configuration with what was settled when its run began, which `saved` has."""
     before = saved.get("minutes")
     advice = "its learning rate ends then: pass name=OTHER for a new run"
     require(before == config.minutes, f"{config.run} began with minutes={shown(before)}, and {advice}")
@@ -176,12 +163,10 @@ def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
 
 def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
     """So many updates, with a learning rate that falls to 0 and an average of the last of them."""
-    optim = replace(
-        config.optim, schedule="linear", learning_rate=HIGHEST_RATE / config.model.d_model, decay_steps=None
-    )
+    rate, optim = HIGHEST_RATE / config.model.d_model, replace(config.optim, schedule="linear", decay_steps=None)
     return with_groups(
         replace(config, trainer=replace(config.trainer, max_steps=updates)),
-        optim=replace(optim, warmup=-(-updates // 12), decay_steps=max(updates, 2)),
+        optim=replace(optim, learning_rate=rate, warmup=-(-updates // 12), decay_steps=max(updates, 2)),
         # Few, because writing them takes time, too; at a rate that falls to 0, an average of many is no better.
         checkpoints=replace(config.checkpoints, every_steps=-(-updates // 25), keep=2),
         validation=replace(config.validation, every_steps=-(-updates // 4)),

@@ -5,8 +5,7 @@ import os
 import time
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lightning.fabric.utilities import move_data_to_device
 
@@ -14,7 +13,7 @@ from nmt.config import BatchingConfig, ExperimentConfig, build, require
 from nmt.data import BatchPlanner, PreparedCorpus, UpdateDataModule, accumulation
 from nmt.errors import is_out_of_memory
 from nmt.hardware import available_memory
-from nmt.training import TranslationModule, make_resident, make_trainer, read_config, synchronize, try_shapes
+from nmt.training import TranslationModule, make_resident, make_trainer, synchronize, try_shapes
 
 TIMED_SECONDS, WARM_UP = 4.0, 2
 """Seconds of training with each size, after so many updates that are not timed."""
@@ -100,16 +99,15 @@ class Trial:
         return Pace(seconds / len(sizes) / at_once, sum(sizes) / len(sizes), parameters)
 
 
-def settle_micro_batches(config: ExperimentConfig, corpus: PreparedCorpus) -> BatchingConfig:
+def settle_micro_batches(config: ExperimentConfig, corpus: PreparedCorpus, saved: dict[str, Any]) -> BatchingConfig:
     """The batching with the fewest micro-batches that `batching.max_tokens` allows, or, with auto, that fit in memory.
 
-    It is decided when a run begins; from then on it is read from config.yaml, also with another number of devices.
+    It is decided when a run begins; from then on it is read from `saved`, also with another number of devices.
     """
-    batching, tokens, run = config.batching, config.batching.tokens_per_update, Path(config.run)
-    if (run / "config.yaml").exists():
-        settled = build(BatchingConfig, read_config(run).get("batching", {}), config.run, "batching.")
-        if replace(settled, micro_batches=batching.micro_batches) == batching:
-            return settled
+    batching, tokens = config.batching, config.batching.tokens_per_update
+    settled = build(BatchingConfig, saved.get("batching", {}), config.run, "batching.")
+    if saved and replace(settled, micro_batches=batching.micro_batches) == batching:
+        return settled
     devices = make_trainer(config).world_size
     if isinstance(batching.max_tokens, int):
         least = -(-tokens // batching.max_tokens)
