@@ -60,29 +60,26 @@ def aligned(translation: str, pairs: str):
 
 PLACED = """\
 The <b>old</b> house. | Das alte Haus. | 0-0 1-1 2-2 | Das <b>alte</b> Haus.
-# The order changes.
 I <i>have</i> <b>seen</b> it. | Ich habe es gesehen. | 0-0 1-1 2-3 3-2 | Ich <i>habe</i> es <b>gesehen</b>.
-# Words of an element are far apart: it covers what lies between, unless that is longer than they are.
+# Words of an element are far apart: it covers one word between them, but not two.
 I <b>give up</b> this. | Ich gebe das auf. | 0-0 1-1 2-3 3-2 | Ich <b>gebe das auf</b>.
 I <b>give up</b> this now. | Ich gebe das jetzt auf. | 0-0 1-1 2-4 3-2 4-3 | Ich <b>gebe</b> das jetzt auf.
-# Nested, and next to each other.
 See <a>the <i>new</i> page</a>. | Siehe die neue Seite. | 0-0 1-1 2-2 3-3 | Siehe <a>die <i>neue</i> Seite</a>.
 # Part of a word, and punctuation at its ends.
 A <b>walk</b>ing man | Ein gehender Mann | 0-0 1-1 2-2 | Ein <b>gehender</b> Mann
 He ("<b>he</b>") left | Er (»er«) ging | 0-0 1-1 2-2 | Er (»<b>er</b>«) ging
 # Nothing aligns to it: a free word beside it, else nothing.
 Open <b>up</b> now | Jetzt öffnen | 0-1 2-0 | Jetzt <b>öffnen</b>
-# Nothing aligns to it, and no word is free: one of a neighbour that has more than it had.
 <a>Save</a>, <b>no</b> | Datei sichern, ja | 0-0 0-1 1-2 | <a>Datei sichern</a>, <b>ja</b>
 # Tags between words.
 Yes,<br>I do. | Ja, das tue ich. | 0-0 1-3 2-2 | Ja,<br>das tue ich.
 One <img src='x'> two | Eins zwei | 0-0 1-1 | Eins <img src='x'> zwei
 One<wbr>two three | Einszwei drei | 0-0 1-1 | Einszwei<wbr> drei
 # What is copied, in part of a word too.
-Set <code>x</code> here | Hier x-basiert | 0-1 1-1 2-0 | Hier <code>x</code>-basiert
 Run <code>make all</code> first | Zuerst make all ausführen | 0-3 1-1 2-2 3-0 | Zuerst <code>make all</code> ausführen
 Run <code>make</code> now | Jetzt machen los | 0-2 1-1 2-0 | Jetzt <code>make</code> machen los
-# What is protected stays whole, as an element does whose content it is.
+Set <code>x</code> here | Hier x-basiert | 0-1 1-1 2-0 | Hier <code>x</code>-basiert
+# What is protected stays whole.
 About <b>1.5 GB</b> now | Jetzt etwa 1,5 GB | 0-1 1-2 3-0 | Jetzt etwa <b>1,5 GB</b>
 # Around everything, and broken.
 No <b>end | Kein Ende | 0-0 1-1 | Kein <b>Ende
@@ -97,7 +94,6 @@ def test_markup_goes_around_the_words_that_align(row):
 
 
 WORDS = st.text("abcdefgäß", min_size=1, max_size=4)
-BLANKS = st.sampled_from([" ", "\n  ", " <!-- ein Wort --> "])
 
 
 def element(inside, tags):
@@ -146,9 +142,6 @@ class Seen(HTMLParser):
 
     def handle_data(self, data):
         self.seen.append(("raw", data) if self.raw else ("text", data.upper().split()))
-
-    def skeleton(self) -> list[object]:
-        return sorted(str(each) for each in self.seen if each[0] != "text")
 
 
 @given(PAGE)
@@ -238,12 +231,7 @@ UNIT = "<x><trans-unit><source>{}</source></trans-unit></x>"
         ("html", "<meta charset=latin-1><p>a b", "ascii", "&#233; &#223;&#26085;"),
         ("html", "<meta charset=latin-1><p>日", "utf-8", "é ß日"),  # a text that a client of the server sends
         ("html", "\ufeff<meta charset=utf-16><p>a", "utf-16-le", "é ß日"),
-        (
-            "xliff",
-            "<?xml version='1.0' encoding='cp1252'?><trans-unit><source>é</source></trans-unit>",
-            "cp1252",
-            "é ß&#26085;",
-        ),
+        ("xliff", f"<?xml version='1.0' encoding='cp1252'?>{UNIT.format('é')}", "cp1252", "é ß&#26085;"),
         ("srt", "\ufeff00:00:01,000 --> 00:00:02,000\na\n", "utf-16-be", "é ß日"),
     ],
 )
@@ -260,32 +248,22 @@ def test_a_page_says_that_it_is_in_the_target_language():
 
 
 MARKDOWN_WORD = st.sampled_from(["wort", "Haus", "a_b", "5.", "C#", "2 * 3", r"\*", "&amp;", "(so)", "é"])
+MARKDOWN_ELEMENT = st.sampled_from(["*{}*", "**{}**", "[{}](http://a.b/c_d 'e')", "~~{}~~", "<kbd>{}</kbd>"])
+MARKDOWN_ALONE = st.sampled_from(["`ein *code*`", "![bild](x.png)", "<http://a.b>", "wort"])
 MARKDOWN_PHRASE = st.recursive(
     several(MARKDOWN_WORD, st.sampled_from([" ", " ", "\n"])),
     lambda inside: several(
-        st.tuples(
-            inside,
-            st.sampled_from(["*{}*", "**{}**", "[{}](http://a.b/c_d 'e')", "~~{}~~", "<b>{}</b>", "<kbd>{}</kbd>"]),
-        ).map(lambda both: both[1].format(both[0]))
-        | st.sampled_from(["`ein *code*`", "![bild](x.png)", "<http://a.b>", "wort"]),
-        st.sampled_from([" ", "\n", "  \n"]),
+        st.builds(str.format, MARKDOWN_ELEMENT, inside) | MARKDOWN_ALONE, st.sampled_from([" ", "\n", "  \n"])
     ),
     max_leaves=4,
 )
+BLOCKS = ["# Titel #", "Titel\n===", "    code *a*", "```c\ncode *a*\n```", "| a wort | b |\n|---|--:|\n| c | `d` |"]
+BLOCKS += ["<div>\n<p>ein <b>Wort</b></p>\n</div>", "[a]: http://b.c", "---", "Fuß[^1].\n\n[^1]: Eine Note"]
 MARKDOWN_BLOCK = st.one_of(
     MARKDOWN_PHRASE,
     MARKDOWN_PHRASE.map(lambda text: "> " + text.replace("\n", "\n> ")),
     MARKDOWN_PHRASE.map(lambda text: "1. " + text.replace("\n", "\n   ") + "\n\n   - [ ] noch\n"),
-    st.sampled_from(
-        [
-            "# Ein Titel #",
-            "Titel\n=====",
-            "    code *a*",
-            "```c\ncode *a*\n```",
-            "| a wort | b |\n|---|--:|\n| c | `d` |",
-        ]
-    ),
-    st.sampled_from(["<div>\n<p>ein <b>Wort</b></p>\n</div>", "[a]: http://b.c", "---", "Fuß[^1].\n\n[^1]: Eine Note"]),
+    st.sampled_from(BLOCKS),
 )
 # Of two nested strikethroughs, the tildes may come together and be a fence.
 MARKDOWN_PAGE = st.lists(MARKDOWN_BLOCK, max_size=4).map("\n\n".join).filter(lambda page: page.count("~~") <= 2)
@@ -293,24 +271,17 @@ MARKDOWN_PAGE = st.lists(MARKDOWN_BLOCK, max_size=4).map("\n\n".join).filter(lam
 
 def markdown_skeleton(text: str, left_out: tuple[str, ...] = ()) -> list[object]:
     """Blocks, the markup in each in alphabetical order, and what is not text, as markdown-it sees them."""
-    parser, found = MarkdownIt("commonmark").enable(["table", "strikethrough"]), []
-    for token in parser.parse(text):
+    blocks, texts = list[object](), ("text", "softbreak", "hardbreak", *left_out)  # a break is left out at an edge
+    for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text):
         content = token.content if token.type in ("fence", "code_block") else ""
-        inside = [
-            (each.type, sorted(each.attrs.items()), each.content if each.type in ("code_inline", "html_inline") else "")
-            for each in token.children or []
-            if not each.type.startswith(
-                ("text", "softbreak", "hardbreak", *left_out)
-            )  # a break is left out where it would end the block
-        ]
-        found.append((token.type, token.markup, content, sorted(inside, key=str)))
-    return found
+        inside = [part for part in token.children or [] if not part.type.startswith(texts)]
+        shown = sorted(f"{part.type} {sorted(part.attrs.items())} {part.content * (not part.attrs)}" for part in inside)
+        blocks.append((token.type, token.markup, content, shown))
+    return blocks
 
 
 @given(MARKDOWN_PAGE, st.sampled_from([upper, turned]), st.sampled_from(["\n", "\r\n"]))
-@example(
-    "<b>*![x](y) *C#\nwort** ![x](y)</b>  \n~~*`ein *code*`*  \n![x](y)~~", turned, "\n"
-)  # would be other emphasis
+@example("<b>*![x](y) *C#\nwort** ![x](y)</b>  \n~~*`ein *code*`*  \n![x](y)~~", turned, "\n")
 @example("[`ein *code*` *![x](y) *wort**](z)", turned, "\n")
 @example("*a <kbd>b* c</kbd> wort", turned, "\n")
 def test_a_translation_of_markdown_has_the_same_blocks_and_markup(page, by, line_end):
@@ -326,17 +297,11 @@ def test_a_translation_of_markdown_has_the_same_blocks_and_markup(page, by, line
     ("source", "translation", "pairs", "expected"),
     [
         ("A *new* `x_y` value.", "Ein neuer x_y Wert.", "0-0 1-1 2-2 3-3", "Ein *neuer* `x_y` Wert."),
-        (
-            "See [the *new* page](x 'y').",
-            "Siehe die neue Seite.",
-            "0-0 1-1 2-2 3-3",
-            "Siehe [die *neue* Seite](x 'y').",
-        ),
+        ("See [the *new* page](x 'y').", "Die neue Seite.", "1-0 2-1 3-2", "[Die *neue* Seite](x 'y')."),
         ("> one\n> two  \n> three", "eins zwei drei", "0-0 1-1 2-2", "> eins zwei  \n> drei"),
         ("- [ ] do it[^1]", "mach es", "0-0 1-1", "- [ ] mach es[^1]"),
         ("---\na: b\n---\nText\n", "Wort", "0-0", "---\na: b\n---\nWort\n"),
         ("[the page]\n\n[the page]: x\n", "die Seite", "0-0 1-1", "[die Seite][the page]\n\n[the page]: x\n"),
-        ("[a][] [b][c]\n\n[a]: x\n[c]: y\n", "d e", "0-0 1-1", "[d][a] [e][c]\n\n[a]: x\n[c]: y\n"),
         ("> [!NOTE]\n> Do it\n> now", "mach es", "0-0", "> [!NOTE]\n> mach es"),
         ("So 2 * 3 is *six*", "So 2 * 3 gibt *", "0-0 4-4", "So 2 * 3 *gibt* \\*"),
         ("| a *b* | c |\n|---|---|\n", "d e", "0-0 1-1", "| d *e* | c |\n|---|---|\n"),
@@ -391,15 +356,10 @@ def test_po_gets_the_missing_translations_alone(messages, forms, width):
     ("flag", "message", "translation", "written"),
     [
         ("c", "%s: %d files", "%d Dateien: %s", False),  # another order of types
-        ("c", "%2$s: %1$d", "%1$d: %2$s", True),
         ("no-c", "all", "alle 5 % davon", True),
-        ("python", "%(a)s and %(b)s", "%(b)s und %(b)s", False),
-        ("qt", "%1 of %L2: 100%", "%L2 von %1: 100%", True),
         ("python-brace", "{a} of {}", "{} von {a}", True),
         ("scheme", "process ~D of ~a", "Prozess ~D von ~a", True),
-        ("scheme", "process ~D of ~a", "Prozess ~a von ~D", False),
         ("gcc-internal", "%<%s%> failed: %m", "%<%s%> misslang: %m", True),
-        ("perl", "all of %_", "alle von", False),
         ("kde-kuit", "all", "alle <", False),
     ],
 )
@@ -407,8 +367,7 @@ def test_po_holds_no_translation_with_other_directives(flag, message, translatio
     catalog = polib.POFile()
     catalog.append(polib.POEntry(msgid=message, flags=[f"{flag}-format"]))
     document = read_document("po", str(catalog).encode())
-    parts = [part for part in translation.split("\n") if part]
-    entry = polib.pofile(document.join([Translated(part) for part in parts]).decode())[0]
+    entry = polib.pofile(document.join([Translated(translation)]).decode())[0]
     assert entry.msgstr == (translation if written else "")
     assert bool(document.notice) is not written
 
@@ -434,49 +393,23 @@ def test_msgfmt_accepts_every_translation():
     assert not subprocess.run(command, input=result.replace("#, fuzzy, ", "#, "), capture_output=True, text=True).stderr
 
 
-def messages(catalog: str) -> list[tuple[object, ...]]:
-    """What polib finds in a catalog."""
-    keys = "msgctxt msgid msgid_plural msgstr msgstr_plural flags obsolete comment occurrences".split()  # noqa: SIM905
-    return [tuple(getattr(entry, key) for key in keys) for entry in polib.pofile(catalog)]
-
-
-def test_po_as_people_write_it():
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_po_as_people_write_it(end):
     source = """\
-# A comment
 msgid ""
 msgstr "Plural-Forms: nplurals=2;\\n"
 
-#: a.c:1
-#, python-format
-msgctxt "x"
-msgid "one <b>file</b>\\n"
-msgid_plural ""
-"many "
-"files\\n"
-msgstr[0] ""
-msgstr[1] ""
+#. C's escapes
+#,python-format
+msgid "a bell\\a or \\101"
+msgstr ""
 
-#, fuzzy
-msgid "kept"
-msgstr   "as "  "it"
-"is"
 msgid "12 %"
 msgstr ""
 
 # The one and the other have the flag once.
 #, fuzzy
 #, c-format
-msgid "an hour"
-msgstr ""
-
-#. C's escapes
-msgid "a bell\\a or \\033[1m \\101"
-msgstr ""
-
-#,fuzzy
-msgid "a day"
-msgstr ""
-
 msgid "a file"
 msgid_plural "b files"
 msgstr[0] ""
@@ -485,22 +418,13 @@ msgstr[1] ""
 #~ msgid "old"
 #~ msgstr ""
 """
-    source = source.replace('"as "  "it"', '"as it"')
-    expected = source.replace("#, python", "#, fuzzy, python").replace("#,fuzzy", "#, fuzzy")
-    expected = expected.replace(
-        'msgstr[0] ""\nmsgstr[1] ""\n', 'msgstr[0] "ONE <b>FILE</b>\\n"\nmsgstr[1] "MANY FILES\\n"\n'
+    expected = source.replace("#,python", "#, fuzzy, python").replace(
+        '"one"\nmsgstr[1] ""', '"one"\nmsgstr[1] "B FILES"'
     )
-    expected = expected.replace('"an hour"\nmsgstr ""', '"an hour"\nmsgstr "AN HOUR"')
-    bell = 'msgid "a bell\\a or \\033[1m \\101"\nmsgstr "'
-    filled = r"A BELL\a OR \033[1m \101"
-    expected = expected.replace(bell, f"#, fuzzy\n{bell}{filled}")
-    expected = expected.replace('"a day"\nmsgstr ""', '"a day"\nmsgstr "A DAY"')
-    expected = expected.replace(
-        'msgid "a file"\nmsgid_plural "b files"\nmsgstr[0] ""\n"one"\nmsgstr[1] ""',
-        '#, fuzzy\nmsgid "a file"\nmsgid_plural "b files"\nmsgstr[0] "one"\nmsgstr[1] "B FILES"',
-    )
-    for end in ("\n", "\r\n"):
-        assert messages(translated("po", source.replace("\n", end))) == messages(expected)
+    expected = expected.replace('101"\nmsgstr ""', '101"\nmsgstr "A BELL\\a OR \\101"')
+    found = translated("po", source.replace("\n", end))
+    assert str(polib.pofile(found.replace("\r\n", "\n"))) == str(polib.pofile(expected))
+    assert found.count(end) == found.count("\n")
 
 
 def test_subtitles_keep_times_tags_and_lines():
@@ -580,23 +504,16 @@ LINK = '<w:hyperlink w:anchor="x"><w:r><w:rPr><w:u w:val="single"/></w:rPr><w:t>
 FIELD = "<w:r><w:fldChar w:fldCharType='begin'/></w:r><w:r><w:instrText> REF x </w:instrText></w:r>"
 FIELD += "<w:r><w:t>figure 1</w:t></w:r><w:r><w:fldChar w:fldCharType='end'/></w:r>"
 RUNS = [
-    ("<w:r><w:t>plain &amp; so</w:t></w:r>", "PLAIN &amp; SO"),
-    ('<w:r w:rsidR="1"><w:rPr><w:b/><w:lang w:val="en"/></w:rPr><w:t xml:space="preserve">bo</w:t></w:r>', "BO"),
-    ("<w:r><w:rPr><w:b/></w:rPr><w:t>ld</w:t><w:br/><w:t>text</w:t></w:r>", "LD TEXT"),
-    ("<w:r><w:tab/></w:r><w:proofErr w:type='x'/>", " "),
-    ('<w:bookmarkStart w:id="1" w:name="y"/>', ""),
-    ('<w:bookmarkEnd w:id="1"/>', ""),
-    ('<w:r><w:footnoteReference w:id="2"/></w:r>', ""),
-    ("<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>", ""),
-    (
-        "<w:r><w:pict><w:txbxContent><w:p><w:r><w:t>in a box</w:t></w:r></w:p></w:txbxContent></w:pict></w:r>",
-        "IN A BOX",
-    ),
-    ("<w:sdt><w:sdtPr><w:id/></w:sdtPr><w:sdtContent><w:r><w:t>a form</w:t></w:r></w:sdtContent></w:sdt>", "A FORM"),
-    (LINK, "THE LINK"),
-    (FIELD, "FIGURE 1"),
-    (FIELD[: FIELD.index("<w:r><w:instr")], ""),
-    ("<w:r><w:t> </w:t></w:r>", " "),
+    "<w:r><w:t>plain &amp; so</w:t></w:r>",
+    '<w:r w:rsidR="1"><w:rPr><w:b/><w:lang w:val="en"/></w:rPr><w:t xml:space="preserve">bo</w:t></w:r>',
+    "<w:r><w:rPr><w:b/></w:rPr><w:t>ld</w:t><w:br/><w:t>text</w:t></w:r>",
+    "<w:r><w:tab/></w:r><w:proofErr w:type='x'/>",
+    '<w:bookmarkStart w:id="1" w:name="y"/>',
+    '<w:r><w:footnoteReference w:id="2"/></w:r>',
+    "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>",
+    "<w:r><w:pict><w:txbxContent><w:p><w:r><w:t>in a box</w:t></w:r></w:p></w:txbxContent></w:pict></w:r>",
+    "<w:sdt><w:sdtPr><w:id/></w:sdtPr><w:sdtContent><w:r><w:t>a form</w:t></w:r></w:sdtContent></w:sdt>",
+    *(LINK, FIELD, FIELD[: FIELD.index("<w:r><w:instr")], "<w:r><w:t> </w:t></w:r>"),
 ]
 
 
@@ -621,7 +538,7 @@ def docx_skeleton(xml: str) -> list[str]:
 
 @given(st.lists(st.sampled_from(RUNS), max_size=7), st.sampled_from([upper, turned]))
 def test_docx_keeps_all_but_the_text_of_runs(runs, by):
-    xml = document_of("".join(run for run, _ in runs))
+    xml = document_of("".join(runs))
     content = archive_of(xml)
     document = read_document("docx", content)
     assert document.join(same(document.lines)) == content
@@ -635,7 +552,7 @@ def test_docx_keeps_all_but_the_text_of_runs(runs, by):
 
 
 def test_docx_joins_runs_that_look_alike_and_moves_the_others():
-    runs = "<w:r><w:t>See </w:t></w:r>" + RUNS[1][0] + RUNS[2][0].replace("<w:br/><w:t>text</w:t>", "")
+    runs = "<w:r><w:t>See </w:t></w:r>" + RUNS[1] + RUNS[2].replace("<w:br/><w:t>text</w:t>", "")
     document = read_document("docx", archive_of(document_of(runs + "<w:r><w:t> here</w:t></w:r>")))
     assert document.lines == ["See bold here"]
     found = zipfile.ZipFile(io.BytesIO(document.join([Translated("Hier fett", [(1, 1), (2, 0)])])))
@@ -658,19 +575,10 @@ WAYS = {
     "html": {"file": "<p>{}</p>", "element": "<b>Ha{}</b>", "copied": "<code>{}</code>", "point": "<img>"},
     "markdown": {"file": "{}", "element": "<b>Ha{}</b>", "copied": "`{}`", "point": "<wbr>"},
     "srt": {"file": "00:00:01,000 --> 00:00:02,000\n{}\n", "element": "<i>Ha{}</i>", "point": "{{\\an8}}"},
-    "xliff": {
-        "file": UNIT,
-        "element": "<g id='1'>Ha{}</g>",
-        "copied": '<mrk translate="no">{}</mrk>',
-        "point": "<x id='2'/>",
-    },
-    "docx": {
-        "text": RUN,
-        "file": document_of("{}"),
-        "element": "<w:hyperlink>" + RUN.format("Ha") + "{}</w:hyperlink>",
-        "point": "<w:r><w:tab/></w:r>",
-    },
+    "xliff": {"file": UNIT, "element": "<g>Ha{}</g>", "copied": '<mrk translate="no">{}</mrk>', "point": "<x/>"},
+    "docx": {"file": document_of("{}"), "element": f"<w:hyperlink>{RUN.format('Ha')}{{}}</w:hyperlink>"},
 }
+WAYS["docx"] |= {"text": RUN, "point": "<w:r><w:tab/></w:r>"}
 """How formats write text, an element, what is copied and a tag between words."""
 
 
@@ -681,21 +589,6 @@ def written(ways: dict[str, str], pieces) -> str:
         kind, inside = ("text", piece) if isinstance(piece, str) else piece
         found += ways.get(kind, "{}").format(written(ways, inside) if kind == "element" else inside)
     return found
-
-
-def is_all_of(translation: str, pieces: list[tuple[str, bool]]) -> bool:
-    """True if these texts are a translation, where each that is copied may stand for some of its own characters."""
-    ends = {0}
-    for text, copied in pieces:
-        sizes = range(len(text) + 1) if copied else [len(text)]
-        spans = {(begin, begin + size) for begin in ends for size in sizes}
-        ends = {
-            end
-            for begin, end in spans
-            if end <= len(translation)
-            and (Counter(translation[begin:end]) <= Counter(text) if copied else translation[begin:end] == text)
-        }
-    return len(translation) in ends
 
 
 @pytest.mark.parametrize("format", WAYS)
@@ -718,33 +611,31 @@ def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
     texts = ["".join(html.unescape(part).split()) for part in parts]
     if format == "markdown" and found.decode() == content:  # two stretches of code would be one
         return
-    assert is_all_of("".join(translation.split()), [(text, number % 2 > 0) for number, text in enumerate(texts)])
+    # What is copied stands in the place of its own text, or beside the translation.
+    pattern = "".join(f"(?:{re.escape(text)})?" if number % 2 else re.escape(text) for number, text in enumerate(texts))
+    assert re.fullmatch(pattern, "".join(translation.split()))
     assert sorted(texts[1::2]) == sorted("".join(text.split()) for text in re.findall(copied, content))
     if not texts[1:] and "point" not in str(pieces):
         assert " ".join(html.unescape("".join(parts)).split()) == translation
 
 
-def test_what_is_no_docx_is_told():
-    bomb = archive_of("<w:p>", more=" " * 2**26)
-    for content, told in (
-        (b"PK no zip", "no DOCX, or damaged"),
-        (archive_of("<w:p>", "x.xml"), "no word/document.xml"),
-        (archive_of("<w:p>"), "not well-formed"),
-        (archive_of('<!DOCTYPE w [<!ENTITY e "ee">]><w>&e;</w>'), "declares the entity 'e'"),
-        (archive_of(document_of("<w:ins>" * 300 + "</w:ins>" * 300)), "Excessive depth"),
-        (bomb, "bytes when unpacked"),
-    ):
-        with pytest.raises(NMTError, match=told):
-            read_document("docx", content)
-
-
-def test_what_cannot_be_read_is_told():
-    with pytest.raises(NMTError, match="line 1: not well-formed"):
-        read_document("xliff", b"<xliff>")
-    with pytest.raises(NMTError, match="a ZIP archive or Office document, not text"):
-        read_document("text", archive_of("<w>"))
-    with pytest.raises(NMTError, match="not UTF-8 at byte 2"):
-        read_document("html", b"a\xff")
-    with pytest.raises(NMTError, match="longer than"):
-        read_document("html", b"a" * 2**21)
-    assert read_document("html", b"\xef\xbb\xbf<p>a").join([Translated("b")]) == b"\xef\xbb\xbf<p>b"
+@pytest.mark.parametrize(
+    ("format", "content", "told"),
+    [
+        ("docx", b"PK no zip", "no DOCX, or damaged"),
+        ("docx", archive_of("<w:p>", "x.xml"), "no word/document.xml"),
+        ("docx", archive_of("<w:p>"), "not well-formed"),
+        ("docx", archive_of('<!DOCTYPE w [<!ENTITY e "ee">]><w>&e;</w>'), "declares the entity 'e'"),
+        ("docx", archive_of(document_of("<w:ins>" * 300 + "</w:ins>" * 300)), "Excessive depth"),
+        ("docx", archive_of("<w:p>", more=" " * 2**26), "bytes when unpacked"),
+        ("xliff", b"<xliff>", "line 1: not well-formed"),
+        ("text", archive_of("<w>"), "a ZIP archive or Office document, not text"),
+        ("html", b"a\xff", "not UTF-8 at byte 2"),
+        ("html", b"a" * 2**21, "longer than"),
+        ("po", b'msgid ""\nmsgstr "Content-Type: text/plain; charset=CHARSET\\n"\n', "a template"),
+        ("po", b'msgid ""\nmsgstr "Content-Type: text/plain; charset=koi8-r\\n"\n', "in koi8-r"),
+    ],
+)
+def test_what_cannot_be_read_is_told(format, content, told):
+    with pytest.raises(NMTError, match=told):
+        read_document(format, content)
