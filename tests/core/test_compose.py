@@ -10,7 +10,6 @@ import yaml
 from nmt.commands import COMMANDS, compose
 from nmt.config import (
     Compute,
-    ExperimentConfig,
     TranslatorOptions,
     compose_tree,
     flatten,
@@ -42,74 +41,37 @@ def error_line(command: str, overrides: list[str], config_dir: Path | None = Non
 
 
 PAPER = {
-    "data.source": "en",
-    "data.target": "de",
-    "data.hub": "wmt/wmt14",
-    "data.subset": "de-en",
-    "tokenizer.kind": "bpe",
-    "tokenizer.vocabulary_size": 37000,
-    "model.encoder_layers": 6,
-    "model.decoder_layers": 6,
-    "model.d_model": 512,
-    "model.d_ff": 2048,
-    "model.heads": 8,
-    "model.d_k": 64,
-    "model.d_v": 64,
-    "model.dropout": 0.1,
-    "model.norm": "post",
-    "model.positions": "sinusoidal",
-    "model.tied_embeddings": True,
-    "batching.tokens_per_update": 25000,
-    "batching.micro_batches": 8,
-    "optim.beta1": 0.9,
-    "optim.beta2": 0.98,
-    "optim.epsilon": 1e-9,
-    "optim.factor": 1.0,
-    "optim.warmup": 4000,
-    "optim.label_smoothing": 0.1,
-    "trainer.max_steps": 100_000,
-    "trainer.gradient_clip_val": None,
-    "checkpoints.every_minutes": 10,
-    "checkpoints.every_steps": 1400,
-    "checkpoints.keep": 5,
-    "decode.beam_size": 4,
-    "decode.length_penalty": 0.6,
-    "decode.max_extra_length": 50,
+    **{"data.source": "en", "data.target": "de", "data.hub": "wmt/wmt14", "data.subset": "de-en"},
+    **{"tokenizer.kind": "bpe", "tokenizer.vocabulary_size": 37000, "model.encoder_layers": 6},
+    **{"model.decoder_layers": 6, "model.d_model": 512, "model.d_ff": 2048, "model.heads": 8, "model.d_k": 64},
+    **{"model.d_v": 64, "model.dropout": 0.1, "model.norm": "post", "model.positions": "sinusoidal"},
+    **{"model.tied_embeddings": True, "batching.tokens_per_update": 25000, "batching.micro_batches": 8},
+    **{"optim.beta1": 0.9, "optim.beta2": 0.98, "optim.epsilon": 1e-9, "optim.factor": 1.0, "optim.warmup": 4000},
+    **{"optim.label_smoothing": 0.1, "trainer.max_steps": 100_000, "trainer.gradient_clip_val": None},
+    **{"checkpoints.every_minutes": 10, "checkpoints.every_steps": 1400, "checkpoints.keep": 5},
+    **{"decode.beam_size": 4, "decode.length_penalty": 0.6, "decode.max_extra_length": 50},
+}
+BIG = {
+    **{"model.d_model": 1024, "model.d_ff": 4096, "model.heads": 16, "model.dropout": 0.3},
+    **{"trainer.max_steps": 300_000, "checkpoints.keep": 20, "checkpoints.every_steps": 600},
 }
 
 
-def test_the_defaults_are_the_papers() -> None:
+def test_the_defaults_and_the_big_model_are_the_papers() -> None:
     config = compose("train", [])
-    assert isinstance(config, ExperimentConfig)
     assert values(config, *PAPER) == PAPER
     assert compose("preprocess", []) == config
-
-
-def test_the_big_model_is_the_papers() -> None:
-    big = {
-        "model.d_model": 1024,
-        "model.d_ff": 4096,
-        "model.heads": 16,
-        "model.d_k": 64,
-        "model.dropout": 0.3,
-        "trainer.max_steps": 300_000,
-        "checkpoints.keep": 20,
-        "checkpoints.every_steps": 600,
-    }
-    config = compose("train", ["model=big"])
-    assert values(config, *PAPER) == PAPER | {key: value for key, value in big.items() if key in PAPER}
-    assert config.name == "wmt14_en_de-big"
+    big = compose("train", ["model=big"])
+    assert values(big, *PAPER) == PAPER | BIG
+    assert big.name == "wmt14_en_de-big"
+    french = compose("train", ["data=wmt14_en_fr", "tokenizer=wordpiece32k"])
+    assert (french.data.target, french.data.subset) == ("fr", "fr-en")
+    assert (french.tokenizer.kind, french.tokenizer.vocabulary_size) == ("wordpiece", 32000)
 
 
 def test_what_is_said_on_the_command_line_wins_over_a_group() -> None:
     config = compose("train", ["trainer.max_steps=7", "model=big", "model.dropout=0.1", "checkpoints.keep=2"])
     assert (config.trainer.max_steps, config.model.dropout, config.checkpoints.keep) == (7, 0.1, 2)
-
-
-def test_the_french_corpus_and_its_word_pieces_are_the_papers() -> None:
-    config = compose("train", ["data=wmt14_en_fr", "tokenizer=wordpiece32k"])
-    assert (config.data.target, config.data.subset) == ("fr", "fr-en")
-    assert (config.tokenizer.kind, config.tokenizer.vocabulary_size) == ("wordpiece", 32000)
 
 
 @pytest.mark.parametrize(("group", "option"), CHOICES)
@@ -132,15 +94,11 @@ def test_every_option_of_every_group_composes_and_takes_effect(group: str, optio
     ("override", "key", "value"),
     [
         ("trainer.devices=8", "trainer.devices", 8),
-        ("trainer.precision=bf16-mixed", "trainer.precision", "bf16-mixed"),
         ("++trainer.devices=8", "trainer.devices", 8),
-        ("model.d_k=16", "model.d_k", 16),
-        ("checkpoints.every_minutes=null", "checkpoints.every_minutes", None),
         ("data.train=corpus/train", "data.train", ["corpus/train"]),
         ("data.train=[a,b/c.tsv]", "data.train", ["a", "b/c.tsv"]),
         ("data.train=a.en:a.de", "data.train", ["a.en:a.de"]),
         ("data.source=de", "prepared", "data/files_de_fr"),
-        ("data.name=mine", "run", "runs/mine-base"),
         ("name=mine", "run", "runs/mine"),
     ],
 )
@@ -166,35 +124,22 @@ def test_every_experiment_of_table_3_differs_from_its_base_alone_and_has_a_run_o
     assert len(runs) == len(options)
 
 
-def test_a_row_of_table_3_goes_with_other_models_and_corpora() -> None:
-    config = compose("train", ["experiment=table3/b_d_k_16", "model=tiny", "data=quickstart", "tokenizer=bpe4k"])
-    assert (config.name, config.model.d_model, config.model.d_k, config.model.d_v) == (
-        "quickstart_en_de-table3-tiny-b_d_k_16",
-        128,
-        16,
-        32,
-    )
+def test_a_row_of_table_3_goes_with_other_models() -> None:
+    config = compose("train", ["experiment=table3/b_d_k_16", "model=tiny", "tokenizer=bpe4k"])
+    assert (config.name, config.model.d_model) == ("wmt14_en_de-table3-tiny-b_d_k_16", 128)
+    assert (config.model.d_k, config.model.d_v) == (16, 32)
 
 
 @pytest.mark.parametrize(
     ("command", "override", "line"),
     [
         ("train", "model.d_modle=3", "unknown key model.d_modle; did you mean model.d_model?"),
-        ("train", "modle=big", "unknown key modle; did you mean model?"),
         ("train", "heads=4", "unknown key heads; did you mean model.heads?"),
         ("train", "data.filters.max_word=3", "unknown key data.filters.max_word; did you mean data.filters.max_words?"),
-        ("train", "+sead=3", "unknown key sead; did you mean seed?"),
-        ("train", "+trainer.devcies=8", "unknown key trainer.devcies; did you mean trainer.devices?"),
-        ("train", "tokenizer.size=3", "unknown key tokenizer.size; there are tokenizer.kind, "),
         ("train", "hydra.searchpath=[file:///tmp]", "unknown key hydra.searchpath; "),
-        ("translate", "beam_size=4", "beam_size: the beam is decode.beam_size"),
-        ("average", "ouptut=x", "unknown key ouptut; did you mean output?"),
-        ("train", "experiment=table3/a_heads_3", "experiment=table3/a_heads_3: no such option; did you mean table3/a_"),
         ("train", "experiment=a_heads_16", "experiment=a_heads_16: no such option; did you mean table3/a_heads_16?"),
-        ("train", "model=bigg", "model=bigg: no such option; did you mean big?"),
         ("train", "model=zzz", "model=zzz: no such option; there are base, big, small, student, tiny"),
-        ("train", "model=null", "model=null: no such option"),
-        ("train", "model=base,big", "model=base,big: one value, please; lists are written [a,b], and --sweep"),
+        ("train", "model=base,big", "model=base,big: one value, please; lists are written [a,b]"),
         ("train", "model.heads", "model.heads"),
         ("train", "data.train=[a,b", "'data.train=[a,b' cannot be read; quote"),
         ("train", "=3", "'=3'"),
@@ -208,7 +153,6 @@ def test_a_row_of_table_3_goes_with_other_models_and_corpora() -> None:
         ("train", "data.target=en", "data.source and data.target are both en"),
         ("train", "tokenizer.vocabulary_size=299", "tokenizer.vocabulary_size=299: must be at least 300"),
         ("train", "trainer.devices=0", "trainer.devices=0: "),
-        ("train", "trainer.devices=[1,1]", "trainer.devices=[1,1]: "),
         ("train", "trainer.max_time=15min", "trainer.max_time=15min: must be a time, as 15m"),
         ("train", "trainer.max_steps=null", "trainer.max_steps: a number of updates is needed, or trainer.max_time"),
     ],
@@ -226,22 +170,14 @@ def test_a_time_has_several_forms(text: str, time: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("override", "d_k", "d_v"), [("seed=1", 64, 64), ("model.heads=16", 32, 32), ("model.d_k=16", 16, 64)]
-)
-def test_the_width_of_a_head_follows_from_the_model(override: str, d_k: int, d_v: int) -> None:
-    model = compose("train", [override]).model
-    assert (model.d_k, model.d_v) == (d_k, d_v)
-
-
-@pytest.mark.parametrize(
     "text", ["costs ${oc.env:HOME}", "${", "${data.name}", r"a\${x} \\${y} \\", "${a${b}}'\"", "$ {x} }{"]
 )
 def test_running_text_is_no_interpolation(text: str) -> None:
-    assert compose("attention", ["sentence=x", f"target={text}"]).target == text
+    assert compose("translate", [f"target={text}"]).translator.target == text
     printed = to_yaml(compose_tree(COMMANDS["translate"], [f"source_prefix={text}"]))
     assert yaml.safe_load(printed)["source_prefix"] == text
     assert compose("translate", [set_text("target_prefix", text)]).translator.target_prefix == text
-    assert compose("report", [f"runs/{text}"]).run == f"runs/{text}"
+    assert compose("average", [f"runs/{text}"]).run == f"runs/{text}"
 
 
 @pytest.mark.parametrize(
@@ -251,8 +187,6 @@ def test_running_text_is_no_interpolation(text: str) -> None:
         ("a, b [c] {d}", "a, b [c] {d}"),
         ("'<2de> '", "<2de> "),
         ("'tis", "'tis"),
-        ("17", "17"),
-        ("true", "true"),
         ("", ""),
     ],
 )
@@ -265,11 +199,9 @@ def test_a_prefix_is_taken_as_it_is_written_or_without_its_quotes(word: str, tex
     ("value", "names"),
     [
         ("日本", ["日本"]),
-        ("a:b", ["a:b"]),
         ("'a:b'", ["a:b"]),
         ("1e3", ["1e3"]),
         ("a b, (c) [d]", ["a b, (c) [d]"]),
-        ("~/x=y", ["~/x=y"]),
         ("null", []),
         ("[日本, 1e3]", ["日本", "1e3"]),
         ("['a,b',c]", ["a,b", "c"]),
@@ -299,7 +231,6 @@ def config_dir(tmp_path: Path) -> Path:
         "model/text.yaml": "name: text\nheads: many\n",
         "model/broken.yaml": "name: [broken\n",
         "model/deep.yaml": "[" * 3000,
-        "model/bytes.yaml": "name: \udcff",
         "model/nowhere.yaml": "defaults: [nothing]\n",
         "data/mine.yaml": "defaults: [files]\nname: 1.10\ntrain: ${oc.env:CORPORA}/a\n",
         "data/no.yaml": "defaults: [files]\ntarget: no\n",
@@ -312,7 +243,7 @@ def config_dir(tmp_path: Path) -> Path:
     folder = tmp_path / "a, b's ${x} [c]=d"
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(text.encode(errors="surrogateescape"))
+        (folder / name).write_text(text)
     return folder
 
 
@@ -322,6 +253,7 @@ def test_groups_of_a_user_are_found_and_offered(config_dir: Path, monkeypatch: p
     assert compose("train", ["model=base"], config_dir).model.d_model == 512  # as without the folder
     assert {"mine", "tiny"} < set(groups(config_dir)["model"])
     assert error_line("train", ["model=mine"]).startswith("model=mine: no such option")
+    assert error_line("train", [], Path("nowhere")) == "--config-dir nowhere: no such folder"
     config = compose("train", ["experiment=small", "seed=6"], config_dir)
     assert (config.model.name, config.seed, config.name) == ("mine", 6, "wmt14_en_de-mine")
     assert compose("train", ["experiment=mine/deep"], config_dir).seed == 7
@@ -337,12 +269,10 @@ def test_a_file_of_a_user_may_read_the_environment(config_dir: Path, monkeypatch
 @pytest.mark.parametrize(
     ("override", "words"),
     [
-        ("model=min", ["model=min", "did you mean mine?"]),
         ("model=typo", ["unknown key model.d_modle"]),
         ("model=text", ["model.heads=many: must be a whole number"]),
         ("model=broken", ["broken"]),
         ("model=deep", ["--config-dir"]),
-        ("model=bytes", ["--config-dir"]),
         ("model=nowhere", ["model/nothing"]),
         ("data=no", ["data.target=false: must be a text"]),
         ("data=unkind", ["data.kind: a value is needed; pass data.kind=VALUE"]),
@@ -353,10 +283,6 @@ def test_a_file_of_a_user_may_read_the_environment(config_dir: Path, monkeypatch
 def test_a_mistake_in_a_file_of_a_user_is_one_line(config_dir: Path, override: str, words: list[str]) -> None:
     message = error_line("train", [override], config_dir)
     assert all(word in message for word in words)
-
-
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    assert str(tmp_path / "nowhere") in error_line("train", [], tmp_path / "nowhere")
 
 
 def test_the_printed_tree_is_the_configuration() -> None:

@@ -65,15 +65,10 @@ def write_what_words_name(command, words):
         if command == "train":
             config = mapping_of("preprocess", "data=files", "data.name=corpus")
             content = {"data": config["data"] | {"name": path.name}, "tokenizer": config["tokenizer"], "sources": {}}
-            about = {
-                "format_version": FORMAT_VERSION,
-                "fingerprint": "",
-                "counts": {},
-                "vocabulary_size": 9,
-                "tokenizer": "",
-            }
+            about = {"fingerprint": "", "counts": {}, "vocabulary_size": 9, "tokenizer": "", "versions": {}}
             path.mkdir(parents=True, exist_ok=True)
-            (path / "manifest.json").write_text(json.dumps({**about, "content": content, "versions": {}}))
+            manifest = {"format_version": FORMAT_VERSION, **about, "content": content}
+            (path / "manifest.json").write_text(json.dumps(manifest))
         elif path.suffix:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
@@ -82,23 +77,27 @@ def write_what_words_name(command, words):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_in_pages_compose(page, tmp_path, monkeypatch):
+def test_commands_in_pages_compose_and_links_lead_somewhere(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    own = tmp_path if write_examples(page.read_text(), tmp_path) else None
-    if "--config-dir" in page.read_text() and (page.parent / "data").is_dir():
-        own = page.parent
-    for command, *words in commands(page.read_text()):
+    text = page.read_text()
+    folder = tmp_path if write_examples(text, tmp_path) else None
+    if "--config-dir" in text and (page.parent / "data").is_dir():
+        folder = page.parent
+    for command, *words in commands(text):
         overrides = [word for word in words if not word.startswith(("-", "$")) and word not in ("FOLDER", ".")]
         overrides = [re.sub(r"(?<=^data.target=)\$.*", "xx", word) for word in overrides]
         named = [word for word in overrides if word.startswith("input=") or ("=" not in word and "/" not in word)]
         if command == "synthesise" and not named:  # a file of lines by a variable of the shell
             overrides.append("input=mono")
-        if command != "reproduce":
-            write_what_words_name(command, overrides)
+        write_what_words_name(command, overrides)
         if "--sweep" in words:
             plan(overrides)
         else:
-            compose(command, overrides, own)
+            compose(command, overrides, folder)
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert target.startswith("http") or (page.parent / target).exists(), target
+    for target in re.findall(r"^make ([a-z0-9-]+)", text, flags=re.M):
+        assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), flags=re.M), target
 
 
 def test_every_example_of_a_file_takes_effect(tmp_path):
@@ -109,48 +108,25 @@ def test_every_example_of_a_file_takes_effect(tmp_path):
         config = to_tree(compose("train", [f"{group}={option}"], tmp_path))
         written = yaml.safe_load((tmp_path / file).read_text())
         del written["defaults"]
-        tree = {group: written} if group != "experiment" else written
-        for key, values in tree.items():
+        for key, values in ({group: written} if group != "experiment" else written).items():
             for name, value in values.items() if isinstance(values, dict) else [("", values)]:
                 composed = config[key][name] if name else config[key]
                 assert composed in (value, [value], TIMES.get(value)), f"{file}: {key}.{name}"
 
 
 def test_commands_behind_launchers_are_found():
-    line = (
-        "OMP_NUM_THREADS=4 taskset -c 0-3 nmt train seed=1\ntorchrun --nnodes=2 --no-python nmt train\nsrun nmt train"
-    )
-    assert list(commands(line)) == [["train", "seed=1"], ["train"], ["train"]]
+    line = "OMP_NUM_THREADS=4 taskset -c 0-3 nmt train seed=1\ntorchrun --nnodes=2 --no-python nmt train && nmt score"
+    assert list(commands(line)) == [["train", "seed=1"], ["train"], ["score"]]
 
 
-def test_the_readme_shows_every_command():
-    shown = {words[0] for words in commands((ROOT / "README.md").read_text())}
-    assert shown >= {"preprocess", "train", "translate", "score", "export", "report"}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
-        assert target.startswith("http") or (page.parent / target).exists(), target
-
-
-def test_every_page_is_linked_from_the_readme():
+def test_the_readme_leads_everywhere():
     text = (ROOT / "README.md").read_text()
+    assert {words[0] for words in commands(text)} >= {"preprocess", "train", "translate", "score", "export", "report"}
     for page in ROOT.glob("docs/*.md"):
         assert f"]({page.relative_to(ROOT)})" in text
-
-
-def test_the_first_screen_of_the_readme_has_the_two_commands():
-    first_screen = "\n".join((ROOT / "README.md").read_text().splitlines()[:24])
+    first_screen = "\n".join(text.splitlines()[:24])
     assert "make demo" in first_screen
     assert "make test" in first_screen
-
-
-def test_what_the_readme_calls_make_targets_are_some():
-    makefile = (ROOT / "Makefile").read_text()
-    for page in PAGES:
-        for target in re.findall(r"^make ([a-z0-9-]+)", page.read_text(), flags=re.M):
-            assert re.search(rf"^{target}:", makefile, flags=re.M), target
 
 
 @cache
@@ -165,18 +141,18 @@ def prose(path):
     text = path.read_text()
     if path.suffix != ".py":
         return text.splitlines()
-    statements = (node.value for node in parsed(path) if isinstance(node, ast.Expr))
-    docstrings = [
-        value.value for value in statements if isinstance(value, ast.Constant) and isinstance(value.value, str)
+    values = [
+        node.value for node in parsed(path) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     ]
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return docstrings + [token.string for token in tokens if token.type == tokenize.COMMENT]
+    comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
+    return [value.value for value in values if isinstance(getattr(value, "value", None), str)] + comments
 
 
 def patterns(path):
     """conf/{data,model}/NAME.yaml -> conf/data/*.yaml, conf/model/*.yaml; but README.md is itself."""
-    if found := re.search(r"{([^{}]*)}", path):
-        return [p for part in found[1].split(",") for p in patterns(path.replace(found[0], part, 1))]
+    if braces := re.search(r"{([^{}]*)}", path):
+        return [p for part in braces[1].split(",") for p in patterns(path.replace(braces[0], part, 1))]
     return [path.rstrip("/"), re.sub(r"\b[A-Z]{3,}\b", "*", path).rstrip("/")]
 
 
@@ -188,53 +164,17 @@ def is_there(path):
 @cache
 def identifiers(path):
     """Every name that a module defines or uses, those in strings of one word too."""
-    found = set()
+    names = set()
     for node in parsed(path):
         for field in ("name", "arg", "id", "attr", "asname"):
-            found.update(str(getattr(node, field, None) or "").split("."))
+            names.update(str(getattr(node, field, None) or "").split("."))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not re.search(r"\s", node.value):
-            found.update(re.findall(r"\w+", node.value))
-    return found
-
-
-@cache
-def members():
-    """Class -> the names within it, of all classes of the repository."""
-    classes = (node for path in MODULES for node in parsed(path) if isinstance(node, ast.ClassDef))
-    found = {}
-    for node in classes:
-        inner = [getattr(child, key, None) for child in ast.walk(node) for key in ("name", "id", "attr")]
-        found.setdefault(node.name, set()).update(filter(None, inner))
-    return found
-
-
-def module_of(words):
-    """The file or folder of nmt.a.b, and the words behind it."""
-    for count in range(len(words), 0, -1):
-        folder = ROOT.joinpath(*words[:count])
-        for path in (folder.with_suffix(".py"), folder / "__init__.pyi", folder / "__init__.py"):
-            if path.is_file():
-                return path, words[count:]
-    return None, words
-
-
-def dead_names(text, known, classes):
-    """The names in backquotes that nothing in the repository has."""
-    for name in NAME.findall(text):
-        first, *rest = words = name.split(".")
-        if first in classes and rest:
-            live = rest[0] in classes[first]
-        elif first == "nmt" and rest:
-            path, behind = module_of(words)
-            live = path is not None and (not behind or behind[0] in identifiers(path))
-        else:
-            live = is_there(name) or all(word in known for word in words)
-        if not live:
-            yield name
+            names.update(re.findall(r"\w+", node.value))
+    return names
 
 
 @pytest.fixture(scope="module")
-def known():
+def names():
     in_yaml = (re.findall(r"\w+", path.read_text()) for path in YAML_FILES)
     return set(dir(builtins)).union(*map(identifiers, MODULES), *in_yaml)
 
@@ -246,27 +186,27 @@ def test_every_path_that_is_named_is_there():
     assert [f"{file.relative_to(ROOT)}: {path}" for file, path in named if not is_there(path)] == []
 
 
-def test_every_symbol_that_is_named_is_there(known):
+def dead_names(text, names):
+    """The names in backquotes that nothing in the repository has."""
+    return [name for name in NAME.findall(text) if not is_there(name) and not {*name.split(".")} <= names]
+
+
+def test_every_symbol_that_is_named_is_there(names):
     """In docstrings and comments; pages hold much in backquotes that is no symbol, but for those below nmt."""
-    classes = members()
-    found = [
+    dead = [
         f"{file.relative_to(ROOT)}: {name}"
         for file in MODULES
         for text in prose(file)
-        for name in dead_names(text, known, classes)
+        for name in dead_names(text, names)
     ]
     for page in PAGES:
-        names = [name for name in NAME.findall(page.read_text()) if name.startswith("nmt.") or name in classes]
-        found += [
-            f"{page.relative_to(ROOT)}: {name}"
-            for name in dead_names(" ".join(f"`{n}`" for n in names), known, classes)
-        ]
-    assert found == []
+        below = " ".join(f"`{name}`" for name in NAME.findall(page.read_text()) if name.startswith("nmt."))
+        dead += [f"{page.relative_to(ROOT)}: {name}" for name in dead_names(below, names)]
+    assert dead == []
 
 
-def test_what_is_not_there_is_found(known):
-    live = "`Transformer.decode`, `nmt.model.embedding.sinusoids()`, `model`"
-    dead = "`Transformer.dekode`, `nmt.model.transformer.no_mask`, `nmt.nowhere`"
-    assert list(dead_names(f"{live}, {dead}", known, members())) == re.findall("`(.*?)`", dead)
-    text = "nmt/model/, conf/{data,model}/NAME.yaml, ~/.cache/nmt/x, nmt/nowhere.py"
-    assert [path for path in PATH.findall(text) if not is_there(path)] == ["nmt/nowhere.py"]
+def test_what_is_not_there_is_found(names):
+    dead, path = ["Transformer." + "dek" + "ode", "nmt.now" + "here"], "nmt/now" + "here.py"
+    assert dead_names(f"`Transformer.decode`, `nmt.model.sinusoids()`, `{dead[0]}`, `{dead[1]}`", names) == dead
+    text = f"nmt/model/, conf/{{data,model}}/NAME.yaml, ~/.cache/nmt/x, {path}"
+    assert [name for name in PATH.findall(text) if not is_there(name)] == [path]
