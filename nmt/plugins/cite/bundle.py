@@ -27,8 +27,6 @@ MODEL_AND_RUN = (CARD, DESCRIPTION, "config.yaml", "environment.json")
 NAME = re.compile(
     "|".join(map(re.escape, (STATEMENT, SUMS, *MODEL_AND_RUN))) + rf"|(hypotheses|source|reference)\.{LANGUAGE.pattern}"
 )
-MAX_FILES = 100
-"""Of these, a bundle of `nmt cite` has at most nine."""
 
 
 def digest(content: bytes) -> str:
@@ -60,7 +58,7 @@ def read_bundle(path: Path) -> tuple[dict[str, bytes], str, dict[str, str]]:
     """
     changed = dict[str, str]()
     if path.is_dir():
-        names = sorted(file.name for file in path.iterdir())[:MAX_FILES]
+        names = sorted(file.name for file in path.iterdir())
         files = {name: read_bytes(path / name) for name in names if NAME.fullmatch(name)}
         archive = pack(files)
     else:
@@ -88,7 +86,7 @@ def read_members(path: Path, content: bytes) -> Iterator[tuple[str, bytes, int]]
     # zipfile raises these for damaged archives, and NotImplementedError for those of a later version of the format.
     except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OverflowError, OSError) as error:
         raise NMTError(f"{path}: not a bundle of `nmt cite`, or damaged ({one_line(error)})") from error
-    stored = len(members) <= MAX_FILES and sum(member.file_size for member in members) <= len(content)
+    stored = sum(member.file_size for member in members) <= len(content)
     require(stored, f"{path}: not a bundle of `nmt cite`, or compressed; unpack it, and verify the folder")
     for member in members:
         start = member.header_offset + zipfile.sizeFileHeader + len(member.filename.encode())

@@ -10,7 +10,7 @@ from rich.console import Console
 from nmt import __version__
 from nmt.config import Compute, DecodeConfig, TranslatorOptions, require, with_plugin_defaults
 from nmt.evaluation import score
-from nmt.files import LARGE, check_output, expected_search, parse_json, read_bytes, read_description, write_file
+from nmt.files import check_output, expected_search, parse_json, read_bytes, read_description, write_file
 from nmt.hardware import processor, versions
 from nmt.plugins.cite.bundle import MODEL_AND_RUN, STATEMENT, SUMS, digest, pack, sums
 from nmt.plugins.cite.command import CiteConfig
@@ -48,8 +48,6 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
     statement, files = state(config, folder, run, test, hypotheses)
     files[STATEMENT] = (json.dumps(asdict(statement), indent=2) + "\n").encode()
     content = pack({**files, SUMS: sums(files)})
-    fits = len(content) <= LARGE
-    require(fits, f"{output}: would have {len(content):,} bytes, but a bundle has {LARGE:,} at most")
     write_file(output, content)
     figures = "; ".join(f"{s['name']} {s['value']:.2f} ({s['signature']})" for s in statement.scores)
     lines = f"{statement.lines:,} lines of {statement.test_set}, {statement.source}-{statement.target}"

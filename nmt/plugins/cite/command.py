@@ -75,12 +75,13 @@ def run_cite(config: CiteConfig) -> None:
 
 def run_verify(config: VerifyConfig) -> int:
     """Print what was checked, and return 1 if anything differs or is missing."""
+    from nmt.files import printable
     from nmt.plugins.cite.verify import DIFFERS, MISSING, verify
 
     failed = False
-    for check in verify(config, talker()):
-        print(check, flush=True)
-        failed |= check.result in (DIFFERS, MISSING)
+    for result, what, detail in verify(config, talker()):
+        print(printable(f"{result:9}  {what}: {detail}"), flush=True)
+        failed |= result in (DIFFERS, MISSING)
     return int(failed)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.console import Console
 
@@ -20,7 +20,7 @@ from nmt.config import (
 )
 from nmt.errors import NMTError, one_line
 from nmt.evaluation import Score, score, signature_tokenizer
-from nmt.files import MODEL_FILES, check_version, find_model_directory, parse_json, printable, sha256
+from nmt.files import MODEL_FILES, find_model_directory, parse_json, sha256
 from nmt.hardware import versions
 from nmt.plugins.cite.bundle import CARD, DESCRIPTION, MODEL_AND_RUN, STATEMENT, SUMS, digest, read_bundle
 from nmt.plugins.cite.command import VerifyConfig
@@ -29,6 +29,8 @@ from nmt.translation import language_of
 
 FORMAT_VERSION = 2
 SAME, DIFFERS, UNCHECKED, MISSING = "same", "DIFFERS", "unchecked", "MISSING"
+Check = tuple[str, str, str]
+"""One thing that was checked, or that could not be: one of these results, what it is of, and details."""
 UNPROVEN = ("run", "test_set", "commands", "device", "versions")
 """Keys of the statement that nothing can show again."""
 PARTS = {
@@ -37,8 +39,6 @@ PARTS = {
     "decode": [field.name for field in fields(DecodeConfig)],
 }
 """The keys in each mapping of the statement."""
-SHOWN_LINES = 3
-"""Lines shown of those with another translation."""
 
 
 @dataclass
@@ -67,6 +67,7 @@ class Statement:
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
+        require(self.format_version == FORMAT_VERSION, f"{STATEMENT}: of another version; use the nmt that wrote it")
         for language in (self.source, self.target, self.language):
             require(bool(LANGUAGE.fullmatch(language)), f"{language[:40]!r} is not a language code")  # they name files
         for key, names in PARTS.items():
@@ -100,19 +101,8 @@ def model_digests(folder: Path) -> dict[str, str]:
     return {name: sha256(folder / name) for name in MODEL_FILES}
 
 
-class Check(NamedTuple):
-    """One thing that was checked, or that could not be; the result is same, DIFFERS, unchecked or MISSING."""
-
-    result: str
-    what: str
-    detail: str
-
-    def __str__(self) -> str:
-        return printable(f"{self.result:9}  {self.what}: {self.detail}")
-
-
 def compared(same: bool, what: str, detail: str) -> Check:
-    return Check(SAME if same else DIFFERS, what, detail)
+    return (SAME if same else DIFFERS), what, detail
 
 
 @dataclass
@@ -131,15 +121,15 @@ class Verification:
         missing = dict.fromkeys(sorted({CARD, *stated.files} - files), "a file of the bundle")
         missing |= {} if stated.scores else {"unscored": f"{STATEMENT} states no score"}
         for key in missing.keys() - {*self.config.allow}:
-            yield Check(MISSING, key, f"{missing[key]}; allow={key} accepts that")
+            yield MISSING, key, f"{missing[key]}; allow={key} accepts that"
         for key in sorted(files - {*stated.files}):
-            yield Check(DIFFERS, shown(key), f"not a file that {STATEMENT} names")
+            yield DIFFERS, shown(key), f"not a file that {STATEMENT} names"
         same = digest(self.files.get(DESCRIPTION, b"")) == stated.model[DESCRIPTION]
         yield compared(same, DESCRIPTION, f"{'' if same else 'not '}of the model that is stated")
         if (hypotheses := self.lines(name)) is None:
             raise NMTError(f"{self.config.bundle}: it holds no {name}: there is nothing to score")
         if len(hypotheses) != stated.lines:
-            yield Check(DIFFERS, "hypotheses", f"{len(hypotheses):,} lines, but {stated.lines:,} are stated")
+            yield DIFFERS, "hypotheses", f"{len(hypotheses):,} lines, but {stated.lines:,} are stated"
             return
         sources = yield from self.text("source", stated.source, self.config.source)
         references = yield from self.text("reference", stated.target, self.config.reference)
@@ -158,7 +148,7 @@ class Verification:
         name, sha256 = given or f"{kind}.{language}", self.stated.texts[kind]
         lines = list(read_texts(given)) if given else self.lines(name)
         if lines is None:
-            yield Check(UNCHECKED, kind, f"not in the bundle; pass {kind}=FILE with SHA-256 {sha256[:64]}")
+            yield UNCHECKED, kind, f"not in the bundle; pass {kind}=FILE with SHA-256 {sha256[:64]}"
             return None
         same = digest(text_of(lines)) == sha256 and len(lines) == self.stated.lines
         yield compared(same, kind, f"{name} is {'' if same else 'not '}the {kind} of {shown(self.stated.test_set)}")
@@ -171,7 +161,7 @@ class Verification:
             metric, in_full = before.metric, f"{before.value!r}  {before.signature}"
             require(metric in names, f"{STATEMENT}, scores: metric {metric[:40]!r} is none of {', '.join(names)}")
             if references is None:
-                yield Check(UNCHECKED, before.name, f"{in_full}; needs the reference")
+                yield UNCHECKED, before.name, f"{in_full}; needs the reference"
                 continue
             tokenize = signature_tokenizer(before.signature) if metric == "bleu" else None
             [again] = score(hypotheses, references, [metric], stated.language, stated.lowercase, tokenize)
@@ -183,10 +173,8 @@ class Verification:
         """The sources, translated again by a model that must be the stated one."""
         stated, run = self.stated, self.config.run
         if not run or sources is None:
-            weights = shown(stated.model["model.safetensors"])
-            yield Check(
-                UNCHECKED, "translations", f"needs the source and run=RUN, whose weights have SHA-256 {weights}"
-            )
+            weights = stated.model["model.safetensors"][:64]
+            yield UNCHECKED, "translations", f"needs the source, and run=RUN with weights of SHA-256 {weights}"
         if not run:
             return
         same = model_digests(model_to_cite(run)) == stated.model
@@ -202,7 +190,7 @@ class Verification:
         again = translate_lines(load_translator(with_plugin_defaults(options), warn), sources, self.console)
         lines = enumerate(zip(hypotheses, again, strict=True), 1)
         changed = [f"line {number:,}: {one!r}, here {two!r}" for number, (one, two) in lines if one != two]
-        details = [f"{len(again) - len(changed):,} of {len(again):,} lines are the same", *changed[:SHOWN_LINES]]
+        details = [f"{len(again) - len(changed):,} of {len(again):,} lines are the same", *changed[:3]]
         if changed:
             libraries = [f"{name} {stated.versions.get(name)}, here {new}" for name, new in versions().items()]
             details.append(f"made on {', '.join([stated.device, *libraries])}")
@@ -216,18 +204,18 @@ def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
     if config.sha256 is not None:
         yield compared(config.sha256.lower() == sha256, "bundle", f"SHA-256 {sha256}")
     for name, problem in changed.items():
-        yield Check(DIFFERS, shown(name), problem)
+        yield DIFFERS, shown(name), problem
     if not changed:
-        yield Check(SAME, "files", f"all {len(files)} as {SUMS} lists them")
+        yield SAME, "files", f"all {len(files)} as {SUMS} lists them"
     confirmed = set[str]()
     try:
         for check in Verification(config, files, read_statement(path, files[STATEMENT]), console).checks():
-            confirmed |= {check.what} if check.result == SAME else set()
+            confirmed |= {check[1]} if check[0] == SAME else set()
             yield check
     except NMTError as error:
         if not changed:
             raise
-        yield Check(DIFFERS, "the rest", f"cannot be checked: {error}")
+        yield DIFFERS, "the rest", f"cannot be checked: {error}"
     if config.sha256 is None:  # whoever edits a bundle can change this unseen
         unproven = [name for name in MODEL_AND_RUN if name in files and name != DESCRIPTION]
         unproven += [f"the {', '.join(UNPROVEN)} in {STATEMENT}", "that no score and no file was left out"]
@@ -236,7 +224,7 @@ def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
         if "translations" not in confirmed:
             unproven.append("the model, the search and the translations")
         needed = f"SHA-256 {sha256}; pass sha256=DIGEST as it was published"
-        yield Check(UNCHECKED, "bundle", f"{needed}; not proven without it: {', '.join(unproven)}")
+        yield UNCHECKED, "bundle", f"{needed}; not proven without it: {', '.join(unproven)}"
 
 
 def read_statement(path: Path, content: bytes) -> Statement:
@@ -245,8 +233,6 @@ def read_statement(path: Path, content: bytes) -> Statement:
         tree = parse_json(content)
     except ValueError as error:
         raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
-    if isinstance(tree, dict):
-        check_version(path, tree.get("format_version"), FORMAT_VERSION)
     return build(Statement, tree, str(path))
 
 

@@ -344,7 +344,7 @@ def differing(bundle: Path) -> str:
 
     try:
         checks = list(verify(VerifyConfig(str(bundle)), Console(quiet=True)))
-        return ", ".join(check.what for check in checks if check.result == DIFFERS)
+        return ", ".join(what for result, what, _ in checks if result == DIFFERS)
     except NMTError as error:
         return f"error: {error}"
 
