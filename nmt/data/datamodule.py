@@ -7,7 +7,7 @@ Lightning move it to the device, TranslationModule.training_step computes its lo
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Protocol
 
@@ -84,12 +84,11 @@ class UpdateDataset(IterableDataset[Batch]):
 
     def __iter__(self) -> Iterator[Batch]:
         updates = map(self.planner.update, count(self.start))
-        planned = (micro_batch for update in updates for micro_batch in update[self.rank :: self.world_size])
-        if worker := get_worker_info():
-            # DataLoader takes one batch from each worker in turn, which restores the order. Planning is quick, so every
-            # worker plans all batches, but builds only its own.
-            planned = islice(planned, worker.id, None, worker.num_workers)
-        return map(self.batches.batch, planned)
+        planned = chain.from_iterable(update[self.rank :: self.world_size] for update in updates)
+        # DataLoader takes one batch from each worker in turn, which restores the order. Planning is quick, so every
+        # worker plans all batches, but builds only its own.
+        worker = get_worker_info()
+        return map(self.batches.batch, islice(planned, worker.id, None, worker.num_workers) if worker else planned)
 
 
 def leave_signals_to_training(worker: int) -> None:

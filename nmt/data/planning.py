@@ -127,10 +127,11 @@ class BatchPlanner:
         mixture: Mixture | None = None,
     ) -> None:
         self.micro_batches, self.seed, self.attention_window = batching.micro_batches, seed % 2**64, attention_window
-        self.lengths = planned = source_lengths, target_lengths
+        self.lengths = source_lengths, target_lengths
+        planned: list[NDArray[Any]] = [*self.lengths]
         if mixture:
             growth = np.repeat(mixture.growth, np.diff(mixture.bounds))
-            planned = tuple(np.ceil(side * growth).astype(np.int32) for side in self.lengths)
+            planned = [np.ceil(side * growth).astype(np.int32) for side in self.lengths]
         longest, budget = int(max(side.max() for side in planned)), batching.tokens_per_update // self.micro_batches
         if longest > budget:
             raise NMTError(
@@ -138,7 +139,7 @@ class BatchPlanner:
                 f"batching.micro_batches={batching.micro_batches} leaves {budget} tokens a micro-batch, but the "
                 f"longest sentence has {longest}: raise batching.tokens_per_update, or lower batching.micro_batches"
             )
-        self.groups, self.is_mixed = group_by_lengths(*planned, budget), mixture is not None
+        self.groups, self.is_mixed = group_by_lengths(planned[0], planned[1], budget), mixture is not None
         self.sizes = np.diff(self.groups.starts)
         if mixture:
             # Groups list their pairs in the order of rows, so the pairs of a source are together.

@@ -268,10 +268,7 @@ class PreparedCorpus:
         paths = [self.folder / f"{split}.{code}" for code in (self.source_language, self.target_language)]
         for path in paths:
             check_regular(path)
-        try:
-            pairs = list(parallel(paths, [read_texts(path) for path in paths]))
-        except NMTError as error:
-            raise NMTError(f"{error}: the text of {split} is damaged; prepare it again") from error
+        pairs = list(parallel(paths, [read_texts(path) for path in paths]))
         self.check_count(split, len(pairs), "lines")
         return [source for source, _ in pairs], [target for _, target in pairs]
 

@@ -27,7 +27,7 @@ EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weig
 FLOATS = {"F64", "F32", "F16", "BF16"}
 Shapes = dict[str, tuple[int, ...]]
 """Name of a parameter -> its shape."""
-TRAINING = {"averaged": list[int], "candidates": dict[str, float], "versions": dict[str, str]}
+TRAINING: dict[str, Any] = {"averaged": list[int], "candidates": dict[str, float], "versions": dict[str, str]}
 TRAINING |= dict.fromkeys(("updates", "tokens"), int) | dict.fromkeys(("seconds", "length_penalty"), float)
 TRAINING |= dict.fromkeys(("devices", "corpus", "init", "length_penalty_kind", "imported"), str)
 TRAINING |= dict.fromkeys(("score", "config"), dict[str, Any])

@@ -90,10 +90,8 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
         "sources": {name: mark for corpus in corpora for name, mark in corpus.digests().items()},
         **initial(config),
     }
-    if manifest := existing(config, content):
-        return manifest, False
     with only_process(folder, "prepared", replaced=True):
-        if manifest := existing(config, content):  # another process was faster
+        if manifest := existing(config, content):
             return manifest, False
         remove_leftovers(folder.parent, re.escape(folder.name))
         trains = f"{folder}: a training uses this corpus; wait for its end, or pass data.name=OTHER"

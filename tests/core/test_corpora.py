@@ -71,12 +71,12 @@ def test_a_local_copy_gives_the_pairs_of_each_split_in_order_and_its_readme_name
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"target": "fr"}, "no language 'fr', only de, en: check data.source and data.target"),
-        ({"subset": "cs-en"}, "no language 'de', only cs, en: check data.source and data.target"),
+        ({"target": "fr"}, "row 1: no object with texts en and fr; check data.source and data.target"),
+        ({"subset": "cs-en"}, "row 1: no object with texts en and de; check data.source and data.target"),
         ({"subset": None}, r"no None/train-\*\.parquet there"),
     ],
 )
-def test_a_language_that_is_not_there_is_an_error_naming_those_that_are(hub, changes, words):
+def test_a_language_or_subset_that_is_not_there_is_named(hub, changes, words):
     with pytest.raises(NMTError, match=words):
         read(configuration(hub, **changes), "train")
 
