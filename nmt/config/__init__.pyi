@@ -43,6 +43,7 @@ from .fields import (
     running_text as running_text,
     shown as shown,
     to_tree as to_tree,
+    undecided as undecided,
 )
 from .help import help_text as help_text
 from .mistakes import exists as exists, nearest as nearest, our_words as our_words

@@ -26,9 +26,9 @@ MISSING: Any = "???"
 Record = TypeVar("Record")
 
 
-def number(default: Any, least: float, most: float, *names: str) -> Any:
+def number(default: Any, least: float, most: float, *names: str, **metadata: Any) -> Any:
     """A field for a number from `least` to `most`, or one of `names`."""
-    return field(default=default, metadata={"range": (least, most), "choices": lambda: names})
+    return field(default=default, metadata={"range": (least, most), "choices": lambda: names, **metadata})
 
 
 def choice(default: Any, *names: Any, names_of: Callable[[], Iterable[str]] = tuple) -> Any:
@@ -39,14 +39,19 @@ def choice(default: Any, *names: Any, names_of: Callable[[], Iterable[str]] = tu
     return field(default=default, metadata=metadata)
 
 
-def running_text(default: Any) -> Any:
+def running_text(default: Any, **metadata: Any) -> Any:
     """A field for a text in which ${} is no reference to another key."""
-    return field(default=default, metadata={"literal": True})
+    return field(default=default, metadata={"literal": True, **metadata})
 
 
 def inline(default: Any, *offered: str) -> Any:
     """A field for a record whose keys stand beside those of its owner; `offered` limits them, by key or by field."""
     return field(default_factory=lambda: default, metadata={"inline": default, "offered": offered})
+
+
+def undecided(default: Any, decides: str = "nothing") -> Any:
+    """A field whose value does not decide results: another one may resume a job; or the "content" of its file does."""
+    return field(default=default, metadata={"decides": decides})
 
 
 def plugin_options(owner: str) -> Any:

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from nmt.config.corpus import TAG
-from nmt.config.fields import build, choice, inline, number, plugin_options, require, running_text
+from nmt.config.fields import build, choice, inline, number, plugin_options, require, running_text, undecided
 from nmt.registry import Entry, entries_of
 
 MAX_TOKENS = 1_000_000
@@ -70,7 +70,7 @@ class DecodeConfig:
     """do_sample: the samples depend on this seed and the sentence itself."""
     n_best: int = number(1, 1, 10_000)
     """Translations of each line, best first."""
-    batch_tokens: int = number(2000, 1, 10**9)
+    batch_tokens: int = number(2000, 1, 10**9, decides="nothing")
     """Source tokens in a search batch, padding included."""
 
     def __post_init__(self) -> None:
@@ -91,11 +91,11 @@ class Compute:
     """torch (any device), ctranslate2 (fast on processors), or auto: ctranslate2 where it can, and no GPU is."""
     precision: str = choice("float32", names_of=precisions)
     """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch, on devices with products of it)."""
-    threads: int | None = number(None, 1, 4096)
+    threads: int | None = number(None, 1, 4096, decides="nothing")
     """Processor cores to use; null: all."""
-    devices: int = number(1, 1, 1024)
+    devices: int = number(1, 1, 1024, decides="nothing")
     """torch: number of GPUs that share the lines, such as cuda:0 to cuda:3."""
-    device: str = "auto"
+    device: str = undecided("auto")
     """auto, cpu, cuda, cuda:1, mps."""
 
     def __post_init__(self) -> None:
@@ -110,7 +110,7 @@ class Compute:
 class TranslatorOptions:
     """What a translator is made of: models, search, and stages; a command offers some of these keys."""
 
-    run: list[str] = field(default_factory=lambda: ["runs/latest"])
+    run: list[str] = field(default_factory=lambda: ["runs/latest"], metadata={"decides": "nothing"})
     """A run or a model directory; a list of them is an ensemble, whose probabilities are averaged."""
     compute: Compute = inline(Compute())
     target: str | None = running_text(None)
@@ -142,13 +142,13 @@ class JobConfig:
     """The options of a job over many lines."""
 
     translator: TranslatorOptions = inline(TranslatorOptions())
-    buffer: int = number(2000, 1, 10**9)
+    buffer: int = number(2000, 1, 10**9, decides="nothing")
     """Most lines held in memory, to be sorted by length and searched in batches."""
-    text: str | None = running_text(None)
+    text: str | None = running_text(None, decides="nothing")
     """A line of text, instead of an input; a word with blanks and without = is short for it."""
-    input: str = "-"
+    input: str = undecided("-")
     """File to read, plain or compressed; -: standard input."""
-    output: str = "-"
+    output: str = undecided("-")
     """File to write, which appears when it is complete; after a kill the same command goes on; -: standard output."""
 
     def __post_init__(self) -> None:
@@ -160,8 +160,6 @@ class JobConfig:
 class TranslateConfig(JobConfig):
     """The options of `nmt translate`."""
 
-    input_format: str = choice("text", "text", "tsv", "jsonl")
-    """text; tsv (target language, tab, text) or jsonl ("source" and "target"), for lines into different languages."""
     format: str = choice("auto", "auto", "text", "tsv", "jsonl", names_of=documents)
     """Of lines: text, tsv (line number, score, translation) or jsonl; or that of a document; auto: by its suffix."""
     plugins: dict[str, Any] = plugin_options("translate")
@@ -177,6 +175,6 @@ class TranslateConfig(JobConfig):
         is_document = self.format in documents()
         is_right = not is_document or document_format(self.output) in (None, self.format)
         require(is_right, f"output={self.output}: the translation is {self.format}, as its source; name it so")
-        has_tags = self.input_format != "text" or TAG.match((self.text or "").lstrip()) is not None
+        has_tags = TAG.match((self.text or "").lstrip()) is not None
         results = "tokens" if is_document or self.format == "jsonl" else "text" if self.format == "text" else "scores"
         self.translator = replace(self.translator, results=results, has_tags=has_tags)

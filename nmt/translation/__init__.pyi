@@ -7,35 +7,19 @@ from .job import (
     warn as warn,
     what_decides as what_decides,
 )
-from .likelihood import encode_pairs as encode_pairs, score_pairs as score_pairs
 from .load import (
+    Models as Models,
     find_models as find_models,
+    flagger as flagger,
     language_of as language_of,
     language_tag as language_tag,
     languages as languages,
     load_translator as load_translator,
-    source_language as source_language,
     stages_of as stages_of,
-    target_language as target_language,
     with_engine as with_engine,
 )
-from .segments import (
-    JoinedText as JoinedText,
-    Limits as Limits,
-    Segment as Segment,
-    Segmenter as Segmenter,
-    join as join,
-    text as text,
-)
-from .stages import (
-    Line as Line,
-    Outcome as Outcome,
-    RefusedLine as RefusedLine,
-    Rest as Rest,
-    Stage as Stage,
-    Translation as Translation,
-    with_refused as with_refused,
-)
+from .scores import Details as Details, encode_pairs as encode_pairs, score_pairs as score_pairs
+from .segments import Limits as Limits, Line as Line, Segment as Segment, Segmenter as Segmenter
 from .test_set import (
     SPLITS as SPLITS,
     TestSet as TestSet,
@@ -44,11 +28,8 @@ from .test_set import (
     read_test_set as read_test_set,
     translate_lines as translate_lines,
 )
-from .token_scores import Details as Details, words_of_tokens as words_of_tokens
 from .translate import (
-    flagger as flagger,
     open_translator as open_translator,
-    remark as remark,
     report as report,
     summaries as summaries,
     summarize as summarize,
@@ -56,8 +37,14 @@ from .translate import (
 )
 from .translator import (
     Block as Block,
+    Outcome as Outcome,
+    RefusedLine as RefusedLine,
+    Rest as Rest,
+    Stage as Stage,
+    Translation as Translation,
     Translator as Translator,
     arriving_blocks as arriving_blocks,
     lines_of as lines_of,
     read_by_thread as read_by_thread,
+    with_refused as with_refused,
 )

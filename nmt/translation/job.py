@@ -15,21 +15,18 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from nmt.config import JobConfig, TranslatorOptions, build, require, to_tree
+from nmt.config import JobConfig, TranslatorOptions, build, flatten, keys_of, require, to_tree
 from nmt.errors import NMTError
 from nmt.files import LARGE, cannot_write, find_model_directory, parse_json, read_mapping, sha256, sync, write_file
 from nmt.text import decoded, open_text, raw_lines, reading, without_end
 
 Result = TypeVar("Result")
-UNDECISIVE = ("run", "input", "output", "text", "format", "buffer", "device", "devices", "threads", "ray", "decode")
-"""Keys that may change between a command and its resumption, or that are compared in another way. All others decide."""
 SAVE_SECONDS = 5.0
 """Seconds between saves, which bring the file to the disk."""
-NAMED_LINES = 5
 
 
 def warn(words: str) -> None:
@@ -39,15 +36,11 @@ def warn(words: str) -> None:
 def input_lines(file: Iterable[bytes], first: int = 1, notice: Callable[[str], None] = warn) -> Iterator[str]:
     """The texts of lines as they arrive, without a byte order mark; `first` is the number of the first line.
 
-    A notice names the first lines of invalid UTF-8.
+    A notice names the first line of invalid UTF-8.
     """
-    endings = iter([""] * (NAMED_LINES - 1) + ["; more such lines are not named"])
-
-    def name_first(words: str) -> None:
-        if (ending := next(endings, None)) is not None:
-            notice(words + ending)
-
-    for number, text in enumerate(decoded(map(without_end, file), "", first, name_first), first):
+    notices = chain([lambda words: notice(f"{words}; more such lines are not named")], repeat(lambda words: None))
+    texts = decoded(map(without_end, file), "", first, lambda words: next(notices)(words))
+    for number, text in enumerate(texts, first):
         yield text.removeprefix("\ufeff") if number == 1 else text
 
 
@@ -58,17 +51,20 @@ def model_hash(folder: Path) -> str:
 
 
 def what_decides(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
-    """The models and keys, by name, that decide what lines become; without the input."""
-    settings = to_tree(config)
+    """The models and keys, by name, that decide what lines become; of the name of a file, its SHA-256.
+
+    The metadata of a field says it where its value does not decide: `decides` is "nothing" or "content".
+    """
     translator = config.translator if isinstance(config, JobConfig) else config
-    if settings.get("glossary"):
-        settings["glossary"] = sha256(Path(settings["glossary"]).resolve())
-    decode = {key: value for key, value in settings["decode"].items() if key != "batch_tokens"}
-    return {
-        "model": [model_hash(find_model_directory(name)) for name in translator.run],
-        **{key: value for key, value in settings.items() if key not in UNDECISIVE},
-        "decode": decode,
-    }
+    decides, members = (
+        {"model": [model_hash(find_model_directory(name)) for name in translator.run]},
+        keys_of(type(config)),
+    )
+    for key, value in flatten(to_tree(config)).items():
+        kind = members[key].metadata.get("decides") if key in members else None
+        if kind != "nothing":
+            decides[key] = sha256(Path(value).resolve()) if kind == "content" and value else value
+    return decides
 
 
 @dataclass
@@ -140,7 +136,7 @@ class PartialFile(Output):
                 notes.counts, self.notes = Counter(notes.counts), notes
 
     def write(self, text: str | bytes, lines: int) -> None:
-        # Notes are complete here: callers count a line after they have written it.
+        # Notes are complete here: callers count a line before or after they write it.
         if self.notes.identity and self.notes.lines and time.monotonic() - self.saved > SAVE_SECONDS:
             self.save()
         super().write(text, lines)
@@ -211,12 +207,15 @@ def open_source(config: JobConfig, stack: ExitStack) -> BinaryIO:
     return source
 
 
+def name_of(config: JobConfig) -> str:
+    return "standard input" if config.input == "-" else config.input
+
+
 def open_document(config: JobConfig, stack: ExitStack) -> tuple[bytes, Output]:
     """The content of a document, and an output for its translation; NMTError if that fails."""
-    name = "standard input" if config.input == "-" else config.input
-    with reading(name):
+    with reading(name_of(config)):
         content = open_source(config, stack).read(LARGE + 1)
-    require(len(content) <= LARGE, f"{name}: larger than the {LARGE:,} bytes that a document may have")
+    require(len(content) <= LARGE, f"{name_of(config)}: larger than the {LARGE:,} bytes that a document may have")
     return content, open_output(config, None, stack)
 
 
@@ -261,26 +260,24 @@ class Job:
             self.show(number)
 
 
-def open_job(config: JobConfig, what: dict[str, Any], stack: ExitStack) -> Job:
+def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
     """Open input and output; NMTError if that fails.
 
-    `what` decides what is written, together with models, keys and input: the command resumes a partial output file only
-    if all of it is the same.
+    The command resumes a partial output file only if command, input, models and keys are the same.
     """
-    source, name = open_source(config, stack), "standard input" if config.input == "-" else config.input
+    source, total, identity = open_source(config, stack), None, None
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
-    total, identity = None, None
     if Path(config.input).is_file() and (config.output != "-" or on_terminal):
         total, digest = 0, hashlib.sha256()
         with open_text(config.input) as file:
-            for total, line in enumerate(raw_lines(file, name), 1):  # noqa: B007
+            for total, line in enumerate(raw_lines(file, config.input), 1):  # noqa: B007
                 digest.update(line)
-        identity = {"input": digest.hexdigest(), **what_decides(config), **what}
+        identity = {"command": command, "input": digest.hexdigest(), **what_decides(config)}
     output = open_output(config, identity, stack)
-    lines, done = raw_lines(source, name), output.notes.lines
+    lines, done = raw_lines(source, name_of(config)), output.notes.lines
     deque(islice(lines, done), maxlen=0)
     if done:
         warn(f"{done:,} of {total:,} lines were done before: going on from there")
     if source.isatty():
         warn("type lines; Ctrl-D ends")
-    return Job(input_lines(lines, done + 1), output, progress_of(config, what["command"], done, total, stack))
+    return Job(input_lines(lines, done + 1), output, progress_of(config, command, done, total, stack))

@@ -12,7 +12,6 @@ from typing import Any
 from nmt.files import ModelDescription, is_parser, positions, within
 from nmt.search import Hypothesis
 from nmt.text import Tokenizer, split_sentences
-from nmt.translation.stages import Line
 
 TAG = re.compile(r"</?[^\W\d_][^<>]*>")
 """A tag of markup, unlike `a < b`."""
@@ -33,8 +32,6 @@ class Limits:
     """Language of the lines, whose rules split them into sentences."""
     characters: frozenset[str] | None = None
     """Characters of the training sources; words with other characters are copied."""
-    target: str = ""
-    """Language of the translations."""
 
 
 def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
@@ -43,20 +40,26 @@ def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
     def recorded(*keys: str) -> list[Any]:
         return [within(description.training, *keys) for description in descriptions]
 
-    most = [
-        [number for number in recorded(*keys) if type(number) is int and number > 0]
-        for keys in (("lengths", "source", "max"), ("config", "data", "filters", "max_tokens"))
-    ]
-    ends, texts, characters = (
-        [end for end in map(positions, descriptions) if end],
-        recorded("characters", "source"),
-        None,
-    )
+    ends = [end for end in map(positions, descriptions) if end]
+    lengths = [number for number in recorded("lengths", "source", "max") if type(number) is int and number > 0]
+    texts, characters = recorded("characters", "source"), None
     if all(isinstance(text, str) for text in texts) and not any(map(is_parser, descriptions)):
         characters = frozenset(" ").union(frozenset.intersection(*map(frozenset, texts)))
-    longest = min([*(most[0] or most[1]), *ends], default=None) if split else None
-    first = descriptions[0]
-    return Limits(split, longest, min(ends, default=None), first.source, characters, first.target)
+    longest = min([*lengths, *ends], default=None) if split else None
+    return Limits(split, longest, min(ends, default=None), descriptions[0].source, characters)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line on its way to the search."""
+
+    text: str
+    tag: str = ""
+    """The tag of a target language that the line began with, and a blank."""
+    align: bool = False
+    """Its translations get details."""
+    cut_at: frozenset[str] = frozenset()
+    """Characters that are copied, like characters that the model does not know."""
 
 
 @dataclass
@@ -115,9 +118,6 @@ class Segmenter:
         self.tokenizer, self.limits, self.source_prefix = tokenizer, limits, source_prefix
         self.prefix_tokens = cache(lambda prefix: tokenizer.encode([tokenizer.clean(prefix)])[0])
 
-    def prefix(self, line: Line) -> str:
-        return line.tag or self.source_prefix
-
     def encode(self, texts: list[tuple[str, str]]) -> list[list[int]]:
         """Tokens of texts, each after its prefix; none for a blank text."""
         clean = self.tokenizer.clean
@@ -125,21 +125,14 @@ class Segmenter:
 
     def segment(self, lines: Sequence[Line]) -> list[list[Segment]]:
         """The segments of each line, none for an empty one."""
-        rows = [self.stretches(line) for line in lines]
-        searched = [
-            (self.prefix(line), part) for line, row in zip(lines, rows, strict=True) for part in row if not part.copied
-        ]
-        tokens = self.encode([(prefix, part.text) for prefix, part in searched])
-        for (_, part), ids in zip(searched, tokens, strict=True):
+        prefixes, rows = [line.tag or self.source_prefix for line in lines], [self.stretches(line) for line in lines]
+        parts = [(prefix, part) for prefix, row in zip(prefixes, rows, strict=True) for part in row if not part.copied]
+        tokens = self.encode([(prefix, part.text) for prefix, part in parts])
+        for (_, part), ids in zip(parts, tokens, strict=True):
             part.ids = ids
         return [
-            [
-                part
-                for stretch in row
-                if stretch.ids or stretch.copied
-                for part in ([stretch] if stretch.copied else self.sentences(stretch, self.prefix(line)))
-            ]
-            for line, row in zip(lines, rows, strict=True)
+            [part for stretch in row for part in ([stretch] if stretch.copied else self.sentences(stretch, prefix))]
+            for prefix, row in zip(prefixes, rows, strict=True)
         ]
 
     def too_long(self, segments: list[Segment]) -> str:
@@ -167,9 +160,9 @@ class Segmenter:
         return segments
 
     def sentences(self, segment: Segment, prefix: str) -> list[Segment]:
-        """The sentences of a segment, or the fewest parts, about equal, of those that are too long."""
-        if not self.limits.split:
-            return [segment]
+        """The sentences of a segment, or the fewest parts, about equal, of sentences that are too long."""
+        if not segment.ids or not self.limits.split:
+            return [segment] * bool(segment.ids)
         longest, cleaned = self.limits.longest or sys.maxsize, self.tokenizer.clean(segment.text)
         sentences = split_sentences(cleaned, self.limits.language)
         if len(sentences) == 1 and len(segment.ids) <= longest:
@@ -204,31 +197,16 @@ class JoinedText:
     """For each segment, the index of its first word in the text."""
 
 
-NOUNS_WITH_CAPITALS = ("de", "lb")
-"""Languages in which a capital does not say that a sentence begins."""
-
-
-def join(
-    tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis], prefix: Sequence[int], language: str = ""
-) -> JoinedText:
-    """Join the translations of a line's segments, each of which begins with `prefix`; the text has the prefix once.
-
-    Behind a copied segment, a source in small letters keeps them in the translation into `language`, if there is one.
-    """
+def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis], prefix: Sequence[int]) -> JoinedText:
+    """Join the translations of a line's segments, each of which begins with `prefix`; the text has the prefix once."""
     if len(segments) == 1 and not segments[0].copied:
         return JoinedText(text(tokenizer, parts[0].tokens), [parts[0].tokens], [0])
-    keeps_capitals = not language or language.split("-")[0] in NOUNS_WITH_CAPITALS
     copied_first = bool(segments) and segments[0].copied
     joined, skipped = JoinedText(text(tokenizer, prefix) if copied_first else ""), len(prefix) if copied_first else 0
-    count, blank, behind_copy = len(joined.text.split()), False, False
+    count, blank = len(joined.text.split()), False
     for segment, part in zip(segments, parts, strict=True):
         tokens, skipped = part.tokens[skipped:], len(prefix)
         words = segment.text if segment.copied else text(tokenizer, tokens)
-        if behind_copy and words and not (segment.copied or keeps_capitals) and segment.text[:1].islower():
-            first = words.split(" ", 1)[0]
-            if len(first) > 1 and first[1:].islower():  # the capital of a sentence's beginning
-                words = words[0].lower() + words[1:]
-        behind_copy = segment.copied
         # After an empty translation the next one still needs the blank. Without one, its first word continues the last.
         blank = bool(joined.text) and (blank or not segment.glued)
         continues_word = bool(joined.text) and bool(words) and not blank

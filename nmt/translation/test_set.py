@@ -12,8 +12,7 @@ from nmt.errors import NMTError
 from nmt.files import find_model_directory, is_exported, read_description
 from nmt.registry import entries_of, import_attribute
 from nmt.text import language_of_file, not_parallel, read_texts
-from nmt.translation.stages import RefusedLine
-from nmt.translation.translator import Translator
+from nmt.translation.translator import RefusedLine, Translator
 
 if TYPE_CHECKING:
     from nmt.data import PreparedCorpus

@@ -1,33 +1,148 @@
-"""Lines to lines: a chain of stages around a search, which restores the order. No torch: an engine searches."""
+"""Lines to lines: a chain of stages around a search, which restores the order. No torch: an engine searches.
+
+A stage changes lines on the way in, calls the rest of the chain, and undoes that in the translations on the way out. It
+may call the rest again, for lines that did not come out well. The registry has all stages, as kind "stage", with the
+`order` in which lines pass them.
+"""
 
 import queue
+import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from nmt.config import TranslatorOptions
 from nmt.errors import NMTError
-from nmt.search import Engine, Hypothesis, penalty
+from nmt.search import Constraints, Engine, Hypothesis, penalty
 from nmt.text import TARGET, Tokenizer
-from nmt.translation.segments import Limits, Segment, Segmenter, join
-from nmt.translation.stages import Line, Outcome, RefusedLine, Rest, Stage, Translation
-from nmt.translation.token_scores import SourceWords, describe
+from nmt.translation.segments import Limits, Line, Segment, Segmenter, join
+
+if TYPE_CHECKING:
+    from nmt.translation.load import Models
+    from nmt.translation.scores import Details
 
 Item = TypeVar("Item")
+LANGUAGE_TAG = re.compile(r"\s*(<2[\w-]{1,30}>|>>[\w-]{1,30}<<)")
+LOOK_ALIKES = dict(zip("\u2018\u2019\u201c\u201d\u2010\u2011\u2013\u2014", "''\"\"----", strict=True))
+"""What a model knows in place of typographic quotes and dashes that it does not know."""
 AHEAD = 128
-"""Lines of a search, where the next one is prepared meanwhile."""
+"""Lines of a search, during which the next lines are prepared."""
+
+
+class RefusedLine(NMTError):
+    """The line at `index`, counted from 0, cannot be translated."""
+
+    def __init__(self, index: int, problem: str) -> None:
+        super().__init__(index, problem)
+        self.index, self.problem = index, problem
+
+    def __str__(self) -> str:
+        return f"line {self.index + 1}: {self.problem}"
+
+
+@dataclass
+class Translation:
+    """One of a line's translations; its score is log P(Y|X) / lp(Y)."""
+
+    text: str
+    score: float
+    log_probability: float
+    details: "Details | None" = None
+    copied: list[str] = field(default_factory=list)
+    """Stretches of the line that were copied, because the model does not know their characters."""
+    flags: list[str] = field(default_factory=list)
+    """Likely failures."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """What a user should know about it, by kind."""
+
+
+Outcome = list[Translation] | RefusedLine
+"""The translations of a line, best first, or why it is refused."""
+Rest = Callable[[list[Line]], list[Outcome]]
+"""The rest of a chain of stages, which ends with the search."""
 Block = tuple[list[list[Translation]], RefusedLine | None]
 """Translations of the lines of a block, up to the first line that cannot be translated, and that error."""
 
 
+class Stage:
+    """A stage of translation, which by itself does nothing."""
+
+    def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
+        return rest(lines)
+
+    def constraints(self, segments: Sequence[Segment]) -> Constraints | None:
+        """What the translations of segments must have."""
+
+    def report(self, line: str, best: Translation) -> dict[str, Any]:
+        """More fields for the record of a line; it may add notes to the translation."""
+        return {}
+
+
+def with_refused(lines: Sequence[Line | RefusedLine], rest: Rest) -> list[Outcome]:
+    """The outcomes of lines, some of which are refused."""
+    outcomes = iter(rest([line for line in lines if isinstance(line, Line)]))
+    return [next(outcomes) if isinstance(line, Line) else line for line in lines]
+
+
+def split_tag(line: str, tokenizer: Tokenizer) -> tuple[str, str]:
+    """The tag that a line begins with, and a blank, and its rest; NMTError for a tag that the model does not have."""
+    if not tokenizer.tags:
+        return "", line
+    if tag := tokenizer.leading_tag(line.lstrip()):
+        return f"{tag} ", line.lstrip().removeprefix(tag)
+    other = LANGUAGE_TAG.match(line)
+    if other and any(tag[:2] == other[1][:2] for tag in tokenizer.tags):
+        raise NMTError(f"{other[1]}: the model has {', '.join(tokenizer.tags)}")
+    return "", line
+
+
+class Tags(Stage):
+    """Takes the tag off each line that begins with one."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+
+    def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
+        untagged = list[Line | RefusedLine]()
+        for line in lines:
+            try:
+                tag, text = split_tag(line.text, self.tokenizer)
+                untagged.append(replace(line, text=text, tag=tag))
+            except NMTError as error:
+                untagged.append(RefusedLine(0, str(error)))
+        return with_refused(untagged, rest)
+
+
+def tags(options: TranslatorOptions, tokenizer: Tokenizer, *others: Any) -> Tags | None:
+    return Tags(tokenizer) if tokenizer.tags else None
+
+
+class Characters(Stage):
+    """Writes plain quotes and dashes instead of typographic ones that the model does not know; reports copied text."""
+
+    def __init__(self, characters: frozenset[str]) -> None:
+        self.look_alikes = {ord(a): b for a, b in LOOK_ALIKES.items() if a not in characters and b in characters}
+
+    def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
+        return rest([replace(line, text=line.text.translate(self.look_alikes)) for line in lines])
+
+    def report(self, line: str, best: Translation) -> dict[str, Any]:
+        return {"copied": best.copied} if best.copied else {}
+
+
+def characters(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits, *others: Any) -> Characters | None:
+    return None if limits.characters is None else Characters(limits.characters)
+
+
 @dataclass(frozen=True, eq=False)
 class Translator:
-    """An engine with its tokenizer, within stages: raw text in, detokenised text out.
+    """An engine with its tokenizer, within stages: raw text in, detokenized text out.
 
     `replace` of dataclasses makes one with another search or other stages, which shares the weights.
     """
@@ -36,15 +151,18 @@ class Translator:
     tokenizer: Tokenizer
     limits: Limits = field(default_factory=Limits)
     source_prefix: str = ""
-    """What every source begins with that has no tag of its own."""
+    """The beginning of every source without a tag of its own."""
     target_prefix: str = ""
-    """What every translation begins with."""
+    """The beginning of every translation."""
     details: bool = False
     """Translations have details."""
     stages: tuple[Stage, ...] = ()
     """In the order in which lines pass them."""
     ahead: bool = False
     """While the engine searches, it leaves this thread to others, and takes further work."""
+    options: TranslatorOptions = field(default_factory=TranslatorOptions)
+    """What it was loaded with; the engine is not auto."""
+    models: "Models | None" = None
 
     def __post_init__(self) -> None:
         source, positions = len(self.segmenter.prefix_tokens(self.source_prefix)), self.limits.positions
@@ -80,7 +198,7 @@ class Translator:
         return translations, None
 
     def translate_each(self, lines: list[str]) -> list[Outcome]:
-        """As `translate`, with the error of a refused line in its place: it does no harm to the others."""
+        """As `translate`, with the error of a refused line in its place: other lines are translated."""
         return self.chain(self.search)([Line(line, align=self.details) for line in lines])
 
     def chain(self, end: Rest) -> Rest:
@@ -93,7 +211,7 @@ class Translator:
         """The translations of lines that have passed the stages."""
         if not self.ahead or len(lines) <= AHEAD:
             return self.search_at_once(lines)
-        # Longest first, as in batches. While some lines are searched, others are made tokens or text.
+        # Longest first, as in batches. While some lines are searched, others are encoded or decoded.
         order = sorted(range(len(lines)), key=lambda index: -len(lines[index].tag + lines[index].text))
         parts = [order[at : at + AHEAD] for at in range(0, len(order), AHEAD)]
         with ThreadPoolExecutor(2) as pool:
@@ -116,9 +234,8 @@ class Translator:
         """
         segments = [part for row in rows for part in row if not part.copied]
         constraints = next(filter(None, (stage.constraints(segments) for stage in self.stages)), None)
-        results = self.engine.search([part.ids for part in segments], [self.prefix] * len(segments), constraints)
-        remaining, nothing = iter(results), [Hypothesis([], 0.0, 0.0)]
-        hypotheses = [[nothing if part.copied else next(remaining) for part in row] for row in rows]
+        results = iter(self.engine.search([part.ids for part in segments], [self.prefix] * len(segments), constraints))
+        hypotheses = [[[Hypothesis([], 0.0, 0.0)] if part.copied else next(results) for part in row] for row in rows]
         aligned = [
             (part.ids, hypothesis)
             for row, parts, is_aligned in zip(rows, hypotheses, align, strict=True)
@@ -134,27 +251,28 @@ class Translator:
 
     def join(self, line: Line, segments: list[Segment], hypotheses: list[list[Hypothesis]]) -> list[Translation]:
         """The translations of a line; the n-th one consists of the n-th hypotheses of its segments."""
-        words = SourceWords(self.tokenizer, line.text, self.segmenter.prefix(line)) if line.align else None
-        notes = {}
+        words, notes = None, {}
+        if line.align:
+            from nmt.translation.scores import SourceWords, describe
+
+            words = SourceWords(self.tokenizer, line.text, line.tag or self.source_prefix)
         if length := max((segment.part for segment in segments), default=0):
-            most = f"translated in parts: the model knows {self.limits.longest or 0:,} at most"
-            notes["split"] = f"a sentence of {length:,} tokens, {most}"
+            limit = f"translated in parts: the model knows {self.limits.longest or 0:,} at most"
+            notes["split"] = f"a sentence of {length:,} tokens, {limit}"
         copied = [segment.text for segment in segments if segment.copied]
         translations = []
         for n in range(max(map(len, hypotheses), default=1)):
             parts = [row[min(n, len(row) - 1)] for row in hypotheses]  # one with fewer hypotheses repeats its last
-            joined = join(self.tokenizer, segments, parts, self.prefix, self.limits.target)
+            joined = join(self.tokenizer, segments, parts, self.prefix)
             if len(parts) == 1 and not copied:
                 score, log_probability = parts[0].score, parts[0].log_probability
             else:
                 log_probability = sum((part.log_probability for part in parts), start=0.0)
-                lengths = [len(part.tokens) + 1 for part, at in zip(parts, segments, strict=True) if not at.copied]
-                # Of a line that is only copied, nothing has a length.
-                score = log_probability / penalty(max(sum(lengths), 1), self.engine.config)
+                length = sum(len(part.tokens) + 1 for part, at in zip(parts, segments, strict=True) if not at.copied)
+                score = log_probability / penalty(max(length, 1), self.engine.config)
             details = describe(self.tokenizer, words, segments, parts, joined) if words else None
-            translations.append(
-                Translation(joined.text, score, log_probability, details, copied.copy(), notes=notes.copy())
-            )
+            row = Translation(joined.text, score, log_probability, details, copied.copy(), notes=notes.copy())
+            translations.append(row)
         # The length penalty of the joined translation may rank the second hypotheses above the first.
         return sorted(translations, key=lambda translation: -translation.score)
 
@@ -194,7 +312,7 @@ def read_by_thread(items: Iterable[Item], size: int) -> "queue.Queue[Item | Base
 
 
 def arriving_blocks(lines: Iterable[str], size: int, patience: float = 0.05) -> Iterator[list[str]]:
-    """Blocks of at most `size` lines: those that arrive within `patience` seconds of the first.
+    """Blocks of at most `size` lines that arrive within `patience` seconds of their first line.
 
     An exception from `lines` is raised here, after the lines before it.
     """
@@ -203,9 +321,10 @@ def arriving_blocks(lines: Iterable[str], size: int, patience: float = 0.05) -> 
     while isinstance(item, str):
         block, deadline = [item], time.monotonic() + patience
         with suppress(queue.Empty):
-            while len(block) < size and isinstance(
-                item := arrived.get(timeout=max(deadline - time.monotonic(), 0.001)), str
-            ):
+            while len(block) < size:
+                item = arrived.get(timeout=max(deadline - time.monotonic(), 0.001))
+                if not isinstance(item, str):
+                    break
                 block.append(item)
         yield block
         if isinstance(item, str):

@@ -137,9 +137,6 @@ def test_a_run_on_a_mixture_resumes_with_the_same_bits_and_its_model_has_tags(mi
     both = translated("<2fr> ka lo\n\n<2de> ka lo\n")
     assert both.count("\n") == 3
     assert both != translated("ka lo\n\nka lo\n", "target=fr")
-    assert translated("\tka lo\n\nde\tka lo\n", "target=fr", "input_format=tsv") == both
-    records = '{"source": "ka lo", "line": 1}\n\n{"source": "ka lo", "target": "de"}\n'
-    assert translated(records, "target=fr", "input_format=jsonl") == both
     Path("hypothesis").write_text("ka lo\n")
     for source, target in (("ka lo", "fr"), ("<2fr> ka lo", "de")):
         Path(target).write_text(f"{source}\n")

@@ -11,8 +11,8 @@ from nmt.data import read_manifest
 from nmt.files import ModelDescription, read_description
 from nmt.search import Hypothesis, TokenScores
 from nmt.text import Tokenizer, clean, split_sentences, train_tokenizer
-from nmt.translation import Line, Segment, Segmenter, Translator
-from nmt.translation.segments import Limits, copied_spans, join, limits
+from nmt.translation import Line, Segmenter, Translator
+from nmt.translation.segments import Limits, copied_spans, limits
 
 TEXT = "ka lo mi nu. Pe ri so, tu va? We KaLo 123 das \u6f22\u5b57"
 KNOWN = frozenset(TEXT)
@@ -96,19 +96,6 @@ def test_what_is_copied_and_what_an_echo_gives_are_the_line(tokenizer, line, kno
     assert {target for _, target in found.details.alignment} <= set(range(len(found.text.split())))
 
 
-@pytest.mark.parametrize(("target", "capital"), [("fr", "d"), ("de", "D"), ("", "D")])
-def test_no_capital_in_mid_sentence_behind_what_is_copied(tokenizer, target, capital):
-    def joined(source: str, translation: str) -> str:
-        segments = [Segment([1], "Press"), Segment([], "Ctrl+S", copied=True), Segment([1], source)]
-        ids = tokenizer.encode(["Druck", translation])
-        parts = [Hypothesis(tokens, 0.0, 0.0) for tokens in (ids[0], [], ids[1])]
-        return join(tokenizer, segments, parts, [], target).text
-
-    assert joined("to print", "Da ka") == f"Druck Ctrl+S {capital}a ka"
-    assert joined("To print", "Da ka") == "Druck Ctrl+S Da ka"
-    assert joined("to print", "DA ka") == "Druck Ctrl+S DA ka"
-
-
 @pytest.mark.parametrize("prefix", ["", "lo", "Lo, mi"])
 @pytest.mark.parametrize("line", ["<b>ka</b> mi", "ka <b>", "<b>", "ka", ""])
 def test_every_translation_begins_with_the_target_prefix_also_where_it_is_copied(tokenizer, line, prefix):
@@ -152,7 +139,6 @@ def described(**training) -> ModelDescription:
     return ModelDescription({"positions": "sinusoidal", "max_positions": 9}, 300, "en", "de", "", training)
 
 
-FILTERED = {"config": {"data": {"filters": {"max_tokens": 256}, "kind": "files"}}}
 LENGTHS = {"lengths": {"source": {"p99": 23, "max": 125}, "target": {"p99": 1, "max": 1}}}
 
 
@@ -160,11 +146,10 @@ LENGTHS = {"lengths": {"source": {"p99": 23, "max": 125}, "target": {"p99": 1, "
     ("training", "split", "longest"),
     [
         ({}, True, None),
-        (FILTERED, True, 256),
-        ({**FILTERED, **LENGTHS}, True, 125),
-        ({**FILTERED, **LENGTHS}, False, None),
+        (LENGTHS, True, 125),
+        (LENGTHS, False, None),
         ({"lengths": ["odd"]}, True, None),
-        ({**FILTERED, "lengths": {"source": {"p99": True, "max": -1}}}, True, 256),
+        ({"lengths": {"source": {"p99": True, "max": -1}}}, True, None),
     ],
 )
 def test_limits_are_what_a_model_has_seen(training, split, longest):

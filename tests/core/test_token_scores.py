@@ -12,8 +12,8 @@ from nmt.model import Transformer
 from nmt.search import Hypothesis, TokenScores, TorchEngine
 from nmt.text import META, Tokenizer, clean, train_tokenizer
 from nmt.translation import Details, Segment, Translation, Translator
+from nmt.translation.scores import SourceWords, describe, words_of_tokens
 from nmt.translation.segments import Limits, join
-from nmt.translation.token_scores import SourceWords, describe, words_of_tokens
 
 WORDS = ["ka", "lo", "mi", "nu.", "Pe", "ri", "so,", "tu", "va", "we"]
 ODD = [

@@ -15,7 +15,7 @@ from preloaded import python
 
 from nmt.config import DecodeConfig
 from nmt.errors import NMTError
-from nmt.translation import Translation, input_lines, load_translator, remark, summarize, translate
+from nmt.translation import Translation, input_lines, load_translator, report, summarize, translate
 from nmt.translation.translate import render
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
@@ -68,7 +68,7 @@ def test_only_lf_and_crlf_separate_lines(content, lines, capsys):
     ("content", "lines", "warnings"),
     [
         (b"ok\na\xffb\n", ["ok", "a\ufffdb"], ["line 2: invalid UTF-8 at byte 2"]),
-        (b"\xc3\nok\n\xfe", ["\ufffd", "ok", "\ufffd"], ["line 1: invalid UTF-8 at byte 1", "line 3: "]),
+        (b"\xc3\nok\n\xfe", ["\ufffd", "ok", "\ufffd"], ["line 1: invalid UTF-8 at byte 1, replaced; more such lines"]),
         (b"a\xed\xa0\x80\n", ["a\ufffd\ufffd\ufffd"], ["line 1: invalid UTF-8 at byte 2"]),
     ],
 )
@@ -91,11 +91,11 @@ def test_a_line_is_given_before_the_next_one_is_there():
 
 
 def test_tsv_has_number_score_and_text_of_every_translation():
-    assert render(7, "zwei", TWO, "tsv") == "7\t-0.1235\tGrüße\n7\t-2.0000\tzwei Wörter\n"
+    assert render(7, "zwei", TWO, "tsv", {}) == "7\t-0.1235\tGrüße\n7\t-2.0000\tzwei Wörter\n"
 
 
 def test_jsonl_has_all_that_is_known_on_one_line_in_readable_letters():
-    line = render(7, "zwei", TWO, "jsonl")
+    line = render(7, "zwei", TWO, "jsonl", {})
     assert line.count("\n") == 1
     assert line.endswith("\n")
     assert "Grüße" in line
@@ -111,7 +111,7 @@ def test_jsonl_has_all_that_is_known_on_one_line_in_readable_letters():
 
 @pytest.mark.parametrize(("format", "expected"), [("text", "\n"), ("tsv", "3\t0.0000\t\n")])
 def test_the_empty_translation_has_its_line(format, expected):
-    assert render(3, "", [Translation("", 0.0, 0.0)], format) == expected
+    assert render(3, "", [Translation("", 0.0, 0.0)], format, {}) == expected
 
 
 def test_jsonl_and_text_hold_the_same_translations(checkpoint, tmp_path):
@@ -147,27 +147,15 @@ def test_an_interrupt_ends_a_translation_that_waits_for_input(checkpoint):
             process.kill()
 
 
-def test_a_notice_about_what_was_copied_is_short_whatever_was():
-    said: list[str] = []
-    remark(Translation("", 0.0, 0.0, copied=["[" * 100_000]), "line 1", {"split": 0, "copied": 0}, said.append)
-    assert said[0].startswith("line 1: characters that the model was not trained on")
-    assert len(said[0]) < 200
-
-
-def test_lines_that_were_cut_at_items_are_named_over_a_resumption_and_marked():
-    pytest.importorskip("nmt.plugins.protection")
+def test_the_first_line_of_a_kind_is_named_shortly_and_lines_are_counted():
     said, counts = list[str](), Counter[str]()
-    for number in range(1, 15):
-        if number == 6:
-            counts = Counter(json.loads(json.dumps(counts)))
-        kind = "protected" if number in (2, 9) else "cut"
-        found = Translation("a", 0.0, 0.0, notes={kind: "is"})
-        remark(found, f"line {number}", counts, said.append)
+    for number in range(1, 13):
+        best = Translation("", 0.0, 0.0, copied=["[" * 100_000], notes={"cut": "is"} if number > 10 else {})
+        report((), "", best, f"line {number}", counts, said.append)
     summarize(counts, said.append)
-    assert [words.partition(":")[0] for words in said[:2]] == ["line 1", "line 2"]
-    assert said[2].startswith("12 lines were cut")
-    assert said[2].endswith("translated in parts: 1, 3, 4, 5, 6, 7, 8, 10, 11, 12, ...")
-    assert said[3].endswith(": 2, 9")
+    assert [words.partition(":")[0] for words in said[:2]] == ["line 1", "line 11"]
+    assert len(said[0]) < 200
+    assert [words.partition(" lines ")[0] for words in said[2:]] == ["12", "2"]
 
 
 def test_in_bfloat16_torch_finds_nearly_what_float32_finds(word_model):

@@ -14,7 +14,7 @@ from nmt.search import TorchEngine, batches_by_length, beam_search
 from nmt.text import Tokenizer, clean, train_tokenizer
 from nmt.translation import RefusedLine, Translation, Translator
 from nmt.translation.segments import Limits, text
-from nmt.translation.stages import Tags
+from nmt.translation.translator import Tags
 
 EMPTY = [Translation("", 0.0, 0.0)]
 BLANKS = ["", "   ", "\t", "\u3000 \u00a0"]

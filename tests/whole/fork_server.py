@@ -78,8 +78,8 @@ def command(words: list[str]) -> None:
 
     if words[0] == "blocks":  # what a cluster is told to translate: rows of Parquet, or lines
         try:
-            for block in cut(find_files(words[1]), 7, "source")[0]:
-                read_block(block, "source", print)
+            for block in cut(find_files(words[1]), 7)[0]:
+                read_block(block, print)
         except NMTError as error:
             complain(error)
             sys.exit(2)

@@ -3,22 +3,20 @@
 import hashlib
 import json
 import re
-from bisect import bisect_left, bisect_right
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from glob import glob
-from itertools import accumulate, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nmt.config import TranslateConfig
+from nmt.config import TranslateConfig, require
 from nmt.errors import NMTError, one_line
-from nmt.files import LARGE, parse_json, read_mapping, remove_leftovers, sha256, whole_file, write_file
+from nmt.files import LARGE, parse_json, read_mapping, remove_leftovers, whole_file, write_file
 from nmt.text import open_binary, reading
 from nmt.translation import (
     RefusedLine,
@@ -27,7 +25,7 @@ from nmt.translation import (
     input_lines,
     lines_of,
     load_translator,
-    remark,
+    report,
     summaries,
     summarize,
 )
@@ -41,7 +39,7 @@ DESCRIPTION = "_translation.json"
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive lines of a file, or rows of a Parquet file."""
+    """Consecutive lines of a file."""
 
     file: str
     number: int
@@ -50,7 +48,7 @@ class Block:
     """Number of the first line, counted from 1."""
     count: int
     offset: int
-    """Bytes before the first line; 0 for Parquet."""
+    """Bytes before the first line."""
     reference: "Block | None" = None
     """The block of the same lines of a parallel corpus."""
 
@@ -72,69 +70,32 @@ def find_files(pattern: str, key: str = "input") -> list[Path]:
     return files
 
 
-@contextmanager
-def reading_file(path: Path) -> Iterator[None]:
-    """Raise NMTError in one line for a missing or damaged file."""
-    with reading(path):
-        try:
-            yield
-        except pa.ArrowException as error:
-            raise OSError(one_line(error)) from error
-
-
-def cut(files: list[Path], size: int, column: str) -> tuple[list[Block], dict[str, str]]:
+def cut(files: list[Path], size: int) -> tuple[list[Block], dict[str, str]]:
     """Read all files once: blocks of `size` lines, and the SHA-256 of each file's text by its path."""
     blocks, hashes = list[Block](), dict[str, str]()
     for number, path in enumerate(files):
-        name, digest, first, offset = str(path), hashlib.sha256(), 1, 0
-        with reading_file(path):
-            if path.suffix == ".parquet":
-                rows = count_rows(path, column)
-                blocks += [
-                    Block(name, number, begin, min(size, rows - begin + 1), 0) for begin in range(1, rows + 1, size)
-                ]
-                hashes[name] = sha256(path.resolve())
-                continue
-            with open_binary(path) as file:
-                while lines := list(islice(file, size)):
-                    blocks.append(Block(name, number, first, len(lines), offset))
-                    content = b"".join(lines)
-                    digest.update(content)
-                    first, offset = first + len(lines), offset + len(content)
-            hashes[name] = digest.hexdigest()
+        require(path.suffix != ".parquet", f"{path}: Parquet, but lines of text are translated; write it as text")
+        digest, first, offset = hashlib.sha256(), 1, 0
+        with reading(path), open_binary(path) as file:
+            while lines := list(islice(file, size)):
+                blocks.append(Block(str(path), number, first, len(lines), offset))
+                content = b"".join(lines)
+                digest.update(content)
+                first, offset = first + len(lines), offset + len(content)
+        hashes[str(path)] = digest.hexdigest()
     return blocks, hashes
 
 
-def count_rows(path: Path, column: str) -> int:
-    """The rows of a Parquet file; NMTError if it has no such column of texts."""
-    with pq.ParquetFile(path) as file:
-        schema, rows = file.schema_arrow, file.metadata.num_rows
-    if column not in schema.names:
-        raise NMTError(f"{path}: no column {column}; pass ray.column=NAME, there are {', '.join(schema.names)}")
-    if (kind := schema.field(column).type) not in (pa.string(), pa.large_string()):
-        raise NMTError(f"{path}: column {column} holds no text but {kind}")
-    return int(rows)
-
-
-def read_block(block: Block, column: str, notice: Callable[[str], None]) -> list[str]:
-    """The lines of a block; invalid UTF-8 is replaced, with a notice. Missing texts of Parquet are empty lines."""
-    path, begin = Path(block.file), block.first - 1
-    with reading_file(path):
-        if path.suffix == ".parquet":
-            with pq.ParquetFile(path) as file:
-                sizes = (file.metadata.row_group(group).num_rows for group in range(file.num_row_groups))
-                begins = list(accumulate(sizes, initial=0))
-                first, last = bisect_right(begins, begin) - 1, bisect_left(begins, begin + block.count)
-                table = file.read_row_groups([*range(first, last)], [column])
-                rows = table.column(0).slice(begin - begins[first], block.count)
-            return [text or "" for text in rows.to_pylist()]
-        with open_binary(path) as file:
-            if file.seekable():
-                file.seek(block.offset)
-            else:
-                deque(islice(file, begin), maxlen=0)  # a compressed file is read up to the block
-            lines = islice(file, block.count)
-            return list(input_lines(lines, block.first, lambda words: notice(f"{path.name}: {words}")))
+def read_block(block: Block, notice: Callable[[str], None]) -> list[str]:
+    """The lines of a block; invalid UTF-8 is replaced, with a notice."""
+    path = Path(block.file)
+    with reading(path), open_binary(path) as file:
+        if file.seekable():
+            file.seek(block.offset)
+        else:
+            deque(islice(file, block.first - 1), maxlen=0)  # a compressed file is read up to the block
+        lines = islice(file, block.count)
+        return list(input_lines(lines, block.first, lambda words: notice(f"{path.name}: {words}")))
 
 
 def write_block(folder: Path, block: Block, lines: list[str], translations: list[Translation], **more: Any) -> None:
@@ -198,11 +159,19 @@ class BlockTranslator:
     def translate(self, block: Block, name: str) -> None:
         if not hasattr(self, "translator"):
             self.translator = load_translator(self.config.translator, self.notices.append)
-        lines, size = read_block(block, self.config.plugins["ray"].column, self.notices.append), self.config.buffer
+        lines, size = read_block(block, self.notices.append), self.config.buffer
         parts = (lines[begin : begin + size] for begin in range(0, len(lines), size))
         rows = list(lines_of(map(self.translator.translate_block, parts)))
         for number, translations in enumerate(rows, block.first):
-            remark(translations[0], f"{name}, line {number}", self.counts, self.notices.append)
+            where = f"{name}, line {number}"
+            report(
+                self.translator.stages,
+                lines[number - block.first],
+                translations[0],
+                where,
+                self.counts,
+                self.notices.append,
+            )
         self.write(block, lines, rows)
 
     def write(self, block: Block, lines: list[str], rows: list[list[Translation]]) -> None:

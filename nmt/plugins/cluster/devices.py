@@ -11,22 +11,23 @@ from multiprocessing import get_context, resource_tracker
 from multiprocessing.queues import SimpleQueue
 from typing import Any
 
-from nmt.config import JobConfig
+from nmt.config import JobConfig, TranslatorOptions
 from nmt.errors import NMTError, one_line
-from nmt.files import find_model_directory
 from nmt.preparation import begin, worker_pool
 from nmt.search import choose_device
 from nmt.translation import (
     Block,
-    Stage,
+    Models,
     Translation,
     Translator,
     arriving_blocks,
+    find_models,
     lines_of,
     load_translator,
     read_by_thread,
     stages_of,
     warn,
+    with_engine,
 )
 
 worker_config: JobConfig
@@ -90,8 +91,9 @@ def result(future: "Future[Any] | BaseException") -> Any:
 class DeviceTranslator:
     """Translates a stream of lines, as Translator does, by a pool of `count` processes."""
 
-    def __init__(self, pool: ProcessPoolExecutor, count: int, stages: tuple[Stage, ...]) -> None:
-        self.pool, self.count, self.stages = pool, count, stages
+    def __init__(self, pool: ProcessPoolExecutor, count: int, options: TranslatorOptions, models: Models) -> None:
+        self.pool, self.count, self.options, self.models = pool, count, options, models
+        self.stages = stages_of(options, models)
 
     def run(self, task: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """What a task makes of each item, in their order; about two items for each process are in memory."""
@@ -119,12 +121,14 @@ def on_devices(config: JobConfig, names: Sequence[str] = ()) -> Iterator[DeviceT
     The processes end with the block, at once after an exception.
     """
     names = names or device_names(config)
+    models = find_models(config.translator.run)
+    options = with_engine(config.translator, warn, models)
     # runs/latest may point elsewhere by the time a process reads it.
-    runs = [str(find_model_directory(name).resolve()) for name in config.translator.run]
-    config = replace(config, translator=replace(config.translator, run=runs))
+    options = replace(options, run=[str(folder.resolve()) for folder in models.folders])
+    config = replace(config, translator=options)
     context = get_context("spawn")
     devices = context.SimpleQueue()
     for name in names:
         devices.put(name)
     with worker_pool(len(names), mp_context=context, initializer=begin_worker, initargs=(config, devices)) as pool:
-        yield DeviceTranslator(pool, len(names), stages_of(config.translator))
+        yield DeviceTranslator(pool, len(names), options, models)

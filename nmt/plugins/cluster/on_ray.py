@@ -69,8 +69,6 @@ def translate_corpus(config: TranslateConfig, console: Console) -> None:
     require(config.input != "-", "input: --ray translates files, a folder, or a pattern of names; pass input=FILES")
     require(config.output != "-", "output: --ray writes a folder of Parquet files; pass output=FOLDER")
     require(config.format == "text", f"format={config.format}: --ray translates lines to Parquet; leave format out")
-    lines = config.input_format == "text"
-    require(lines, f"input_format={config.input_format}: --ray has ray.column for Parquet; leave it out")
     require_ray(config)
     folder = Path(config.output)
     options, plugins = config.translator, dict(config.translator.plugins)
@@ -79,10 +77,8 @@ def translate_corpus(config: TranslateConfig, console: Console) -> None:
     runs = [str(find_model_directory(name).resolve()) for name in options.run]
     options = replace(options, run=runs, plugins=plugins, results="scores")  # the Parquet files have scores
     config = replace(config, translator=options, output=str(folder.absolute()))
-    keys = config.plugins["ray"]
-    settings = {"ray.lines": keys.lines, "ray.column": keys.column}
     with console.status("reading the input"):
-        blocks, hashes = cut(find_files(config.input), keys.lines, keys.column)
-        claim(folder, {"input": hashes, **what_decides(config), **settings})
+        blocks, hashes = cut(find_files(config.input), config.plugins["ray"].lines)
+        claim(folder, {"input": hashes, **what_decides(config)})
     write_blocks(blocks, folder.absolute(), console, partial(on_cluster, config, BlockTranslator, ()))
     console.print(f"{sum(block.count for block in blocks):,} lines are translated in {folder}")

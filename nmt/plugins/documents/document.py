@@ -48,31 +48,30 @@ class Document(ABC):
 
         with ExitStack() as stack:
             content, output = steps.open_document(config, stack)
-            languages = steps.target_language(config), steps.source_language(config)
+            models = steps.find_models(config.translator.run)
             try:
-                document = read_document(config.format, content, *languages)
+                target = models.target(config.translator)
+                document = read_document(config.format, content, target, models.source)
             except NMTError as error:
                 raise NMTError(f"{'standard input' if config.input == '-' else config.input}: {error}") from error
-            lines, translations, stages = document.lines, list[Translated](), tuple[steps.Stage, ...]()
+            lines, translations, counts = document.lines, list[Translated](), output.notes.counts
             show = steps.progress_of(config, "translate", 0, len(lines), stack)
             if lines:
                 translator = steps.open_translator(config, stack)
-                stages = translator.stages
             else:
                 steps.warn(f"{config.format}: nothing to translate was found")
             try:
                 for line, ranked in zip(lines, translator.stream(lines, config.buffer) if lines else (), strict=True):
                     best = ranked[0]
                     translations.append(Translated(best.text, best.details.alignment if best.details else None))
-                    output.notes.counts.update(steps.report(stages, line, ranked)[1])
-                    steps.remark(best, repr(shown(line)), output.notes.counts, steps.warn)
+                    steps.report(translator.stages, line, best, repr(shown(line)), counts, steps.warn)
                     show(len(translations))
             except steps.RefusedLine as error:
                 raise NMTError(f"{shown(lines[error.index])!r}: {error.problem}") from error
             output.write(document.join(translations), len(translations))
             if document.notice:
                 steps.warn(document.notice)
-        steps.summarize(output.notes.counts, steps.warn, stages)
+        steps.summarize(counts, steps.warn)
 
 
 def read_document(format: str, content: bytes, target: str = "", source: str = "") -> Document:

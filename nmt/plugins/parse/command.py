@@ -6,7 +6,7 @@ from functools import partial
 
 from nmt.commands.console import tell_latest
 from nmt.commands.translate import LESS_MEMORY, input_and_run
-from nmt.config import Command, JobConfig, TranslatorOptions, inline, require
+from nmt.config import Command, JobConfig, TranslatorOptions, inline, require, undecided
 
 
 @dataclass
@@ -14,9 +14,9 @@ class ParseConfig(JobConfig):
     """The tree of `nmt parse`."""
 
     translator: TranslatorOptions = inline(TranslatorOptions(split="never"), "run", "compute", "decode")
-    input: str = "-"
+    input: str = undecided("-")
     """File of sentences, words and punctuation separated by blanks as in the Penn Treebank; -: standard input."""
-    output: str = "-"
+    output: str = undecided("-")
     """File to write, a tree a line, there when it is whole; -: standard output."""
 
 
@@ -24,7 +24,7 @@ def run(config: ParseConfig) -> None:
     """Parse `config.input` into `config.output`, in order, as lines arrive."""
     from nmt.files import find_model_directory, is_parser, read_description
     from nmt.plugins.parse.treebank import choose_tree, model_sentence
-    from nmt.translation import open_job, open_translator, warn, with_engine
+    from nmt.translation import open_job, open_translator, warn
 
     tell_latest(config.translator.run)
     for name in config.translator.run:
@@ -32,9 +32,8 @@ def run(config: ParseConfig) -> None:
         problem = f"run={name}: translates from {about.source} to {about.target}, and parses nothing"
         require(is_parser(about), f"{problem}; use `nmt translate`, or name a model trained with data=treebank")
     with ExitStack() as stack:
-        config = replace(config, translator=with_engine(config.translator, warn))
         translator = open_translator(config, stack)
-        job = open_job(config, {"command": "parse"}, stack)
+        job = open_job(replace(config, translator=translator.options), "parse", stack)
         counts = job.output.notes.counts
         for number, line, translations in job.run(
             lambda lines: translator.stream(map(model_sentence, lines), config.buffer)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from nmt.config import require
+from nmt.config import require, undecided
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class ProtectionConfig:
     protect: list[str] = field(default_factory=lambda: ["usual"])
     """What arrives as it is: usual (placeholders, addresses, file names, code, numbers with units), none, or a list of
     regular expressions and usual, such as [usual,'ACME-[0-9]+']."""
-    glossary: str | None = None
+    glossary: str | None = undecided(None, "content")
     """File of terms: a term, a tab and its translation, the same again to keep it; docs/terms.md."""
 
     def __post_init__(self) -> None:

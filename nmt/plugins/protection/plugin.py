@@ -1,4 +1,4 @@
-"""What this plugin adds."""
+"""Placeholders and the like arrive as they are; translations have the terms of a glossary."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,9 @@ from collections.abc import Callable
 def register(add: Callable[..., None]) -> None:
     cut = "were cut at what is protected and did not arrive otherwise, and translated in parts"
     lost = "do not hold exactly once what is protected: look at these (format=jsonl has them flagged)"
-    path = "nmt.plugins.protection.protection:protection"
-    add("stage", "protected", path, order=20, summaries={"cut": cut, "protected": lost})
-    add("stage", "terms", "nmt.plugins.protection.terms:terms", order=30, constrains=("protection", "glossary"))
-    add("options", "translator.protection", "nmt.plugins.protection.config:ProtectionConfig", inline=True)
+    missed = "lack a translation that the glossary gives (format=jsonl names it)"
+    path = "nmt.plugins.protection"
+    add("stage", "protected", f"{path}.protection:protection", order=20, summaries={"cut": cut, "protected": lost})
+    glossary = ("protection", "glossary")
+    add("stage", "terms", f"{path}.terms:terms", order=30, constrains=glossary, summaries={"terms": missed})
+    add("options", "translator.protection", f"{path}.config:ProtectionConfig", inline=True)

@@ -173,8 +173,8 @@ class Protection(Stage):
         usable = [name for name in STAND_INS if characters is None or characters.issuperset(name(1))]
         self.ways = [*usable, None]
 
-    def report(self, line: str, translations: list[Translation], counts: dict[str, int]) -> dict[str, Any]:
-        kinds = [kind for kind in NOTES if kind in translations[0].notes]
+    def report(self, line: str, best: Translation) -> dict[str, Any]:
+        kinds = [kind for kind in NOTES if kind in best.notes]
         return {"protection": kinds[0]} if kinds else {}
 
     def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
@@ -208,8 +208,6 @@ class Protection(Stage):
         return results
 
 
-def protection(
-    options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits, notice: Callable[[str], None]
-) -> Protection | None:
+def protection(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits, *others: Any) -> Protection | None:
     keys = options.plugins.get("protection")
     return Protection(Finder(keys.protect), limits.characters) if keys and keys.protect else None

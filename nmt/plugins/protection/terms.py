@@ -1,13 +1,15 @@
-"""Terms of a glossary in translations: as constraints of the search, and in a report."""
+"""Glossaries: terms and their translations, as constraints of the search, and whether a translation has them.
+
+Words are runs of letters and digits, or single characters of scripts without blanks; each other mark is a word.
+"""
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property, lru_cache
-from typing import Any
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from nmt.config import UNK, TranslatorOptions, shown
-from nmt.errors import how_to_install
+from nmt.config import UNK, TranslatorOptions
+from nmt.errors import NMTError
 from nmt.plugins.protection.constraints import (
     BEGINS,
     CONTINUES,
@@ -18,102 +20,179 @@ from nmt.plugins.protection.constraints import (
     Phrase,
     PhraseConstraints,
 )
-from nmt.plugins.protection.glossary import Glossary, Lemmatiser, Match, judge, read_glossary
-from nmt.text import META, SOURCE, TARGET, WITHOUT_BLANKS, Finder, Tokenizer, clean
-from nmt.translation import Limits, Segment, Stage, Translation, language_of, languages
+from nmt.text import META, SOURCE, TARGET, WITHOUT_BLANKS, Finder, Tokenizer, clean, open_text, raw_lines, without_end
+from nmt.translation import Segment, Stage, Translation
 
+WORD = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\w)+|[^\w\s]")
 LETTER = re.compile(rf"(?!{WITHOUT_BLANKS.pattern})\w")
 CLOSING = ".,;:!?)]}%\u2026"
 """Marks that a blank follows."""
-WORST = 5
-"""Terms that the report names."""
+
+
+class Term(NamedTuple):
+    """A term, and its translations, of which any is right; with `case`, only this spelling of it."""
+
+    source: str
+    targets: tuple[str, ...]
+    case: bool = False
+
+    def written(self, capital: bool) -> list[str]:
+        """The translations; with `capital`, their first word gets one unless it has one (iPhone) or is to stay."""
+        first_words = [(text, WORD.match(text)) for text in self.targets]
+        return [
+            text[:1].upper() + text[1:] if capital and text != self.source and first and first[0].islower() else text
+            for text, first in first_words
+        ]
+
+
+class Match(NamedTuple):
+    """A term in a line, from character `begin` to `end`."""
+
+    term: Term
+    begin: int
+    end: int
+    capital: bool
+    """The line gives it a capital that the glossary does not."""
+
+
+class Glossary:
+    """Terms, to be found in lines: whole words, from left to right, the longest at each place, without overlap."""
+
+    def __init__(self, entries: Iterable[tuple[str, str, bool]]) -> None:
+        sources: dict[tuple[tuple[str, ...], bool], str] = {}
+        targets: dict[tuple[tuple[str, ...], bool], dict[str, None]] = {}
+        for source, target, case in entries:
+            words = tuple(WORD.findall(source))
+            key = words if case else folded(words), case
+            sources.setdefault(key, source)
+            targets.setdefault(key, {})[target] = None
+        self.terms = {key: Term(source, tuple(targets[key]), key[1]) for key, source in sources.items()}
+        self.beginnings: dict[str, Any] = {}
+        """A tree of the terms' words in small letters; "" is where a term ends."""
+        for words, _ in self.terms:
+            node = self.beginnings
+            for word in folded(words):
+                node = node.setdefault(word, {})
+            node[""] = {}
+
+    def find(self, line: str) -> list[Match]:
+        """The terms of a clean line, in their order."""
+        words, matches, at = list(WORD.finditer(line)), list[Match](), 0
+        small = folded([word[0] for word in words])
+        while at < len(words):
+            node, end, match = self.beginnings, at, None
+            while end < len(words) and (node := node.get(small[end], {})):
+                end += 1
+                if "" in node and (term := self.term(words[at:end])):
+                    capital = words[at][0][0].isupper() and term.source[0].islower()
+                    match, behind = Match(term, words[at].start(), words[end - 1].end(), capital), end
+            if match:
+                matches.append(match)
+            at = behind if match else at + 1
+        return matches
+
+    def term(self, words: Sequence[re.Match[str]]) -> Term | None:
+        """The term of these words; of two that differ in case alone, the one with this spelling."""
+        spelled = tuple(word[0] for word in words)
+        return self.terms.get((spelled, True)) or self.terms.get((folded(spelled), False))
+
+
+def folded(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word.casefold() for word in words)
+
+
+def entry(line: str) -> tuple[str, str, bool]:
+    """Source, target and whether case counts, of a line; NMTError that says what is wrong."""
+    columns = [
+        # Spreadsheets put quotes around cells.
+        clean(cell[1:-1].replace('""', '"') if re.fullmatch(r'".+"', cell) else cell)
+        for cell in line.split("\t")
+    ]
+    if len(columns) == 1:
+        raise NMTError("no tab: a term, a tab and its translation, please; a spreadsheet exports it as TSV")
+    if len(columns) > 3 or columns[2:] not in ([], ["case"], [""]):
+        raise NMTError("after the translation only a tab and the word case may follow")
+    for side, text in zip(("source", "target"), columns, strict=False):
+        if not WORD.search(text):
+            raise NMTError(f"the {side} is empty")
+    return columns[0], columns[1], columns[2:] == ["case"]
+
+
+def read_glossary(name: str) -> Glossary:
+    """Read a file of terms; NMTError, with the line, for one that is none."""
+    entries = list[tuple[str, str, bool]]()
+    with open_text(name) as file:
+        for number, line in enumerate(raw_lines(file, name), 1):
+            try:
+                text = without_end(line).decode("utf-8-sig" if number == 1 else "utf-8")
+                if text.strip() and not text.startswith("#"):
+                    entries.append(entry(text))
+            except UnicodeDecodeError as error:
+                raise NMTError(f"{name}, line {number}: not UTF-8") from error
+            except NMTError as error:
+                raise NMTError(f"{name}, line {number}: {error}") from error
+    if not entries:
+        raise NMTError(f"{name}: no terms in it")
+    return Glossary(entries)
+
+
+def judge(matches: Sequence[Match], translation: str) -> list[bool]:
+    """Whether each term is used; a place of the translation counts for one term."""
+    words, used = WORD.findall(clean(translation)), [False] * len(matches)
+    free = [True] * len(words)
+    # A short one must not take a word out of a longer one.
+    for n in sorted(range(len(matches)), key=lambda n: -max(map(len, matches[n].term.targets))):
+        ways = [WORD.findall(text) for capital in (False, True) for text in matches[n].term.written(capital)]
+        used[n] = any(take(words, way, free) for way in ways)
+    return used
+
+
+def take(words: list[str], phrase: list[str], free: list[bool]) -> bool:
+    """Find words in a row that are free, and take them."""
+    for at in range(len(words) - len(phrase) + 1):
+        place = slice(at, at + len(phrase))
+        if words[place] == phrase and all(free[place]):
+            free[place] = [False] * len(phrase)
+            return True
+    return False
 
 
 class Terms(Stage):
-    """Demands the terms of a glossary, and reports which ones translations into `language` use.
+    """Demands the terms of a glossary, and reports which ones a translation uses.
 
-    No word of what `finder` protects is of a term.
+    No word of what `finder` protects belongs to a term.
     """
 
-    def __init__(self, glossary: Glossary | None, tokenizer: Tokenizer, finder: Finder, language: str = "") -> None:
-        self.glossary, self.tokenizer, self.finder, self.language = glossary, tokenizer, finder, language
+    def __init__(self, glossary: Glossary, tokenizer: Tokenizer, finder: Finder) -> None:
+        self.glossary, self.tokenizer, self.finder = glossary, tokenizer, finder
 
     def find(self, text: str) -> list[Match]:
         """The terms of a clean text."""
-        return self.glossary.find(self.finder.hidden(text)) if self.glossary else []
-
-    def unusable(self, characters: frozenset[str] | None) -> list[str]:
-        """The terms that no search can demand.
-
-        Their source has characters that are copied, because the model does not know them (None: it knows all), or the
-        vocabulary cannot spell their translation.
-        """
-        return [
-            term.source
-            for term in (self.glossary.terms.values() if self.glossary else ())
-            if term.targets != (term.source,)
-            if not (characters is None or characters.issuperset(term.source))
-            or not any(phrases(self.tokenizer, target, FOLLOWS) for target in term.targets)
-        ]
+        return self.glossary.find(self.finder.hidden(text))
 
     def constraints(self, segments: Sequence[Segment]) -> PhraseConstraints | None:
-        """The constraints of segments, None if there are none; a term that a cut goes through counts nowhere."""
+        """The constraints of segments, None if there are none; a term that is cut counts nowhere."""
         tokenizer, rows = self.tokenizer, list[list[Constraint]]()
-        for segment in segments if self.glossary else ():
+        for segment in segments:
             text = tokenizer.decode(segment.ids, SOURCE) if segment.part else tokenizer.clean(segment.text)
             constraints = [constraint_of(tokenizer, match, text[:1].isupper()) for match in self.find(text)]
             rows.append([constraint for constraint in constraints if constraint])
         return PhraseConstraints(rows, kinds(tokenizer)) if any(rows) else None
 
-    @cached_property
-    def lemma(self) -> Lemmatiser | None:
-        return lemmatiser(self.language)
-
-    def report(self, line: str, translations: list[Translation], counts: dict[str, int]) -> dict[str, Any]:
-        """The terms of a line, and what became of each."""
-        if not self.glossary:
-            return {}
-        terms, matches = list[dict[str, Any]](), self.find(clean(line))
-        for (term, *_), verdict in zip(matches, judge(matches, translations[0].text, self.lemma), strict=True):
-            key = f"{verdict}\t{term.source}"
-            counts[key] = counts.get(key, 0) + 1
-            terms.append({"source": term.source, "targets": list(term.targets), "verdict": verdict})
-        return {"terms": terms}
-
-    def summary(self, counts: Mapping[str, int]) -> str:
-        """How many terms were used, and those that were missed most."""
-        if not self.glossary:
-            return ""
-        by_verdict = defaultdict[str, Counter[str]](Counter)
-        for key, count in counts.items():
-            verdict, _, term = key.partition("\t")
-            by_verdict[verdict][term] += count
-        used, inflected, missed = (by_verdict[verdict] for verdict in ("used", "inflected", "missed"))
-        every = used + inflected + missed
-        words = f"terms: {every.total():,} in the lines, {used.total():,} used, {inflected.total():,} inflected, "
-        words += f"{missed.total():,} missed"
-        if worst := sorted(missed, key=lambda term: (-missed[term], term))[:WORST]:
-            words += ": " + ", ".join(f"{term} ({missed[term]:,} of {every[term]:,})" for term in worst)
-            if not self.lemma:
-                words += f" (simplemma would find inflected forms of {self.language}; {how_to_install('terms')})"
-        return words
+    def report(self, line: str, best: Translation) -> dict[str, Any]:
+        """The terms of a line, and whether each is used; a note names a term that is not."""
+        matches, fields = self.find(clean(line)), list[dict[str, Any]]()
+        for (term, *_), used in zip(matches, judge(matches, best.text), strict=True):
+            if not used:
+                best.notes["terms"] = f"no translation of {term.source!r} that the glossary gives"
+            verdict = "used" if used else "missed"
+            fields.append({"source": term.source, "targets": list(term.targets), "verdict": verdict})
+        return {"terms": fields}
 
 
-def terms(
-    options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits, notice: Callable[[str], None]
-) -> Terms | None:
+def terms(options: TranslatorOptions, tokenizer: Tokenizer, *others: Any) -> Terms | None:
     keys = options.plugins.get("protection")
-    if not keys:
-        return None
-    language = language_of(options.target or "") if languages(tokenizer) else limits.target
-    glossary = read_glossary(keys.glossary, notice) if keys.glossary else None
-    stage = Terms(glossary, tokenizer, Finder(keys.protect), language or "")
-    if unusable := stage.unusable(limits.characters):
-        notice(
-            f"glossary: {len(unusable):,} terms have no effect, as the model does not know their characters: "
-            f"{shown(', '.join(unusable))}"
-        )
-    return stage
+    return Terms(read_glossary(keys.glossary), tokenizer, Finder(keys.protect)) if keys and keys.glossary else None
 
 
 @lru_cache
@@ -158,14 +237,3 @@ def phrases(tokenizer: Tokenizer, text: str, where: int) -> list[Phrase]:
         if both[: len(before)] == before and tokens and UNK not in tokens:
             ways.append(Phrase(tokens, where, closed))
     return ways
-
-
-def lemmatiser(language: str) -> Lemmatiser | None:
-    """The lemmas of a language's words, if simplemma is installed and knows it."""
-    try:
-        import simplemma
-
-        simplemma.lemmatize("x", lang=language)
-    except (ImportError, ValueError):
-        return None
-    return cache(lambda word: str(simplemma.lemmatize(word, lang=language)))

@@ -35,7 +35,6 @@ from nmt.translation import (
     find_models,
     flagger,
     load_translator,
-    target_language,
     warn,
     what_decides,
     with_engine,
@@ -74,13 +73,15 @@ class PartWriter(BlockTranslator):
 
     @cached_property
     def flags_of(self) -> Callable[[str, Translation], list[str]]:
-        return flagger(self.config)
+        return flagger(find_models(self.config.translator.run))
 
     def write(self, block: Block, lines: list[str], rows: list[list[Translation]]) -> None:
         best, tokenizer = [translations[0] for translations in rows], self.translator.tokenizer
         if block.reference:
-            references = cluster.read_block(block.reference, self.config.plugins["ray"].column, self.notices.append)
-            like = sentence_scorer(self.metric, bleu_tokenizer(None, target_language(self.config), references))
+            references = cluster.read_block(block.reference, self.notices.append)
+            assert self.translator.models
+            language = self.translator.models.target(self.config.translator)
+            like = sentence_scorer(self.metric, bleu_tokenizer(None, language, references))
             best = [  # of equal ones, the likeliest
                 max(translations, key=lambda translation: like(translation.text, reference))
                 for translations, reference in zip(rows, references, strict=True)
@@ -120,7 +121,7 @@ def write_here(config: TranslateConfig, metric: str, parts: Sequence[Block]) -> 
 
 def find_parts(config: SynthesisConfig) -> tuple[list[Block], dict[str, Any]]:
     """The parts of the input, and the SHA-256 of all texts; NMTError where the references are not parallel."""
-    cut_files = partial(cluster.cut, size=config.lines, column=config.translation.plugins["ray"].column)
+    cut_files = partial(cluster.cut, size=config.lines)
     parts, hashes = cut_files(cluster.find_files(config.input))
     require(bool(parts), f"input={config.input}: it is empty")
     if config.reference is None:

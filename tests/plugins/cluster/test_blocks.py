@@ -3,7 +3,6 @@
 import bz2
 import gzip
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -18,7 +17,6 @@ FILES = {
     "crlf.txt": b"\xef\xbb\xbf" + TEXT.replace(b"\n", b"\r\n") + b"\r\n",
     "a.txt.gz": gzip.compress(TEXT),
     "a.txt.bz2": bz2.compress(TEXT),
-    "a.parquet": b"",
 }
 
 
@@ -27,13 +25,10 @@ FILES = {
 def test_blocks_hold_every_line_once_in_order(tmp_path, name, size):
     path = tmp_path / name
     path.write_bytes(FILES[name])
-    if path.suffix == ".parquet":
-        texts = [line or None for line in LINES]  # a missing text is an empty one
-        pq.write_table(pa.table({"source": texts, "other": range(7)}), path, row_group_size=3)
-    blocks, _ = cut([path], size, "source")
+    blocks, _ = cut([path], size)
     assert [block.first for block in blocks] == [*range(1, 8, size)]
     assert sorted(block.name for block in blocks) == [block.name for block in blocks]
-    rows = [read_block(block, "source", pytest.fail) for block in blocks]
+    rows = [read_block(block, pytest.fail) for block in blocks]
     assert [len(lines) for lines in rows] == [block.count for block in blocks]
     assert [line for lines in rows for line in lines] == LINES
 
@@ -41,9 +36,9 @@ def test_blocks_hold_every_line_once_in_order(tmp_path, name, size):
 def test_invalid_utf8_is_reported_with_file_and_line(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"a\nb\n\xff\n")
     notices: list[str] = []
-    block = cut([tmp_path / "a.txt"], 2, "source")[0][1]
-    assert read_block(block, "source", notices.append) == ["\ufffd"]
-    assert notices == ["a.txt: line 3: invalid UTF-8 at byte 1, replaced"]
+    block = cut([tmp_path / "a.txt"], 2)[0][1]
+    assert read_block(block, notices.append) == ["\ufffd"]
+    assert notices == ["a.txt: line 3: invalid UTF-8 at byte 1, replaced; more such lines are not named"]
 
 
 def test_input_is_a_file_a_folder_or_a_pattern(tmp_path):
@@ -64,19 +59,14 @@ def test_input_is_a_file_a_folder_or_a_pattern(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("a.parquet", {"text": ["a"]}, "no column source; pass ray.column=NAME, there are text"),
-        ("a.parquet", {"source": [1]}, "no text but int"),
-        ("a.parquet", b"damaged", r"a.parquet: cannot be read"),
+        ("a.parquet", b"", "Parquet, but lines of text"),
         ("a.gz", b"damaged", r"a.gz: cannot be read"),
     ],
 )
 def test_files_without_texts_are_refused(tmp_path, name, content, problem):
-    if isinstance(content, bytes):
-        (tmp_path / name).write_bytes(content)
-    else:
-        pq.write_table(pa.table(content), tmp_path / name)
+    (tmp_path / name).write_bytes(content)
     with pytest.raises(NMTError, match=problem):
-        cut([tmp_path / name], 5, "source")
+        cut([tmp_path / name], 5)
 
 
 def test_what_is_written_can_be_read_and_leaves_nothing_else(tmp_path):
@@ -113,6 +103,6 @@ def test_the_content_of_files_identifies_a_corpus(tmp_path):
     path, hashes = tmp_path / "a.txt", set()
     for content in ("a\nb\n", "a\nc\n", "a\nb\n"):
         path.write_text(content)
-        assert cut([path], 1, "source")[1] == cut([path], 2, "source")[1]
-        hashes.add(cut([path], 1, "source")[1][str(path)])
+        assert cut([path], 1)[1] == cut([path], 2)[1]
+        hashes.add(cut([path], 1)[1][str(path)])
     assert len(hashes) == 2

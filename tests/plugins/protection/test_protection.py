@@ -13,7 +13,7 @@ from nmt.plugins.protection.protection import HeldLine, Masked, Protection
 from nmt.search import Hypothesis, Pair, TokenScores
 from nmt.text import Finder, Items, Tokenizer, clean, train_tokenizer
 from nmt.translation import Details, Limits, Line, Translation, Translator
-from nmt.translation.stages import Tags
+from nmt.translation.translator import Tags
 
 WORDS = ["the", "old", "house", "stands", "on", "a", "hill", "and", "waits"]
 ITEMS = ["{name}", "%(n)d", "%s", "https://a.org/x?y", "me@a.org", "/etc/hosts", "`a b`", "5 km", "{{ x }}", "ﬁle.txt"]
@@ -87,7 +87,7 @@ def protecting(change: Callable[[list[str]], list[str]], n_best: int = 1, known:
 
 def protection(translation: Translation) -> str:
     """How a line came out."""
-    return Protection(Finder([]), None).report("", [translation], {}).get("protection", "")
+    return Protection(Finder([]), None).report("", translation).get("protection", "")
 
 
 lines = st.lists(st.lists(st.sampled_from([*WORDS, *ITEMS, "(%s)", "“{name}”,", "[1]"]), max_size=8).map(" ".join))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from nmt.commands import compose
-from nmt.plugins.protection.glossary import WORD
+from nmt.plugins.protection.terms import WORD
 from nmt.translation import what_decides
 
 TERMS = "ka\tWort\nlo mi\tnu\nlo mi\tZwei Worte\nKA\tKA\tcase\n"
@@ -30,12 +30,13 @@ def test_terms_are_in_the_translations_and_in_the_report(nmt, checkpoint, terms)
             words = WORD.findall(translation["text"].replace("Zwei Worte", "nu"))
             assert {"Wort", "nu"} <= {*words} or line["source"] != "ka lo mi so"
             assert "KA" in words or line["source"] != "KA pe"
-    assert done.err.endswith("nmt: terms: 180 in the lines, 180 used, 0 inflected, 0 missed\n")
+    assert "glossary" not in done.err
 
 
 def test_terms_that_the_length_forbids_are_reported(nmt, checkpoint, terms):
     done = nmt("translate", checkpoint, "in", f"glossary={terms}", "decode.max_length=1")
-    assert "60 used, 0 inflected, 120 missed: KA (60 of 60), ka (60 of 60)\n" in done.err
+    assert "line 1: no translation of 'ka' that the glossary gives" in done.err
+    assert done.err.endswith("120 lines lack a translation that the glossary gives (format=jsonl names it)\n")
 
 
 @pytest.mark.parametrize(

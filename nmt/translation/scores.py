@@ -1,4 +1,4 @@
-"""Token scores and word alignment of a translation. No torch.
+"""Token scores: the word alignment of a translation, and log P of translations that are given.
 
 Words are what blanks separate in the raw line, or in the text of the translation.
 """
@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from nmt.config import EOS
-from nmt.search import Hypothesis, TokenScores
+from nmt.errors import NMTError
+from nmt.search import Hypothesis, Pair, TokenScores
 from nmt.text import META, SOURCE, SYMBOLS, TARGET, Tokenizer
 from nmt.translation.segments import JoinedText, Segment, text
+from nmt.translation.translator import RefusedLine, Translator, split_tag
 
 END = SYMBOLS[EOS]
 
@@ -54,7 +56,7 @@ class SourceWords:
 
     def __init__(self, tokenizer: Tokenizer, line: str, prefix: str) -> None:
         self.tokenizer, self.prefix, clean = tokenizer, prefix, tokenizer.clean
-        # Normalisation may split a word, but never joins words.
+        # Normalization may split a word, but never joins words.
         self.owners = [number for number, word in enumerate(line.split()) for _ in clean(word).split()]
         # A word begins after each blank of the clean line.
         self.words = [begun - 1 for begun in accumulate(before == " " for before in " " + clean(line)[:-1])]
@@ -79,42 +81,78 @@ class SourceWords:
 
 def alignment(scores: TokenScores, sources: list[int | None], targets: list[int]) -> set[tuple[int, int]]:
     """Pairs of words such that a token of the target word attends most to a token of the source word."""
-    indices = [index for index, word in enumerate(sources) if word is not None]
-    owners = [word for word in sources if word is not None]
-    if not indices or not targets:
+    owners = [(index, word) for index, word in enumerate(sources) if word is not None]
+    if not owners or not targets:
         return set()
     assert scores.attention is not None
     # Tokens of a target prefix that the text does not repeat come first, and have no words.
-    best = scores.attention[-len(targets) :, indices].argmax(axis=1)
-    return {(owners[index], target) for index, target in zip(best, targets, strict=True)}
+    best = scores.attention[-len(targets) :, [index for index, _ in owners]].argmax(axis=1)
+    return {(owners[index][1], target) for index, target in zip(best, targets, strict=True)}
 
 
 def describe(
-    tokenizer: Tokenizer,
-    source_words: SourceWords,
-    segments: list[Segment],
-    hypotheses: list[Hypothesis],
-    joined: JoinedText,
+    tokenizer: Tokenizer, words: SourceWords, segments: list[Segment], parts: list[Hypothesis], joined: JoinedText
 ) -> Details:
     """The details of a line's translation, made of a hypothesis for each segment."""
-    pairs = set[tuple[int, int]]()
-    details = Details([], [], [], [None] * len(joined.text.split()))
-    for segment, hypothesis, tokens, first in zip(segments, hypotheses, joined.tokens, joined.first_words, strict=True):
-        sources = source_words.of(segment)
+    details, pairs = Details([], [], [], [None] * len(joined.text.split())), set[tuple[int, int]]()
+    for segment, part, tokens, first in zip(segments, parts, joined.tokens, joined.first_words, strict=True):
+        sources = words.of(segment)
         if segment.copied:
             pairs |= {(source, first + index) for index, source in enumerate(sources) if source is not None}
             continue
-        assert hypothesis.token_scores
+        assert part.token_scores
         # Without text there is no word to align.
         targets = words_of_tokens(tokenizer, tokens) if text(tokenizer, tokens) else []
-        aligned = alignment(hypothesis.token_scores, sources, targets)
-        pairs |= {(source, first + target) for source, target in aligned}
-        log_probabilities = hypothesis.token_scores.log_probabilities[: len(hypothesis.tokens)]
-        for target, log_probability in zip(targets, log_probabilities[-len(targets) :], strict=bool(targets)):
-            before = details.word_log_probabilities[first + target] or 0.0
-            details.word_log_probabilities[first + target] = before + log_probability
-        details.tokens += [END] * bool(details.token_log_probabilities)
-        details.tokens += tokenizer.subwords(hypothesis.tokens)
-        details.token_log_probabilities += hypothesis.token_scores.log_probabilities
+        pairs |= {(source, first + target) for source, target in alignment(part.token_scores, sources, targets)}
+        log_probabilities, of_words = part.token_scores.log_probabilities, details.word_log_probabilities
+        of_text = log_probabilities[: len(part.tokens)][-len(targets) :]
+        for target, log_probability in zip(targets, of_text, strict=bool(targets)):
+            of_words[first + target] = (of_words[first + target] or 0.0) + log_probability
+        details.tokens += [END] * bool(details.token_log_probabilities) + tokenizer.subwords(part.tokens)
+        details.token_log_probabilities += log_probabilities
     details.alignment += sorted(pairs)
     return details
+
+
+@dataclass
+class PairScore:
+    """A translation's tokens, and the log probabilities of these and of the end symbol."""
+
+    tokens: list[str]
+    token_log_probabilities: list[float]
+
+    @property
+    def log_probability(self) -> float:
+        return sum(self.token_log_probabilities)
+
+
+def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
+    """The tokens of pairs of source and target line."""
+    sides = (tokenizer.encode([tokenizer.clean(pair[side]) for pair in pairs], side) for side in (SOURCE, TARGET))
+    return list(zip(*sides, strict=True))
+
+
+def encode_tagged(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
+    """The tokens of pairs; each source has the tag of its line, or that of the translator."""
+    texts = list[tuple[str, str]]()
+    for index, (source, target) in enumerate(pairs):
+        try:
+            tag, text = split_tag(source, translator.tokenizer)
+        except NMTError as error:
+            raise RefusedLine(index, str(error)) from error
+        texts.append(((tag or translator.source_prefix) + text, target))
+    return encode_pairs(translator.tokenizer, texts)
+
+
+def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
+    """The scores of pairs of source and target line, by the models of a translator."""
+    from nmt.search import TorchEngine, forced_decoding  # imports torch
+
+    engine = translator.engine
+    assert isinstance(engine, TorchEngine)
+    encoded = encode_tagged(translator, pairs)
+    scores = forced_decoding(engine.models, encoded, engine.config.batch_tokens)
+    return [
+        PairScore(translator.tokenizer.subwords(target), score.log_probabilities)
+        for (_, target), score in zip(encoded, scores, strict=True)
+    ]
