@@ -10,6 +10,7 @@ import tomllib
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sacrebleu
@@ -19,6 +20,7 @@ from rich.console import Console
 import nmt as nmt_package
 
 Files = dict[str, bytes]
+Edit = Callable[[Files, dict[str, Any]], object]
 SEARCH = ("decode=greedy", "decode.max_extra_length=5")
 FILES = ["README.md", "SHA256SUMS", "bundle.json", "config.json", "config.yaml", "environment.json", "hypotheses.de"]
 
@@ -51,16 +53,18 @@ def contents(bundle: Path) -> Files:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def rewritten(bundle: Path, change: Callable[[Files], None], output: str) -> None:
-    """Write a folder with the files of a bundle, changed, and SHA256SUMS of what they are then."""
-    files = contents(bundle)
+def rewritten(change: Edit, output: str = "folder") -> None:
+    """Write a folder with the files of full.zip, and change them and the statement; all check sums are right again."""
+    files = contents(Path("full.zip"))
     del files["SHA256SUMS"]
-    change(files)
+    stated = json.loads(files["bundle.json"])
+    change(files, stated)
+    if "bundle.json" in files:
+        files["bundle.json"] = json.dumps(stated).encode()
     sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
-    folder = bundle.with_name(output)
-    folder.mkdir()
+    Path(output).mkdir()
     for name, content in {**files, "SHA256SUMS": sums.encode()}.items():
-        (folder / name).write_bytes(content)
+        (Path(output) / name).write_bytes(content)
 
 
 def results(out: str) -> dict[str, tuple[str, str]]:
@@ -145,7 +149,7 @@ def test_what_is_missing_is_named_with_its_hash(nmt, bundles):
 
 
 def test_the_model_translates_again_and_lines_that_differ_are_counted_and_shown(nmt, bundles, finished):
-    def change(files: Files) -> None:
+    def change(files: Files, stated: dict[str, Any]) -> None:
         lines = files["hypotheses.de"].decode().splitlines()
         lines[3], lines[7] = "ganz anders", "auch \x1b[31manders"
         files["hypotheses.de"] = "".join(f"{line}\n" for line in lines).encode()
@@ -153,7 +157,7 @@ def test_the_model_translates_again_and_lines_that_differ_are_counted_and_shown(
     outcome = nmt("verify", "bare.zip", "source=test.en", "reference=test.de", f"run={finished}")
     assert outcome.code == 0, outcome.out + outcome.err
     assert results(outcome.out)["translations"] == ("same", "20 of 20 lines are the same")
-    rewritten(bundles / "full.zip", change, "folder")
+    rewritten(change)
     outcome = nmt("verify", "folder", f"run={finished}")
     assert outcome.code == 1
     result, detail = results(outcome.out)["translations"]
@@ -176,14 +180,13 @@ def test_another_model_and_other_texts_are_told_from_the_ones_that_were_cited(nm
 def test_scores_that_do_not_follow_are_found_where_all_sums_are_right(nmt, bundles):
     """Whoever edits a score can write SHA256SUMS anew, but not make the translations better."""
 
-    def change(files: Files) -> None:
-        tree = json.loads(files["bundle.json"])
-        tree["scores"][0]["value"] += 1e-13
-        tree["scores"][1]["signature"] = tree["scores"][1]["signature"].replace("nc:6", "nc:5")
-        tree["scores"][2]["signature"] = tree["scores"][2]["signature"].replace(sacrebleu.__version__, "1.5.0")
-        files["bundle.json"] = json.dumps(tree).encode()
+    def change(files: Files, stated: dict[str, Any]) -> None:
+        scores = stated["scores"]
+        scores[0]["value"] += 1e-13
+        scores[1]["signature"] = scores[1]["signature"].replace("nc:6", "nc:5")
+        scores[2]["signature"] = scores[2]["signature"].replace(sacrebleu.__version__, "1.5.0")
 
-    rewritten(bundles / "full.zip", change, "folder")
+    rewritten(change)
     outcome = nmt("verify", "folder")
     assert outcome.code == 1
     assert told(outcome.out, "DIFFERS") == {"BLEU", "chrF2"}
@@ -192,109 +195,67 @@ def test_scores_that_do_not_follow_are_found_where_all_sums_are_right(nmt, bundl
     assert "version:1.5.0; computed here TER" in detail
 
 
-def stated(**values: object) -> Callable[[Files], None]:
-    """An edit of the statement: None removes a key."""
-
-    def change(files: Files) -> None:
-        tree = {**json.loads(files["bundle.json"]), **values}
-        for key in [key for key, value in values.items() if value is None]:
-            del tree[key]
-        files["bundle.json"] = json.dumps(tree).encode()
-
-    return change
-
-
-def within(key: str, **values: object) -> Callable[[Files], None]:
-    """An edit of a mapping in the statement, or of its first score."""
-
-    def change(files: Files) -> None:
-        tree = json.loads(files["bundle.json"])
-        part = tree[key][0] if key == "scores" else tree[key]
-        part |= values
-        for name in [name for name, value in values.items() if value is None]:
-            del part[name]
-        files["bundle.json"] = json.dumps(tree).encode()
-
-    return change
-
-
-def without(*names: str, named: bool = True) -> Callable[[Files], None]:
-    """Files removed, and with named=False from the statement, too."""
-
-    def change(files: Files) -> None:
-        for name in names:
-            del files[name]
-        if not named:
-            stated(files=[name for name in json.loads(files["bundle.json"])["files"] if name not in names])(files)
-
-    return change
-
-
-def replaced(name: str, old: bytes, new: bytes, *edits: Callable[[Files], None]) -> Callable[[Files], None]:
-    """A text in a file replaced, and then what else has to be changed with it."""
-
-    def change(files: Files) -> None:
-        assert name.startswith("README") or old in files[name]
-        files[name] = files[name].replace(old, new, 1) + (b"" if old else new)
-        for edit in edits:
-            edit(files)
-
-    return change
-
-
-def rehashed(*names: str) -> Callable[[Files], None]:
-    """The digests of these files in the statement made right."""
-
-    def change(files: Files) -> None:
-        for name in names:
-            sha256 = hashlib.sha256(files[name]).hexdigest()
-            key = "model" if name == "config.json" else "texts"
-            within(key, **{name if key == "model" else name.split(".")[0]: sha256})(files)
-
-    return change
-
-
-def unwell(files: Files) -> None:
+def reverse(files: Files, stated: dict[str, Any]) -> None:
+    """Translations in another order."""
     files["hypotheses.de"] = b"".join(sorted(files["hypotheses.de"].splitlines(keepends=True), reverse=True))
 
 
-def fabricated(files: Files) -> None:
-    """References that are the translations, and scores of these."""
+def fabricate(files: Files, stated: dict[str, Any]) -> None:
+    """References that are the translations, their digest, and scores of these."""
     files["reference.de"] = files["hypotheses.de"]
-    rehashed("reference.de")(files)
-    lines = files["hypotheses.de"].decode().splitlines()
-    best = sacrebleu.BLEU()
-    value = best.corpus_score(lines, [lines]).score
-    score = {"metric": "bleu", "name": "BLEU", "value": value, "signature": str(best.get_signature())}
-    stated(scores=[score])(files)
+    stated["texts"]["reference"] = hashlib.sha256(files["reference.de"]).hexdigest()
+    lines, best = files["hypotheses.de"].decode().splitlines(), sacrebleu.BLEU()
+    stated["scores"][:] = [stated["scores"][0] | {"value": best.corpus_score(lines, [lines]).score}]
 
 
-OTHER = "0" * 64
-EDITS: dict[str, tuple[Callable[[Files], None], str]] = {
+def replace(name: str, old: bytes, new: bytes, part: str = "", key: str = "") -> Edit:
+    """A text in a file replaced, with its digest where `part` and `key` of the statement name it."""
+
+    def change(files: Files, stated: dict[str, Any]) -> None:
+        files[name] = files[name].replace(old, new, 1)
+        if part:
+            stated[part][key] = hashlib.sha256(files[name]).hexdigest()
+
+    return change
+
+
+def remove(*names: str) -> Edit:
+    """Files removed, and from the statement, too."""
+
+    def change(files: Files, stated: dict[str, Any]) -> None:
+        stated["files"] = [name for name in stated["files"] if name not in names]
+        for name in names:
+            del files[name]
+
+    return change
+
+
+EDITS: dict[str, tuple[Edit, str]] = {
     # Found with the bundle alone, where it holds the test set.
-    "no scores": (stated(scores=[]), "alone"),
-    "a higher score": (within("scores", value=99.0), "alone"),
-    "a score's metric": (within("scores", metric="chrf"), "alone"),
-    "fewer lines": (stated(lines=19), "alone"),
-    "no digest of the reference": (within("texts", reference=None), "alone"),
-    "no beam size": (within("decode", beam_size=None), "alone"),
-    "translations in another order": (unwell, "alone"),
-    "a reference": (replaced("reference.de", b"a", b"o"), "alone"),
-    "no README.md": (without("README.md", named=False), "alone"),
-    "no translations": (without("hypotheses.de"), "alone"),
-    "one more file": (lambda files: files.update({"reference.fr": b"x\n"}), "alone"),
+    "no scores": (lambda files, stated: stated["scores"].clear(), "alone"),
+    "a higher score": (lambda files, stated: stated["scores"][0].update(value=99.0), "alone"),
+    "a score's metric": (lambda files, stated: stated["scores"][0].update(metric="chrf"), "alone"),
+    "fewer lines": (lambda files, stated: stated.update(lines=19), "alone"),
+    "no digest of the reference": (lambda files, stated: stated["texts"].pop("reference"), "alone"),
+    "no beam size": (lambda files, stated: stated["decode"].pop("beam_size"), "alone"),
+    "no name of the run": (lambda files, stated: stated.update(run=""), "alone"),
+    "translations in another order": (reverse, "alone"),
+    "a reference": (replace("reference.de", b"a", b"o"), "alone"),
+    "no README.md": (remove("README.md"), "alone"),
+    "no translations": (lambda files, stated: files.pop("hypotheses.de"), "alone"),
+    "one more file": (lambda files, stated: files.update({"reference.fr": b"x\n"}), "alone"),
     # Found with the files of the test set.
-    "a source with its digest": (replaced("source.en", b"a", b"o", rehashed("source.en")), "given"),
-    "references with digest and scores": (fabricated, "given"),
+    "a source with its digest": (replace("source.en", b"a", b"o", "texts", "source"), "given"),
+    "references with digest and scores": (fabricate, "given"),
     # Found with the model.
-    "the digest of the weights": (within("model", **{"model.safetensors": OTHER}), "run"),
-    "config.json with its digest": (replaced("config.json", b"{", b"{ ", rehashed("config.json")), "run"),
-    "the search": (within("decode", beam_size=3), "unproven"),  # 20 short lines are translated alike
+    "the digest of the weights": (lambda files, stated: stated["model"].update({"model.safetensors": "0" * 64}), "run"),
+    "config.json with its digest": (replace("config.json", b"{", b"{ ", "model", "config.json"), "run"),
+    "the search": (lambda files, stated: stated["decode"].update(beam_size=3), "unproven"),  # 20 lines stay the same
     # Found by the published SHA-256 alone.
-    "the device": (stated(device="cuda:0, H200"), "sha256"),
-    "README.md": (replaced("README.md", b"", b"Better than all others."), "sha256"),
-    "a score left out": (lambda files: stated(scores=json.loads(files["bundle.json"])["scores"][1:])(files), "sha256"),
-    "no config.yaml, unnamed": (without("config.yaml", "environment.json", named=False), "sha256"),
+    "the device": (lambda files, stated: stated.update(device="cuda:0, H200"), "sha256"),
+    "README.md": (replace("README.md", b"#", b"# The best: "), "sha256"),
+    "a score left out": (lambda files, stated: stated["scores"].pop(), "sha256"),
+    "no config.yaml, unnamed": (remove("config.yaml", "environment.json"), "sha256"),
 }
 """Edits after which all check sums are made right again, and what it takes to find them."""
 
@@ -302,7 +263,7 @@ EDITS: dict[str, tuple[Callable[[Files], None], str]] = {
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit_is_found_or_named_as_unproven(nmt, bundles, finished, name):
     edit, found_by = EDITS[name]
-    rewritten(bundles / "full.zip", edit, "folder")
+    rewritten(edit)
     alone = nmt("verify", "folder")
     assert (alone.code != 0) == (found_by == "alone"), alone.out
     if alone.code == 0:
@@ -318,11 +279,11 @@ def test_an_edit_is_found_or_named_as_unproven(nmt, bundles, finished, name):
 
 
 def test_what_is_missing_can_be_allowed_by_its_name(nmt, bundles):
-    rewritten(bundles / "full.zip", stated(scores=[]), "folder")
+    rewritten(lambda files, stated: stated["scores"].clear())
     outcome = nmt("verify", "folder")
     assert (outcome.code, told(outcome.out, "MISSING")) == (1, {"unscored"})
     assert nmt("verify", "folder", "allow=unscored").code == 0
-    rewritten(bundles / "full.zip", without("README.md", "config.yaml"), "other")
+    rewritten(lambda files, stated: [files.pop(name) for name in ("README.md", "config.yaml")], "other")
     assert told(nmt("verify", "other").out, "MISSING") == {"README.md", "config.yaml"}
     assert nmt("verify", "other", "allow=README.md").code == 1
     assert nmt("verify", "other", "allow=[README.md,config.yaml]").code == 0

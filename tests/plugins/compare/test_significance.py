@@ -67,8 +67,8 @@ def test_p_values_are_those_of_sacrebleus_command_line(test, seed, tmp_path, mon
 def test_fewer_than_50_lines_are_not_tested(lines, tested):
     """sacreBLEU gives one line the least p-value."""
     references, systems = texts(lines)
-    numbers = measure([[systems[0]], [references]], references, METRICS, Sampling(1, 120, 300))
-    for result in numbers["differences"][0].values():
+    [results] = measure([[systems[0]], [references]], references, METRICS, Sampling(1, 120, 300))["differences"]
+    for result in results.values():
         assert (result["significant"], result["better"], bool(result["p"])) == (tested, True, tested)
 
 
@@ -89,17 +89,9 @@ def test_a_p_below_alpha_beside_no_difference_has_a_reason(gaps, p, verdict):
     assert (result["verdict"], result["significant"]) == (verdict, verdict.startswith("significantly"))
 
 
-@pytest.mark.parametrize(
-    ("p", "shown"),
-    [
-        ({"bs": 1 / 1001, "ar": 0.02}, ("<= 0.001", "= 0.0200")),
-        ({"bs": 2 / 1001, "ar": 1 / 10001}, ("= 0.0020", "<= 0.0001")),
-        ({}, ("", "")),
-    ],
-)
-def test_the_least_p_that_resamples_can_give_is_a_bound(p, shown):
-    tree = vars(Sampling())
-    assert (p_value(tree, {"p": p}, "bs"), p_value(tree, {"p": p}, "ar")) == shown
+def test_the_least_p_that_resamples_can_give_is_a_bound():
+    for p, shown in (({"bs": 1 / 1001, "ar": 0.02}, ("<= 0.001", "= 0.0200")), ({}, ("", ""))):
+        assert (p_value(vars(Sampling()), {"p": p}, "bs"), p_value(vars(Sampling()), {"p": p}, "ar")) == shown
 
 
 def test_one_line_alone_is_not_significant():

@@ -3,7 +3,6 @@
 import math
 import xml.etree.ElementTree as ET
 
-import pytest
 from markupsafe import Markup
 
 from nmt.plugins.report import pages
@@ -23,8 +22,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_stays_text_in_what_the_pages_make_of_it(text, tmp_path, monkeypatch):
+def test_hostile_text_stays_text_in_what_the_pages_make_of_it(tmp_path, monkeypatch):
     source = (
         '{% from "training_parts.html" import fact, text_example with context %}'
         "<p>{% call fact('Validation ' ~ text, text) %}{{ text }}{% endcall %}"
@@ -33,15 +31,15 @@ def test_hostile_text_stays_text_in_what_the_pages_make_of_it(text, tmp_path, mo
     (tmp_path / "x.html").write_text(source)
     (tmp_path / "training_parts.html").write_text((pages.TEMPLATES / "training_parts.html").read_text())
     monkeypatch.setattr(pages, "TEMPLATES", tmp_path)
-    example = {"source": text, "reference": text, "hypothesis": text, "value": 1.0}
-    sides = ([(text, True)], [(text, False)])
-    page = render("x.html", text=text, example=example, sides=sides)
-    page.encode()
-    shown = "".join("\ufffd" if c in "\0\x07\x7f\ud800\ufffe\uffff" else c for c in text)
-    root = ET.fromstring(page)
-    assert {element.tag for element in root.iter()} <= {"p", "div", "dt", "dd", "article", "dl", "mark", "span"}
-    assert {key for e in root.iter() for key in e.attrib} <= {"class", "lang", "dir", "style", "role", "aria-label"}
-    assert "".join(root.itertext()).count(shown) == 6
+    for text in HOSTILE:
+        example = {"source": text, "reference": text, "hypothesis": text, "value": 1.0}
+        page = render("x.html", text=text, example=example, sides=([(text, True)], [(text, False)]))
+        page.encode()
+        shown = "".join("\ufffd" if c in "\0\x07\x7f\ud800\ufffe\uffff" else c for c in text)
+        root = ET.fromstring(page)
+        assert {element.tag for element in root.iter()} <= {"p", "div", "dt", "dd", "article", "dl", "mark", "span"}
+        assert {key for e in root.iter() for key in e.attrib} <= {"class", "lang", "dir"}
+        assert "".join(root.itertext()).count(shown) == 6
 
 
 def test_markup_is_not_escaped_again_and_nothing_is_printed_for_none(tmp_path, monkeypatch):
@@ -50,15 +48,12 @@ def test_markup_is_not_escaped_again_and_nothing_is_printed_for_none(tmp_path, m
     assert render("x.html", a=Markup("<i>"), b="<i>", c=None) == "<i>&lt;i&gt;"
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
+def test_numbers_read_as_people_write_them():
+    for value, text in (
         *((0, "0"), (math.nan, "nan"), (3.14159, "3.142"), (-0.5, "-0.5"), (12345.6, "12,346"), (0.0700, "0.07")),
         *((3.3e18, "3.3e+18"), (9999.9, "10,000"), (1_896_000_001, "1,896,000,001"), (65_123_456.0, "65,123,456")),
-    ],
-)
-def test_numbers_read_as_people_write_them(value, text):
-    assert number(value) == text
+    ):
+        assert number(value) == text
 
 
 def test_parts_spell_both_texts_and_mark_what_differs():
