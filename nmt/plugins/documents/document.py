@@ -1,6 +1,5 @@
 """What a file gives to be translated, and how it takes the translations back."""
 
-import codecs
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -12,10 +11,6 @@ from nmt.config import TranslateConfig, shown
 from nmt.errors import NMTError
 from nmt.registry import entries_of
 from nmt.text import BOM, LINE_BYTES, TOO_LONG, problem_of
-
-MARKS = {BOM: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-Direction = tuple[str, str]
-"""The codes of the source and the target language; empty: unknown."""
 
 
 class Translated(NamedTuple):
@@ -35,7 +30,7 @@ class Document(ABC):
 
     @abstractmethod
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        """Read a file; NMTError if it is damaged, or in other languages than the model (codes; empty: unknown)."""
+        """Read a file, for a model of these languages (codes; empty: unknown); NMTError if it is damaged."""
 
     @abstractmethod
     def join(self, translations: Sequence[Translated]) -> bytes:
@@ -75,26 +70,12 @@ class Document(ABC):
 
 
 def read_document(format: str, content: bytes, target: str = "", source: str = "") -> Document:
-    """The document in a file of that format; NMTError if it is damaged, or for a model of other languages."""
+    """The document in a file of that format; NMTError if it is damaged."""
     document: Document = entries_of("document")[format].load()(content, source, target)
     for line in document.lines:
         if len(line) > LINE_BYTES // 4 and len(line.encode()) > LINE_BYTES:
             raise NMTError(f"{line[:40]!r}: {TOO_LONG}")
     return document
-
-
-def check_languages(file: Direction, model: Direction) -> None:
-    """NMTError for a file in other languages than a model's; codes of two letters are not compared with longer ones."""
-    for codes in zip(file, model, strict=True):
-        one, other = (re.split("[-_]", code.strip().lower())[0] for code in codes)
-        if one != other and len(one) == len(other) > 1:
-            said = [
-                " ".join(f"{word} {code:.40}" for word, code in zip(("from", "into"), both, strict=True) if code)
-                for both in (file, model)
-            ]
-            raise NMTError(
-                f"it is {said[0]}, but the model translates {said[1]}: take another model, or mend its codes"
-            )
 
 
 class Part(Protocol):
@@ -125,23 +106,24 @@ class Spliced:
         return "".join(pieces) + self.text[at:]
 
 
-def decoded(content: bytes, convert: str = "save it as UTF-8") -> tuple[str, bytes, str]:
-    """A text, its byte order mark and its encoding: UTF-8, or UTF-16 with a mark."""
-    mark = next((mark for mark in MARKS if content.startswith(mark)), b"")
-    encoding = MARKS.get(mark, "utf-8")
-    if problem := "" if encoding.startswith("utf-16") else problem_of(content[:8192]):
+def decoded(content: bytes, convert: str = "save it as UTF-8") -> tuple[str, bytes]:
+    """A text in UTF-8, and its byte order mark."""
+    text = content.removeprefix(BOM)
+    if problem := problem_of(content[:8192]):
         raise NMTError(problem)
     try:
-        return content[len(mark) :].decode(encoding), mark, encoding
+        return text.decode(), content[: len(content) - len(text)]
     except UnicodeDecodeError as error:
-        raise NMTError(f"not {encoding.upper()} at byte {error.start + 1}: {convert}") from error
+        raise NMTError(f"not UTF-8 at byte {error.start + 1}: {convert}") from error
 
 
 class Text(Document):
-    """A text that is written in the encoding it was read in, and of which only some parts change."""
+    """A text of which only some parts change."""
+
+    encoding = "utf-8"
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        text, self.mark, self.encoding = decoded(content)
+        text, self.mark = decoded(content)
         self.text = Spliced(text, self.parts(text, target))
         self.lines = self.text.lines
 

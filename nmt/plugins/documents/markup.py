@@ -297,17 +297,8 @@ class Projection:
         for token in (at, at - 1) if node.is_element() else ():
             if token in parent.tokens and token not in taken and target.is_word(token):
                 return self.covering(node, range(token, token + 1))
-
-        def is_free(gap: int) -> bool:
-            """Whether a tag may stand before a token: it cuts no element, and not what blanks separate."""
-            cuts_element = gap in taken and taken[gap] == taken.get(gap - 1)
-            may_touch = node.is_glued and node.kind != "copy" and not node.breaks
-            if gap in (low, high) or cuts_element or may_touch or target.ends[gap - 1] < target.starts[gap]:
-                return gap in (low, high) or not cuts_element
-            return any(WITHOUT_BLANKS.match(target.text, target.starts[token]) for token in (gap - 1, gap))
-
         around = (gap for step in range(high - low + 1) for gap in (at - step, at + step) if low <= gap <= high)
-        gaps = (gap for gap in around if is_free(gap))
+        gaps = (gap for gap in around if gap not in taken or taken[gap] != taken.get(gap - 1) or gap in (low, high))
         if node.breaks:
             inner = (gap for gap in gaps if low < gap < high and not (node.optional and gap in self.broken))
             if (at := next(inner, -1)) < 0 and node.optional:

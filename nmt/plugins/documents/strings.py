@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import polib
 
 from nmt.errors import NMTError
-from nmt.plugins.documents.document import Document, Part, Spliced, Text, Translated, check_languages, decoded
+from nmt.plugins.documents.document import Document, Part, Spliced, Text, Translated, decoded
 from nmt.plugins.documents.markup import Sentence, Token
 from nmt.text import is_counted
 
@@ -120,14 +120,13 @@ class Catalog(Document):
     """The messages of a catalog."""
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        self.content, (self.text, self.mark, self.encoding) = content, decoded(content, "`msgconv -t UTF-8`")
+        self.content, (self.text, self.mark) = content, decoded(content, "convert it with `msgconv -t UTF-8`")
         metadata = self.read().metadata
         charset = metadata.get("Content-Type", "charset=UTF-8").partition("charset=")[2].lower()
         if charset == "charset" or "INTEGER" in metadata.get("Plural-Forms", ""):
             raise NMTError(f"a template: make a catalog of it first, with `msginit -l {target or 'CODE'}`")
         if charset not in ("", "utf-8", "utf8", "us-ascii", "ascii"):
             raise NMTError(f"it says that it is in {charset}: convert it with `msgconv -t UTF-8`")
-        check_languages(("", metadata.get("Language", "")), (source, target))
         self.lines = [line for message in self.messages(self.read()) for line in message.lines]
 
     def read(self) -> polib.POFile:
@@ -159,4 +158,4 @@ class Catalog(Document):
             self.notice = f"messages left untranslated, because their format directives did not arrive: {left:,}"
         text = str(catalog).replace(ESCAPED, "\\")
         text = text if catalog.metadata else text.partition('msgstr ""\n\n')[2]  # else polib makes a header
-        return self.mark + text.replace("\n", "\r\n" if "\r\n" in self.text else "\n").encode(self.encoding)
+        return self.mark + text.replace("\n", "\r\n" if "\r\n" in self.text else "\n").encode()

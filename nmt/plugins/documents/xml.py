@@ -12,7 +12,7 @@ from typing import Any
 from lxml import etree
 
 from nmt.errors import NMTError
-from nmt.plugins.documents.document import Document, Spliced, Translated, check_languages
+from nmt.plugins.documents.document import Document, Spliced, Translated
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 
 Element = Any
@@ -127,13 +127,11 @@ def fill(unit: Unit, element: Element, references: Element) -> None:
 
 
 class Xliff(Document):
-    """A file of XLIFF; NMTError where it is not well-formed, or in other languages than the model's."""
+    """A file of XLIFF; NMTError where it is not well-formed."""
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        self.content, tree = content, parse_xml(content)
-        for file in tree.iter("{*}file"):
-            check_languages((file.get("source-language", ""), file.get("target-language", "")), (source, target))
-        self.lines = [line for unit, _ in self.units(tree) for line in unit.content().lines]
+        self.content = content
+        self.lines = [line for unit, _ in self.units(parse_xml(content)) for line in unit.content().lines]
 
     def units(self, tree: Tree) -> Iterator[tuple[Unit, Element]]:
         """The sentences without a translation, and the elements that they are of."""

@@ -11,15 +11,11 @@ SUBTITLES = "1\r\n00:00:01,000 --> 00:00:02,000\r\n<i>va so</i>\r\ntu pe.\r\n"
 CATALOG = 'msgid "va so tu"\nmsgstr ""\n\nmsgid "mika"\nmsgstr "done"\n'
 
 
-def run(model: Path, *words: str, content: bytes = b"", code: int = 0) -> bytes:
-    command = [python(), "-m", "nmt", "translate", f"run={model}", "device=cpu", *words]
-    found = subprocess.run(command, input=content, capture_output=True, timeout=300)
-    assert found.returncode == code, found.stderr.decode()
-    return found.stderr if code else found.stdout
-
-
 def translate(model: Path, *words: str, content: str = "", code: int = 0) -> str:
-    return run(model, *words, content=content.encode(), code=code).decode()
+    command = [python(), "-m", "nmt", "translate", f"run={model}", "device=cpu", *words]
+    done = subprocess.run(command, input=content.encode(), capture_output=True, timeout=300)
+    assert done.returncode == code, done.stderr.decode()
+    return (done.stderr if code else done.stdout).decode()
 
 
 def test_a_page_comes_out_with_its_tags_by_either_engine_and_from_anywhere(word_model, tmp_path):
@@ -52,20 +48,15 @@ def test_subtitles_and_catalogs(word_model, tmp_path):
     ("name", "words", "told"),
     [
         ("a.html", ["format=jsonl"], "a.html is a document"),
-        ("a.html", ["decode.n_best=2", "decode.beam_size=2"], "format=html: several need format=tsv or jsonl"),
         ("a.txt", ["format=docx"], "no DOCX, or damaged or encrypted (File is not a zip file)"),
         ("a.html", ["output=o.docx"], "output=o.docx: the translation is html, as its source"),
-        ("b.html", [], "not UTF-8 at byte 4"),
-        ("a.docm", [], "a.docm, line 1: a ZIP archive or Office document, not text"),
-        ("nowhere", ["run=nowhere"], "nowhere: No such file or directory"),
-        ("a.po", [], "a.po: it is into fr, but the model translates from en into de"),
+        ("a.po", [], "a.po: a template: make a catalog of it first, with `msginit -l de`"),
     ],
 )
 def test_what_a_document_cannot_be_is_told_in_a_line(word_model, tmp_path, name, words, told):
-    (tmp_path / "a.html").write_bytes(b"<p>\xff" if name == "b.html" else b"<p>va")
+    (tmp_path / "a.html").write_bytes(b"<p>va")
     (tmp_path / "a.txt").write_bytes(b"va")
-    (tmp_path / "a.docm").write_bytes(b"PK\3\4 va")
-    (tmp_path / "a.po").write_bytes(b'msgid ""\nmsgstr "Language: fr"\n')
-    said = translate(word_model, f"input={tmp_path / name.replace('b', 'a')}", *words, code=2)
+    (tmp_path / "a.po").write_bytes(b'msgid ""\nmsgstr "Content-Type: text/plain; charset=CHARSET"\n')
+    said = translate(word_model, f"input={tmp_path / name}", *words, code=2)
     assert said.removeprefix("nmt: engine=ctranslate2\n").count("\n") == 1
     assert told in said

@@ -133,7 +133,7 @@ def test_a_file_is_translated_and_fetched(server, expected):
     ("name", "content", "status", "text"),
     [
         ("a.exe", b"ka", 400, "files of this kind"),
-        ("a.xlf", b"<xliff><file source-language='fr'/></xliff>", 400, "file"),
+        ("a.xlf", b"<xliff>", 400, "not well-formed"),
         ("a.txt", b"ka " * 10_000, 413, "more than 20,000 bytes"),
         ("a.html", b"<p>" + b"k" * 2001, 400, "a line (2001) exceeds text limit (2000)"),
     ],
