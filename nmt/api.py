@@ -60,8 +60,6 @@ class Model:
         """The best translation of each line, in their order."""
         require(not isinstance(lines, str), "model.translate takes a list of texts, such as ['The house is old.']")
         rows = self.translator.translate([*lines])
-        if lost := sum("protected" in row[0].flags for row in rows):
-            print(f"nmt: {lost:,} lines do not hold exactly once what is protected", file=sys.stderr)
         return [row[0].text for row in rows]
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:

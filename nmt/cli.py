@@ -10,9 +10,6 @@ from nmt.errors import NMTError, SameForAll, enough_memory_or
 from nmt.registry import entries_of
 from nmt.version import __version__
 
-MESSAGE_CHARACTERS = 2000
-"""A longer message is cut in the middle."""
-
 
 def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None = None, help: bool = False) -> int:
     """Run a command, and return its exit code."""
@@ -119,8 +116,6 @@ def complain(error: Exception) -> None:
     from nmt.training import is_first_process
 
     message = " ".join(str(error).splitlines())
-    if len(message) > MESSAGE_CHARACTERS:
-        message = f"{message[: MESSAGE_CHARACTERS - 200]} ... {message[-200:]}"
     if is_first_process():
         print(f"nmt: {message}", file=sys.stderr)
     elif not isinstance(error, SameForAll):

@@ -26,16 +26,13 @@ class ScoreConfig:
     source: str | None = None
     """File of source lines, shown beside the examples."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=metric_names)
-    """bleu, chrf, chrf++, ter, tokenised, split, brackets; the first four are sacreBLEU's, then the paper's BLEUs,
-    then EVALB's of trees."""
+    """bleu, chrf, chrf++ and ter are sacreBLEU's; tokenised and split the paper's BLEUs; brackets EVALB's, of trees."""
     language: str | None = None
-    """Target language, by which BLEU and the paper's BLEUs split words; null: the suffix of the reference's or the
-    hypothesis' name, such as out.ja."""
+    """Target language, by which BLEU splits words; null: the suffix of the reference's or the hypothesis' name."""
     lowercase: bool = False
     """Ignore case, in every metric."""
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
-    """Tokenizer of BLEU, as of `sacrebleu --tokenize`; null: the recommended one for the target language. 13a, intl,
-    zh, ja-mecab, ko-mecab, char, flores101, flores200, spBLEU-1K, none."""
+    """Tokenizer of BLEU, as of `sacrebleu --tokenize`; null: the recommended one for the target language."""
     examples: int = number(0, 0, 1_000_000)
     """Examples to show; source, reference and translation, spread evenly over the file."""
     format: str = choice("text", "text", "json", "tsv", "jsonl")
@@ -56,7 +53,7 @@ def example_text(sources: list[str] | None, references: list[str], hypotheses: l
 
 
 def read_files(config: ScoreConfig) -> list[list[str]]:
-    """The lines of hypothesis, reference and source, none of a file that is not given; NMTError if counts differ."""
+    """The lines of hypothesis, reference and source; none of a file that is not given."""
     from nmt.text import not_parallel, read_texts
 
     names = [config.hypothesis, config.reference, config.source]
@@ -69,7 +66,7 @@ def read_files(config: ScoreConfig) -> list[list[str]]:
 
 
 def scores_of(config: ScoreConfig) -> str:
-    """The scores and the findings of plugins, as text or JSON; NMTError if a file cannot be read or counts differ."""
+    """The scores and the findings of plugins, as text or JSON."""
     from nmt.evaluation import score
     from nmt.text import language_of_file
 

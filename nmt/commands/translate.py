@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from nmt.commands.console import paths_and_texts, tell_latest
+from nmt.commands.console import paths_and_texts
 from nmt.config import Command, TranslateConfig
 from nmt.errors import NMTError
 
@@ -14,7 +14,6 @@ def run(config: TranslateConfig) -> None:
     """Translate a text, a stream of lines, a document, or what a plugin's options say."""
     from nmt.translation import translate
 
-    tell_latest(config.translator.run)
     for options in config.plugins.values():
         if getattr(options, "enabled", False):
             options.run_instead(config)

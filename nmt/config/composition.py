@@ -33,7 +33,6 @@ class Option:
 
     help: str
     override: str = ""
-    """The override that it stands for."""
     run: Callable[[list[str], Path | None, set[str]], int | None] | None = None
     """Replaces the command's own; takes the overrides, `--config-dir` and all options that were given."""
 
@@ -43,29 +42,21 @@ class Command:
     """A command of the command line: its keys, the words and options beside them, and its run function."""
 
     name: str
-    config: type
-    """The dataclass of its keys."""
-    run: Callable[[Any], int | None]
-    """Returns the exit code; None is 0."""
+    config: type  # the dataclass of its keys
+    run: Callable[[Any], int | None]  # returns the exit code; None is 0
     words: Callable[[list[str]], dict[str, Any]]
     """Turns words without = into keys and values. A mapping sets a whole group."""
     initial: Callable[[str], dict[str, dict[str, Any]]] = lambda init: {}
     """The groups that the model `init` decides, and their values."""
-    usage: str = ""
-    """The words without = that it takes, as shown in its help."""
-    example: str = ""
-    """An example of what follows its name."""
-    keys: str = ""
-    """The KEY=VALUE that people change most, for the first page of its help; empty: all keys of no group."""
-    hides: str = ""
-    """Groups and keys of its tree that it does not read and its help does not list."""
+    usage: str = ""  # the words without = that it takes, as shown in its help
+    example: str = ""  # of what follows its name
+    keys: str = ""  # the KEY=VALUE that people change most, for the first page of its help; empty: all of no group
+    hides: str = ""  # groups and keys of its tree that it does not read
     groups: Mapping[str, str | None] = field(default_factory=dict)
     """The groups of YAML files in its tree, in the order of their composition, and the default option of each."""
-    entries: str = ""
-    """The key that a word NAME=[A,B] is an entry of, where NAME is no key."""
+    entries: str = ""  # the key that a word NAME=[A,B] is an entry of, where NAME is no key
     options: Mapping[str, Option] = field(default_factory=dict)
-    memory: str = "end other programs, or take a machine that has more"
-    """The advice for running out of memory."""
+    memory: str = "end other programs, or take a machine that has more"  # advice for running out of memory
 
     @property
     def summary(self) -> str:
@@ -109,7 +100,7 @@ def compose_tree(command: Command, words: list[str], config_dir: Path | None = N
 
 
 def hydra_tree(command: Command, overrides: list[str], config_dir: Path | None = None) -> DictConfig:
-    """Compose the defaults of a command, its groups and overrides by Hydra; raises the errors of Hydra."""
+    """Composed by Hydra, whose errors it raises."""
     chosen = [{group: option} for group, option in command.groups.items()]
     tree: dict[str, Any] = {"defaults": ["_self_", *chosen]}
     for name, member in keys_of(command.config).items():
@@ -183,11 +174,7 @@ def literal(value: Any) -> Any:
 
 
 def is_bare(word: str) -> bool:
-    """True for a word that is not KEY=VALUE.
-
-    A path such as runs/heads=4 and a sentence may contain =, but a key has neither slash nor blank. Hydra's ~KEY
-    deletes a key.
-    """
+    """True for a word that is neither KEY=VALUE nor ~KEY: before = a path or a sentence has a slash or a blank."""
     key, equals, _ = word.partition("=")
     return bool(re.search(r"[/\s]", key)) if equals else not re.fullmatch(r"~[\w.]+", word)
 
@@ -200,12 +187,9 @@ def read_words(command: Command, words: list[str]) -> tuple[list[str], dict[str,
             raise NMTError(explain_option(command.name, word, [*keys_of(command.config), *command.groups]))
         in_parts = word == "=" or re.fullmatch(r"[\w.]+=\[[^\]]*,", word)
         require(not in_parts, f"{word}: write KEY=VALUE, or KEY=[A,B], without blanks")
-    entry = re.compile(r"([\w.+-]+)=\[.*\]") if command.entries else re.compile(r"(?!)")
-    bare = [
-        word
-        for word in words
-        if is_bare(word) or ((name := entry.fullmatch(word)) and name[1] not in keys_of(command.config))
-    ]
+    keys = keys_of(command.config)
+    is_entry = re.compile(r"[\w.+-]+=\[.*\]" if command.entries else "(?!)").fullmatch
+    bare = [word for word in words if is_bare(word) or (is_entry(word) and word.partition("=")[0] not in keys)]
     named = [as_written(command, word) for word in words if word not in bare]
     if not bare:
         return named, {}
@@ -220,10 +204,7 @@ def read_words(command: Command, words: list[str]) -> tuple[list[str], dict[str,
 
 
 def as_written(command: Command, word: str) -> str:
-    """Quote the value of an override to a text, which Hydra would read as a list, a number or an error.
-
-    null, and what is quoted already, keep their meaning.
-    """
+    """Quote a text that Hydra would take for a list or a number; null and what is quoted already keep their meaning."""
     key, _, value = word.partition("=")
     member = keys_of(command.config).get(key)
     if member is None or not member.is_text or value == "null" or (value[:1] == "[" and value[-1] != "]"):

@@ -144,10 +144,10 @@ def keys_of(cls: Any, offered: tuple[str, ...] = ()) -> dict[str, Member]:
 def build(
     cls: type[Record], tree: Any, where: str = "", group: str = "", base: Any = None, offered: tuple[str, ...] = ()
 ) -> Record:
-    """The record of a tree of keys; NMTError for an unknown or missing key, or a wrong value.
+    """The record of a tree of keys; NMTError, after `where`, for an unknown or missing key or a wrong value.
 
-    `where`, such as the name of a file, begins the messages. `group` ends in a dot and precedes the keys. The values
-    change `base` if there is one, and only the keys in `offered` are known if it is not empty.
+    `group` ends in a dot and precedes the keys. The values change `base` if there is one, and only the keys in
+    `offered` are known if it is not empty.
     """
     if where:
         try:
@@ -236,7 +236,6 @@ def matches(value: Any, kind: Any) -> bool:
 
 
 def takes(member: Member) -> str:
-    """The values that a key takes, in words."""
     kinds, limits, choices = member.types, member.metadata.get("range"), member.choices
     words = []
     if limits or {int, float} & kinds:
@@ -259,32 +258,27 @@ def in_words(value: Any) -> str:
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise NMTError(message) unless `condition` holds."""
     if not condition:
         raise NMTError(message)
 
 
 def shown(value: Any) -> str:
-    """A value for a message: on one line, and cut if it is long."""
     line = " ".join(str(value).split())
     return line if len(line) <= 60 else f"{line[:60]}..."
 
 
 def check_name(key: str, name: str) -> None:
-    """Raise NMTError unless a text can name a file, or a path such as a/b."""
     for part in name.split("/"):
         fits = part.isprintable() and not part.startswith(".") and bool(part.strip()) and len(part.encode()) <= 200
         require(fits, f"{key}={shown(name)!r}: must name a file, by visible characters, without a dot at its beginning")
 
 
 def as_list(value: Any) -> list[str]:
-    """One path, several, or none, as a list."""
     items = value if isinstance(value, list | tuple) else [] if value is None else [value]
     return [str(item) for item in items]
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The leaves of nested mappings, with dotted keys."""
     flat: dict[str, Any] = {}
     for key, value in tree.items():
         flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}

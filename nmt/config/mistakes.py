@@ -1,5 +1,4 @@
-"""What was meant by an unknown key, option or word: ours for a word of another toolkit (foreign_words.tsv), or the
-nearest."""
+"""What was meant by an unknown key or option: ours for another toolkit's (foreign_words.tsv), or the nearest."""
 
 import difflib
 from collections.abc import Iterable
@@ -22,10 +21,7 @@ def foreign_words() -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def our_words(command: str, word: str) -> str:
-    """The one-line answer to another toolkit's key or option; empty if the table does not have it.
-
-    Dashes before and between its words do not matter, nor does a value after =.
-    """
+    """The one-line answer to another toolkit's key or option, with or without dashes and value; empty: none."""
     name = word.partition("=")[0]
     plain = name.lstrip("-").replace("-", "_").lower()
     answer, example = foreign_words().get((command, plain), ("", ""))
@@ -41,10 +37,8 @@ def exists(path: Path) -> bool:
 
 
 def unknown_key(command: str, key: str, word: str, keys: list[str]) -> str:
-    """What to write instead of an unknown key: the file or the text that was meant, the equivalent, or the nearest."""
+    """What to write instead of an unknown key: the text that was meant, the equivalent, or the nearest."""
     group, _, name = key.rpartition(".")
-    if exists(Path(word)):
-        return f"unknown key {key}; to name the file, write ./{word}"
     if any(other.startswith(f"{group}.") for other in keys) and (equivalent := our_words(command, name)):
         return f"{group}.{equivalent}"
     near = nearest_key(key, keys)
@@ -54,11 +48,9 @@ def unknown_key(command: str, key: str, word: str, keys: list[str]) -> str:
 
 
 def explain_option(command: str, word: str, keys: list[str]) -> str:
-    """The answer to a word that begins with a dash: the file, or the key without dashes, ours, or the nearest."""
+    """The answer to a word that begins with a dash: the key without dashes, ours, or the nearest."""
     name, _, value = word.lstrip("-").partition("=")
     key = name.replace("-", "_")
-    if exists(Path(word)):
-        return f"{word}: to name this file, write ./{word}"
     if key in keys:
         return f"{word}: options are written KEY=VALUE, as {key}={value or 'VALUE'}"
     return our_words(command, word) or f"{word}: no such option or key; {nearest_key(key, keys)}"

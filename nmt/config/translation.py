@@ -76,9 +76,8 @@ class DecodeConfig:
     def __post_init__(self) -> None:
         ordered = self.max_length is None or self.max_length >= self.min_length
         require(ordered, f"decode.max_length={self.max_length}: must be at least decode.min_length={self.min_length}")
-        for key, unused in (("temperature", 1), ("top_k", 0), ("top_p", 1)):
-            is_used = self.do_sample or getattr(self, key) == unused
-            require(is_used, f"decode.{key}={getattr(self, key)} is for sampling; pass decode.do_sample=true too")
+        is_used = self.do_sample or (self.temperature, self.top_k, self.top_p) == (1, 0, 1)
+        require(is_used, "decode.temperature, top_k and top_p are for sampling; pass decode.do_sample=true too")
         fits = self.do_sample or self.n_best <= self.beam_size
         require(fits, f"decode.n_best={self.n_best}: must be at most decode.beam_size={self.beam_size}")
 
@@ -122,10 +121,9 @@ class TranslatorOptions:
     split: str = choice("auto", "auto", "never")
     """auto: translate each line sentence by sentence; never: as a whole."""
     decode: DecodeConfig = field(default_factory=DecodeConfig)
+    # text (the translations alone), scores, or tokens: with the scores and the alignment of each token.
     results: str = field(default="scores", metadata={"internal": True})
-    """text (the translations alone), scores, or tokens: with the scores and the alignment of each token."""
-    has_tags: bool = field(default=False, metadata={"internal": True})
-    """The lines may begin with tags of their own."""
+    has_tags: bool = field(default=False, metadata={"internal": True})  # lines may begin with tags of their own
     plugins: dict[str, Any] = plugin_options("translator")
 
     def __post_init__(self) -> None:

@@ -149,7 +149,7 @@ def test_a_row_of_table_3_goes_with_other_models() -> None:
         ("train", "model.heads=7", "model.heads=7: must divide model.d_model=512, or set model.d_k and model.d_v"),
         ("train", "batching.tokens_per_update=4", "batching.tokens_per_update=4: must be at least batching.micro_"),
         ("train", "decode.n_best=9", "decode.n_best=9: must be at most decode.beam_size=4"),
-        ("train", "decode.top_k=5", "decode.top_k=5 is for sampling"),
+        ("train", "decode.top_k=5", "decode.temperature, top_k and top_p are for sampling"),
         ("train", "data.target=en", "data.source and data.target are both en"),
         ("train", "tokenizer.vocabulary_size=299", "tokenizer.vocabulary_size=299: must be at least 300"),
         ("train", "trainer.devices=0", "trainer.devices=0: "),

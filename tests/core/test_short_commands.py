@@ -143,13 +143,3 @@ def test_a_manifest_of_a_stranger_names_no_key_and_reads_no_environment():
         prepared(f"data/{index}", **changed)
         with pytest.raises(NMTError, match=r"^[^\n]*$"):
             compose("train", [f"data/{index}"])
-
-
-def test_the_newest_run_is_named_where_there_are_others(capsys):
-    from nmt.commands.console import tell_latest
-
-    Path("runs/latest").symlink_to("mine")
-    tell_latest(["runs/mine"])
-    assert capsys.readouterr().err == ""
-    tell_latest(["runs/latest"])
-    assert capsys.readouterr().err == "nmt: run=runs/mine, the newest; run=OTHER takes another\n"

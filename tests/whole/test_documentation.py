@@ -206,7 +206,7 @@ def test_every_symbol_that_is_named_is_there(names):
 
 
 def test_what_is_not_there_is_found(names):
-    dead, path = ["Transformer." + "dek" + "ode", "nmt.now" + "here"], "nmt/now" + "here.py"
+    dead, path = ["Transformer." + "dek" + "ode", "nmt." + "dek" + "ode"], "nmt/now" + "here.py"
     assert dead_names(f"`Transformer.decode`, `nmt.model.sinusoids()`, `{dead[0]}`, `{dead[1]}`", names) == dead
     text = f"nmt/model/, conf/{{data,model}}/NAME.yaml, ~/.cache/nmt/x, {path}"
     assert [name for name in PATH.findall(text) if not is_there(name)] == [path]

@@ -4,7 +4,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
-from nmt.commands.console import tell_latest
 from nmt.commands.translate import LESS_MEMORY, input_and_run
 from nmt.config import Command, JobConfig, TranslatorOptions, inline, require, undecided
 
@@ -26,7 +25,6 @@ def run(config: ParseConfig) -> None:
     from nmt.plugins.parse.treebank import choose_tree, model_sentence
     from nmt.translation import open_job, open_translator, warn
 
-    tell_latest(config.translator.run)
     for name in config.translator.run:
         about = read_description(find_model_directory(name))
         problem = f"run={name}: translates from {about.source} to {about.target}, and parses nothing"

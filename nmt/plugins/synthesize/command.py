@@ -6,7 +6,7 @@ In back-translation (Sennrich 2016) that is the source, in distillation (Kim and
 from dataclasses import dataclass
 from functools import partial
 
-from nmt.commands.console import talker, tell_latest
+from nmt.commands.console import talker
 from nmt.commands.translate import LESS_MEMORY, input_and_run
 from nmt.config import (
     MISSING,
@@ -58,7 +58,6 @@ def run(config: SynthesisConfig) -> None:
     """Translate the lines, and write the pairs that are good enough."""
     from nmt.plugins.synthesize.synthesis import synthesize
 
-    tell_latest(config.translation.translator.run)
     summary = synthesize(config, talker())
     flags = ", ".join(f"{flag} {count:,}" for flag, count in summary.flags.items())
     reasons = {"empty": "empty", "flagged": f"flagged ({flags})", "unlikely": "least likely by the teacher"}
