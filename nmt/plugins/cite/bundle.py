@@ -89,5 +89,5 @@ def read_members(path: Path, content: bytes) -> Iterator[tuple[str, bytes, int]]
     stored = sum(member.file_size for member in members) <= len(content)
     require(stored, f"{path}: not a bundle of `nmt cite`, or compressed; unpack it, and verify the folder")
     for member in members:
-        start = member.header_offset + zipfile.sizeFileHeader + len(member.filename.encode())
+        start = member.header_offset + 30 + len(member.filename.encode())  # 30 bytes stand before the name
         yield member.filename, content[start : start + member.file_size], member.CRC

@@ -119,8 +119,8 @@ class Bootstrap:
 
 def look_closer(systems: list[list[list[str]]], test: TestSet, metric: str, sampling: Sampling) -> Details:
     """All faults that any translation has, and all buckets that hold lines."""
-    scripts, sources = scripts_of_language(test.language or ""), test.sources or [None] * len(test.references)
-    pairs, seeds, rows = list(zip(sources, test.references, strict=True)), list(map(len, systems)), list[Row]()
+    scripts, seeds, rows = scripts_of_language(test.language or ""), list(map(len, systems)), list[Row]()
+    pairs = [(test.sources[at] if test.sources else None, reference) for at, reference in enumerate(test.references)]
     faults = [
         [[faults_of(*pair, text, scripts) for pair, text in zip(pairs, seed, strict=True)] for seed in system]
         for system in systems

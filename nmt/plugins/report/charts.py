@@ -113,7 +113,12 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> dict[str, Any] | Non
     axes.set_yticks(ticks, [number(tick) for tick in ticks])
     for kind, points in curves.items():
         dots = len(points) == 1 or (kind == "validation" and len(points) <= MAX_DOTS)
-        style = {"color": COLORS[kind], "marker": "o" if dots else "", "markersize": 4, "markeredgewidth": 0}
+        style: dict[str, Any] = {
+            "color": COLORS[kind],
+            "marker": "o" if dots else "",
+            "markersize": 4,
+            "markeredgewidth": 0,
+        }
         axes.plot(*zip(*points, strict=True), linewidth=1.6, **style)
     best = None
     if chart.best and "validation" in curves:

@@ -3,9 +3,7 @@
 import math
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from itertools import pairwise
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from nmt.config import build, matches, require
@@ -18,8 +16,8 @@ if TYPE_CHECKING:
     from nmt.data import PreparedCorpus
 
 Row = dict[str, float]
-SILENT_SECONDS = 600.0
-"""After so long without a report, a run may count as stopped."""
+SILENT_SECONDS = 3600.0
+"""After so long without a report, a run counts as stopped."""
 
 
 def find_run(name: str) -> Path:
@@ -63,14 +61,6 @@ class Facts:
     score: ModelScore | None = None
 
 
-def read_facts(tree: dict[str, Any], where: Path) -> Facts:
-    """The facts in a record; NMTError for a value of another type."""
-    values = {key.name: tree[key.name] for key in fields(Facts) if tree.get(key.name) is not None}
-    if "score" in values:
-        values["score"] = build(ModelScore, values["score"], f"{where}, score")
-    return build(Facts, values, str(where))
-
-
 @dataclass
 class Run:
     """The content of a run's folder, and `written`, the time of the last write to metrics.csv in seconds since 1970.
@@ -97,11 +87,6 @@ class Run:
         planned = self.config.get("trainer", {}).get("max_steps")
         return max(planned if matches(planned, int) else 0, self.update)
 
-    @property
-    def model_is_stale(self) -> bool:
-        """True if training continued after the model directory was written."""
-        return self.model is not None and self.model.updates < self.update
-
     def series(self, column: str) -> list[tuple[int, float]]:
         """The values of a column of metrics.csv, with their updates."""
         return [(int(row["step"]), row[column]) for row in self.rows if column in row]
@@ -112,10 +97,9 @@ class Run:
 
     def state(self, now: float) -> str:
         """finished, running or stopped; stopped means averaged before its last update, or silent for long."""
-        if self.model and not self.model_is_stale:
+        if self.model and self.model.updates >= self.update:
             return "finished" if self.model.updates >= self.updates else "stopped"
-        gaps = [b - a for (_, a), (_, b) in pairwise(self.series("seconds"))]
-        return "running" if now - self.written < max(SILENT_SECONDS, 20 * median(gaps or [0.0])) else "stopped"
+        return "running" if now - self.written < SILENT_SECONDS else "stopped"
 
 
 def open_run(folder: Path, prepared: str | None) -> Run:
@@ -128,7 +112,10 @@ def open_run(folder: Path, prepared: str | None) -> Run:
     with suppress(NMTError):
         description = read_description(folder / "model")
         record = {**description.training, "vocabulary_size": description.vocabulary_size}
-        run.model = read_facts(record, folder / "model")
+        facts = {key.name: record[key.name] for key in fields(Facts) if record.get(key.name) is not None}
+        if "score" in facts:
+            facts["score"] = build(ModelScore, facts["score"])
+        run.model = build(Facts, facts)
     try:
         run.corpus = corpus_of(folder, {"config": run.config, "corpus": run.model and run.model.corpus}, prepared)
     except NMTError as error:

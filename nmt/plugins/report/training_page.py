@@ -28,8 +28,6 @@ from nmt.plugins.report.pages import differences, render
 from nmt.plugins.report.run import Run
 from nmt.translation import SPLITS, held_out_text, kind_of_corpus, load_translator, translate_lines, warn
 
-BLOCK_LINES = 128
-"""Lines between two steps of the progress bar."""
 Example = dict[str, Any]
 """source, reference, hypothesis, and its sentence-level score as value."""
 
@@ -82,7 +80,7 @@ def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tupl
     model = f"the model in {run.folder / 'model'}, update {run.model.updates:,}"
     done = f"{lines} lines of the {SPLITS[config.split]} set, {search}, by {model}"
     console.print(f"translating {done}")
-    hypotheses = translate_lines(load_translator(options, warn), sources, console, kind.translate, BLOCK_LINES)
+    hypotheses = translate_lines(load_translator(options, warn), sources, console, kind.translate)
     tokenize = bleu_tokenizer(within(run.config, "validation", "tokenize"), run.corpus.target_language, all_references)
     metrics = ["bleu", "chrf"] if kind.metric == "bleu" else [kind.metric]
     examples = [
