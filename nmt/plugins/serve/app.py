@@ -11,7 +11,6 @@ import sys
 import webbrowser
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
@@ -21,8 +20,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, JSONResponse, Response
-from starlette.routing import Route
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nmt.config import require
@@ -43,8 +43,6 @@ UPLOADS = 16
 KEPT_SECONDS = 600
 KEPT_BYTES = 64 * 2**20
 """Bytes of all translated files together; the oldest ones make room."""
-PAGE = Path(__file__).parent / "page"
-PAGES = {"/": "index.html"} | {f"/{path.name}": path.name for path in PAGE.iterdir()}
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -71,16 +69,13 @@ class Guard:
         if scope["type"] != "http":
             await self.inner(scope, receive, send)
             return
-        status, seconds = 0, self.config.limits.seconds
+        begun, seconds = False, self.config.limits.seconds
 
         async def send_with_headers(message: Message) -> None:
-            nonlocal status
+            nonlocal begun
             if message["type"] == "http.response.start":
-                status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers.update(HEADERS)
-                if status in UNFINISHED:
-                    headers["connection"] = "close"
+                begun, headers = True, MutableHeaders(scope=message)
+                headers.update(HEADERS | ({"connection": "close"} if message["status"] in UNFINISHED else {}))
             await send(message)
 
         try:
@@ -97,7 +92,7 @@ class Guard:
         except Exception as error:
             log_error(error)
             failure = Failed(500, "internal error, which the server's log names")
-        if not status:  # an answer that has begun cannot be taken back: its connection is closed
+        if not begun:  # an answer that has begun cannot be taken back: its connection is closed
             await (await error_answer(Request(scope), failure))(scope, receive, send_with_headers)
         if failure.status_code >= 500:
             log_client(f"{scope['method']}: {failure.status_code}", f", {failure.detail}")
@@ -118,10 +113,6 @@ class Guard:
 async def error_answer(request: Request, error: Any) -> Response:
     """An error as LibreTranslate answers it."""
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
-
-
-async def send_file(file: Path, request: Request) -> Response:
-    return FileResponse(file)
 
 
 async def unless_gone(request: Request, work: Awaitable[T]) -> T:
@@ -149,28 +140,33 @@ class Server:
 
     def __init__(self, config: ServeConfig) -> None:
         self.limits, self.keys = config.limits, Path(config.keys) if config.keys else None
-        require(not self.keys or bool(forms.read_keys(self.keys)), f"keys={self.keys}: no key in it; see new_key")
+        require(
+            not self.keys or bool(forms.read_keys(self.keys)), f"keys={self.keys}: no key in it; see docs/serving.md"
+        )
         self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
         self.files, self.uploads = dict[str, bytes](), asyncio.Semaphore(UPLOADS)
         self.service = Service(config)
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        self.service.begin()
+        tasks = [asyncio.create_task(model.run()) for model in self.service.models]
         yield
-        await self.service.end()
+        for task, model in zip(tasks, self.service.models, strict=True):
+            task.cancel()
+            if model.worker:
+                await model.worker.end()
 
     async def admit(self, request: Request, form: type[forms.AnyForm]) -> forms.AnyForm:
         """Read a request and check its key, rate and length; Failed where it is refused."""
         # To parse JSON of some megabytes would keep all other clients waiting: only files may be so large.
         most, limit = self.limits.file_bytes, self.limits.characters
-        if form is not forms.FileRequest:
+        if form is not forms.FileForm:
             most = min(most, MOST_BYTES_OF_CHARACTER * limit + BYTES_OF_FIELDS)
         fields = await forms.read_fields(request, most, self.limits.upload_seconds)
         self.check_client(request, fields.get("api_key"))
         asked = forms.check(form, fields)
         # Each text counts as a character at least.
-        if isinstance(asked, forms.DetectRequest) and (size := sum(max(1, len(text)) for text in asked.texts)) > limit:
+        if isinstance(asked, forms.TextForm) and (size := sum(max(1, len(text)) for text in asked.texts)) > limit:
             raise Failed(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
         return asked
 
@@ -192,13 +188,13 @@ class Server:
 
     async def translate(self, request: Request) -> Response:
         """Translate a text, or a list of texts."""
-        asked = await self.admit(request, forms.TranslateRequest)
+        asked = await self.admit(request, forms.TranslateForm)
         return JSONResponse(await unless_gone(request, self.service.translate_texts(asked)))
 
     async def translate_file(self, request: Request) -> Response:
         """Translate a file; the answer says where to fetch the translation, within ten minutes."""
         async with self.uploads:
-            asked = await self.admit(request, forms.FileRequest)
+            asked = await self.admit(request, forms.FileForm)
             target, content = await unless_gone(request, self.service.translate_document(asked))
         token = self.keep(safe_name(asked.file.filename or "", target), content)
         return JSONResponse({"translatedFileUrl": str(request.url_for("download", token=token))})
@@ -222,7 +218,7 @@ class Server:
 
     async def detect(self, request: Request) -> Response:
         """The likeliest languages of a text, of those that the server has."""
-        asked = await self.admit(request, forms.DetectRequest)
+        asked = await self.admit(request, forms.TextForm)
         ranked = await asyncio.to_thread(detect, "\n".join(asked.texts), self.service.languages)
         # LibreTranslate, too, says English where nothing can be detected.
         ranked = ranked[:3] or [("en", 0.0)]
@@ -236,17 +232,12 @@ class Server:
     async def settings(self, request: Request) -> Response:
         """What LibreTranslate's page asks for."""
         source, (target, *_) = next(iter(self.service.pairs.items()))
-        first = {"source": source, "target": target}
-        return JSONResponse(
-            {
-                "charLimit": self.limits.characters,
-                **dict.fromkeys(("apiKeys", "keyRequired"), self.keys is not None),
-                "suggestions": False,
-                "filesTranslation": True,
-                "supportedFilesFormat": list(formats_of_documents()),
-                "language": {side: {"code": code, "name": language_name(code)} for side, code in first.items()},
-            }
-        )
+        language = {
+            side: {"code": code, "name": language_name(code)} for side, code in (("source", source), ("target", target))
+        }
+        keys, suffixes = dict.fromkeys(("apiKeys", "keyRequired"), self.keys is not None), [*formats_of_documents()]
+        files = {"suggestions": False, "filesTranslation": True, "supportedFilesFormat": suffixes}
+        return JSONResponse({"charLimit": self.limits.characters, "language": language, **keys, **files})
 
     async def health(self, request: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -256,7 +247,6 @@ def make_app(config: ServeConfig) -> Starlette:
     """The application; NMTError where its models or keys cannot be used."""
     server = Server(config)
     routes = [
-        *(Route(path, partial(send_file, PAGE / name)) for path, name in PAGES.items()),
         Route("/translate", server.translate, methods=["POST"]),
         Route("/translate_file", server.translate_file, methods=["POST"]),
         Route("/download_file/{token}", server.download, name="download"),
@@ -264,6 +254,7 @@ def make_app(config: ServeConfig) -> Starlette:
         Route("/languages", server.languages),
         Route("/frontend/settings", server.settings),
         Route("/health", server.health),
+        Mount("/", StaticFiles(directory=Path(__file__).parent / "page", html=True)),
     ]
     app = Starlette(routes=routes, lifespan=server.lifespan, exception_handlers={HTTPException: error_answer})
     if config.cors:
@@ -282,11 +273,11 @@ def serve(config: ServeConfig) -> None:
         raise NMTError(f"host={config.host} port={config.port}: {reason}") from error
     host = f"[{config.host}]" if ":" in config.host else config.host
     address = f"http://{host}:{listener.getsockname()[1]}"
-    options: dict[str, Any] = {"ws": "none", "access_log": False, "log_config": None, "server_header": False}
     # With a lower level, whoever sends garbage could fill the log.
-    options |= {"log_level": "error", "limit_concurrency": config.limits.connections}
-    seconds = int(config.limits.seconds) + 1
-    server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=seconds, **options))
+    options: dict[str, Any] = {"log_level": "error", "log_config": None, "access_log": False, "server_header": False}
+    options |= {"ws": "none", "limit_concurrency": config.limits.connections}
+    options |= {"timeout_graceful_shutdown": int(config.limits.seconds) + 1}
+    server = uvicorn.Server(uvicorn.Config(app, **options))
     logging.lastResort = PlaceHandler(logging.ERROR)
     log(f"serving {', '.join(config.run)} at {address} (Ctrl-C ends)")
     if config.open and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform != "linux"):

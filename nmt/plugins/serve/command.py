@@ -3,7 +3,6 @@
 import importlib.util
 import ipaddress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from nmt.commands.console import paths_and_texts
@@ -57,8 +56,6 @@ class ServeConfig:
     """Open the page in a browser."""
     keys: str | None = None
     """File of API keys, each as its name and its SHA-256; null: no keys."""
-    new_key: str | None = None
-    """Make a key of this name, add it to the file of keys, print it, and end."""
     anonymous: bool = False
     """Listen at any address without keys."""
     hosts: Any = field(default_factory=list)
@@ -74,11 +71,10 @@ class ServeConfig:
         require(bool(self.run), "run: name a run, a model directory, or several")
         samples = self.translator.decode.do_sample
         require(not samples, "decode.do_sample=true: a server answers with the best translation")
-        require(self.new_key is None or self.keys is not None, f"new_key={self.new_key}: name their file as keys=FILE")
         require(
             self.is_local or self.keys is not None or self.anonymous,
-            f"host={self.host}: others could use this server without a key; make one with keys=FILE new_key=NAME, and "
-            "pass keys=FILE; or allow everyone with anonymous=true",
+            f"host={self.host}: others could use this server without a key; pass keys=FILE (docs/serving.md), or "
+            "allow everyone with anonymous=true",
         )
 
     @property
@@ -88,16 +84,11 @@ class ServeConfig:
 
 
 def run(config: ServeConfig) -> None:
-    """Serve, or make a key."""
+    """Serve until SIGTERM or Ctrl-C."""
     missing = [
         name for name in ("starlette", "uvicorn", "pydantic", "py3langid") if importlib.util.find_spec(name) is None
     ]
     require(not missing, f"nmt serve: {', '.join(missing)} not installed; {how_to_install('serve')}")
-    if config.new_key is not None:
-        from nmt.plugins.serve.requests import add_key
-
-        print(add_key(Path(str(config.keys)), config.new_key))
-        return
     from nmt.plugins.serve.app import serve
 
     serve(config)

@@ -6,7 +6,8 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from nmt.config import require
 from nmt.files import is_exported, is_parser
@@ -28,13 +29,12 @@ TURN_TOKENS = 1500
 """Most tokens that are searched at once, so that the next text is searched soon."""
 
 
-@dataclass(eq=False)
-class WaitingLine:
+class WaitingLine(NamedTuple):
     """A line of a request."""
 
     text: str
     request: "Request"
-    answer: "asyncio.Future[Line | Failed]"
+    answer: "asyncio.Future[Line]"
 
     @property
     def is_long(self) -> bool:
@@ -42,7 +42,9 @@ class WaitingLine:
 
     def give(self, answer: Line | Failed) -> None:
         if not self.answer.done():  # else the client is gone
-            self.answer.set_result(answer)
+            give: Any = self.answer.set_exception if isinstance(answer, Failed) else self.answer.set_result
+            give(answer)
+            self.answer.exception()  # else an exception that nobody waits for is logged
 
 
 class Request:

@@ -4,9 +4,5 @@ from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
-    add(
-        "command",
-        "serve",
-        "nmt.plugins.serve.command:COMMAND",
-        summary="Translate over HTTP, with a page for browsers.",
-    )
+    summary = "Translate over HTTP, with a page for browsers."
+    add("command", "serve", "nmt.plugins.serve.command:COMMAND", summary=summary)

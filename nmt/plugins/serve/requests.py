@@ -2,9 +2,7 @@
 
 import asyncio
 import hashlib
-import os
 import re
-import secrets
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -22,8 +20,7 @@ from nmt.plugins.serve.worker import Failed, log_client
 
 MOST_FIELDS = 1000
 MOST_ALTERNATIVES = 10
-KEY_NAME = re.compile(r"[\w-][\w.@+-]*")
-KEY_LINE = re.compile(r"^(\S+)\s+([0-9a-f]{64})\s*$", re.MULTILINE)
+KEY_LINE = re.compile(r"^(\S+)\s+([0-9a-f]{64})\b", re.MULTILINE)
 
 
 def encodable(text: str) -> str:
@@ -35,14 +32,8 @@ def encodable(text: str) -> str:
 Text = Annotated[str, AfterValidator(encodable)]
 
 
-class Form(BaseModel, arbitrary_types_allowed=True):
-    """The fields of a request, under LibreTranslate's names."""
-
-    api_key: str | None = None
-
-
-class DetectRequest(Form):
-    """A text of an unknown language, or a list of texts."""
+class TextForm(BaseModel):
+    """A text, or a list of texts."""
 
     q: Text | list[Text]
 
@@ -51,26 +42,24 @@ class DetectRequest(Form):
         return self.q if isinstance(self.q, list) else [self.q]
 
 
-class LanguagesForm(Form):
+class TranslateForm(TextForm):
+    """Text to translate; `source` may be auto."""
+
+    source: Text
+    target: Text
+    format: Literal["text", "html"] = "text"
+    alternatives: Annotated[int, Field(le=MOST_ALTERNATIVES), AfterValidator(lambda count: max(0, count))] = 0
+
+
+class FileForm(BaseModel, arbitrary_types_allowed=True):
+    """A file to translate; the suffix of its name tells the format."""
+
+    file: UploadFile
     source: Text
     target: Text
 
 
-class FileRequest(LanguagesForm):
-    """A file to translate; the suffix of its name tells the format."""
-
-    file: UploadFile
-
-
-class TranslateRequest(LanguagesForm, DetectRequest):
-    """Text to translate; with `details`, the answer has the alignment of words, and the probability of each."""
-
-    format: Literal["text", "html"] = "text"
-    alternatives: Annotated[int, Field(le=MOST_ALTERNATIVES), AfterValidator(lambda count: max(0, count))] = 0
-    details: bool = False
-
-
-AnyForm = TypeVar("AnyForm", bound=Form)
+AnyForm = TypeVar("AnyForm", bound=BaseModel)
 
 
 def check(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
@@ -124,11 +113,6 @@ async def read_fields(request: Request, most: int, seconds: float) -> dict[str, 
     return {**request.query_params, **fields}
 
 
-def digest(key: str) -> str:
-    # Keys are random and long: unlike passwords, they cannot be found by trying, so one fast hash is enough.
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def read_keys(path: Path) -> dict[str, str]:
     """The names of API keys by SHA-256, from the lines that have both; NMTError for a file that cannot be read."""
     return {line[2]: line[1] for line in KEY_LINE.finditer(read_text(path))}
@@ -136,21 +120,10 @@ def read_keys(path: Path) -> dict[str, str]:
 
 def name_of_key(path: Path, key: str) -> str | None:
     """The name of a key as the file is now; None for an unknown key, and while the file is missing."""
+    # Keys are random and long: unlike passwords, they cannot be found by trying, so one fast hash is enough.
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
     try:
-        return read_keys(path).get(digest(key))
+        return read_keys(path).get(digest)
     except NMTError as error:
         log_client("no key is let in", f": {error}")
         return None
-
-
-def add_key(path: Path, name: str) -> str:
-    """Make a key, and add its hash to a file that nobody else may read; NMTError for a name in use."""
-    if not KEY_NAME.fullmatch(name) or (path.exists() and name in read_keys(path).values()):
-        raise NMTError(f"new_key={name}: needs a new name of letters and digits; {path} lists those in use")
-    key = secrets.token_urlsafe(32)
-    try:
-        with open(path, "a", encoding="utf-8", opener=lambda file, flags: os.open(file, flags, 0o600)) as file:
-            file.write(f"{name} {digest(key)}\n")
-    except OSError as error:
-        raise NMTError(f"keys={path}: cannot be written ({error.strerror})") from error
-    return key

@@ -12,7 +12,7 @@ from anyio import BrokenWorkerProcess, CapacityLimiter, to_process
 from nmt.errors import NMTError
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.models import Request, ServedModel
-from nmt.plugins.serve.requests import FileRequest, TranslateRequest
+from nmt.plugins.serve.requests import FileForm, TranslateForm
 from nmt.plugins.serve.worker import Failed, Line, Search, SentDocument, read_lines, write
 from nmt.text import language_name
 
@@ -24,7 +24,7 @@ SURE = 0.8
 SMALL_BYTES = 2**15
 """Documents of at most this size have a process of their own, so that they do not wait for large ones."""
 PARSING_LIMITS = 2**30, 10
-"""Bytes of memory and seconds of processor time, in which a document must be read or written."""
+"""Bytes of memory and seconds of processor time in which a document must be read or written."""
 
 
 @cache
@@ -62,7 +62,7 @@ class PlainText:
         stripped = [(line, line.strip()) for line in text.split("\n")]
         self.parts = [line.partition(inner) if inner else (line, "", "") for line, inner in stripped]
         """Of each line: white space, the text to translate, white space."""
-        self.lines = [(number, inner) for number, (_, inner, _) in enumerate(self.parts) if inner]
+        self.lines = [inner for _, inner, _ in self.parts if inner]
 
     def join(self, lines: list[Line], rank: int = 0) -> str:
         """The text with the translations of that rank, or the last one of a line that has fewer."""
@@ -96,18 +96,6 @@ class Service:
         """Lines of one request, so that one client alone does not shut out all others."""
         self.small, self.large = CapacityLimiter(1), CapacityLimiter(1)
 
-    def begin(self) -> None:
-        """Answer requests from now on, while the event loop runs."""
-        self.tasks = [asyncio.create_task(model.run()) for model in self.models]
-
-    async def end(self) -> None:
-        """End all processes."""
-        for task in self.tasks:
-            task.cancel()
-        for model in self.models:
-            if model.worker:
-                await model.worker.end()
-
     async def parse(self, function: Callable[..., T], document: SentDocument, *arguments: Any) -> T:
         """What a function makes of a document, in a process that ends when the client goes; Failed where it cannot."""
         turn, limits = self.small if len(document.content) <= SMALL_BYTES else self.large, PARSING_LIMITS
@@ -136,7 +124,7 @@ class Service:
             raise Failed(400, f"{names[0]} is not available as a target language from {names[1]}")
         return Route(None if source == target else self.pairs[source][target], target, detected)
 
-    async def translate_lines(self, route: Route, lines: list[str], n_best: int, details: bool) -> list[Line]:
+    async def translate_lines(self, route: Route, lines: list[str], n_best: int, aligned: bool) -> list[Line]:
         """Have lines translated; those that still wait when one has no answer, or nobody waits, are forgotten."""
         model, most = route.model, self.limits.characters
         if model is None:
@@ -147,65 +135,43 @@ class Service:
             raise Failed(400, f"a line ({longest}) exceeds text limit ({most}); divide it")
         if model.queue.lines + len(lines) > self.limits.waiting_lines:
             raise Failed(503, "too many lines wait for this model; try again later")
-        request = Request(Search(n_best, details, model.tags[route.target]), lines)
+        request = Request(Search(n_best, aligned, model.tags[route.target]), lines)
         model.queue.add(request)
-        translations = list[Line]()
         try:
-            for future in request.answers:
-                answer = await future
-                if isinstance(answer, Failed):
-                    raise answer
-                translations.append(answer)
+            return [await answer for answer in request.answers]
         finally:
             model.queue.remove(request)
-        return translations
 
-    async def translate_texts(self, request: TranslateRequest) -> dict[str, Any]:
+    async def translate_texts(self, form: TranslateForm) -> dict[str, Any]:
         """The answer to a request with a text, or with a list of texts, each of whose values is then a list."""
-        html, texts = request.format == "html", [SentDocument(text.encode(), "a.html") for text in request.texts]
-        rows = [PlainText(text).lines for text in request.texts]
+        html, documents = form.format == "html", [SentDocument(text.encode(), "a.html") for text in form.texts]
+        plain = [PlainText(text) for text in form.texts]
+        rows = [text.lines for text in plain]
         if html:
-            rows = [list(enumerate((await self.parse(read_lines, text, self.most_lines))[0])) for text in texts]
-        lines = [line for row in rows for _, line in row]
-        route = await self.find_route(request.source, request.target, "\n".join(lines))
-        n_best = 1 if html else request.alternatives + 1
-        translations = iter(await self.translate_lines(route, lines, n_best, request.details or html))
+            rows = [(await self.parse(read_lines, document, self.most_lines))[0] for document in documents]
+        lines = [*chain(*rows)]
+        route = await self.find_route(form.source, form.target, "\n".join(lines))
+        ranks = range(1, 1 if html else form.alternatives + 1)
+        translations = iter(await self.translate_lines(route, lines, len(ranks) + 1, html))
         answers = list[dict[str, Any]]()
-        for text, document, row in zip(request.texts, texts, rows, strict=True):
-            plain, translated = PlainText(text), [next(translations) for _ in row]
-            best, others = plain.join(translated), [plain.join(translated, rank) for rank in range(1, n_best)]
+        for text, document, row in zip(plain, documents, rows, strict=True):
+            translated = [next(translations) for _ in row]
+            best = text.join(translated)
             if html:
-                written = self.parse(write, document, list(map(aligned, translated))) if route.model else None
-                best = (await written).decode() if written else text
-            answer: dict[str, Any] = {"translatedText": best}
-            if request.alternatives:
-                answer["alternatives"] = [other for other in dict.fromkeys(others) if other != best]
-            numbered = [(number, line, done) for (number, line), done in zip(row, translated, strict=True)]
-            if request.details:
-                answer["details"] = [
-                    {"line": number, "source": line, "translation": done.texts[0], **done.details}
-                    for number, line, done in numbered
-                ]
-            if flags := [{"line": number, "flags": done.flags} for number, _, done in numbered if done.flags]:
-                answer["flags"] = flags
-            answers.append(answer | route.detected)
-        if not isinstance(request.q, list):
-            return answers[0]
-        return {key: [answer.get(key, []) for answer in answers] for key in dict.fromkeys(chain(*answers))}
+                content = await self.parse(write, document, translated) if route.model else document.content
+                best = content.decode()
+            others = dict.fromkeys(text.join(translated, rank) for rank in ranks)
+            alternatives = {"alternatives": [other for other in others if other != best]} if form.alternatives else {}
+            answers.append({"translatedText": best, **alternatives, **route.detected})
+        return {key: [answer[key] for answer in answers] for key in answers[0]} if form.q == form.texts else answers[0]
 
-    async def translate_document(self, request: FileRequest) -> tuple[str, bytes]:
+    async def translate_document(self, form: FileForm) -> tuple[str, bytes]:
         """The language and the content of the translation of a file."""
-        content, name = await request.file.read(), request.file.filename or ""
-        sources = [language for language, targets in self.pairs.items() if request.target in targets]
-        source = request.source if request.source != "auto" else sources[0] if len(sources) == 1 else ""
-        document = SentDocument(content, name, source, request.target)
+        sources = [language for language, targets in self.pairs.items() if form.target in targets]
+        source = form.source if form.source != "auto" else sources[0] if len(sources) == 1 else ""
+        document = SentDocument(await form.file.read(), form.file.filename or "", source, form.target)
         lines, marked_up = await self.parse(read_lines, document, self.most_lines)
-        route = await self.find_route(request.source, request.target, "\n".join(lines[:20]))
-        translations = await self.translate_lines(route, lines, 1, marked_up)
-        if route.model:
-            content = await self.parse(write, document, list(map(aligned, translations)))
+        route = await self.find_route(form.source, form.target, "\n".join(lines[:20]))
+        translated = await self.translate_lines(route, lines, 1, marked_up)
+        content = await self.parse(write, document, translated) if route.model else document.content
         return route.target, content
-
-
-def aligned(line: Line) -> tuple[str, Any]:
-    return line.texts[0], line.details.get("alignment")

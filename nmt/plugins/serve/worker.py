@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -174,19 +174,16 @@ class Search(NamedTuple):
     """How a line is translated; only lines with the same search are batched."""
 
     n_best: int = 1
-    details: bool = False
+    aligned: bool = False
     tag: str = ""
     """The tag of the target language, with a blank."""
 
 
-@dataclass
-class Line:
-    """The translations of a line, best first, with details and flags of the best one."""
+class Line(NamedTuple):
+    """The translations of a line, best first, and pairs of a source word and a word of the best one; None: unknown."""
 
     texts: list[str]
-    details: dict[str, Any] = field(default_factory=dict)
-    """The answer's `sourceWords`, `words`, `alignment` and `confidence`."""
-    flags: list[str] = field(default_factory=list)
+    alignment: list[tuple[int, int]] | None = None
 
 
 class SentDocument(NamedTuple):
@@ -237,32 +234,19 @@ class ModelTasks:
             beam_size = max(usual.engine.config.beam_size, search.n_best)
             engine = usual.engine.with_search(replace(usual.engine.config, n_best=search.n_best, beam_size=beam_size))
             prefix = search.tag or usual.source_prefix
-            self.variants[search] = replace(usual, engine=engine, details=search.details, source_prefix=prefix)
+            self.variants[search] = replace(usual, engine=engine, details=search.aligned, source_prefix=prefix)
         return self.variants[search]
 
     def translate(self, search: Search, lines: list[str]) -> list[Line | Failed]:
         answers = list[Line | Failed]()
-        for line, translations in zip(lines, self.variant(search).translate_each(lines), strict=True):
+        for translations in self.variant(search).translate_each(lines):
             if isinstance(translations, list):
-                best, texts = translations[0], [translation.text for translation in translations]
-                answers.append(Line(texts, line_details(line, best) if search.details else {}, best.flags))
+                details = translations[0].details
+                texts = [translation.text for translation in translations]
+                answers.append(Line(texts, details.alignment if details else None))
             else:
                 answers.append(Failed(400, translations.problem))
         return answers
-
-
-def line_details(line: str, translation: Any) -> dict[str, Any]:
-    """The words of a line and of its translation, and their alignment.
-
-    The confidence in a word is the probability of its tokens given all before them; a copied word has none.
-    """
-    scores = translation.details.word_log_probabilities
-    return {
-        "sourceWords": line.split(),
-        "words": translation.text.split(),
-        "alignment": translation.details.alignment,
-        "confidence": [None if log_p is None else round(math.exp(log_p), 4) for log_p in scores],
-    }
 
 
 def formats_of_documents() -> dict[str, str]:
@@ -290,24 +274,11 @@ def read_lines(limits: tuple[int, int], sent: SentDocument, most: int) -> tuple[
     return document.lines[: most + 1], format != "text"
 
 
-def write(limits: tuple[int, int], sent: SentDocument, translations: list[tuple[str, Any]]) -> bytes:
+def write(limits: tuple[int, int], sent: SentDocument, lines: list[Line]) -> bytes:
     """In a process that parses: the document with the text and the alignment of each line."""
     from nmt.plugins.documents import Translated
 
-    return parsed(limits, sent)[1].join([Translated(*line) for line in translations])
-
-
-def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function returns, or why it failed."""
-    try:
-        return function(*arguments)
-    except NMTError as error:
-        return Failed(400, str(error))
-    except Exception as error:
-        if is_out_of_memory(error):
-            return Failed(503, "out of memory: send less text at once")
-        log_error(error)
-        return Failed(503, "internal error, which the server's log names")
+    return parsed(limits, sent)[1].join([Translated(line.texts[0], line.alignment) for line in lines])
 
 
 def main() -> None:
@@ -317,7 +288,14 @@ def main() -> None:
     os.dup2(2, 1)  # libraries print to the log
 
     def answer(number: int, function: Callable[..., Any], *arguments: Any) -> Any:
-        result = outcome(function, *arguments)
+        try:
+            result = function(*arguments)
+        except NMTError as error:
+            result = Failed(400, str(error))
+        except Exception as error:
+            log_error(error)
+            short = "out of memory: send less text at once"
+            result = Failed(503, short if is_out_of_memory(error) else "internal error, which the server's log names")
         message = pickle.dumps((number, result.facts if isinstance(result, ModelTasks) else result))
         with lock:
             answers.write(len(message).to_bytes(8) + message)

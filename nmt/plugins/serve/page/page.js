@@ -2,11 +2,17 @@
 import { announce, attempt, listen, page } from "./elements.js";
 import { offer, question, session, setDetected, setLanguages, spoken } from "./languages.js";
 import { ask } from "./server.js";
-import { mirror, show, translation } from "./words.js";
 
 let settings = { charLimit: -1, supportedFilesFormat: [] };
 let running = new AbortController(), reading = new AbortController();
 let typing;
+
+/** Show a translation, or as old the one that is there. */
+function show(text, old = false) {
+  if (!old) page.translation.textContent = text;
+  page.translation.classList.toggle("old", old);
+  page.copy.disabled = !page.translation.textContent;
+}
 
 function busy(words) {
   page.state.textContent = words;
@@ -23,7 +29,8 @@ function edited() {
   clearTimeout(typing);
   announce("");
   busy("");
-  mirror(page.text.value);
+  page.mirror.textContent = `${page.text.value}\n`; // without the last newline, an empty last line has no height
+  show("", true);
   const length = [...page.text.value].length, limit = settings.charLimit;
   page.count.textContent = `${length.toLocaleString("en")}${limit > 0 ? ` of ${limit.toLocaleString("en")}` : ""} characters`;
   page.count.classList.toggle("over", limit > 0 && length > limit);
@@ -36,16 +43,16 @@ async function translate() {
   clearTimeout(typing);
   running = new AbortController();
   const { signal } = running, text = page.text.value;
-  if (!text.trim() || !page.target.value) return show(0, [], []);
+  if (!text.trim() || !page.target.value) return show("");
   if (page.count.className) throw new Error(`The text has ${page.count.textContent}: shorten it, or give it as a file.`);
   busy("Translating …");
   const slow = setTimeout(wait, 2000);
   try {
-    const answer = await ask("translate", question({ q: text, details: true }), signal);
+    const answer = await ask("translate", question({ q: text }), signal);
     const { language, confidence } = answer.detectedLanguage ?? {};
     if (language) setDetected(language, confidence);
-    show(text.split("\n").length, answer.details, answer.flags ?? []);
-    announce(translation(), page.target.value, 1000);
+    show(answer.translatedText);
+    announce(answer.translatedText, page.target.value, 1000);
   } catch (error) {
     if (error.lost) typing = setTimeout(tryAgain, 3000);
     throw error;
@@ -71,7 +78,7 @@ function clear() {
 }
 
 async function copy() {
-  const text = translation();
+  const text = page.translation.textContent;
   const set = (event) => { event.clipboardData.setData("text/plain", text); event.preventDefault(); };
   // Over plain HTTP there is no navigator.clipboard, except on this machine.
   document.addEventListener("copy", set, { once: true });
@@ -132,7 +139,7 @@ function chooseLanguages() {
 }
 
 function swap() {
-  const translated = translation();
+  const translated = page.translation.textContent;
   setLanguages(page.target.value, spoken());
   if (translated) page.text.value = translated;
   attempt(translate);
