@@ -117,8 +117,6 @@ class TrainerConfig:
     """Number of GPUs, or of processes on a processor, which divides batching.micro_batches; -1: all; or a list."""
     num_nodes: int = number(1, 1, 10_000)
     """Machines that train together, each with `devices` devices."""
-    strategy: str = choice("auto", "auto", "ddp")
-    """auto, or ddp (a whole model on each device)."""
     precision: str = choice("32-true", *PRECISIONS, *SHORT_PRECISIONS)
     """32-true, bf16-mixed (fast on GPUs, less memory), 16-mixed (older GPUs), bf16-true, 16-true or 64-true."""
     log_every_n_steps: int = number(50, 1, 10**9)

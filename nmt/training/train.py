@@ -13,7 +13,7 @@ from lightning.pytorch.callbacks import LambdaCallback, Timer
 from rich.console import Console
 
 from nmt.config import ExperimentConfig, difference, require, to_tree
-from nmt.data import TOKENIZER, PreparedCorpus, UpdateDataModule, accumulation, open_corpus, read_manifest
+from nmt.data import TOKENIZER, PreparedCorpus, UpdateDataModule, accumulation, open_corpus
 from nmt.errors import NMTError, SameForAll, how_to_install, is_out_of_memory, one_line
 from nmt.files import (
     architecture,
@@ -214,9 +214,6 @@ class Training:
 
 def finish(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:
     """Write the model directory, scored on the validation set, and point `latest` to the run."""
-    same = read_manifest(corpus.folder).fingerprint == corpus.manifest.fingerprint
-    advice = "put it back, and the same command writes the model"
-    require(same, f"{corpus.folder} is no longer the corpus that this run trains on: {advice}")
     run, sentences, max_steps = Path(config.run), config.validation.bleu_sentences, config.trainer.max_steps
     remove_older(run, config.checkpoints)
     gc.collect()  # the trained model is part of reference cycles, which would keep its memory

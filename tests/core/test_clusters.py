@@ -18,7 +18,6 @@ from nmt.training import is_first_process, list_checkpoints, load_checkpoint
 
 ROOT = Path(__file__).parents[2]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
-TWO = ("trainer.devices=2", "trainer.strategy=ddp")
 TO_24 = ("trainer.max_steps=24", "checkpoints.every_steps=12")
 
 
@@ -80,7 +79,7 @@ def test_two_nodes_of_torchrun_make_the_updates_of_one_process(toy, nmt):
 
 
 def test_devices_are_counted_over_all_nodes(toy, nmt, monkeypatch):
-    options = (*toy, "trainer.devices=3", "trainer.num_nodes=2", "trainer.strategy=ddp")
+    options = (*toy, "trainer.devices=3", "trainer.num_nodes=2")
     nmt("train", *options).refused("6 devices", "use 1, 2, 4 devices")
     monkeypatch.setenv("NODE_RANK", "1")
     outcome = nmt("train", *options)
@@ -91,7 +90,7 @@ def test_devices_are_counted_over_all_nodes(toy, nmt, monkeypatch):
 def test_an_error_of_the_first_process_leaves_no_other_waiting(toy):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))  # the disk is full, for what is started now
-    command = [sys.executable, "-m", "nmt", "train", *toy, *TO_24, *TWO, "run=run"]
+    command = [sys.executable, "-m", "nmt", "train", *toy, *TO_24, "trainer.devices=2", "run=run"]
     try:
         # As long as a process is left, standard error does not end.
         ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=200)

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-SIZES = {"train": 20_000, "valid": 200, "test": 500}
+SIZES = {"train": 12_000, "valid": 200, "test": 500}
 OPTIONS = [
     *("data=files", "data.name=digits", "data.train=train", "data.valid=valid", "data.test=test"),
     *("data.filters.drop_identical=false", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=300", "model=tiny"),
     *("model.d_model=64", "model.d_ff=256", "model.dropout=0", "model.norm=pre", "model.encoder_layers=2"),
     *("model.decoder_layers=2", "batching.tokens_per_update=700", "batching.micro_batches=1", "optim.optimizer=muon"),
-    *("optim.schedule=linear", "optim.learning_rate=0.004", "optim.factor=1", "optim.warmup=50"),
+    *("optim.schedule=linear", "optim.learning_rate=0.004", "optim.factor=1", "optim.warmup=30"),
     *("optim.label_smoothing=0", "validation.bleu_sentences=0", "checkpoints.every_steps=20"),
-    *("trainer.max_steps=300", "trainer.accelerator=cpu", "trainer.devices=1", "run=run"),
+    *("trainer.max_steps=180", "trainer.accelerator=cpu", "trainer.devices=1", "run=run"),
 ]
 
 
@@ -40,4 +40,4 @@ def test_digits_are_learnt(nmt, step):
         assert ended.code == 0, ended.err
     hypotheses, references = (Path(name).read_text().splitlines() for name in ("out", "test.de"))
     exact = sum(h == r for h, r in zip(hypotheses, references, strict=True))
-    assert exact > 0.99 * len(references)
+    assert exact > 0.95 * len(references)

@@ -154,16 +154,6 @@ def test_a_run_killed_at_a_bad_moment_ends_as_if_it_had_not_been(start, assert_u
 
 
 @pytest.mark.slow
-def test_a_run_killed_before_it_was_averaged_again_does_not_keep_its_first_model(start, undisturbed, tmp_path):
-    run = tmp_path / "run"
-    assert finish(start(run, "", "trainer.max_steps=18")) == 0
-    assert finish(start(run, "averaging")) == -signal.SIGKILL
-    assert finish(start(run)) == 0
-    weights, expected = (load_file(folder / "model" / "model.safetensors") for folder in (run, undisturbed))
-    torch.testing.assert_close(weights, expected, rtol=0, atol=0)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_a_run_killed_at_any_moment_ends_as_if_it_had_not_been(start, assert_undisturbed, tmp_path, seed):
     begin, run = time.monotonic(), tmp_path / "run"

@@ -71,9 +71,8 @@ def test_a_run_of_another_start_is_not_gone_on_with(domain, toy, finished, nmt):
 
 def test_a_corpus_of_another_vocabulary_or_direction_is_refused(domain, toy, finished, nmt, other_text):
     assert nmt("preprocess", *other_text, "tokenizer.vocabulary_size=310", "prepared=data/other").code == 0
-    nmt("train", "data/other", *SHORT, f"init={finished}").refused(
-        "another vocabulary", f"nmt preprocess init={finished}"
-    )
+    refused = nmt("train", "data/other", *SHORT, f"init={finished}")
+    refused.refused("another vocabulary", f"nmt preprocess init={finished}")
     changed = Path(shutil.copytree(finished, "changed"))
     path = changed / "model/config.json"
     path.write_text(path.read_text().replace('"target": "de"', '"target": "fr"'))

@@ -1,7 +1,6 @@
 """Runs that are killed, stopped by a signal, or out of disk go on as if nothing had been."""
 
 import csv
-import importlib
 import os
 import resource
 import shutil
@@ -22,7 +21,7 @@ from nmt.training import checkpoint_step, list_checkpoints, load_checkpoint
 
 # Long enough to be caught in the middle.
 LONG = ["trainer.max_steps=90", "validation.every_steps=30", "validation.bleu_sentences=0", "run=run"]
-TWO = ["trainer.devices=2", "trainer.strategy=ddp"]
+TWO = ["trainer.devices=2"]
 
 
 def kill_all(process: subprocess.Popen) -> None:
@@ -177,22 +176,6 @@ def test_processes_that_train_together_stop_together(toy, nmt, start, stop):
 
 
 @pytest.mark.slow
-def test_processes_that_are_killed_together_go_on_as_if_they_had_not_been(toy, start, training_state, metrics):
-    options = [*toy, "run=run", *TWO, "checkpoints.every_steps=7"]
-    process = start(options, sys.executable)
-    wait_for(process, Path("run"), 20)
-    kill_all(process)
-    assert process.wait() == -signal.SIGKILL
-    for run in ("run", "undisturbed"):
-        process = start([*options, f"run={run}"], sys.executable)
-        errors = process.communicate()[1]
-        assert process.returncode == 0, errors
-    runs = (Path("run"), Path("undisturbed"))
-    torch.testing.assert_close(*(training_state(run) for run in runs), rtol=0, atol=0)
-    assert metrics(runs[0]) == metrics(runs[1])
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("killed", ["launched", "launcher", "launcher at its start", "loader"])
 def test_a_killed_process_ends_the_others_in_one_line(toy, nmt, start, killed):
     process = start([*toy, *LONG, *(["num_workers=1"] if killed == "loader" else TWO)], sys.executable)
@@ -222,27 +205,6 @@ def test_a_corpus_is_not_replaced_while_a_run_trains_on_it(other_text, nmt, star
     assert nmt(*prepare, "seed=2").code == 0
     with locked_file(Path("data/toy/tokenizer.model"), True, ""):
         nmt("train", *other_text, "run=other").refused("data/toy: `nmt preprocess` is replacing this corpus")
-
-
-def test_a_model_is_chosen_on_the_corpus_of_its_run_alone(other_text, nmt, monkeypatch):
-    training = importlib.import_module("nmt.training.train")
-    assert nmt("preprocess", *other_text).code == 0
-    assert nmt("preprocess", *other_text, "prepared=data/other", "seed=2").code == 0
-    finish, options = training.finish, ["train", *other_text, *LONG, "trainer.max_steps=8"]
-
-    def moved(*arguments):
-        Path("data/toy").rename("data/aside")  # no lock keeps a folder from that
-        Path("data/other").rename("data/toy")
-        finish(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(training, "finish", moved)
-        nmt(*options).failed("data/toy is no longer the corpus that this run trains on")
-    assert not Path("run/model").exists()
-    Path("data/toy").rename("data/other")
-    Path("data/aside").rename("data/toy")
-    assert nmt(*options).code == 0
-    assert Path("run/model").exists()
 
 
 @contextmanager

@@ -18,19 +18,13 @@ def losses(rows: list[dict[str, str]], column: str = "loss") -> list[float]:
 
 
 @pytest.mark.parametrize(("precision", "weights"), [("bf16-mixed", torch.float32), ("bf16-true", torch.bfloat16)])
-def test_a_run_of_any_precision_learns_what_float32_learns_and_resumes_exactly(
-    toy, nmt, finished, metrics, training_state, precision, weights
-):
-    stops = (("stopped", 13), ("stopped", 30), ("whole", 30)) if precision == "bf16-mixed" else (("whole", 30),)
-    for run, steps in stops:
-        options = (*SHORT, f"trainer.precision={precision}", f"trainer.max_steps={steps}", f"run={run}")
-        assert nmt("train", *toy, *options).code == 0
-    torch.testing.assert_close(*(training_state(Path(run)) for run in (stops[0][0], "whole")), rtol=0, atol=0)
-    rows, exact = metrics(Path("whole")), metrics(finished)
+def test_a_run_of_any_precision_learns_what_float32_learns(toy, nmt, finished, metrics, precision, weights):
+    assert nmt("train", *toy, *SHORT, f"trainer.precision={precision}", "run=run").code == 0
+    rows, exact = metrics(Path("run")), metrics(finished)
     assert losses(rows)[0] == pytest.approx(losses(exact)[0], rel=0.02)
     assert losses(rows)[-1] < 0.8 * losses(rows)[0]
     assert losses(rows, "valid_loss")[-1] == pytest.approx(losses(exact, "valid_loss")[-1], rel=0.2)
-    state = load_checkpoint(list_checkpoints(Path("whole"))[-1])["state_dict"]
+    state = load_checkpoint(list_checkpoints(Path("run"))[-1])["state_dict"]
     assert {tensor.dtype for tensor in state.values()} == {weights}
 
 

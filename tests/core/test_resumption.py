@@ -121,33 +121,23 @@ def config(checkpoint: str, folder: Path, **settings) -> TranslateConfig:
     return translate_config(checkpoint, **{**base, **settings})
 
 
-@pytest.mark.parametrize(
-    ("suffix", "compress"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)]
-)
-def test_compressed_text_is_translated_as_it_is_plain(checkpoint, tmp_path, suffix, compress):
+def test_compressed_text_is_translated_as_it_is_plain(checkpoint, tmp_path):
     content = random_lines(20)
-    for name, text in (("in", content), (f"in{suffix}", compress(content))):
-        (tmp_path / name).write_bytes(text)
-        translate(config(checkpoint, tmp_path, input=str(tmp_path / name), output=str(tmp_path / f"out-{name}")))
-    assert (tmp_path / f"out-in{suffix}").read_bytes() == (tmp_path / "out-in").read_bytes()
-    assert (tmp_path / "out-in").read_bytes().count(b"\n") == 20
+    for suffix, compress in (("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)):
+        (tmp_path / f"in{suffix}").write_bytes(compress(content))
+        translate(config(checkpoint, tmp_path, input=f"{tmp_path}/in{suffix}", output=f"{tmp_path}/out{suffix}"))
+        assert (tmp_path / f"out{suffix}").read_bytes() == (tmp_path / "out").read_bytes()
+    assert (tmp_path / "out").read_bytes().count(b"\n") == 20
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_what_was_killed_goes_on_and_ends_as_if_it_had_not_been(checkpoint, tmp_path, capsys, end):
     (tmp_path / "in").write_bytes(random_lines(400))
     translate(config(checkpoint, tmp_path, format="tsv", output=str(tmp_path / "expected")))
-    options = [
-        f"run={checkpoint}",
-        "engine=torch",
-        "decode=greedy",
-        "decode.max_extra_length=3",
-        "format=tsv",
-        "buffer=1",
-    ]
-    command = [python(), "-m", "nmt", "translate", *options, f"input={tmp_path}/in", f"output={tmp_path}/out"]
+    options = [f"run={checkpoint}", "engine=torch", "decode=greedy", "decode.max_extra_length=3", "format=tsv"]
+    options += ["buffer=1", f"input={tmp_path}/in", f"output={tmp_path}/out"]
     notes = tmp_path / ".out.nmt-partial.json"
-    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen([python(), "-m", "nmt", "translate", *options], stderr=subprocess.PIPE) as process:
         deadline = time.monotonic() + 60
         while not notes.exists():
             assert time.monotonic() < deadline
@@ -158,11 +148,8 @@ def test_what_was_killed_goes_on_and_ends_as_if_it_had_not_been(checkpoint, tmp_
     assert not (tmp_path / "out").exists()
     done = json.loads(notes.read_text())["lines"]
     assert 0 < done < 400
-    translate(
-        config(
-            checkpoint, tmp_path, format="tsv", decode=DecodeConfig(beam_size=1, max_extra_length=3, batch_tokens=8000)
-        )
-    )
+    again = DecodeConfig(beam_size=1, max_extra_length=3, batch_tokens=8000)
+    translate(config(checkpoint, tmp_path, format="tsv", decode=again))
     assert f"{done:,} of 400 lines were done before" in capsys.readouterr().err
     assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()
     assert written(tmp_path) == ["expected", "in", "out"]
