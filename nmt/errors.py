@@ -21,7 +21,7 @@ def how_to_install(extra: str) -> str:
 
 def one_line(error: BaseException) -> str:
     """The message of a library's error, without line ends and cut at 200 characters."""
-    return " ".join(str(error).split())[:200]
+    return " ".join(str(error).split())[:200].rstrip()
 
 
 # The messages of torch, the C library, Windows, oneDNN, C++ and the dynamic linker.
