@@ -1,9 +1,8 @@
 """A Python that has loaded torch, Lightning and the rest already, and forks for each program it is to run.
 
-`python()` is to be started like `sys.executable`: with `-c CODE`, `-m MODULE` or a file, and the program's own words.
-They run in a fork of a server, with the streams, folder, environment and exit code of who asked. SIGINT and SIGTERM
-reach the program, and it is killed where its client is. It has a session of its own: a test of terminals, process
-groups or memory needs a `sys.executable`.
+`python()` is started like `sys.executable`. Programs run in forks of a server, with the streams, folder, environment,
+signals and exit code of their client, but in a session of their own: tests of terminals, process groups or memory need
+a `sys.executable`.
 """
 
 import json

@@ -65,8 +65,9 @@ class Command:
     @property
     def all_options(self) -> dict[str, Option]:
         """Its options, and those that plugins add."""
-        added = [(*name.split(), entry) for name, entry in entries_of("option").items()]
-        return {**self.options, **{option: entry.load() for name, option, entry in added if name == self.name}}
+        start = f"{self.name} "
+        added = {name: entry for name, entry in entries_of("option").items() if name.startswith(start)}
+        return {**self.options, **{name.removeprefix(start): entry.load() for name, entry in added.items()}}
 
 
 def compose(command: Command, words: list[str], config_dir: Path | None = None) -> Any:

@@ -131,7 +131,7 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
         return [SourceConfig(data, data.name)]
     require(isinstance(data.sources, list), "data.sources: a list, as [{train: corpus/a}, {train: corpus/b}]")
     # A validation or test set of all of them is that of the first one.
-    sizes = {f"{split}_size": 0 for split in ("valid", "test") if getattr(data, split)}
+    sizes: Any = {f"{split}_size": 0 for split in ("valid", "test") if getattr(data, split)}
     later = replace(data, valid=[], test=[], **sizes)
     parts = [source_of(later if index else data, entry) for index, entry in enumerate(data.sources)]
     names = [source.name for source in parts]

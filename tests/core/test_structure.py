@@ -83,15 +83,9 @@ def importers(*libraries: str) -> set[str]:
     return {part(module) for module in importing if not is_plugin(module)}
 
 
-def test_lightning_is_known_to_data_and_training_alone():
+def test_each_heavy_library_stays_in_its_part():
     assert importers("lightning", "pytorch_lightning") <= {"compat", "data", "training"}
-
-
-def test_typer_is_known_to_the_command_line_alone():
     assert importers("typer", "click") == {"cli"}
-
-
-def test_hydra_is_known_to_config_alone():
     assert importers("hydra") == {"config"}
 
 

@@ -22,21 +22,12 @@ from nmt.errors import NMTError
 from nmt.plugins.sweep.sweep import expand, folder_name, plan, quality
 
 
-def words(*overrides: str) -> list[list[str]]:
-    return [words for _, words in expand(list(overrides))]
-
-
 def test_the_last_key_changes_first_and_fixed_overrides_keep_their_place():
-    assert words("model.heads=1,4", "model=small", "seed=1,2") == [
-        ["model.heads=1", "model=small", "seed=1"],
-        ["model.heads=1", "model=small", "seed=2"],
-        ["model.heads=4", "model=small", "seed=1"],
-        ["model.heads=4", "model=small", "seed=2"],
+    assert [words for _, words in expand(["model.heads=1,4", "model=small", "seed=1,2"])] == [
+        [f"model.heads={heads}", "model=small", f"seed={seed}"] for heads in (1, 4) for seed in (1, 2)
     ]
-
-
-def test_without_several_values_there_is_one_point():
-    assert expand(["data.train=[a,b]", "name='x,y'", "seed=3"]) == [({}, ["data.train=[a,b]", "name='x,y'", "seed=3"])]
+    for one in (["data.train=[a,b]", "name='x,y'", "seed=3"], ["data.train=\u00fcber,\u00fc"]):
+        assert expand(one) == [({}, one)]
 
 
 @pytest.mark.parametrize(
@@ -49,18 +40,14 @@ def test_without_several_values_there_is_one_point():
         ("optim.epsilon=1e-9,1e-8", ["1e-09", "1e-08"]),
         ("model.d_k=null,16", ["null", "16"]),
         ("data.train=[a,b],[c]", ["[a,b]", "[c]"]),
-        ("data.train=über,ü", None),
         ("data.train='über',\"it's\"", ["über", "it's"]),
         ("data.name=a-${data.source},b", ["a-${data.source}", "b"]),
         ("+trainer.limit=1,2", ["1", "2"]),
     ],
 )
-def test_values_of_a_sweep(override: str, expected: list[str] | None):
+def test_values_of_a_sweep(override: str, expected: list[str]):
     """Each is shown as it is, and the override that sets it means the same."""
     key = override.split("=")[0]
-    if expected is None:  # Hydra reads no such letters without quotes; compose() will say so
-        assert words(override) == [[override]]
-        return
     points = expand([override])
     assert [values for values, _ in points] == [{key.removeprefix("+"): value} for value in expected]
     for (_, (word,)), value in zip(points, expected, strict=True):
@@ -78,7 +65,6 @@ def test_values_of_a_sweep(override: str, expected: list[str] | None):
         (["model=glob(*)"], "model=glob(*): write the values in their order"),
         (["seed=range(3,1)"], "seed=range(3,1): no value"),
         (["model=small,tinny"], "model=tinny: no such option; did you mean tiny?"),
-        (["model.heads=8,7"], "model.heads=7: must divide"),
         (["seed=1,1"], "seed=1 occurs twice"),
         (["data.name=a,A"], "data.name=A occurs twice"),
         (["seed=3"], "no key has several values"),
@@ -96,8 +82,6 @@ def test_a_mistake_in_any_point_is_one_line(overrides: list[str], expected: str)
     [
         (["seed=1,2"], ["runs/wmt14_en_de-base/seed-1", "runs/wmt14_en_de-base/seed-2"]),
         (["seed=1,2", "name=mine"], ["runs/mine/seed-1", "runs/mine/seed-2"]),
-        (["seed=7", "seed=1,2"], ["runs/wmt14_en_de-base/seed-1", "runs/wmt14_en_de-base/seed-2"]),
-        (["seed=1,2", "run=/far/away"], ["/far/away/seed-1", "/far/away/seed-2"]),
         (["++run=/far/away", "seed=1,2"], ["/far/away/seed-1", "/far/away/seed-2"]),
         (["model=small,tiny"], ["runs/wmt14_en_de/model-small", "runs/wmt14_en_de/model-tiny"]),
         (["model.heads=2,4", "name=h-${model.heads}"], ["runs/h/model.heads-2", "runs/h/model.heads-4"]),
@@ -157,9 +141,8 @@ def test_a_dry_run_needs_no_corpus_and_no_torch_and_its_lines_pass_through_a_she
 
 def test_a_higher_bleu_or_f1_is_better_and_then_a_lower_loss():
     figures = [("30.5", "2.0"), ("9.5", "1.0"), ("9.5", "1.5"), ("9.5", "nan"), ("", "0.5"), ("", "0.7")]
-    for score, other in (("valid_bleu", "valid_f1"), ("valid_f1", "valid_bleu")):
-        rows = [{score: value, other: "", "valid_loss": loss} for value, loss in figures]
-        assert sorted([*rows[3:], *rows[:3]], key=quality, reverse=True) == rows
+    rows = [{"valid_bleu": value, "valid_f1": "", "valid_loss": loss} for value, loss in figures]
+    assert sorted([*rows[3:], *rows[:3]], key=quality, reverse=True) == rows
 
 
 # What `nmt train` does, as far as a sweep can see, in a moment. Seed 3 fails until a file mends it; seed 2 waits for
