@@ -4,7 +4,6 @@ A plugin has a function `register(add)`: the core in `nmt/commands/__init__.py`,
 `nmt/plugins/NAME/plugin.py`, and other packages under the entry-point group `nmt.plugins`.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +11,11 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
+
+KINDS = (
+    *("command", "option", "options", "engine", "pool", "document"),
+    *("corpus", "metric", "flags", "stage", "transform", "plan"),
+)
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,11 @@ def registry() -> dict[str, dict[str, Entry]]:
     registers = {"core": import_module("nmt.commands").register}
     registers |= {name: import_module(f"nmt.plugins.{name}.plugin").register for name in plugins}
     registers |= {point.name: point.load() for point in entry_points(group="nmt.plugins")}
-    entries: dict[str, dict[str, Entry]] = defaultdict(dict)
+    entries: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
     for plugin, register in registers.items():
 
         def add(kind: str, name: str, path: str, plugin: str = plugin, **facts: Any) -> None:
+            assert kind in KINDS, f"{plugin}: {kind} is none of {', '.join(KINDS)}"
             assert name not in entries[kind], f"{plugin}: {entries[kind][name].plugin} adds {kind} {name} already"
             entries[kind][name] = Entry(name, path, plugin, facts)
 
@@ -55,4 +60,4 @@ def registry() -> dict[str, dict[str, Entry]]:
 
 def entries_of(kind: str) -> dict[str, Entry]:
     """All entries of a kind, by name."""
-    return registry().get(kind, {})
+    return registry()[kind]

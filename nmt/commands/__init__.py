@@ -40,6 +40,7 @@ def register(add: Callable[..., None]) -> None:
         ("translate", "Translate raw text, line by line."),
         ("score", "Score translations, with signatures; or by a model, as to filter a corpus."),
         ("average", "Average checkpoints into a model."),
+        ("plugins", "List the plugins, and what each adds."),
     ):
         add("command", name, f"nmt.commands.{name}:COMMAND", summary=summary)
     for metric in ("bleu", "chrf", "chrf++", "ter"):

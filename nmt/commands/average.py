@@ -1,5 +1,6 @@
 """`nmt average`: average checkpoints into a model directory."""
 
+import os
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +34,7 @@ def choose_checkpoints(config: AverageConfig) -> list[Path]:
 
     if config.checkpoints:
         require(config.last is None, "last=N takes the last of a run's checkpoints: leave it out with checkpoints=...")
-        return [Path(path).resolve() for path in config.checkpoints]
+        return [Path(os.path.realpath(path)) for path in config.checkpoints]  # resolve() raises for a loop of links
     check_no_links(Path(config.run))
     paths = list_checkpoints(Path(config.run))
     require(bool(paths), f"run={config.run}: no checkpoints there; train first, or pass checkpoints=[FILE,FILE]")

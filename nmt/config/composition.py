@@ -37,6 +37,10 @@ class Option:
     """Replaces the command's own; takes the overrides, `--config-dir` and all options that were given."""
 
 
+def no_words(words: list[str]) -> dict[str, Any]:
+    raise NMTError(f"{words[0]}: this command takes KEY=VALUE alone")
+
+
 @dataclass(frozen=True)
 class Command:
     """A command of the command line: its keys, the words and options beside them, and its run function."""
@@ -44,7 +48,7 @@ class Command:
     name: str
     config: type  # the dataclass of its keys
     run: Callable[[Any], int | None]  # returns the exit code; None is 0
-    words: Callable[[list[str]], dict[str, Any]]
+    words: Callable[[list[str]], dict[str, Any]] = no_words
     """Turns words without = into keys and values. A mapping sets a whole group."""
     initial: Callable[[str], dict[str, dict[str, Any]]] = lambda init: {}
     """The groups that the model `init` decides, and their values."""

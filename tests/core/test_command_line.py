@@ -68,6 +68,12 @@ def test_a_mistake_is_answered_in_one_line_that_helps(words, expected, nmt):
     nmt(*words).refused(expected)
 
 
+@pytest.mark.parametrize("words", ["average checkpoints=[loop]", "translate loop", "score loop loop", "train loop"])
+def test_a_loop_of_links_is_a_file_that_is_missing(words, nmt, tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    nmt(*words.split()).refused("loop")
+
+
 def test_score_tells_machines_what_it_tells_people(nmt, tmp_path):
     (tmp_path / "ref").write_text("Ein Hund läuft über die Wiese.\nZwei Männer sitzen im Park.\n")
     (tmp_path / "hyp").write_text("Ein Hund rennt über die Wiese.\nZwei Männer sitzen im Park.\n")

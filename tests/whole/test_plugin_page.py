@@ -28,6 +28,9 @@ def test_the_plugin_of_the_page_adds_a_command_a_document_and_a_metric(tmp_path,
         return done.stdout or done.stderr
 
     assert "\n  shout       Print a text in capitals.\n" in nmt("--help")
+    assert "shout        command   shout\nshout        document  ini\nshout        metric    loudness\n" in nmt(
+        "plugins"
+    )
     assert nmt("shout", "good day", "times=2") == "GOOD DAY GOOD DAY\n"
     assert nmt("shout", "times=99") == "nmt: times=99: must be a whole number between 1 and 9\n"
     assert "Loudness = 50.00  loudness|v1" in nmt("score", "out.de", "out.de", "metrics=loudness")
