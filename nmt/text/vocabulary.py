@@ -57,7 +57,10 @@ def train_sentencepiece(
             # Lines are in NFKC already; sentencepiece's own table is of another Unicode version, and it trims blanks.
             normalization_rule_name="identity",
             remove_extra_whitespaces=False,
-            **{"pad_id": PAD, "bos_id": BOS, "eos_id": EOS, "unk_id": UNK},
+            pad_id=PAD,
+            bos_id=BOS,
+            eos_id=EOS,
+            unk_id=UNK,
             max_sentence_length=1_000_000,
             user_defined_symbols=[META + word for word in words],
             control_symbols=list(tags),
@@ -84,8 +87,10 @@ def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceToke
     symbols = [*SYMBOLS, *alphabet, *(CONTINUES + byte for byte in alphabet)]
     learner = tokenizers.Tokenizer(models.WordPiece(unk_token=SYMBOLS[UNK]))
     learner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    options = {"special_tokens": symbols, "continuing_subword_prefix": CONTINUES, "show_progress": False}
-    learner.train_from_iterator(lines, trainers.WordPieceTrainer(vocab_size=vocabulary_size, **options))
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=vocabulary_size, special_tokens=symbols, continuing_subword_prefix=CONTINUES, show_progress=False
+    )
+    learner.train_from_iterator(lines, trainer)
     return WordPieceTokenizer(wordpiece_of(learner.get_vocab()).to_str().encode())
 
 

@@ -258,42 +258,39 @@ class Projection:
                 runs[-1] = owner, range(runs[-1][1].start, token + 1)
             elif owner >= 0:
                 runs.append((owner, range(token, token + 1)))
-        longest, taken, placed = dict[int, range](), dict[int, int](), list[Placed]()
+        longest = dict[int, range]()
         for index, run in runs:
             longest[index] = max(longest.get(index, range(0)), run, key=len)
-        for index, node in sorted(enumerate(nodes), key=lambda pair: pair[0] not in longest):
-            place = self.covering(node, longest[index]) if index in longest else self.between(node, parent, taken)
-            if place:
-                placed.append(place)
-                taken |= dict.fromkeys(place.tokens, index)
-        return sorted(placed, key=lambda place: place[:2])
+        placed = {index: self.covering(nodes[index], run) for index, run in longest.items()}
+        taken = {token: index for index, place in placed.items() for token in place.tokens}
+        for place_of in (self.copy_of, self.between):  # what is copied first, so that no tag is put inside of it
+            for index, node in enumerate(nodes):
+                if index not in placed and (place := place_of(node, parent, taken)):
+                    placed[index] = place
+                    taken |= dict.fromkeys(place.tokens, index)
+        return sorted(placed.values(), key=lambda place: place[:2])
 
     def covering(self, node: Token, tokens: range) -> Placed:
         return Placed(self.target.starts[tokens[0]], self.target.ends[tokens[-1]], node, tokens)
 
     def copy_of(self, node: Token, parent: Placed, taken: dict[int, int]) -> Placed | None:
-        """Where the text of a copied node stands in the translation of the element around it."""
+        """Where the text of a node stands that is copied, in the translation of the element around it."""
         text, nodes = regex.escape(" ".join(self.source.text[node.begin : node.end].split())), parent.node.children
         pattern, (low, high) = rf"(?<!{LETTER}){text}(?!{LETTER})", parent[:2]
         in_item = not self.source.in_items.isdisjoint((node.begin, node.end))
-        for match in islice(regex.finditer(pattern, self.target.text, pos=low, endpos=high), MOST if text else 0):
+        for match in islice(regex.finditer(pattern, self.target.text, pos=low, endpos=high), MOST if node.text else 0):
             begin, end = match.span()
             tokens = self.target.between(begin, end)
             is_free = all(nodes[taken[token]].kind == "copy" for token in tokens if token in taken)
-            if (
-                is_free
-                and not any(self.copied[begin:end])
-                and (in_item or self.target.in_items.isdisjoint((begin, end)))
-            ):
+            may_cut = in_item or self.target.in_items.isdisjoint((begin, end))
+            if is_free and may_cut and not any(self.copied[begin:end]):
                 self.copied[begin:end] = b"\1" * (end - begin)
                 return Placed(begin, end, node, tokens)
         return None
 
     def between(self, node: Token, parent: Placed, taken: dict[int, int]) -> Placed | None:
-        """The place of what covers no aligned words: its own text, a free word beside it, or between tokens."""
+        """The place of what covers no aligned words: around a free word beside it, or between tokens."""
         low, high, at, target = parent.tokens.start, parent.tokens.stop, self.gap(node, parent), self.target
-        if node.kind == "copy" and (place := self.copy_of(node, parent, taken)):
-            return place
         for token in (at, at - 1) if node.is_element() else ():
             if token in parent.tokens and token not in taken and target.is_word(token):
                 return self.covering(node, range(token, token + 1))
