@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterable
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 TABLE = Path(__file__).with_name("foreign_words.tsv")
@@ -11,13 +12,12 @@ TABLE = Path(__file__).with_name("foreign_words.tsv")
 @cache
 def foreign_words() -> dict[tuple[str, str], tuple[str, str]]:
     """A command and another toolkit's word -> an answer, and an example."""
-    rows = [line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
-    return {
-        (command, word): (answer, example)
-        for commands, words, answer, example in rows
-        for command in commands.split(",")
-        for word in words.split()
-    }
+    table = {}
+    for line in filter(None, TABLE.read_text(encoding="utf-8").splitlines()):
+        if line[0] != "#":
+            commands, words, answer, example = line.split("\t")
+            table |= dict.fromkeys(product(commands.split(","), words.split()), (answer, example))
+    return table
 
 
 def our_words(command: str, word: str) -> str:

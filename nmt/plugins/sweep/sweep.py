@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nmt.commands import compose
 from nmt.commands.console import talker
@@ -96,7 +96,8 @@ def expand(overrides: list[str]) -> list[tuple[dict[str, str], list[str]]]:
         if override is None or not override.is_sweep_override():
             choices.append([("", "", word)])
             continue
-        sweep, kind = override.value(), type(override.value()).__name__  # a class of Hydra
+        sweep: Any = override.value()
+        kind = type(sweep).__name__  # a class of Hydra
         fits = kind in ("ChoiceSweep", "RangeSweep") and not sweep.shuffle
         require(fits, f"{word}: write the values in their order, as KEY=A,B or KEY=range(START,STOP,STEP)")
         key, element, values = override.key_or_group, override.get_key_element(), override.sweep_string_iterator()
