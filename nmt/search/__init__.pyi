@@ -1,4 +1,3 @@
-from .attention_weights import model_attention as model_attention
 from .beam_search import Search as Search, beam_search as beam_search, finish as finish, pad_source as pad_source
 from .engine import (
     Constraints as Constraints,
@@ -11,5 +10,5 @@ from .engine import (
     batches_by_length as batches_by_length,
     penalty as penalty,
 )
-from .forced import forced_decoding as forced_decoding, pad_inputs as pad_inputs
+from .forced import forced_decoding as forced_decoding, model_attention as model_attention, pad_inputs as pad_inputs
 from .torch_engine import TorchEngine as TorchEngine, choose_device as choose_device

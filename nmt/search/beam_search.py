@@ -1,22 +1,31 @@
 """Beam search with a cache (section 6.1), and sampling, on tensors alone.
 
+A sample depends on the seed and the sentence alone, not on the batch around it: Gumbel noise is added to each token's
+log probability, and the token with the largest sum is taken (Gumbel 1954; Maddison et al. 2014). The noise is a hash of
+seed, sentence, hypothesis, position and token, instead of a random generator whose state would depend on the batch.
+
 Shapes: B sentences still searched, K hypotheses of each (the beam), T tokens so far, N vocabulary, S source positions,
-C candidates, R finished hypotheses that are kept (n_best).
+C candidates.
 """
 
+import hashlib
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig
+from nmt.data import INCREMENT, shifted, splitmix
 from nmt.model import Transformer
 from nmt.search.engine import Hypothesis, penalty
-from nmt.search.sampling import draw, sentence_keys
 
 BLOCK_TOKENS = 64
 """Neighbouring entries of the vocabulary that `largest` skips together if none of them can be among the best."""
+
+HASH_BITS = 40
+"""Bits of a hash that become a number between 0 and 1."""
 
 
 def pad(rows: Sequence[list[int]], device: torch.device) -> Tensor:
@@ -34,8 +43,7 @@ def pad_source(sentences: Sequence[list[int]], device: torch.device) -> Tensor:
 def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest of each row [M, N] and their indices, largest first; fewer if the row is shorter.
 
-    They lie in the k blocks with the largest maxima. So most of a row is read once and never sorted, which makes this
-    much faster than topk over the whole vocabulary.
+    They lie in the k blocks with the largest maxima. So most of a row is read once and never sorted, as by topk.
     """
     rows, width = x.shape
     blocks = width // BLOCK_TOKENS
@@ -54,8 +62,45 @@ def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return values, indices.gather(1, places)
 
 
+def sentence_keys(source_BS: Tensor, count: int, seed: int) -> Tensor:
+    """A 64-bit key for each of `count` hypotheses of each sentence, a hash of its tokens and the seed: [B, K]."""
+    digests = [
+        hashlib.blake2b(repr((seed, [token for token in tokens if token != PAD], k)).encode(), digest_size=8).digest()
+        for tokens in source_BS.tolist()
+        for k in range(count)
+    ]
+    keys = np.frombuffer(b"".join(digests), np.dtype("<i8")).astype(np.int64).reshape(len(source_BS), count)
+    return torch.from_numpy(keys).to(source_BS.device)
+
+
+def gumbel(keys_BK: Tensor, position: int, tokens: Tensor) -> Tensor:
+    """Gumbel noise for each of `tokens`, which are [C], or [B, K, C] if they differ by row: [B, K, C]."""
+    # The signed 64-bit integer with the lowest 64 bits.
+    rows = splitmix(keys_BK + ((position * INCREMENT + 2**63) % 2**64 - 2**63))
+    hashes = splitmix(rows[:, :, None] + tokens * INCREMENT)
+    uniform = (shifted(hashes, 64 - HASH_BITS).float() + 0.5) * 2.0**-HASH_BITS
+    # Large noise, which decides, comes from small numbers, where floating point is finest; 1 would give -inf.
+    return uniform.clamp_(max=1 - 2.0**-24).neg_().log1p_().neg_().log_().neg_()
+
+
+def draw(logp_BKN: Tensor, config: DecodeConfig, keys_BK: Tensor, position: int) -> Tensor:
+    """A random token for each hypothesis, [B, K], among the most likely ones by top_k and top_p."""
+    vocabulary = logp_BKN.shape[2]
+    if config.top_k == 0 and config.top_p == 1:
+        tokens = torch.arange(vocabulary, device=logp_BKN.device)
+        return (logp_BKN / config.temperature + gumbel(keys_BK, position, tokens)).argmax(dim=2)
+    likely, tokens = logp_BKN.topk(min(config.top_k or vocabulary, vocabulary), dim=2)
+    likely = likely / config.temperature
+    if config.top_p < 1:
+        # A hypothesis that has ended may have no token left to go on with: 0 / 0.
+        probabilities = likely.double().softmax(dim=2).nan_to_num()
+        likely = likely.masked_fill(probabilities.cumsum(dim=2) - probabilities >= config.top_p, -torch.inf)
+    indices = (likely + gumbel(keys_BK, position, tokens)).argmax(dim=2, keepdim=True)
+    return tokens.gather(2, indices)[:, :, 0]
+
+
 class Finished:
-    """The best finished hypotheses of all sentences of a search."""
+    """The best finished hypotheses of all sentences of a search; -inf marks a slot without a hypothesis."""
 
     def __init__(self, sentences: int, n_best: int, longest: int, device: torch.device) -> None:
         self.scores = torch.full((sentences, n_best), -torch.inf, device=device)
@@ -63,10 +108,7 @@ class Finished:
         self.tokens = torch.full((sentences, n_best, longest), PAD, device=device)
 
     def add(self, sentences: Tensor, log_probabilities_BC: Tensor, tokens_BCT: Tensor, config: DecodeConfig) -> None:
-        """Merge new hypotheses with those kept so far, and keep the n_best; -inf marks a slot without a hypothesis.
-
-        The sort is stable: of equal scores, the hypothesis that finished first comes first.
-        """
+        """Merge new hypotheses with those kept so far, and keep the n_best: of equal scores, the first to finish."""
         length = tokens_BCT.shape[2]
         scores = torch.cat((self.scores[sentences], log_probabilities_BC / penalty(length + 1, config)), dim=1)
         order = scores.argsort(dim=1, descending=True, stable=True)[:, : self.scores.shape[1]]
@@ -77,15 +119,15 @@ class Finished:
         self.tokens[sentences, :, :length] = tokens.gather(1, order[:, :, None].expand(-1, -1, length))
 
     def hypotheses(self) -> list[list[Hypothesis]]:
-        """The hypotheses of each sentence, best first. Padding follows those that are shorter than the longest."""
-        columns = (self.tokens.tolist(), self.log_probabilities.tolist(), self.scores.tolist())
+        """The hypotheses of each sentence, best first."""
+        rows = zip(self.tokens.tolist(), self.log_probabilities.tolist(), self.scores.tolist(), strict=True)
         return [
             [
                 Hypothesis([token for token in ids if token != PAD], log_probability, score)
                 for ids, log_probability, score in zip(*row, strict=True)
                 if score > -math.inf
             ]
-            for row in zip(*columns, strict=True)
+            for row in rows
         ]
 
 
@@ -99,15 +141,14 @@ class Search:
         config: DecodeConfig,
         prefixes: Sequence[list[int]] | None = None,
     ) -> None:
+        sentences, device = len(source_BS), source_BS.device
         self.models, self.config = models, config
         self.beam_size = config.n_best if config.do_sample else config.beam_size
         # The encoder runs once for each sentence; each step adds one key and value per layer.
         self.caches = [model.start(source_BS, self.beam_size) for model in models]
-        sentences, device = len(source_BS), source_BS.device
         prefixes = prefixes or [[]] * sentences
         self.prefixes = pad(prefixes, device)
         self.max_lengths = self.longest(source_BS, prefixes)
-        """Maximal number of tokens of each sentence's translation, with the end symbol."""
         self.shortest_maximum = int(self.max_lengths.min())
         self.penalties_at_max_length: Tensor = penalty(self.max_lengths, config)
         self.suppressed_tokens = torch.tensor([PAD, BOS, UNK], device=device)
@@ -133,15 +174,13 @@ class Search:
             words = self.models[0].vocabulary_size - UNK
             lengths = lengths.minimum(lengths.new_tensor([words + len(ids) - len(set(ids)) for ids in prefixes]))
         lengths = lengths.maximum((self.prefixes != PAD).sum(dim=1) + 1)
-        for model in self.models:
-            if model.config.positions == "learned":
-                lengths = lengths.clamp(max=model.config.max_positions)
-        return lengths
+        limits = [model.config.max_positions for model in self.models if model.config.positions == "learned"]
+        return lengths.clamp(max=min(limits)) if limits else lengths
 
     def advance(self) -> None:
         """Extend every unfinished hypothesis by one token, collect those that end, drop finished sentences."""
         logp_BKN = self.next_tokens()
-        best, parents, tokens = self.draw(logp_BKN) if self.config.do_sample else self.best(logp_BKN)
+        best, parents, tokens = self.sample(logp_BKN) if self.config.do_sample else self.best(logp_BKN)
         ends = tokens == EOS
         self.collect(best, parents, ends)
         best = best.masked_fill(ends, -torch.inf)
@@ -167,25 +206,24 @@ class Search:
 
         The first step of a beam search needs only those of one hypothesis, [B, 1, N], unless N is tiny.
         """
-        last_BK = self.tokens[:, :, -1]
-        alike = self.tokens.shape[2] == 1 and not self.config.do_sample
-        width = 1 if alike and self.models[0].vocabulary_size >= 2 * self.beam_size else self.beam_size
+        position, config = self.tokens.shape[2], self.config
+        alike = position == 1 and not config.do_sample and self.models[0].vocabulary_size >= 2 * self.beam_size
+        last_BK, width = self.tokens[:, :, -1], 1 if alike else self.beam_size
         steps = [model.step(last_BK, cache, width) for model, cache in zip(self.models, self.caches, strict=True)]
         logp = steps[0] if len(steps) == 1 else torch.stack(steps).logsumexp(0) - math.log(len(steps))
         # Tokens are forbidden after the softmax, so that log probabilities equal those of forced decoding.
         logp.index_fill_(2, self.suppressed_tokens, -torch.inf)
-        position = self.tokens.shape[2]
         if position >= self.shortest_maximum:
             # At the maximal length a hypothesis can only end.
             allow_only(logp, torch.full_like(self.max_lengths, EOS), self.max_lengths <= position)
         if position <= self.prefixes.shape[1]:
             forced = self.prefixes[self.sentences, position - 1]
             allow_only(logp, forced, forced != PAD)
-        if position <= self.config.min_length:
+        if position <= config.min_length:
             logp[:, :, EOS].masked_fill_((self.max_lengths > position)[:, None], -torch.inf)
-        if self.config.no_repeat_ngram_size:
+        if config.no_repeat_ngram_size:
             free = position > (self.prefixes != PAD).sum(dim=1)[self.sentences]
-            forbid_repetition(logp, self.tokens[:, :, 1:], self.config.no_repeat_ngram_size, free)
+            forbid_repetition(logp, self.tokens[:, :, 1:], config.no_repeat_ngram_size, free)
         return logp
 
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -199,13 +237,12 @@ class Search:
         best, indices = sums.flatten(1).topk(min(candidates, sums[0].numel()), dim=1)
         return best, indices // sums.shape[2], tokens.view(len(sums), -1).gather(1, indices)
 
-    def draw(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def sample(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """A random continuation of each hypothesis; log probabilities are those of the model, before temperature."""
         assert self.keys is not None
         tokens = draw(logp_BKN, self.config, self.keys[self.sentences], self.tokens.shape[2])
-        chosen = self.log_probabilities + logp_BKN.gather(2, tokens[:, :, None])[:, :, 0]
-        parents = torch.arange(self.beam_size, device=chosen.device).expand_as(chosen)
-        return chosen, parents, tokens
+        best = self.log_probabilities + logp_BKN.gather(2, tokens[:, :, None])[:, :, 0]
+        return best, torch.arange(self.beam_size, device=best.device).expand_as(best), tokens
 
     def collect(self, best: Tensor, parents: Tensor, ends: Tensor) -> None:
         """Keep the hypotheses that ended among the K best candidates."""
@@ -271,10 +308,7 @@ def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int, where_B: Ten
 
 @torch.inference_mode()
 def beam_search(
-    models: Sequence[Transformer],
-    source_BS: Tensor,
-    config: DecodeConfig,
-    prefixes: Sequence[list[int]] | None = None,
+    models: Sequence[Transformer], source_BS: Tensor, config: DecodeConfig, prefixes: Sequence[list[int]] | None = None
 ) -> list[list[Hypothesis]]:
     """Translate sentences, each with its end symbol and padded to [B, S] (section 6.1): n_best hypotheses of each.
 

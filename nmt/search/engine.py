@@ -66,11 +66,7 @@ class Constraints(Protocol):
         """Those of some of the sentences."""
 
     def search(
-        self,
-        models: "Sequence[Transformer]",
-        source_BS: "Tensor",
-        config: DecodeConfig,
-        prefixes: Sequence[list[int]],
+        self, models: "Sequence[Transformer]", source_BS: "Tensor", config: DecodeConfig, prefixes: Sequence[list[int]]
     ) -> list[list[Hypothesis]]:
         """As `beam_search`; what no translation of a sentence can have is given up."""
 
@@ -99,17 +95,12 @@ class Engine(Protocol):
         """Forced decoding: the scores of given translations, with attention where the model has what aligns words."""
 
 
-def length_penalty(length: Any, alpha: float, kind: str | None = None) -> Any:
+def penalty(length: Any, config: DecodeConfig) -> Any:
     """lp(Y) = ((5 + |Y|) / 6)^alpha (section 6.1; Wu et al. 2016, equation 14), or |Y|^alpha, Marian's kind.
 
     |Y| counts the end symbol; it is a number, or a tensor of numbers.
     """
-    return (length if kind == "marian" else (5 + length) / 6) ** alpha
-
-
-def penalty(length: Any, config: DecodeConfig) -> Any:
-    """What divides the log probability of a translation of that length."""
-    return length_penalty(length, config.length_penalty, config.length_penalty_kind)
+    return (length if config.length_penalty_kind == "marian" else (5 + length) / 6) ** config.length_penalty
 
 
 def aligning_layer(layers: int) -> int:

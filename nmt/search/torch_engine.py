@@ -72,20 +72,16 @@ class TorchEngine:
         results: list[list[Hypothesis]] = [[] for _ in sentences]
         rows = constraints.rows if constraints else [()] * len(sentences)
         device = next(self.models[0].parameters()).device
-        for constrained in (False, True):
-            # Sentences without constraints are apart, so that they are searched as if there were no others.
-            part = [index for index, row in enumerate(rows) if bool(row) is constrained]
-            for batch in batches_by_length([len(sentences[i]) + 1 for i in part], self.config.batch_tokens):
-                indices = [part[i] for i in batch]
-                source_BS = pad_source([sentences[i] for i in indices], device)
-                begun = [prefixes[i] for i in indices]
+        # Sentences without constraints are apart, so that they are searched as if there were no others.
+        for part in ([n for n, row in enumerate(rows) if not row], [n for n, row in enumerate(rows) if row]):
+            for batch in batches_by_length([len(sentences[n]) + 1 for n in part], self.config.batch_tokens):
+                batch = [part[n] for n in batch]
+                source_BS = pad_source([sentences[n] for n in batch], device)
+                arguments = self.models, source_BS, self.config, [prefixes[n] for n in batch]
+                search = constraints.of(batch).search if constraints and rows[batch[0]] else beam_search
                 with self.turn, few_shapes() if self.keeps_kernels else nullcontext():
-                    if constraints and constrained:
-                        rows_of_batch = constraints.of(indices).search(self.models, source_BS, self.config, begun)
-                    else:
-                        rows_of_batch = beam_search(self.models, source_BS, self.config, begun)
-                for index, hypotheses in zip(indices, rows_of_batch, strict=True):
-                    results[index] = hypotheses
+                    for index, hypotheses in zip(batch, search(*arguments), strict=True):
+                        results[index] = hypotheses
         if not all(results):
             raise NMTError(
                 "a line has no translation at all: the model's weights are not all finite numbers, or "

@@ -13,8 +13,7 @@ from options import translate_config
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.files import ModelDescription, sha256
 from nmt.model import Transformer, write_model_directory
-from nmt.search import Hypothesis, TorchEngine
-from nmt.search.engine import length_penalty
+from nmt.search import Hypothesis, TorchEngine, penalty
 from nmt.text import Tokenizer, clean, split_sentences, train_tokenizer
 from nmt.translation import Translator, translate
 from nmt.translation.segments import Limits
@@ -178,7 +177,8 @@ def test_joined_translations_are_scored_as_one_and_the_best_come_first(bpe):
     segments = ours.engine.segments
     length = sum(len(segment) + 1 for segment in segments)
     assert [t.log_probability for t in found] == [-float(len(segments) * n) for n in (1, 2, 3)]
-    assert [t.score for t in found] == pytest.approx([t.log_probability / length_penalty(length, 0.7) for t in found])
+    lp = penalty(length, ours.engine.config)
+    assert [t.score for t in found] == pytest.approx([t.log_probability / lp for t in found])
 
 
 @pytest.mark.parametrize("decode", [{"n_best": 2}, {"do_sample": True, "n_best": 3}, {"max_length": 1}], ids=str)

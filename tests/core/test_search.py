@@ -17,8 +17,7 @@ from torch.nn.functional import cross_entropy
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.errors import NMTError
 from nmt.model import Transformer
-from nmt.search import Hypothesis, beam_search
-from nmt.search.engine import length_penalty
+from nmt.search import Hypothesis, beam_search, penalty
 
 MODELS = {
     "paper": {},
@@ -136,12 +135,13 @@ def assert_same(found: list[Hypothesis], expected: list[tuple[float, list[int]]]
 
 
 @pytest.mark.parametrize(
-    ("length", "alpha", "penalty"),
+    ("length", "alpha", "expected"),
     [(1, 0.6, 1.0), (7, 1.0, 2.0), (7, 0.0, 1.0), (19, 0.5, 2.0), (13, 0.6, 1.9331820449317627), (2, 2.0, 49 / 36)],
 )
-def test_length_penalty_by_hand(length, alpha, penalty):
-    assert length_penalty(length, alpha) == length_penalty(length, alpha, "gnmt") == pytest.approx(penalty)
-    assert length_penalty(length, alpha, "marian") == pytest.approx(length**alpha)
+def test_length_penalty_by_hand(length, alpha, expected):
+    gnmt, marian = DecodeConfig(length_penalty=alpha), DecodeConfig(length_penalty=alpha, length_penalty_kind="marian")
+    assert penalty(length, gnmt) == pytest.approx(expected)
+    assert penalty(length, marian) == pytest.approx(length**alpha)
 
 
 @pytest.mark.parametrize("alpha", [0.6, 1.0, 2.0])
@@ -150,7 +150,7 @@ def test_by_marians_length_penalty_too(alpha):
     model = tiny_model(words=3)
     for source in random_sources(model, [2, 3]):
         everything = [
-            (score * length_penalty(len(tokens) + 1, alpha) / (len(tokens) + 1) ** alpha, tokens)
+            (score * penalty(len(tokens) + 1, DecodeConfig(length_penalty=alpha)) / (len(tokens) + 1) ** alpha, tokens)
             for score, tokens in enumerate_all(model, source, limit=len(source) + 2, alpha=alpha)
         ]
         kind = {"length_penalty": alpha, "length_penalty_kind": "marian"}
