@@ -198,18 +198,14 @@ def test_scores_by_hand(hypothesis, reference, metric, settings, expected):
     assert one([hypothesis], [reference], metric, **settings).value == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("hypotheses", "references", "expected"),
-    [
-        # Counts are summed over the corpus before the geometric mean: 7/8, 5/6, 3/4 and 1/2.
+def test_corpus_scores_by_hand():
+    """Counts are summed over the corpus before the geometric mean: 7/8, 5/6, 3/4 and 1/2; and so are lengths."""
+    for hypotheses, references, expected in (
         (["a b c d", "e f g x"], ["a b c d", "e f g h"], 100 * (7 / 8 * 5 / 6 * 3 / 4 * 1 / 2) ** 0.25),
-        # So are lengths: the long line makes up for the short one.
         (["a b c d e f", "a b c d"], ["a b c d e f", "a b c d e"], 100 * math.exp(1 - 11 / 10)),
         (["", "a b c d"], ["x", "a b c d"], 100 * math.exp(1 - 5 / 4)),
-    ],
-)
-def test_corpus_scores_by_hand(hypotheses, references, expected):
-    assert one(hypotheses, references, "tokenised").value == pytest.approx(expected, abs=1e-9)
+    ):
+        assert one(hypotheses, references, "tokenised").value == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -243,21 +239,6 @@ def test_moses_escapes_and_leaves_hyphens_alone(line, expected):
     assert moses("en" if "Peter" in line else "de")(line) == expected
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),  # as tokenizer.perl -l de prints them
-    [
-        ("von FoxNews.com.", "von FoxNews.com ."),
-        ("Hosen usw.", "Hosen usw ."),
-        ("und dann...", "und dann ..."),
-        ("Hosen usw.)", "Hosen usw. )"),
-        (".", "."),
-        ("", ""),
-    ],
-)
-def test_a_line_ends_as_in_moses(line, expected):
-    assert moses("de")(line) == expected
-
-
 PREFIX_DE = {"Dr", "Nr", "bzw", "usw", "Art"}
 WORDS = ["Er", "kam", "24", "Dr", "bzw", "Nr", "Art", "z.B", "U.S", "FoxNews.com", "3.5"]
 
@@ -287,13 +268,12 @@ def test_full_stops_are_split_by_the_loop_of_the_moses_script(words, blanks):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("lowercase", [False, True])
-def test_a_signature_tells_whether_case_counts(metric, lowercase):
+def test_a_signature_tells_whether_case_counts(metric):
     lines = [line.replace("ß", "ss") for line in REFERENCES]
-    upper = one([line.upper() for line in lines], lines, metric, lowercase=lowercase)
-    exact = upper.value == pytest.approx(0 if metric == "ter" else 100)
-    assert exact == ("case:lc" in upper.signature)
-    assert exact != ("case:mixed" in upper.signature)
+    for lowercase in (False, True):
+        upper = one([line.upper() for line in lines], lines, metric, lowercase=lowercase)
+        exact = upper.value == pytest.approx(0 if metric == "ter" else 100)
+        assert exact == ("case:lc" in upper.signature) != ("case:mixed" in upper.signature)
 
 
 def test_scores_come_in_the_order_that_was_asked_for_each_with_its_signature():
@@ -307,13 +287,8 @@ def test_scores_come_in_the_order_that_was_asked_for_each_with_its_signature():
     assert {*BLEU_TOKENIZERS, "spm"} == set(sacrebleu.BLEU.TOKENIZERS)
 
 
-@pytest.mark.parametrize(
-    ("hypotheses", "metric", "message"),
-    [
-        (["a"] * 12, "bleu", "hypothesis has 12 lines but the reference has 1"),
-        (["a"], "split", "metrics=split: .* pass language=CODE"),
-    ],
-)
-def test_what_cannot_be_scored_is_refused(hypotheses, metric, message):
-    with pytest.raises(NMTError, match=message):
-        score(hypotheses, ["a"], [metric])
+def test_what_cannot_be_scored_is_refused():
+    with pytest.raises(NMTError, match="hypothesis has 12 lines but the reference has 1"):
+        score(["a"] * 12, ["a"], ["bleu"])
+    with pytest.raises(NMTError, match=r"metrics=split: .* pass language=CODE"):
+        score(["a"], ["a"], ["split"])
