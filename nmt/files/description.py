@@ -60,8 +60,6 @@ def find_model_directory(path: str, key: str = "run") -> Path:
         hint = "train a model first: `nmt preprocess`, then `nmt train`" if path == "runs/latest" else "no such folder"
     elif any(folder.glob("checkpoints/*.ckpt")):
         hint = f"not averaged yet; run `nmt average run={path}`, or let `nmt train` finish"
-    elif (folder / "config.yaml").is_file():
-        hint = "a run that has no checkpoint yet; `nmt train` makes its model, or name another"
     raise NMTError(f"{key}={path}: {hint}")
 
 

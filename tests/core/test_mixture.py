@@ -146,11 +146,11 @@ def test_a_run_on_a_mixture_resumes_with_the_same_bits_and_its_model_has_tags(mi
 
 
 def test_a_source_without_a_pair_is_named(tmp_path):
-    for name, lines in (("some", 40), ("none", 0)):
-        for language in ("en", "de"):
-            (tmp_path / f"{name}.{language}").write_text("".join(f"{language} {'ka' * i}\n" for i in range(lines)))
-    entries = f"[{{train: {tmp_path}/some}},{{train: {tmp_path}/none}}]"
-    words = ["data=files", "data.name=x", f"data.sources={entries}", "data.valid_size=5", "data.test_size=5"]
-    config = compose("preprocess", [*words, f"prepared={tmp_path}/prepared", "workers=1"])
+    write_toy_text(tmp_path, seed=1)
+    for language in ("en", "de"):
+        (tmp_path / f"none.{language}").touch()
+    words = ["data=files", "data.name=x", f"data.sources=[{{train: {tmp_path}/train}},{{train: {tmp_path}/none}}]"]
+    words += ["data.valid_size=5", "data.test_size=5", "workers=1", f"prepared={tmp_path}/prepared"]
+    config = compose("preprocess", words)
     with pytest.raises(NMTError, match=r"data.sources, none: no training pair is left of 0"):
         preprocess(config, lambda words: None)

@@ -1,6 +1,5 @@
 """Prepared corpora: their manifest, batches padded on the right, and refusals of what does not belong together."""
 
-import json
 import pickle
 import shutil
 from dataclasses import replace
@@ -60,24 +59,18 @@ def test_a_manifest_is_read_as_it_was_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "words"),
+    ("changes", "words"),
     [
-        ("content.data.kind", ["files"], "not what `nmt preprocess` writes"),
-        ("content.data.source", "../../../etc/passwd", "not what `nmt preprocess` writes"),
-        ("content.sources", ["a"], "not what `nmt preprocess` writes"),
-        ("counts.train.dropped", {"a": "b"}, "dropped"),
-        ("vocabulary_size", 2**40, "not what `nmt preprocess` writes"),
-        ("versions", {"datasets": 5}, "versions"),
+        ({"content": CONTENT | {"data": DATA | {"kind": ["files"]}}}, "not what `nmt preprocess` writes"),
+        ({"content": CONTENT | {"data": DATA | {"source": "../../etc/passwd"}}}, "not what `nmt preprocess` writes"),
+        ({"content": CONTENT | {"sources": ["a"]}}, "not what `nmt preprocess` writes"),
+        ({"counts": {"train": TRAIN | {"dropped": {"a": "b"}}}}, "dropped"),
+        ({"vocabulary_size": 2**40}, "not what `nmt preprocess` writes"),
+        ({"versions": {"datasets": 5}}, "versions"),
     ],
 )
-def test_a_manifest_of_anyone_is_checked_where_it_is_read(tmp_path, key, value, words):
-    tree = json.loads(json.dumps(vars(MANIFEST)))
-    *groups, last = key.split(".")
-    part = tree
-    for group in groups:
-        part = part[group]
-    part[last] = value
-    (tmp_path / "manifest.json").write_text(json.dumps(tree))
+def test_a_manifest_of_anyone_is_checked_where_it_is_read(tmp_path, changes, words):
+    replace(MANIFEST, **changes).write(tmp_path)
     with pytest.raises(NMTError, match=rf"manifest\.json.*{words}") as error:
         read_manifest(tmp_path)
     assert "\n" not in str(error.value)
@@ -113,17 +106,13 @@ def test_a_batch_holds_the_sentences_in_order_padded_on_the_right(corpus, indice
         assert tensor.tolist() == [ids + [PAD] * (tensor.shape[1] - len(ids)) for ids in sentences]
 
 
-@pytest.mark.parametrize(
-    ("sentences", "closed", "behind_the_start"),
-    [
-        ([[5], [6, 7]], [[5, 2, 0], [6, 7, 2]], [[1, 5, 0], [1, 6, 7]]),
+def test_padding_and_shifting():
+    for sentences, closed, behind_the_start in (
         ([[], [5, 6, 7]], [[2, 0, 0, 0], [5, 6, 7, 2]], [[1, 0, 0, 0], [1, 5, 6, 7]]),
         ([[], []], [[2], [2]], [[1], [1]]),
-    ],
-)
-def test_pad(sentences, closed, behind_the_start):
-    padded = pad(pa.array(sentences, pa.list_(pa.int32())))
-    assert (padded.tolist(), shift(padded).tolist()) == (closed, behind_the_start)
+    ):
+        padded = pad(pa.array(sentences, pa.list_(pa.int32())))
+        assert (padded.tolist(), shift(padded).tolist()) == (closed, behind_the_start)
 
 
 def test_a_split_in_many_chunks_is_sent_to_other_processes_by_its_name(tmp_path):

@@ -146,18 +146,9 @@ def test_the_seed_decides_what_is_held_out(folder):
     assert all(set(one) != set(other) for one, other in zip(drawn[0], drawn[2], strict=True))
 
 
-HELD_OUT = [
-    ("  two  blanks ", "\u00a0und  drei "),
-    ("", ""),
-    ("", "left is empty"),
-    ("the same", "the same"),
-    ("the same", "the same"),
-    ("\ufb01ne \uff21", "e\u0301\u2028\u0085x\ty"),
-    ("w " * 400, "long"),
-    ("one", "w " * 30),
-    ("\u2581 \ue000 <s>", "\U0001f468\u200d\U0001f469"),
-    sentences(1)[0],
-]
+HELD_OUT = [("  two  blanks ", "\u00a0und  drei "), ("", ""), ("", "left is empty"), *[("the same", "the same")] * 2]
+HELD_OUT += [("\ufb01ne \uff21", "e\u0301\u2028\u0085x\ty"), ("w " * 400, "long"), ("one", "w " * 30)]
+HELD_OUT += [("\u2581 \ue000 <s>", "\U0001f468\u200d\U0001f469"), sentences(1)[0]]
 
 
 @pytest.mark.parametrize("split", ["valid", "test"])
@@ -258,17 +249,14 @@ def test_the_number_of_workers_does_not_change_anything(tmp_path):
     assert len(files) == 9
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"), [({"seed": 2}, "seed: 1 -> 2"), ({"max_ratio": 4.0}, "data.filters.max_ratio: None -> 4.0")]
-)
-def test_preparing_again_does_nothing_and_a_changed_key_is_refused_by_its_name(folder, changes, words):
+def test_preparing_again_does_nothing_and_changed_keys_are_refused_by_their_names(folder):
     prepare(folder)
     before = content(folder / "out")
     manifest, done = preprocess(configuration(folder, workers=2), lambda words: None)
     assert (done, manifest) == (False, read_manifest(folder / "out" / "toy"))
-    with pytest.raises(NMTError, match="overwrite=true") as error:
+    changes = {"seed": 2, "max_ratio": 4.0}
+    with pytest.raises(NMTError, match=r"data.filters.max_ratio: None -> 4.0, seed: 1 -> 2.*overwrite=true"):
         preprocess(configuration(folder, **changes), lambda words: None)
-    assert words in str(error.value)
     assert content(folder / "out") == before
     prepare(folder, overwrite=True, **changes)
     assert preprocess(configuration(folder, **changes), lambda words: None)[1] is False
@@ -377,8 +365,6 @@ def test_a_given_set_that_occurs_in_train_is_counted(folder):
         assert counts["train"]["kept"] == (300 if "test" in changes else 270)
 
 
-@pytest.mark.parametrize(
-    ("lengths", "usual"), [([], 0), ([7], 7), ([1] * 99 + [50], 1), ([1] * 98 + [9, 50], 9), ([3, 5], 5)]
-)
-def test_99_of_100_lines_are_no_longer_than_usual(lengths, usual):
-    assert usual_and_longest(Counter(lengths)) == {"p99": usual, "max": max(lengths, default=0)}
+def test_99_of_100_lines_are_no_longer_than_usual():
+    for lengths, usual in ([], 0), ([7], 7), ([1] * 99 + [50], 1), ([1] * 98 + [9, 50], 9), ([3, 5], 5):
+        assert usual_and_longest(Counter(lengths)) == {"p99": usual, "max": max(lengths, default=0)}

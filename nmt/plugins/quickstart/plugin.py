@@ -7,12 +7,8 @@ from typing import Any
 
 from nmt.config import require
 
-# These are passed to pip, so the patterns admit no option, URL, path or second requirement.
-GRAMMARS = {
-    "package": (r"[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?", "a name of letters, digits, '-', '_' and '.'"),
-    "version": (r"[0-9][0-9A-Za-z.!+_-]{0,99}", "a version, such as 1.0.2"),
-    "sha256": ("[0-9a-f]{64}", "a SHA-256, of 64 hexadecimal digits"),
-}
+# These are passed to pip, so no option, URL, path or second requirement may be among them.
+WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,99}")
 
 
 @dataclass
@@ -27,10 +23,9 @@ class PackageConfig:
     """quickstart: the wheel's SHA-256."""
 
     def check(self, owner: Any) -> None:
-        for key, (grammar, meaning) in GRAMMARS.items():
-            value = getattr(self, key)
-            fits = (value is None and owner.kind != "quickstart") or re.fullmatch(grammar, value or "")
-            require(bool(fits), f"data.{key}={value!r:.80}: must be {meaning}")
+        for key, value in vars(self).items():
+            fits = WORD.fullmatch(value or "") or (value is None and owner.kind != "quickstart")
+            require(bool(fits), f"data.{key}={value!r:.80}: must be a word of letters, digits and .!+_-")
 
 
 def register(add: Callable[..., None]) -> None:

