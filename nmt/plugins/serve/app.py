@@ -187,7 +187,6 @@ class Server:
             raise Failed(403, problem)
 
     async def translate(self, request: Request) -> Response:
-        """Translate a text, or a list of texts."""
         asked = await self.admit(request, forms.TranslateForm)
         return JSONResponse(await unless_gone(request, self.service.translate_texts(asked)))
 
@@ -209,7 +208,6 @@ class Server:
         return token
 
     async def download(self, request: Request) -> Response:
-        """A translated file."""
         token = request.path_params["token"]
         if token not in self.files:
             raise Failed(404, "no such file, or no longer: translate it again")
@@ -225,7 +223,6 @@ class Server:
         return JSONResponse([{"confidence": round(100 * p), "language": code} for code, p in ranked])
 
     async def languages(self, request: Request) -> Response:
-        """The languages, and what each can be translated into."""
         pairs, codes = self.service.pairs, self.service.languages
         return JSONResponse([{"code": c, "name": language_name(c), "targets": list(pairs.get(c, {}))} for c in codes])
 

@@ -167,8 +167,7 @@ class Service:
 
     async def translate_document(self, form: FileForm) -> tuple[str, bytes]:
         """The language and the content of the translation of a file."""
-        sources = [language for language, targets in self.pairs.items() if form.target in targets]
-        source = form.source if form.source != "auto" else sources[0] if len(sources) == 1 else ""
+        source = "" if form.source == "auto" else form.source
         document = SentDocument(await form.file.read(), form.file.filename or "", source, form.target)
         lines, marked_up = await self.parse(read_lines, document, self.most_lines)
         route = await self.find_route(form.source, form.target, "\n".join(lines[:20]))

@@ -56,7 +56,6 @@ def test_what_is_not_there_is_named(tmp_path: Path, entry: str) -> None:
         (f"{ONE}\n(S (X a)))\n{ONE}", 2, 3),
         (f"{ONE}\n\n( (S (NP (X a)\n    (X b)\n{ONE}\n", 3, 2),
         ("(S (X a))\n(S (X b)\n(S (X c))\n(S (X d))\n", 2, 3),
-        (f"{ONE}\n( (S\n  (NP (X a b))))\n{ONE}", 3, 2),
         (f"{ONE}\n(S (X a)", 2, 1),
         (f"word\n{ONE}", 1, 1),
         (f"{ONE}\n( (S\n (X \udcff)))\n{ONE}", 3, 2),
