@@ -1,16 +1,23 @@
 """What a file gives to be translated, and how it takes the translations back."""
 
+import codecs
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from nmt.config import TranslateConfig, shown
 from nmt.errors import NMTError
 from nmt.registry import entries_of
-from nmt.text import BOM, LINE_BYTES, TOO_LONG, problem_of
+from nmt.text import LINE_BYTES, TOO_LONG, problem_of
+
+MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+CHARSETS = re.compile(r"(iso8859|cp\d|koi8|mac|gb|big5|euc|shift_jis).*")
+"""Python's names of encodings of text; Python also knows encodings that compress or transform."""
+LARGER = {"iso8859-1": "cp1252", "gb2312": "gb18030", "shift_jis": "cp932"}
+"""Encodings that browsers use in place of those declared (https://encoding.spec.whatwg.org)."""
 
 
 class Translated(NamedTuple):
@@ -106,26 +113,37 @@ class Spliced:
         return "".join(pieces) + self.text[at:]
 
 
-def decoded(content: bytes, convert: str = "save it as UTF-8") -> tuple[str, bytes]:
-    """A text in UTF-8, and its byte order mark."""
-    text = content.removeprefix(BOM)
-    if problem := problem_of(content[:8192]):
+def decoded(content: bytes, declared: str = "", convert: str = "save it as UTF-8") -> tuple[str, bytes, str]:
+    """A text, its byte order mark and its encoding: UTF-8, UTF-16 with a mark, or the encoding that it declares."""
+    mark = next((mark for mark in MARKS if content.startswith(mark)), b"")
+    encoding, text = MARKS.get(mark, "utf-8"), content[len(mark) :]
+    if problem := "" if encoding.startswith("utf-16") else problem_of(content[:8192]):
         raise NMTError(problem)
     try:
-        return text.decode(), content[: len(content) - len(text)]
+        # In ASCII under another declaration, characters that are not ASCII are written as references.
+        is_plain = declared not in ("", "utf-8", "utf8") and not mark and text.isascii()
+        return text.decode(encoding), mark, "ascii" if is_plain else encoding
     except UnicodeDecodeError as error:
-        raise NMTError(f"not UTF-8 at byte {error.start + 1}: {convert}") from error
+        with suppress(LookupError, UnicodeError):
+            name = codecs.lookup(declared).name
+            name = LARGER.get(name, name)
+            if CHARSETS.fullmatch(name) and text.decode(name).encode(name) == text:
+                return text.decode(name), mark, name
+        what = f"neither UTF-8 nor {declared}, as it says" if declared else f"not {encoding.upper()} at byte "
+        raise NMTError(f"{what}{'' if declared else error.start + 1}: {convert}") from error
 
 
 class Text(Document):
-    """A text of which only some parts change."""
-
-    encoding = "utf-8"
+    """A text that is written in the encoding that it was read in, and of which only some parts change."""
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        text, self.mark = decoded(content)
+        text, self.mark, self.encoding = decoded(content, self.charset(content[:1024]))
         self.text = Spliced(text, self.parts(text, target))
         self.lines = self.text.lines
+
+    def charset(self, beginning: bytes) -> str:
+        """The encoding that a text declares; empty: none."""
+        return ""
 
     @abstractmethod
     def parts(self, text: str, target: str) -> Sequence[Part]:

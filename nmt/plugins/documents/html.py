@@ -31,7 +31,7 @@ RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext"
 """Other elements whose content is left as it is."""
 READ = frozenset(["alt", "title", "placeholder", "aria-label"])
 """Attributes that people read."""
-CHARSET = re.compile(r"""<meta[^>]*?charset\s*=\s*["']?(?!utf-?8)\w""", re.IGNORECASE)
+CHARSET = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 
 
 @dataclass
@@ -144,9 +144,9 @@ class Page:
 class Html(Text):
     """A page, or a part of one; its language, if it says that, is the target language then."""
 
+    def charset(self, beginning: bytes) -> str:
+        declared = CHARSET.search(beginning)
+        return declared[1].decode().lower() if declared else ""
+
     def parts(self, text: str, target: str) -> list[Part]:
-        if (
-            not self.mark and text.isascii() and CHARSET.search(text, 0, 1024)
-        ):  # declares an encoding that may lack characters
-            self.encoding = "ascii"
         return [Page(text, 0, target.replace("_", "-"))]

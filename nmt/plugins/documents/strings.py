@@ -120,7 +120,8 @@ class Catalog(Document):
     """The messages of a catalog."""
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        self.content, (self.text, self.mark) = content, decoded(content, "convert it with `msgconv -t UTF-8`")
+        self.text, self.mark, self.encoding = decoded(content, convert="convert it with `msgconv -t UTF-8`")
+        self.content = content
         metadata = self.read().metadata
         charset = metadata.get("Content-Type", "charset=UTF-8").partition("charset=")[2].lower()
         if charset == "charset" or "INTEGER" in metadata.get("Plural-Forms", ""):
@@ -158,4 +159,4 @@ class Catalog(Document):
             self.notice = f"messages left untranslated, because their format directives did not arrive: {left:,}"
         text = str(catalog).replace(ESCAPED, "\\")
         text = text if catalog.metadata else text.partition('msgstr ""\n\n')[2]  # else polib makes a header
-        return self.mark + text.replace("\n", "\r\n" if "\r\n" in self.text else "\n").encode()
+        return self.mark + text.replace("\n", "\r\n" if "\r\n" in self.text else "\n").encode(self.encoding)

@@ -231,7 +231,10 @@ UNIT = "<x><trans-unit><source>{}</source></trans-unit></x>"
         ("html", "<meta charset=latin-1><p>a b", "ascii", "&#233; &#223;&#26085;"),
         ("html", "<meta charset=latin-1><p>日", "utf-8", "é ß日"),  # a text that a client of the server sends
         ("xliff", f"<?xml version='1.0' encoding='cp1252'?>{UNIT.format('é')}", "cp1252", "é ß&#26085;"),
+        ("html", "<meta charset='iso-8859-1'><p>é \u2013 a", "cp1252", "é ß&#26085;"),
+        ("html", "<meta http-equiv=x content='text/html; charset=Shift_JIS'><p>\u2460 日", "cp932", "&#233; &#223;日"),
         ("srt", "\ufeff00:00:01,000 --> 00:00:02,000\na\n", "utf-8", "é ß日"),
+        ("text", "\ufeffa\n", "utf-16-be", "é ß日"),
     ],
 )
 def test_a_file_is_read_and_written_in_its_encoding(format, source, encoding, expected):
