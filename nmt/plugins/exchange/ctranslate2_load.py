@@ -154,6 +154,7 @@ def load_engine(folder: Path, config: DecodeConfig, *options: Any, **more: Any) 
 
     model, tokenizer, path = ModelConfig(**read_description(folder).model), read_tokenizer(folder), folder / "model.bin"
     vocabularies = tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET)
+    check_model(model)
     check_regular(path)
     content = read_bytes(path, path.stat().st_size)
     try:

@@ -2,16 +2,14 @@
 
 AutoModelForSeq2SeqLM and AutoTokenizer load it, and its logits equal ours up to rounding. Differences:
 
-- Where the model has no biases of attention and logits, they are written as zeros.
-- The sinusoids of transformers are the paper's, its epsilon is 1e-5, and its <pad>, from which the decoder starts, is
-  part of the softmax. So a model that was trained by Marian itself differs there: by some 1e-4 in log P of a token.
-- Marian has a last position: MIN_POSITIONS tokens or the model's max_positions. Sinusoids here have none.
+- transformers has the paper's sinusoids, an epsilon of 1e-5, and its <pad>, from which the decoder starts, in the
+  softmax. So a model that was trained by Marian itself differs there: by some 1e-4 in log P of a token.
+- Marian has a last position, MIN_POSITIONS or the model's max_positions, and biases, which are zeros if ours has none.
 - The search of transformers divides log P(Y|X) by |Y|^beta, as Marian does, instead of ((5 + |Y|) / 6)^alpha. Its beta
   is chosen such that both grow equally fast at a typical length. A forced end symbol has no log probability.
 
-The tokenizer, if it is not an imported one, is a pipeline of the tokenizers library, for PreTrainedTokenizerFast, as
-MarianTokenizer cannot spell unknown characters as bytes. It gives the same ids for raw lines and decodes them to the
-same text, except for
+The tokenizer, if it is not an imported one, is a pipeline of the tokenizers library for PreTrainedTokenizerFast, as
+MarianTokenizer cannot spell unknown characters as bytes. It gives the same ids and texts for raw lines, except for
 
 - characters newer than the library's table of NFKC, 72 between Python 3.11 and tokenizers 0.23;
 - BPE: of two overlapping pairs of one subword, sentencepiece merges the left one, the library the first in its list;

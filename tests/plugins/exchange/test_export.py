@@ -1,5 +1,6 @@
 """What is exported where, what is refused, and what is said of it."""
 
+import json
 import re
 import shutil
 import struct
@@ -226,6 +227,15 @@ def test_a_model_bin_that_is_not_that_of_its_description_is_refused(model, tmp_p
     with pytest.raises(NMTError, match=words) as refused:
         translated(tmp_path / "out")
     assert "\n" not in str(refused.value)
+
+
+def test_a_description_of_what_ctranslate2_cannot_compute_is_refused(model, tmp_path):
+    write(model, tmp_path / "out", "float32")
+    path = tmp_path / "out" / EXPORTED
+    tree = json.loads(path.read_text())
+    path.write_text(json.dumps({**tree, "model": {**tree["model"], "heads": 3, "d_k": 5, "d_v": 5}}))
+    with pytest.raises(NMTError, match=r"model\.d_k=5"):
+        translated(tmp_path / "out")
 
 
 def test_a_converted_model_translates_without_torch(model):
