@@ -79,6 +79,9 @@ One<wbr>two three | Einszwei drei | 0-0 1-1 | Einszwei<wbr> drei
 Run <code>make all</code> first | Zuerst make all ausführen | 0-3 1-1 2-2 3-0 | Zuerst <code>make all</code> ausführen
 Run <code>make</code> now | Jetzt machen los | 0-2 1-1 2-0 | Jetzt <code>make</code> machen los
 Set <code>x</code> here | Hier x-basiert | 0-1 1-1 2-0 | Hier <code>x</code>-basiert
+# In a script without blanks, elements have about the same relative place.
+Open <b>the old house</b> now | ここの古い家を開く | 0-0 1-0 2-0 3-0 4-0 | こ<b>この古い家を</b>開く
+设置<b>文件</b>名 | Set the file name | 0-0 0-1 0-2 0-3 | Set the <b>file name</b>
 # What is protected stays whole.
 About <b>1.5 GB</b> now | Jetzt etwa 1,5 GB | 0-1 1-2 3-0 | Jetzt etwa <b>1,5 GB</b>
 # Around everything, and broken.
@@ -418,6 +421,9 @@ def test_subtitles_keep_times_tags_and_lines():
         assert translated("srt", source.replace("\n", end)) == expected.replace("\n", end)
     assert translated("srt", "Hello\n1\n") == "Hello\n1\n"
     times = "00:00:01,000 --> 00:00:02,000\n"
+    # Two line ends together would end the subtitle.
+    assert translated("srt", f"{times}a b\nc d\ne f\n", aligned("x y", "0-0 5-1")) == f"{times}x\ny\n"
+    assert translated("srt", f"{times}a b\nc d\n", aligned("x", "0-0")) == f"{times}x\n"
     together = f"1\n{times}Open\n2\n{times}Close\n{times}42 now\n"  # no empty line between them
     assert translated("srt", together) == together.upper()
 
