@@ -21,9 +21,6 @@ from nmt.training.checkpoints import RunState, UnreadableCheckpoint, load_checkp
 from nmt.training.run_folder import kept_checkpoints
 from nmt.training.validation import validation_loss
 
-DESCRIBED = ("tokens", "seconds", "devices", "versions", "corpus", "config")
-"""Fields of RunState that a model's description takes over."""
-
 
 class Average:
     """The mean of checkpoints of one model (section 6.1), summed in float64; they were saved after `updates`.
@@ -115,11 +112,11 @@ def tokenizer_of(checkpoint: Path, state: RunState) -> Path:
 def write_average(average: Average, tokenizer_file: Path, output: Path, score: tuple[Score, int] | None = None) -> None:
     """Write the model directory of an average; `score` is its validation score, and on how many sentences."""
     state, model = average.state, average.make_model()
-    training = {"updates": average.made, "averaged": average.updates}
-    training |= {key: getattr(state, key) for key in DESCRIBED} | state.seen
+    described = ("tokens", "seconds", "devices", "versions", "corpus", "config")
+    training = {"updates": average.made, "averaged": average.updates, **{key: getattr(state, key) for key in described}}
     scored = {**asdict(score[0]), "sentences": score[1]} if score else {}
     optional = {"init": state.init, "candidates": average.losses, "score": scored}
-    training |= {key: value for key, value in optional.items() if value}
+    training |= state.seen | {key: value for key, value in optional.items() if value}
     sides = state.source, state.target
     description = ModelDescription(state.config["model"], state.vocabulary_size, *sides, state.tokenizer, training)
     parameters = sum(parameter.numel() for parameter in model.parameters())

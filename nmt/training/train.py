@@ -123,8 +123,6 @@ class Training:
     def run(self) -> int | None:
         """Make the remaining updates and the model; the number of the signal that stopped the run early, or None."""
         folder, resumed, say = self.folder, self.resumed, self.console.print
-        if not self.initial and resumed.checkpoint is None and "init" in self.corpus.manifest.content:
-            say(f"notice: {self.corpus.folder} has a model's vocabulary, but without init=MODEL weights are random")
         for path in resumed.unreadable:
             say(f"{path} cannot be read, and is left aside: the run resumes from {resumed.checkpoint}")
         if resumed.finished and is_finished(folder, resumed.update, self.state.corpus):
