@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt.commands.console import one_run, talker
+from nmt.commands.console import one_run
 from nmt.config import Command, number, require
 from nmt.errors import NMTError
 
@@ -64,8 +64,8 @@ def average_of_run(folder: Path, newest: Path) -> "Average":
 
 
 def run(config: AverageConfig) -> None:
-    """Write the average as a model directory, and say what it is and what it replaced."""
-    from nmt.files import only_process, read_description, weights_in_words
+    """Write the average as a model directory, and say what it is."""
+    from nmt.files import only_process, weights_in_words
     from nmt.model import check_ours
     from nmt.training import Average, tokenizer_of, write_average
 
@@ -73,17 +73,10 @@ def run(config: AverageConfig) -> None:
     folder = paths[-1].parent.parent
     output = Path(config.output or folder / "model")
     check_ours(output)
-    replaced = read_description(output).training.get("averaged", []) if (output / "config.json").is_file() else None
     with nullcontext() if config.output else only_process(folder, "output"):
         by_rule = not config.checkpoints and config.last is None
         averaged = average_of_run(folder, paths[-1]) if by_rule else Average(*paths)
         write_average(averaged, tokenizer_of(paths[-1], averaged.state), output)
-    if replaced is not None:
-        hint = "" if config.output else "; output=FOLDER writes another one"
-        talker().print(
-            f"notice: {output} was the average of updates {', '.join(map(str, replaced))}, and is replaced{hint}. "
-            "Its card has no score now: `nmt score` measures one"
-        )
     print(f"{output} is the {weights_in_words(averaged.updates, averaged.losses)}")
 
 

@@ -97,9 +97,7 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         is_tag = self.tag is None or TAG.fullmatch(self.tag) is not None
-        require(
-            is_tag, f"data.tag={self.tag!r:.60}: must be a word in angle brackets, such as <2de>, and not <s> or so"
-        )
+        require(is_tag, f"data.tag={self.tag!r:.60}: must be a word in angle brackets, such as <2de>, not <s> or so")
         check_name("data.name", self.name)
         for key, code in (("source", self.source), ("target", self.target)):
             is_code = LANGUAGE.fullmatch(code) is not None
@@ -139,11 +137,8 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
     require(names.count(common) == 1, f"data.sources: two are called {common}; give each a name")
     targets = {source.data.target for source in parts}
     untagged = [source.name for source in parts if not source.data.tag]
-    require(
-        len(targets) == 1 or not untagged,
-        f"data.sources: {', '.join(sorted(targets))} are several targets, so each source needs a tag, such as <2de>; "
-        f"{', '.join(untagged[:5])} has none",
-    )
+    problem = f"with the targets {', '.join(sorted(targets))}, each source needs a tag, such as <2de>"
+    require(len(targets) == 1 or not untagged, f"data.sources: {problem}; {', '.join(untagged[:5])} has none")
     shares = sum(source.share or 0 for source in parts)
     require(shares <= 1, f"data.sources: their shares are {shares:g} together")
     return parts
