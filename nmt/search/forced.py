@@ -73,7 +73,7 @@ def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) ->
 
 
 def self_weights(layer: EncoderLayer | DecoderLayer, x_BTD: Tensor, visible: Tensor | None) -> Tensor:
-    """The weights of a layer's self-attention, [B, H, T, T]; `visible=None`: each position sees those up to itself."""
+    """The weights of a layer's self-attention, [B, H, T, T]; `visible=None`: each position sees all up to itself."""
     q, k, _ = layer.self_attention.project(x_BTD)
     return layer.self_attention.weights(q, k, visible, causal=visible is None)
 

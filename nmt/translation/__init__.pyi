@@ -1,6 +1,5 @@
 from .job import (
     input_lines as input_lines,
-    model_hash as model_hash,
     open_document as open_document,
     open_job as open_job,
     progress_of as progress_of,

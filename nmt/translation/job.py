@@ -15,9 +15,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import chain, islice, repeat
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar, cast
 
 from nmt.config import JobConfig, TranslatorOptions, build, flatten, keys_of, require, to_tree
 from nmt.errors import NMTError
@@ -38,28 +38,26 @@ def input_lines(file: Iterable[bytes], first: int = 1, notice: Callable[[str], N
 
     A notice names the first line of invalid UTF-8.
     """
-    notices = chain([lambda words: notice(f"{words}; more such lines are not named")], repeat(lambda words: None))
-    texts = decoded(map(without_end, file), "", first, lambda words: next(notices)(words))
+    unnamed = [notice]
+
+    def name_first(words: str) -> None:
+        while unnamed:
+            unnamed.pop()(f"{words}; more such lines are not named")
+
+    texts = decoded(map(without_end, file), "", first, name_first)
     for number, text in enumerate(texts, first):
         yield text.removeprefix("\ufeff") if number == 1 else text
 
 
-def model_hash(folder: Path) -> str:
-    """The SHA-256 of a model's weights, ours or exported ones."""
-    weights = folder / "model.safetensors"
-    return sha256(weights if weights.exists() else folder / "model.bin")
-
-
 def what_decides(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
-    """The models and keys, by name, that decide what lines become; of the name of a file, its SHA-256.
+    """What decides what lines become: the SHA-256 of the models' weights, and keys, or the SHA-256 of their file.
 
-    The metadata of a field says it where its value does not decide: `decides` is "nothing" or "content".
+    The metadata of a field says where its value does not decide: `decides` is "nothing" or "content".
     """
     translator = config.translator if isinstance(config, JobConfig) else config
-    decides, members = (
-        {"model": [model_hash(find_model_directory(name)) for name in translator.run]},
-        keys_of(type(config)),
-    )
+    folders = [find_model_directory(name) for name in translator.run]
+    weights = [next(filter(Path.exists, (folder / "model.safetensors", folder / "model.bin"))) for folder in folders]
+    decides, members = dict[str, Any](model=[*map(sha256, weights)]), keys_of(cast(Any, type(config)))
     for key, value in flatten(to_tree(config)).items():
         kind = members[key].metadata.get("decides") if key in members else None
         if kind != "nothing":

@@ -94,12 +94,11 @@ def translate(config: TranslateConfig) -> None:
     with ExitStack() as stack:
         translator = open_translator(config, stack)
         job = open_job(replace(config, translator=translator.options), "translate", stack)
-        counts, flags_of = job.output.notes.counts, None
-        if config.format == "jsonl" and translator.models:
-            flags_of = flagger(translator.models)
+        counts = job.output.notes.counts
+        flags_of = flagger(translator.models) if config.format == "jsonl" and translator.models else None
         for number, line, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
-            for translation in translations if flags_of else ():
-                translation.flags += flags_of(line, translation)
+            for translation in translations:
+                translation.flags += flags_of(line, translation) if flags_of else []
             more = report(translator.stages, line, translations[0], f"line {number}", counts, warn)
             job.output.write(render(number, line, translations, config.format, more), number)
     summarize(counts, warn)

@@ -48,7 +48,7 @@ def test_an_ensemble_averages_the_probabilities_of_each_token():
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"do_sample": True, "top_k": 5}, {"min_length": 4, "no_repeat_ngram_size": 2}]
+    "settings", [{}, {"do_sample": True, "top_k": 5, "temperature": 0.3}, {"min_length": 4, "no_repeat_ngram_size": 2}]
 )
 def test_found_translations_have_the_log_probability_that_the_search_gave_them(settings):
     models = [random_model(seed) for seed in (1, 2)]

@@ -1,24 +1,23 @@
-"""Beam search against plain-Python searches that know no cache, and against exhaustive enumeration.
+"""The search against enumeration, a plain search, and by hand; limits, prefixes, repetitions and ensembles.
 
-The references were written from Wu et al. (2016), section 7 and equation 14, and from the paper's section 6.1. They ask
-the model for whole sentences with `forward`, never for single steps.
+The references ask the models for whole sentences, and drop what a constraint forbids.
 """
 
 import random
-from functools import cache
-from itertools import pairwise, product
+from itertools import product
 from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.search import Hypothesis, beam_search, penalty
 
+ALPHAS = [0.0, 0.6, 1.5]
+A, B, C = range(UNK + 1, UNK + 4)
 MODELS = {
     "paper": {},
     "pre-norm": {"norm": "pre"},
@@ -26,107 +25,137 @@ MODELS = {
     "untied, d_k != d_v": {"tied_embeddings": False, "d_k": 3, "d_v": 5},
     "additive, restricted": {"attention": "additive", "attention_window": 3},
 }
-ALPHAS = [0.0, 0.6, 1.0]
+CONSTRAINTS = [
+    ({}, []),
+    ({"min_length": 2}, []),
+    ({"max_length": 2}, []),
+    ({"min_length": 2, "max_length": 2}, []),
+    ({"min_length": 9}, []),
+    ({"no_repeat_ngram_size": 1}, []),
+    ({"no_repeat_ngram_size": 2}, []),
+    ({"no_repeat_ngram_size": 3}, []),
+    ({"no_repeat_ngram_size": 1, "min_length": 2}, []),
+    ({}, [B]),
+    ({}, [C, A]),
+    ({"max_length": 1}, [C, A]),
+    ({"min_length": 3}, [A]),
+    ({"no_repeat_ngram_size": 1}, [A, A]),
+    ({"no_repeat_ngram_size": 2, "max_length": 4}, [B, B, B]),
+    ({"no_repeat_ngram_size": 2, "min_length": 3}, [B, C]),
+]
 
 
-def tiny_model(words: int, seed: int = 2, bias: dict[int, float] | None = None, **settings) -> Transformer:
-    """A random Transformer over `words` words; `bias` is added to its logits."""
+def tiny_model(words: int = 3, seed: int = 2, bias: dict[int, float] | None = None, **settings) -> Transformer:
+    """A random Transformer over `words` words, of more than one opinion about where to end."""
     torch.manual_seed(seed)
-    base = {"encoder_layers": 1, "decoder_layers": 2, "d_model": 32, "d_ff": 32, "heads": 2, "dropout": 0.0}
+    base = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "d_ff": 32, "heads": 2, "dropout": 0.0}
     model = Transformer(ModelConfig(name="tiny", **{**base, **settings}), UNK + 1 + words).eval()
     model.output.bias = nn.Parameter(torch.zeros(model.vocabulary_size))
     with torch.no_grad():
-        for token, value in (bias or {}).items():
+        model.output.weight.mul_(2)
+        for token, value in {EOS: 0.5, **(bias or {})}.items():
             model.output.bias[token] = value
     return model
 
 
-@cache
-def stutterer(variant: str) -> Transformer:
-    """A Transformer over eight words that has learnt to write each source word none, one or two times.
-
-    It never knows when to end, so that the translations of a search differ in words and in length.
-    """
-    model, draw = tiny_model(words=8, **MODELS[variant]), random.Random(1)
-    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-    for _ in range(100):
-        length = draw.randint(2, 8)
-        sources = [[draw.randint(UNK + 1, UNK + 8) for _ in range(length)] for _ in range(32)]
-        targets = [
-            [BOS, *(word for word in source for _ in range(draw.choice((0, 1, 1, 2)))), EOS] for source in sources
-        ]
-        longest = max(map(len, targets))
-        rows = torch.tensor([target + [PAD] * (longest - len(target)) for target in targets])
-        logits = model(torch.tensor([[*source, EOS] for source in sources]), rows[:, :-1])
-        optimizer.zero_grad()
-        cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten(), ignore_index=PAD).backward()
-        optimizer.step()
-    return model
-
-
-def random_sources(model: Transformer, lengths: list[int], seed: int = 7) -> list[list[int]]:
+def random_sources(lengths: list[int], words: int = 3) -> list[list[int]]:
     """Sentences of the given lengths; the end symbol, which closes each, is counted."""
-    draw = random.Random(seed)
-    return [[draw.randrange(UNK + 1, model.vocabulary_size) for _ in range(n - 1)] + [EOS] for n in lengths]
+    draw = random.Random(7)
+    return [[draw.randint(UNK + 1, UNK + words) for _ in range(n - 1)] + [EOS] for n in lengths]
 
 
-def search(model: Transformer, sources: list[list[int]], **settings) -> list[list[Hypothesis]]:
+def search(
+    models: list[Transformer], sources: list[list[int]], config: DecodeConfig, prefixes: list[list[int]] | None = None
+) -> list[list[Hypothesis]]:
     longest = max(map(len, sources))
-    source_BS = torch.tensor([s + [PAD] * (longest - len(s)) for s in sources])
-    return beam_search([model], source_BS, DecodeConfig(**settings))
+    return beam_search(models, torch.tensor([s + [PAD] * (longest - len(s)) for s in sources]), config, prefixes)
 
 
 @torch.no_grad()
-def log_probabilities(model: Transformer, source: list[int], targets: list[list[int]]) -> Tensor:
-    """log P of every token after each prefix of targets of one length: [targets, length + 1, vocabulary]."""
+def log_probabilities(models: list[Transformer], source: list[int], targets: list[list[int]]) -> Tensor:
+    """log of the average probability of every token after each prefix of targets of one length."""
     rows = torch.tensor([[BOS, *target] for target in targets])
-    return model(torch.tensor([source]).expand(len(rows), -1), rows).log_softmax(dim=-1)
+    source_BS = torch.tensor([source]).expand(len(rows), -1)
+    return torch.stack([model(source_BS, rows).softmax(dim=-1) for model in models]).mean(0).log()
 
 
-def forced_log_probability(model: Transformer, source: list[int], target: list[int]) -> float:
-    steps = log_probabilities(model, source, [target])[0]
-    return sum(steps[position, token].item() for position, token in enumerate([*target, EOS]))
+def most_tokens(source: list[int], config: DecodeConfig, prefix: list[int]) -> int:
+    """Of a translation, the end symbol not counted; a prefix is written whatever the limits say."""
+    most = len(source) + config.max_extra_length - 1
+    return max(most if config.max_length is None else min(most, config.max_length), len(prefix))
 
 
-def penalised(log_probability: float, target: list[int], alpha: float) -> float:
-    return log_probability / ((5 + len(target) + 1) / 6) ** alpha
+def repeats(target: list[int], n: int, prefix: list[int]) -> bool:
+    """Whether n tokens in a row come twice, the second time not within the prefix."""
+    grams = [tuple(target[i : i + n]) for i in range(len(target) - n + 1)] if n else []
+    return any(gram in grams[:i] for i, gram in enumerate(grams) if i + n > len(prefix))
 
 
-def enumerate_all(model: Transformer, source: list[int], limit: int, alpha: float) -> list[tuple[float, list[int]]]:
-    """Every translation of at most `limit` tokens, the end symbol counted, with its score; best first."""
-    words = range(UNK + 1, model.vocabulary_size)
-    found = [list(target) for length in range(limit) for target in product(words, repeat=length)]
-    scored = [(penalised(forced_log_probability(model, source, target), target, alpha), target) for target in found]
-    return sorted(scored, reverse=True)
+def allowed(target: list[int], config: DecodeConfig, prefix: list[int], most: int) -> bool:
+    """Whether a translation that ends so may be given."""
+    return (
+        target[: len(prefix)] == prefix
+        and min(config.min_length, most) <= len(target) <= most
+        and not repeats(target, config.no_repeat_ngram_size, prefix)
+    )
 
 
-def reference_search(
-    model: Transformer, source: list[int], config: DecodeConfig, early: bool
+def enumerate_all(
+    models: list[Transformer], source: list[int], config: DecodeConfig, prefix: list[int]
+) -> list[tuple[float, list[int]]]:
+    """Every translation that is allowed, with its score, best first."""
+    most = most_tokens(source, config, prefix)
+    found = []
+    for length in range(most + 1):
+        targets = [list(target) for target in product(range(UNK + 1, models[0].vocabulary_size), repeat=length)]
+        steps = log_probabilities(models, source, targets)
+        tokens = torch.tensor([[*target, EOS] for target in targets])
+        sums = steps.gather(2, tokens[:, :, None]).sum(dim=(1, 2)) / penalty(length + 1, config)
+        found += [
+            (score, target)
+            for score, target in zip(sums.tolist(), targets, strict=True)
+            if allowed(target, config, prefix, most)
+        ]
+    return sorted(found, reverse=True)
+
+
+def beam_reference(
+    models: list[Transformer], source: list[int], config: DecodeConfig, prefix: list[int], early: bool = False
 ) -> tuple[list[tuple[float, list[int]]], int]:
-    """n_best (score, tokens) and the number of steps; with `early` it stops when no living hypothesis can beat them."""
-    limit = len(source) + config.max_extra_length
+    """n_best of a plain beam search and its number of steps; with `early` it stops when nothing can beat the best."""
+    most, length, words = most_tokens(source, config, prefix), 0, range(UNK + 1, models[0].vocabulary_size)
     living: list[tuple[float, list[int]]] = [(0.0, [])]
     ended: list[tuple[float, list[int]]] = []
-    for length in range(1, limit + 1):
-        choices = [EOS] if length == limit else [EOS, *range(UNK + 1, model.vocabulary_size)]
-        steps = log_probabilities(model, source, [tokens for _, tokens in living])[:, -1].tolist()
-        grown = sorted(
-            (
-                (logp + step[token], [*tokens, token])
-                for (logp, tokens), step in zip(living, steps, strict=True)
-                for token in choices
-            ),
-            reverse=True,
-        )
+    best: list[tuple[float, list[int]]] = []
+    while living:
+        length += 1
+        steps = log_probabilities(models, source, [tokens for _, tokens in living])[:, -1].tolist()
+        grown = [
+            (logp + step[token], [*tokens, token])
+            for (logp, tokens), step in zip(living, steps, strict=True)
+            for token in (EOS, *words)
+            if (
+                allowed(tokens, config, prefix, most)
+                if token == EOS
+                else may_begin([*tokens, token], config, prefix, most)
+            )
+        ]
+        grown.sort(reverse=True)
         ended += [(logp, tokens[:-1]) for logp, tokens in grown[: config.beam_size] if tokens[-1] == EOS]
-        living = [candidate for candidate in grown if candidate[1][-1] != EOS][: config.beam_size]
-        best = sorted(((penalised(p, tokens, config.length_penalty), tokens) for p, tokens in ended), reverse=True)
-        best = best[: config.n_best]
-        full = len(best) == config.n_best
-        hope = max((p / ((5 + limit) / 6) ** config.length_penalty for p, _ in living), default=-float("inf"))
-        if not living or (early and full and hope <= best[-1][0]):
+        living = [(logp, tokens) for logp, tokens in grown if tokens[-1] != EOS][: config.beam_size]
+        scored = [(logp / penalty(len(tokens) + 1, config), tokens) for logp, tokens in ended]
+        best = sorted(scored, reverse=True)[: config.n_best]
+        hope = max((logp / penalty(most + 1, config) for logp, _ in living), default=-float("inf"))
+        if early and len(best) == config.n_best and hope <= best[-1][0]:
             break
     return best, length
+
+
+def may_begin(tokens: list[int], config: DecodeConfig, prefix: list[int], most: int) -> bool:
+    """Whether a translation may begin so."""
+    length = min(len(tokens), len(prefix))
+    fits = len(tokens) <= most and tokens[:length] == prefix[:length]
+    return fits and not repeats(tokens, config.no_repeat_ngram_size, prefix)
 
 
 def assert_same(found: list[Hypothesis], expected: list[tuple[float, list[int]]]) -> None:
@@ -144,153 +173,164 @@ def test_length_penalty_by_hand(length, alpha, expected):
     assert penalty(length, marian) == pytest.approx(length**alpha)
 
 
-@pytest.mark.parametrize("alpha", [0.6, 1.0, 2.0])
-def test_by_marians_length_penalty_too(alpha):
-    """Early termination loses nothing: the last hypotheses of a full beam are those of an exhaustive search."""
-    model = tiny_model(words=3)
-    for source in random_sources(model, [2, 3]):
-        everything = [
-            (score * penalty(len(tokens) + 1, DecodeConfig(length_penalty=alpha)) / (len(tokens) + 1) ** alpha, tokens)
-            for score, tokens in enumerate_all(model, source, limit=len(source) + 2, alpha=alpha)
-        ]
-        kind = {"length_penalty": alpha, "length_penalty_kind": "marian"}
-        for n_best in (1, 4 * 3**3):
-            [found] = search(model, [source], beam_size=4 * 3**3, n_best=n_best, max_extra_length=2, **kind)
-            assert_same(found, sorted(everything, reverse=True)[:n_best])
+@pytest.mark.parametrize("kind", ["gnmt", "marian"])
+@pytest.mark.parametrize(("settings", "prefix"), CONSTRAINTS, ids=str)
+def test_a_beam_that_holds_everything_finds_all_that_a_constraint_allows_in_order(settings, prefix, kind):
+    models, alpha = [tiny_model()], {"length_penalty": 0.8, "length_penalty_kind": kind}
+    config = DecodeConfig(beam_size=130, n_best=130, max_extra_length=2, **alpha, **settings)
+    for source in random_sources([1, 2, 3]):
+        everything = enumerate_all(models, source, config, prefix)
+        assert everything
+        assert_same(search(models, [source], config, [prefix])[0], everything[:130])
 
 
-@pytest.mark.parametrize("settings", MODELS.values(), ids=MODELS)
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_a_beam_that_holds_all_candidates_finds_every_translation_in_order(settings, alpha):
-    model = tiny_model(words=3, **settings)
-    for source in random_sources(model, [2, 3]):
-        everything = enumerate_all(model, source, limit=len(source) + 2, alpha=alpha)
-        beam = 4 * 3**3
-        [found] = search(model, [source], beam_size=beam, n_best=beam, length_penalty=alpha, max_extra_length=2)
-        assert_same(found, everything[:beam])
+@pytest.mark.parametrize(("settings", "prefix"), CONSTRAINTS, ids=str)
+def test_a_constrained_search_that_stops_early_misses_nothing(settings, prefix, alpha):
+    """A wide beam gives the best there is; narrow ones give what a search gives that never stops early."""
+    models = [tiny_model(seed=4)]
+    sources = random_sources([1, 3, 4])
+    for beam, n_best in ((1, 1), (2, 1), (4, 3)):
+        config = DecodeConfig(beam_size=beam, n_best=n_best, length_penalty=alpha, max_extra_length=3, **settings)
+        for source in sources if beam > 1 else []:
+            assert_same(
+                search(models, [source], config, [prefix])[0], beam_reference(models, source, config, prefix)[0]
+            )
+        if beam == 1:
+            for source, [found] in zip(sources, search(models, sources, config, [prefix] * 3), strict=True):
+                most = most_tokens(source, config, prefix)
+                assert allowed(found.tokens, config, prefix, most)
+    wide = DecodeConfig(beam_size=400, length_penalty=alpha, max_extra_length=2, **settings)
+    for source in sources:
+        assert_same(search(models, [source], wide, [prefix])[0], enumerate_all(models, source, wide, prefix)[:1])
 
 
 @pytest.mark.parametrize("variant", MODELS)
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize(("beam", "n_best"), [(2, 1), (4, 1), (4, 4), (5, 2)])
-def test_search_agrees_with_a_reference_that_stops_early_and_with_one_that_never_does(variant, alpha, beam, n_best):
-    model = stutterer(variant)
-    config = DecodeConfig(beam_size=beam, n_best=n_best, length_penalty=alpha, max_extra_length=4)
-    for source in random_sources(model, [2, 5, 4]):
-        [found] = search(model, [source], **vars(config))
-        assert_same(found, reference_search(model, source, config, early=True)[0])
-        assert_same(found, reference_search(model, source, config, early=False)[0])
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_search_stops_at_the_step_after_which_nothing_can_beat_the_finished(alpha, monkeypatch):
-    model = stutterer("paper")
-    config = DecodeConfig(beam_size=3, length_penalty=alpha, max_extra_length=25)
-    steps = []
-    step = model.step
+@pytest.mark.parametrize(("beam", "n_best"), [(2, 1), (4, 4)])
+def test_every_model_is_searched_as_by_the_reference_and_no_step_longer(variant, beam, n_best, monkeypatch):
+    model, counts = tiny_model(words=8, bias={EOS: 2.5}, **MODELS[variant]), []
+    steps, step = [], model.step
     monkeypatch.setattr(model, "step", lambda *arguments: steps.append(1) or step(*arguments))
-    counts = []
-    for source in random_sources(model, [2, 5, 4, 8]):
+    config = DecodeConfig(beam_size=beam, n_best=n_best, max_extra_length=12)
+    for source in random_sources([2, 5, 4], words=8):
         steps.clear()
-        search(model, [source], **vars(config))
-        counts.append((len(steps), reference_search(model, source, config, early=True)[1], len(source) + 25))
+        [found] = search([model], [source], config)
+        expected, needed = beam_reference([model], source, config, [], early=True)
+        assert_same(found, expected)
+        counts.append((len(steps), needed, len(source) + 12))
     assert [took for took, _, _ in counts] == [needed for _, needed, _ in counts]
     assert any(took < limit for took, _, limit in counts)
 
 
 @pytest.mark.parametrize("variant", MODELS)
-def test_a_beam_of_one_takes_the_most_probable_token_at_every_step(variant):
-    model = stutterer(variant)
-    sources = random_sources(model, [3, 6, 2, 4, 5])
-    results = search(model, sources, beam_size=1, max_extra_length=5)
-    for source, [hypothesis] in zip(sources, results, strict=True):
-        tokens: list[int] = []
-        while len(tokens) + 1 < len(source) + 5:
-            scores = log_probabilities(model, source, [tokens])[0, -1]
-            scores[[PAD, BOS, UNK]] = -torch.inf
-            if scores.argmax() == EOS:
-                break
-            tokens.append(int(scores.argmax()))
-        assert hypothesis.tokens == tokens
-    assert any(len(h.tokens) + 1 < len(source) + 5 for source, [h] in zip(sources, results, strict=True))
-
-
-@pytest.mark.parametrize("variant", MODELS)
-@pytest.mark.parametrize(("beam", "n_best"), [(1, 1), (4, 3)])
-def test_order_and_batching_do_not_change_a_hypothesis(variant, beam, n_best):
-    model = stutterer(variant)
-    sources = random_sources(model, [1, 9, 2, 4, 4, 7, 3, 12, 1, 5])
-    alone = [search(model, [source], beam_size=beam, n_best=n_best, max_extra_length=6)[0] for source in sources]
-    for seed in range(3):
+def test_order_and_batching_do_not_change_a_hypothesis_and_scores_are_those_of_forced_decoding(variant):
+    model = tiny_model(words=12, **MODELS[variant])
+    sources = random_sources([1, 9, 2, 4, 4, 7, 3, 12, 1, 5], words=12)
+    config = DecodeConfig(beam_size=4, n_best=3, max_extra_length=6)
+    alone = [search([model], [source], config)[0] for source in sources]
+    for seed in range(2):
         order = random.Random(seed).sample(range(len(sources)), len(sources))
-        together = search(model, [sources[i] for i in order], beam_size=beam, n_best=n_best, max_extra_length=6)
+        together = search([model], [sources[i] for i in order], config)
         for place, found in zip(order, together, strict=True):
             assert_same(found, [(h.score, h.tokens) for h in alone[place]])
-    assert len({tuple(found[0].tokens) for found in alone}) > 5
-
-
-@pytest.mark.parametrize("variant", MODELS)
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_n_best_are_distinct_sorted_and_scored_as_forced_decoding_scores_them(variant, alpha):
-    model = stutterer(variant)
-    sources = random_sources(model, [3, 8, 5])
-    results = search(model, sources, beam_size=5, n_best=5, length_penalty=alpha, max_extra_length=6)
-    for source, found in zip(sources, results, strict=True):
-        assert len(found) == len({tuple(h.tokens) for h in found}) == 5
-        assert [h.score for h in found] == sorted((h.score for h in found), reverse=True)
+    for source, found in zip(sources, alone, strict=True):
+        assert len({tuple(h.tokens) for h in found}) == 3
         for h in found:
-            forced = forced_log_probability(model, source, h.tokens)
+            logp = log_probabilities([model], source, [h.tokens])[0]
+            forced = sum(logp[place, token].item() for place, token in enumerate([*h.tokens, EOS]))
             assert h.log_probability == pytest.approx(forced, abs=1e-4)
-            assert h.score == pytest.approx(penalised(forced, h.tokens, alpha), abs=1e-4)
+            assert h.score == pytest.approx(forced / penalty(len(h.tokens) + 1, config), abs=1e-4)
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-@pytest.mark.parametrize("max_extra_length", [0, 1, 7])
-def test_a_model_that_never_wants_to_end_ends_at_the_limit(beam, max_extra_length):
-    model = tiny_model(words=12, bias={EOS: -20.0})
-    sources = random_sources(model, [1, 3, 6, 2])
-    results = search(model, sources, beam_size=beam, n_best=beam, max_extra_length=max_extra_length)
-    for source, found in zip(sources, results, strict=True):
-        assert found
-        assert {len(h.tokens) + 1 for h in found} == {len(source) + max_extra_length}
-
-
-@pytest.mark.parametrize("beam", [1, 4])
-def test_special_symbols_are_never_written_however_probable(beam):
-    model = tiny_model(words=12, bias={PAD: 9.0, BOS: 9.0, UNK: 9.0})
-    for found in search(model, random_sources(model, [3, 5]), beam_size=beam, n_best=beam, max_extra_length=3):
-        for hypothesis in found:
-            assert not {PAD, BOS, EOS, UNK} & set(hypothesis.tokens)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_with_exact_search_a_higher_alpha_never_shortens_a_translation(seed):
-    model = tiny_model(words=3, seed=seed, bias={EOS: 0.5})
-    sources = random_sources(model, [2, 3, 3, 2])
-    by_alpha = [
-        [
-            len(found[0].tokens)
-            for found in search(model, sources, beam_size=110, length_penalty=alpha, max_extra_length=2)
-        ]
-        for alpha in (0.0, 0.5, 1.0, 2.0, 4.0)
-    ]
-    for low, high in pairwise(by_alpha):
-        assert all(a <= b for a, b in zip(low, high, strict=True))
-    assert by_alpha[0] < by_alpha[-1], "lengths that alpha never moves would not show a wrong sign"
+def test_a_model_that_never_wants_to_end_ends_at_the_limit_without_special_symbols(beam):
+    model = tiny_model(words=12, bias={EOS: -20.0, PAD: 9.0, BOS: 9.0, UNK: 9.0})
+    sources = random_sources([1, 3, 6, 2], words=12)
+    for extra in (0, 7):
+        config = DecodeConfig(beam_size=beam, n_best=beam, max_extra_length=extra)
+        for source, found in zip(sources, search([model], sources, config), strict=True):
+            assert {len(h.tokens) + 1 for h in found} == {len(source) + extra}
+            assert not {PAD, BOS, EOS, UNK} & {token for h in found for token in h.tokens}
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_learned_positions_end_a_translation_before_the_limit_does(beam):
+def test_learned_positions_end_a_translation_before_the_limit_does_and_limit_sources(beam):
     model = tiny_model(words=12, bias={EOS: -20.0}, positions="learned", max_positions=6)
-    sources = random_sources(model, [2, 6, 4])
-    for found in search(model, sources, beam_size=beam, max_extra_length=50):
+    for found in search([model], random_sources([2, 6, 4], words=12), DecodeConfig(beam_size=beam, n_best=1)):
         assert len(found[0].tokens) + 1 == 6
-
-
-def test_a_source_longer_than_the_learned_positions_is_an_error_that_names_their_number():
-    model = tiny_model(words=12, positions="learned", max_positions=6)
     with pytest.raises(NMTError, match=r"7 tokens .*model\.max_positions=6"):
-        search(model, random_sources(model, [7]))
+        search([model], random_sources([7], words=12), DecodeConfig(beam_size=beam))
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize(
+    "settings", [{}, {"no_repeat_ngram_size": 1}, {"no_repeat_ngram_size": 2, "min_length": 4}], ids=str
+)
+def test_prefixes_of_their_own_do_not_meet_in_a_batch(settings, beam):
+    """Neither where a sentence's prefix is shorter than its neighbour's, nor where it has none."""
+    models = [tiny_model(words=9)]
+    sources = random_sources([3, 2, 6, 3, 5], words=9)
+    prefixes = [[], [A], [A, A, B, A, A], [C, B], [B] * 9]
+    config = DecodeConfig(beam_size=beam, n_best=beam, max_extra_length=4, **settings)
+    together = search(models, sources, config, prefixes)
+    for source, prefix, found in zip(sources, prefixes, together, strict=True):
+        [alone] = search(models, [source], config, [prefix])
+        assert_same(found, [(h.score, h.tokens) for h in alone])
+        assert all(h.tokens[: len(prefix)] == prefix for h in found)
+        assert not any(repeats(h.tokens, config.no_repeat_ngram_size, prefix) for h in found)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("beam", [1, 4])
+def test_no_ngram_comes_twice_however_long_the_translation(n, beam):
+    models = [tiny_model(words=12, seed=seed) for seed in range(2)]
+    sources = random_sources([4, 9, 2, 7], words=12)
+    settings = {"beam_size": beam, "n_best": beam, "min_length": 10, "max_extra_length": 30}
+    free = search(models, sources, DecodeConfig(**settings))
+    assert all(repeats(h.tokens, n, []) for found in free for h in found), "else the constraint would do nothing"
+    for found in search(models, sources, DecodeConfig(**settings, no_repeat_ngram_size=n)):
+        assert found
+        assert not any(repeats(h.tokens, n, []) for h in found)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("sample", [False, True])
+def test_a_least_length_yields_where_no_word_is_left(beam, sample):
+    """Three words of which none comes twice make no translation of five."""
+    config = DecodeConfig(
+        beam_size=beam, n_best=beam, min_length=5, no_repeat_ngram_size=1, do_sample=sample, max_extra_length=9
+    )
+    for found in search([tiny_model()], random_sources([2, 4]), config):
+        assert found
+        assert {tuple(sorted(h.tokens)) for h in found} == {(A, B, C)}
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize(("settings", "prefix"), [({}, []), ({"no_repeat_ngram_size": 2}, [B])], ids=str)
+def test_an_ensemble_of_different_models_averages_their_probabilities(alpha, settings, prefix):
+    models = [tiny_model(seed=1), tiny_model(seed=2, d_model=16, norm="pre"), tiny_model(seed=3, positions="learned")]
+    for source in random_sources([2, 3]):
+        wide = DecodeConfig(beam_size=130, n_best=9, length_penalty=alpha, max_extra_length=1, **settings)
+        everything = enumerate_all(models, source, wide, prefix)
+        assert_same(search(models, [source], wide, [prefix])[0], everything[:9])
+        narrow = DecodeConfig(beam_size=3, n_best=2, length_penalty=alpha, max_extra_length=4, **settings)
+        assert_same(search(models, [source], narrow, [prefix])[0], beam_reference(models, source, narrow, prefix)[0])
+        assert everything[:9] != enumerate_all(models[:1], source, wide, prefix)[:9]
+
+
+@pytest.mark.parametrize("beam", [1, 2, 4])
+def test_equally_probable_words_are_chosen_alike_alone_and_in_any_company(beam):
+    """A model without an opinion: its output weights are all zero."""
+    model = tiny_model(words=300)
+    with torch.no_grad():
+        model.output.weight.zero_()
+    sources = random_sources([3, 1, 7, 4, 4, 2], words=300)
+    config = DecodeConfig(beam_size=beam, n_best=beam, max_extra_length=3, min_length=2)
+    alone = [search([model], [source], config)[0] for source in sources]
+    for seed in range(3):
+        order = random.Random(seed).sample(range(len(sources)), len(sources))
+        together = search([model], [sources[place] for place in order], config)
+        assert [[h.tokens for h in found] for found in together] == [[h.tokens for h in alone[i]] for i in order]
 
 
 class Chain:
@@ -329,7 +369,7 @@ class Chain:
 )
 def test_searches_worked_out_by_hand(beam, alpha, tokens, probability):
     model = Chain({BOS: {4: 0.6, 6: 0.4}, 4: {5: 0.5, EOS: 0.3, 6: 0.2}, 5: {EOS: 0.7, 4: 0.3}, 6: {EOS: 0.9, 4: 0.1}})
-    [[found]] = search(model, [[4, EOS]], beam_size=beam, length_penalty=alpha, max_extra_length=1)
+    [[found]] = search([model], [[4, EOS]], DecodeConfig(beam_size=beam, length_penalty=alpha, max_extra_length=1))
     log_probability = torch.tensor(probability).log().item()
     assert found.tokens == tokens
     assert found.log_probability == pytest.approx(log_probability, abs=1e-5)

@@ -55,7 +55,7 @@ def words_by_decoding_all_before(tokenizer: Tokenizer, ids: list[int]) -> list[i
     return [min(word, max(len(tokenizer.decode(ids).split()) - 1, 0)) for word in words]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(12))
 def test_any_tokens_belong_to_the_words_that_decoding_all_before_them_tells(tokenizer, seed):
     draw = random.Random(seed)
     ids = draw.choices(range(tokenizer.vocabulary_size), k=draw.randint(1, 60))
@@ -78,13 +78,6 @@ def test_source_words_are_those_between_the_blanks_of_the_raw_line(tokenizer, li
     for place, word in enumerate(line.split()):
         spelt = tokenizer.decode([i for i, p in zip(segment.ids, words, strict=True) if p == place])
         assert spelt.strip() == clean(word)
-
-
-def test_a_prefix_that_is_glued_to_the_first_word_is_part_of_it(tokenizer):
-    segment = line_segment(tokenizer, "ka lo", "x y")
-    words = SourceWords(tokenizer, "ka lo", "x y").of(segment)
-    assert {None, 0, 1} == set(words)
-    assert tokenizer.decode([i for i, p in zip(segment.ids, words, strict=True) if p == 0]).strip() == "yka"
 
 
 def diagonal(pairs):

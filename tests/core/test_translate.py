@@ -3,15 +3,12 @@
 import io
 import json
 import os
-import signal
-import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import torch
 from options import translate_config, translator_options
-from preloaded import python
 
 from nmt.config import DecodeConfig
 from nmt.errors import NMTError
@@ -109,42 +106,12 @@ def test_jsonl_has_all_that_is_known_on_one_line_in_readable_letters():
     }
 
 
-@pytest.mark.parametrize(("format", "expected"), [("text", "\n"), ("tsv", "3\t0.0000\t\n")])
-def test_the_empty_translation_has_its_line(format, expected):
-    assert render(3, "", [Translation("", 0.0, 0.0)], format, {}) == expected
-
-
-def test_jsonl_and_text_hold_the_same_translations(checkpoint, tmp_path):
-    content = "\n".join(LINES).encode()
-    records = [
-        json.loads(line) for line in run(checkpoint, tmp_path, content, format="jsonl").decode().split("\n")[:-1]
-    ]
-    assert [record["line"] for record in records] == list(range(1, len(LINES) + 1))
-    texts = run(checkpoint, tmp_path, content).decode().split("\n")[:-1]
-    assert [record["translations"][0]["text"] for record in records] == texts
-
-
 def test_a_refusal_leaves_an_earlier_output_as_it_was(checkpoint, tmp_path):
     before = run(checkpoint, tmp_path, b"ka\nlo\n")
     for settings in ({"run": "missing"}, {"device": "abacus"}, {"input": str(tmp_path / "missing")}):
         with pytest.raises(NMTError):
             run(checkpoint, tmp_path, b"mi\n", **settings)
     assert (tmp_path / "output").read_bytes() == before
-
-
-def test_an_interrupt_ends_a_translation_that_waits_for_input(checkpoint):
-    """A terminal, or a program at the other end of a pipe, keeps the input open while Ctrl-C is pressed."""
-    command = [python(), "-m", "nmt", "translate", f"run={checkpoint}", "device=cpu", "decode.max_extra_length=3"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        try:
-            process.stdin.write(b"ka nu\n")
-            process.stdin.flush()
-            assert process.stdout.readline().endswith(b"\n")
-            process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=10) == 130
-            assert b"Traceback" not in process.stderr.read()
-        finally:
-            process.kill()
 
 
 def test_the_first_line_of_a_kind_is_named_shortly_and_lines_are_counted():

@@ -2,7 +2,6 @@
 
 import os
 import pty
-import re
 import select
 import signal
 import subprocess
@@ -110,24 +109,6 @@ def read_until(terminal: int, wanted: bytes, seconds: float) -> bytes:
     return shown
 
 
-def test_at_a_terminal_each_line_is_answered_before_the_next_is_typed(model):
-    """The output is a pipe, so that answers are told from what the terminal echoes."""
-    ours, theirs = pty.openpty()
-    with started(command(model), stdin=theirs, stdout=subprocess.PIPE) as process:
-        os.close(theirs)
-        answers = []
-        for line in (b"ka lo\n", b"\n", b"mi nu\n"):
-            os.write(ours, line)
-            assert select.select([process.stdout], [], [], 120)[0], f"no answer to {line!r}"
-            answers.append(process.stdout.readline())
-        os.write(ours, b"\x04")
-        assert process.wait(timeout=60) == 0
-        assert process.stdout.read() == b""
-        assert b"Ctrl-D ends" in process.stderr.read()
-    os.close(ours)
-    assert answers == run(model, content=b"ka lo\n\nmi nu\n").stdout.splitlines(keepends=True)
-
-
 def test_a_terminal_at_every_end_shows_answers_and_no_progress(model):
     ours, theirs = pty.openpty()
     words = command(model)
@@ -189,27 +170,3 @@ def test_an_output_that_is_standard_input_is_refused_and_keeps_its_lines(model, 
 
 def test_models_of_different_vocabularies_are_no_ensemble(nmt, model, finished):
     nmt("translate", f"run=[{model},{finished}]").refused("different vocabularies")
-
-
-def peak_after(process: subprocess.Popen[bytes]) -> int:
-    """KiB that a process has held at most so far."""
-    status = Path(f"/proc/{process.pid}/status").read_text()
-    found = re.search(r"VmHWM:\s*(\d+)", status)
-    assert found
-    return int(found[1])
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
-def test_a_million_lines_need_no_more_memory_than_a_hundred_thousand(model, tmp_path):
-    lines = tmp_path / "lines"
-    lines.write_bytes(b"".join(b"%s %d\n" % (b"ka lo mi"[: 3 * (n % 3) + 2], n % 7) for n in range(1_000_000)))
-    words = command(model, f"input={lines}", "decode.beam_size=1", "decode.max_length=1", "decode.batch_tokens=20000")
-    peaks = []
-    with started(words, stdout=subprocess.PIPE) as process:
-        for number, _ in enumerate(process.stdout, 1):
-            if number in (100_000, 990_000):
-                peaks.append(peak_after(process))
-        assert process.wait(timeout=60) == 0
-    assert number == 1_000_000
-    assert peaks[1] < peaks[0] + 8 * 1024, f"{peaks} KiB"

@@ -2,13 +2,11 @@
 
 import random
 import threading
-from dataclasses import replace
 
 import pytest
 import torch
 
 from nmt.config import EOS, DecodeConfig, ModelConfig, TokenizerConfig
-from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.search import TorchEngine, batches_by_length, beam_search
 from nmt.text import Tokenizer, clean, train_tokenizer
@@ -126,18 +124,6 @@ def test_a_line_end_that_the_model_spells_does_not_end_the_line(tokenizer, separ
     assert text(tokenizer, tokenizer.encode([f"ba{separator}lo"])[0]) == "ba lo"
 
 
-def test_dropout_is_off_while_translating(tokenizer):
-    model = random_model(tokenizer, dropout=0.9).train()
-    once, again = (translator(model, tokenizer).translate(LINES[:4]) for _ in range(2))
-    assert once == again
-
-
-def test_a_line_longer_than_learned_positions_is_an_error_that_names_them(tokenizer):
-    model = random_model(tokenizer, positions="learned", max_positions=8)
-    with pytest.raises(NMTError, match=r"model\.max_positions=8"):
-        translator(model, tokenizer).translate(["ba ki lo nu " * 10])
-
-
 @pytest.mark.parametrize("buffer", [1, 3, 8])
 def test_a_stream_never_reads_further_ahead_than_twice_its_buffer(model, tokenizer, buffer):
     read = 0
@@ -223,17 +209,3 @@ def test_the_first_refused_line_ends_a_block_whatever_it_is_refused_for(mixed):
     assert_same(found, ours.translate(lines[1:4]))
     whole, error = ours.translate_block(lines[1:4])
     assert (error, len(whole)) == (None, 3)
-
-
-def test_another_search_shares_all_but_the_search(model, tokenizer):
-    ours = translator(model, tokenizer, beam_size=4)
-    search = DecodeConfig(beam_size=4, n_best=3, max_extra_length=3)
-    other = replace(ours, engine=ours.engine.with_search(search), details=True)
-    assert other.engine.models[0] is ours.engine.models[0]
-    found = other.translate(LINES[:5])
-    assert_same(found, translator(model, tokenizer, beam_size=4, n_best=3).translate(LINES[:5]))
-    assert all(each.details for row in found for each in row)
-    [[plain]] = ours.translate(LINES[:1])
-    assert plain.details is None
-    [[again]] = replace(other, engine=other.engine.with_search(ours.engine.config), details=False).translate(LINES[:1])
-    assert again == plain

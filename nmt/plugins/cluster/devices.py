@@ -11,10 +11,9 @@ from multiprocessing import get_context, resource_tracker
 from multiprocessing.queues import SimpleQueue
 from typing import Any
 
-from nmt.config import JobConfig, TranslatorOptions
+from nmt.config import JobConfig, TranslatorOptions, require
 from nmt.errors import NMTError, one_line
 from nmt.preparation import begin, worker_pool
-from nmt.search import choose_device
 from nmt.translation import (
     Block,
     Models,
@@ -40,13 +39,10 @@ def device_names(config: JobConfig) -> list[str]:
 
     compute = config.translator.compute
     count, device, gpus = compute.devices, compute.device, torch.cuda.device_count()
-    if device == "cpu" or (device == "auto" and not gpus):
-        raise NMTError(f"devices={count} is for GPUs; of a processor all cores are used, or threads=N of them")
-    if device not in ("auto", "cuda"):
-        choose_device(device)
-        raise NMTError(f"devices={count}: device={device} is one device; use device=cuda")
-    if count > gpus:
-        raise NMTError(f"devices={count}: GPUs here: {gpus}; ask for no more, or use device=cpu without devices")
+    on_processor = device == "cpu" or (device == "auto" and not gpus)
+    require(not on_processor, f"devices={count} is for GPUs; of a processor all cores are used, or threads=N of them")
+    require(device in ("auto", "cuda"), f"devices={count}: device={device} is one device; use device=cuda")
+    require(count <= gpus, f"devices={count}: GPUs here: {gpus}; ask for no more, or use device=cpu without devices")
     return [f"cuda:{number}" for number in range(count)]
 
 

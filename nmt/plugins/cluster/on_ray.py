@@ -35,7 +35,6 @@ def on_cluster(
     import ray.exceptions
 
     keys = config.plugins["ray"]
-
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         ray.init(keys.address, logging_level="ERROR", log_to_driver=False, include_dashboard=False)

@@ -22,18 +22,15 @@ def protected_kinds(kinds: list[str]) -> list[str]:
     for kind in kinds:
         if kind == "usual":
             continue
-        if get_close_matches(str(kind).lower(), MEANT, cutoff=0.8):  # else a misspelt word would turn all others off
-            raise NMTError(
-                f"protect={kind}: usual, none, or regular expressions; [{str(kind)[:1]}]{str(kind)[1:]} is one"
-            )
+        shape = f"[{str(kind)[:1]}]{str(kind)[1:]}"
+        is_word = get_close_matches(str(kind).lower(), MEANT, cutoff=0.8)  # misspelt, it would turn all others off
+        require(not is_word, f"protect={kind}: usual, none, or regular expressions; {shape} is one")
         import regex  # takes time to load, and few need it
 
         try:
             empty = regex.compile(kind).match("")
         except (regex.error, RecursionError) as error:
-            raise NMTError(
-                f"protect={kind}: no regular expression ({error}); pass usual or none, or mend it"
-            ) from error
+            raise NMTError(f"protect={kind}: no regular expression ({error}); mend it") from error
         require(not empty, f"protect={kind}: it also matches no text at all; let it match one character or more")
     return kinds
 

@@ -97,12 +97,3 @@ def test_a_folder_is_for_one_translation(tmp_path):
             claim(folder, {**description, **other})
     with pytest.raises(NMTError, match="holds other files"):
         claim(tmp_path, {"split": True})
-
-
-def test_the_content_of_files_identifies_a_corpus(tmp_path):
-    path, hashes = tmp_path / "a.txt", set()
-    for content in ("a\nb\n", "a\nc\n", "a\nb\n"):
-        path.write_text(content)
-        assert cut([path], 1)[1] == cut([path], 2)[1]
-        hashes.add(cut([path], 1)[1][str(path)])
-    assert len(hashes) == 2

@@ -1,10 +1,8 @@
 """Several devices give what one gives, in order, and end together."""
 
 import os
-import queue
 import random
 import signal
-import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from multiprocessing import active_children
@@ -46,44 +44,6 @@ def test_two_devices_give_what_one_gives_in_order(two, checkpoint, buffer):
     expected = list(load_translator(config(checkpoint, 1).translator, print).stream(lines, buffer))
     assert len({translations[0].text for translations in expected}) > 20
     assert list(two.stream(lines, buffer)) == expected
-
-
-def test_a_line_is_translated_before_the_next_one_is_there(two):
-    typed: queue.Queue[str | None] = queue.Queue()
-    stream = two.stream(iter(typed.get, None), 2000)
-    for line in ("ka lo", "mi"):
-        typed.put(line)
-        assert next(stream)[0].text
-    typed.put(None)
-    assert list(stream) == []
-
-
-def test_an_endless_stream_is_read_only_a_few_blocks_ahead(two):
-    read = 0
-
-    def endless() -> Iterator[str]:
-        nonlocal read
-        while True:
-            read += 1
-            yield "ka"
-
-    stream = two.stream(endless(), 3)
-    next(stream)
-    time.sleep(0.5)
-    # Two blocks for each device, one that waits for its place, one that is being given, two in the reader.
-    assert 3 < read <= 3 * (2 * 2 + 4) + 1
-    stream.close()
-
-
-def test_an_error_while_reading_comes_after_the_lines_before_it(two):
-    def broken() -> Iterator[str]:
-        yield "ka"
-        raise OSError("the disk is gone")
-
-    stream = two.stream(broken(), 10)
-    assert next(stream)[0].text
-    with pytest.raises(OSError, match="the disk is gone"):
-        next(stream)
 
 
 def test_an_error_in_a_process_is_one_line_that_names_the_device(checkpoint):
@@ -139,7 +99,6 @@ def test_a_line_without_positions_is_an_error_after_the_lines_before_it(checkpoi
         ("auto", 3, "devices=4: GPUs here: 3"),
         ("auto", 0, "devices=4 is for GPUs; of a processor all cores are used, or threads=N of them"),
         ("cpu", 8, "devices=4 is for GPUs; of a processor all cores"),
-        ("abacus", 3, "device=abacus: not available"),
         ("meta", 3, "devices=4: device=meta is one device"),
     ],
 )

@@ -1,7 +1,6 @@
 """On a Ray cluster, of this machine alone: the lines that `nmt translate` gives, also after a killed run."""
 
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -121,16 +120,6 @@ def test_an_error_of_a_worker_is_one_line(start, corpus, checkpoint, tmp_path):
     assert "broken/model.safetensors: cannot be read" in line
 
 
-@pytest.mark.slow
-def test_an_interrupt_ends_it_without_a_traceback(start, corpus, tmp_path):
-    process = start("ray.lines=1", "ray.workers=1")
-    wait_for_files(process, tmp_path / "translated", 1)
-    process.send_signal(signal.SIGINT)
-    errors = process.communicate(timeout=60)[1]
-    assert process.returncode == 130, errors
-    assert "Traceback" not in errors
-
-
 @pytest.mark.parametrize(
     ("words", "named"),
     [
@@ -145,11 +134,6 @@ def test_an_interrupt_ends_it_without_a_traceback(start, corpus, tmp_path):
 )
 def test_what_it_cannot_do_is_refused(nmt, words, named):
     nmt("translate", "--ray", *words).refused(named)
-
-
-def test_missing_input_is_named_and_no_folder_is_made(nmt, checkpoint):
-    nmt("translate", "--ray", f"run={checkpoint}", "input=missing", "output=y").refused("input=missing: no file")
-    assert not Path("y").exists()
 
 
 def test_without_ray_it_says_how_to_install_it(nmt, monkeypatch):

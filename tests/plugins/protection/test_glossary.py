@@ -50,14 +50,6 @@ def test_what_is_no_file_of_terms_is_named_with_its_line(content, line, problem,
         read_glossary(str(tmp_path / "terms.tsv"))
 
 
-def test_a_file_without_terms_or_that_is_not_there(tmp_path):
-    (tmp_path / "empty.tsv").write_text("# nothing\n")
-    with pytest.raises(NMTError, match="no terms"):
-        read_glossary(str(tmp_path / "empty.tsv"))
-    with pytest.raises(NMTError, match=r"missing\.tsv: No such file"):
-        read_glossary(str(tmp_path / "missing.tsv"))
-
-
 def glossary(*entries: str) -> Glossary:
     return Glossary([(*entry.split("=")[:2], entry.endswith("=case")) for entry in entries])
 

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
-from test_constraints import (
+from test_search import (
     A,
     B,
     C,

@@ -10,11 +10,10 @@ from hypothesis import given, settings, strategies as st
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.model import Transformer
 from nmt.plugins.protection.constraints import BEGINS, CONTINUES, EDGE, FOLLOWS, GLUED
-from nmt.plugins.protection.protection import Protection
 from nmt.plugins.protection.terms import Glossary, Terms, constraint_of, judge, kinds, phrases
 from nmt.search import TorchEngine
 from nmt.text import TARGET, Finder, train_tokenizer
-from nmt.translation import Limits, Line, RefusedLine, Segment, Translation, Translator
+from nmt.translation import Limits, Line, Segment, Translation, Translator
 
 WORDS = ["Haus", "haus", "Drucker", "öffnen", "die", "Datei", "Tür", "iPhone", "3D", "New", "York", "für"]
 TEXT = [" ".join(random.Random(n).choices(WORDS, k=7)) + "." for n in range(60)]
@@ -152,12 +151,3 @@ def test_lines_without_terms_and_a_prefix_of_the_target():
     for each in begun.translate(["the house"])[0]:
         assert each.text.startswith("Die Tür")
         assert "Haus" in each.text.replace(",", " ").split()
-
-
-def test_a_line_that_a_pattern_takes_too_long_for_is_refused_alone_with_terms_too(monkeypatch):
-    monkeypatch.setattr("nmt.text.items.SECONDS", 0.2)
-    made, finder = translator(), Finder(["(a|aa)+$"])
-    made = replace(made, stages=(Protection(finder, None), Terms(GLOSSARY, made.tokenizer, finder)))
-    slow, [fine] = made.translate_each(["house " + "a" * 60 + "!", "the house"])
-    assert isinstance(slow, RefusedLine)
-    assert "Haus" in fine.text
