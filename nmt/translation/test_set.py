@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import track
 
+from nmt.config import require
 from nmt.errors import NMTError
 from nmt.files import find_model_directory, is_exported, read_description
 from nmt.registry import entries_of, import_attribute
@@ -45,19 +46,19 @@ def corpus_of_model(model: str, prepared: str | None) -> "PreparedCorpus":
     folder = Path(model)
     if folder.is_dir() and not is_exported(folder):
         folder = find_model_directory(model)
-    if not folder.is_dir() and not prepared:
-        raise NMTError(f"{model}: of no run, whose test set could be taken; pass source=FILE reference=FILE")
+    files = "source=FILE reference=FILE"
+    require(bool(prepared) or folder.is_dir(), f"{model}: of no run, whose test set could be taken; pass {files}")
     try:
         return corpus_of(folder, read_description(folder).training if folder.is_dir() else {}, prepared)
     except NMTError as error:
-        raise NMTError(f"{error}; pass prepared=FOLDER where it lies, or source=FILE reference=FILE") from error
+        raise NMTError(f"{error}; pass prepared=FOLDER where it lies, or {files}") from error
 
 
 def held_out_text(corpus: "PreparedCorpus", split: str) -> tuple[list[str], list[str]]:
     """The sources and references of a held-out set, "valid" or "test"; NMTError where the corpus has none."""
-    if not corpus.manifest.counts.get(split, {}).get("kept"):
-        other = "; pass split=valid" if split == "test" else ""
-        raise NMTError(f"split={split}: {corpus.folder} holds no {SPLITS[split]} set{other}")
+    other = "; pass split=valid" if split == "test" else ""
+    is_there = bool(corpus.manifest.counts.get(split, {}).get("kept"))
+    require(is_there, f"split={split}: {corpus.folder} holds no {SPLITS[split]} set{other}")
     return corpus.text(split)
 
 
@@ -67,8 +68,8 @@ def read_test_set(
     """The test set in two files, or a held-out set of the corpus of a model; NMTError where there is none."""
     if reference is None and source is None:
         corpus = corpus_of_model(model, prepared)
-        if corpus.manifest.is_treebank:
-            raise NMTError(f"{corpus.folder}: a treebank, and no translations; pass source=FILE reference=FILE")
+        is_text = not corpus.manifest.is_treebank
+        require(is_text, f"{corpus.folder}: a treebank, and no translations; pass source=FILE reference=FILE")
         name = f"{SPLITS[split]} set of {corpus.folder}"
         return TestSet(name, *held_out_text(corpus, split), corpus, corpus.target_language)
     if reference is None:
@@ -77,8 +78,7 @@ def read_test_set(
     sources = list(read_texts(source)) if source else None
     if sources is not None and len(sources) != len(references):
         raise not_parallel((str(source), reference), (len(sources), len(references)))
-    if not references:
-        raise NMTError(f"reference={reference}: is empty")
+    require(bool(references), f"reference={reference}: is empty")
     with_corpus = corpus_of_model(model, prepared) if prepared else None
     return TestSet(reference, sources, references, with_corpus, language_of_file(reference))
 

@@ -5,7 +5,7 @@ import json
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import glob
 from itertools import islice
 from pathlib import Path
@@ -100,17 +100,12 @@ def read_block(block: Block, notice: Callable[[str], None]) -> list[str]:
 
 def write_block(folder: Path, block: Block, lines: list[str], translations: list[Translation], **more: Any) -> None:
     """Write the Parquet file of a block, whole or not at all; `more` are further columns."""
-    columns = {
-        "file": [block.file] * block.count,
-        "line": range(block.first, block.first + block.count),
-        "source": lines,
-        "translation": [translation.text for translation in translations],
-        "score": [translation.score for translation in translations],
-        "log_probability": [translation.log_probability for translation in translations],
-        **more,
-    }
+    numbers = range(block.first, block.first + block.count)
+    columns: dict[str, Any] = {"file": [block.file] * block.count, "line": numbers, "source": lines}
+    for name, key in (("translation", "text"), ("score", "score"), ("log_probability", "log_probability")):
+        columns[name] = [getattr(translation, key) for translation in translations]
     with whole_file(folder / block.name) as temporary:
-        pq.write_table(pa.table(columns), temporary)
+        pq.write_table(pa.table({**columns, **more}), temporary)
 
 
 def claim(folder: Path, description: dict[str, Any]) -> None:
@@ -141,14 +136,14 @@ class BlockTranslator:
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         """Translate a block, given and reported as a row of Ray's; an error is a part of the report."""
-        reference = row["reference"] and Block(**row["reference"])
-        block, before, error = Block(**{**row, "reference": reference}), self.counts.copy(), ""
-        name = Path(block.file).name
+        block, before, error = Block(**row), self.counts.copy(), ""
+        if row["reference"]:
+            block = replace(block, reference=Block(**row["reference"]))
         self.notices.clear()
         try:
-            self.translate(block, name)
+            self.translate(block)
         except RefusedLine as problem:
-            error = f"{name}, line {block.first + problem.index}: {problem.problem}"
+            error = f"{Path(block.file).name}, line {block.first + problem.index}: {problem.problem}"
         except NMTError as problem:
             error = str(problem)
         except Exception as problem:
@@ -156,22 +151,15 @@ class BlockTranslator:
         counts = {kind: self.counts[kind] - before[kind] for kind in summaries()}
         return {"lines": block.count, "error": error, "notices": "\n".join(self.notices), **counts}
 
-    def translate(self, block: Block, name: str) -> None:
+    def translate(self, block: Block) -> None:
+        notice, name, size = self.notices.append, Path(block.file).name, self.config.buffer
         if not hasattr(self, "translator"):
-            self.translator = load_translator(self.config.translator, self.notices.append)
-        lines, size = read_block(block, self.notices.append), self.config.buffer
+            self.translator = load_translator(self.config.translator, notice)
+        lines, stages = read_block(block, notice), self.translator.stages
         parts = (lines[begin : begin + size] for begin in range(0, len(lines), size))
         rows = list(lines_of(map(self.translator.translate_block, parts)))
-        for number, translations in enumerate(rows, block.first):
-            where = f"{name}, line {number}"
-            report(
-                self.translator.stages,
-                lines[number - block.first],
-                translations[0],
-                where,
-                self.counts,
-                self.notices.append,
-            )
+        for number, (line, ranked) in enumerate(zip(lines, rows, strict=True), block.first):
+            report(stages, line, ranked[0], f"{name}, line {number}", self.counts, notice)
         self.write(block, lines, rows)
 
     def write(self, block: Block, lines: list[str], rows: list[list[Translation]]) -> None:
@@ -180,10 +168,7 @@ class BlockTranslator:
 
 
 def write_blocks(
-    blocks: Sequence[Block],
-    folder: Path,
-    console: "Console",
-    reports: Callable[[Sequence[Block]], Iterable[dict[str, Any]]],
+    blocks: Sequence[Block], folder: Path, console: "Console", reports: Callable[[Sequence[Block]], Iterable[Any]]
 ) -> None:
     """Have the missing files of blocks written, with progress; `reports` writes them and gives their reports.
 
@@ -194,13 +179,13 @@ def write_blocks(
         console.print(f"{len(blocks) - len(missing):,} of {len(blocks):,} parts are there already")
     done, counts = 0, Counter[str]()
     with console.status("starting") as status:
-        for report in reports(missing) if missing else ():
-            if report["error"]:
-                raise NMTError(report["error"])
-            for words in report["notices"].splitlines():
+        for part in reports(missing) if missing else ():
+            if part["error"]:
+                raise NMTError(part["error"])
+            for words in part["notices"].splitlines():
                 console.print(f"nmt: {words}")
-            counts.update({kind: report[kind] for kind in summaries()})
-            done += report["lines"]
+            counts.update({kind: part[kind] for kind in summaries()})
+            done += part["lines"]
             status.update(f"translated {done:,} lines")
         summarize(counts, lambda words: console.print(f"nmt: {words}"))
     if lost := sum(not (folder / block.name).is_file() for block in blocks):
