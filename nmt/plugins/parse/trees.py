@@ -21,7 +21,7 @@ PUNCTUATION_TAGS = {
 # A word with its tag, an opening bracket with its label, a closing bracket, or anything else.
 TOKEN = re.compile(r"\(\s*([^\s()]+)\s+([^\s()]+)\s*\)|(\()\s*(?P<label>[^\s()]*)|(\))|[^\s()]+")
 # NP-SBJ-1 and NP=2 are NP, but -LRB- is a tag.
-PLAIN_LABEL = re.compile(r"-[^-]+-|[^-=]+")
+PLAIN_LABEL = re.compile(r"-[^-]+-|[^-=]+|.+")
 LINEAR_STEP = re.compile(r"(\()([^()]+)(\)?)|(\))([^()]+)")
 
 
@@ -101,12 +101,6 @@ def model_word(word: str) -> str:
     return escape("".join(nfkc(word).split()))
 
 
-def plain_label(label: str) -> str:
-    """A label without function tags and indices."""
-    plain = PLAIN_LABEL.match(label)
-    return plain[0] if plain else label
-
-
 def parse(text: str) -> Iterator[Tree]:
     """The trees of a text, without traces, function tags and indices; a tree of traces only has no words.
 
@@ -115,7 +109,7 @@ def parse(text: str) -> Iterator[Tree]:
     tree, opened = Tree(), list[re.Match[str]]()
     for token in TOKEN.finditer(text):
         tag, word, opens, label, closes = token.groups()
-        if tag and (plain := plain_label(tag)) != TRACE:
+        if tag and (plain := PLAIN_LABEL.findall(tag)[0]) != TRACE:
             tree.add(plain, word)
         elif opens:
             if opened and not label:
@@ -124,7 +118,7 @@ def parse(text: str) -> Iterator[Tree]:
             opened.append(token)
             # The outermost bracket is a constituent only if it has a label.
             if len(opened) > 1 or label not in TOPS:
-                tree.open(plain_label(label))
+                tree.open(PLAIN_LABEL.findall(label)[0])
         elif closes:
             if not opened:
                 raise BrokenTree("a bracket closes that was never opened", token.start())

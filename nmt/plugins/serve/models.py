@@ -154,8 +154,8 @@ class ServedModel:
             try:
                 self.worker = await Worker(self.seconds).begin(self.options)
             except Failed as error:
-                log(f"{self.name}: the model cannot be loaded: {error}")
-                raise Failed(503, f"the model cannot be loaded: {error}", 1) from error
+                log(f"{self.name}: the model cannot be loaded: {error.detail}")
+                raise Failed(503, f"the model cannot be loaded: {error.detail}", 1) from error
             seconds, (_, engine) = time.monotonic() - begun, self.worker.facts
             log(f"{self.name}: loaded by {engine} in {seconds:.1f} s as process {self.worker.process.pid}")
         return self.worker

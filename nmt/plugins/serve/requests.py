@@ -73,8 +73,11 @@ def check(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
         raise Failed(400, problem) from error
 
 
-async def read_body(request: Request, most: int, seconds: float) -> bytes:
-    """The body; Failed for one of more bytes than `most`, or that does not arrive in time."""
+async def read_fields(request: Request, most: int, seconds: float) -> dict[str, Any]:
+    """The fields of the address and of a body in JSON or as a form.
+
+    Failed for anything else, for a body of more bytes than `most`, and for one that does not arrive in time.
+    """
     body, size = bytearray(), 0
     try:
         async with asyncio.timeout(seconds):
@@ -85,16 +88,10 @@ async def read_body(request: Request, most: int, seconds: float) -> bytes:
         raise Failed(408, f"the request did not arrive within {seconds:g} seconds") from error
     if size > most:
         raise Failed(413, f"the request has more than {most:,} bytes")
-    return bytes(body)
-
-
-async def read_fields(request: Request, most: int, seconds: float) -> dict[str, Any]:
-    """The fields of the address and of a body in JSON or as a form; Failed for anything else."""
-    body = await read_body(request, most, seconds)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     async def stream() -> AsyncGenerator[bytes, None]:
-        yield body
+        yield bytes(body)
 
     try:
         if body and kind == "multipart/form-data":
@@ -103,7 +100,7 @@ async def read_fields(request: Request, most: int, seconds: float) -> dict[str, 
             parser.spool_max_size = len(body) + 1  # no file goes to the disk
             fields: Any = dict(await parser.parse())
         elif body and kind in ("", "application/json"):
-            fields = parse_json(body)
+            fields = parse_json(bytes(body))
             require(isinstance(fields, dict), "not a JSON object")
         else:
             pairs = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)

@@ -42,9 +42,6 @@ class Failed(HTTPException):
     def __init__(self, status: int, problem: str, retry_seconds: int = 5) -> None:
         super().__init__(status, problem, {"Retry-After": str(retry_seconds)} if status in (429, 503) else None)
 
-    def __str__(self) -> str:
-        return self.detail
-
 
 class Rate:
     """A token bucket for each client, which holds the requests of a minute and refills evenly."""

@@ -246,26 +246,33 @@ def test_many_clients_get_their_own_answers(server, word_model):
         assert list(pool.map(server.translated, lines)) == by_command(word_model, lines)
 
 
-def test_a_killed_process_is_started_again_and_sigterm_answers_what_was_accepted(word_model):
-    with serving(word_model) as server, ThreadPoolExecutor(12) as pool:
-        server.translated("ka")
-        before = server.workers()[-1]
+def test_several_models_of_which_one_is_killed_and_sigterm_answers_what_was_accepted(word_model, tagged_model):
+    with (
+        serving(word_model, tagged_model, "hosts=[translate.example.org]") as server,
+        ThreadPoolExecutor(12) as pool,
+    ):
+        first = server.translated(LINES[0])
+        for target in ("deu", "fra"):
+            [expected] = by_command(tagged_model, LINES[:1], f"target={target}")
+            assert server.translated(LINES[0], target=target) == expected != first
+        assert server.ask("/languages", Host="translate.example.org")[0] == 200
+        assert server.ask("/languages", Host="other.example.org")[0] == 421
+        before = int(server.logged(rf"{word_model}: loaded .* as process (\d+)")[1])
         os.kill(before, signal.SIGSTOP)
         answers = [pool.submit(server.translate, line) for line in LINES[:2] * 6]
         time.sleep(0.5)  # all of them have arrived; those in a batch are lost with the process
         os.kill(before, signal.SIGKILL)
         assert 503 in {answer.result()[0] for answer in answers} <= {200, 503}
-        assert server.translate(LINES[0])[0] == 200
-        worker = server.workers()[-1]
-        assert worker != before
+        assert server.translated(LINES[0]) == first
         server.logged(f"process {before} has ended, by signal 9")
+        worker = server.workers()[-1]
         os.kill(worker, signal.SIGSTOP)
         answers = [pool.submit(server.translated, LINES[0]) for _ in range(4)]
         time.sleep(0.3)
         server.process.terminate()
         time.sleep(0.3)
         os.kill(worker, signal.SIGCONT)
-        assert len({answer.result() for answer in answers}) == 1
+        assert {answer.result() for answer in answers} == {first}
         assert server.process.wait(30) in (0, -signal.SIGTERM)
         with pytest.raises(ProcessLookupError):
             os.kill(worker, 0)
@@ -304,15 +311,6 @@ def test_keys_are_asked_for_and_limits_of_time_and_number_hold(word_model, tmp_p
         assert server.ask("/health")[0] == 503
         for connection in idle:
             connection.close()
-
-
-def test_several_models_and_tags_are_served_under_the_name_of_a_proxy(word_model, tagged_model):
-    with serving(word_model, tagged_model, "hosts=[translate.example.org]") as server:
-        assert server.translated(LINES[0]) == by_command(word_model, LINES[:1])[0]
-        assert server.translated(LINES[0], target="deu") == by_command(tagged_model, LINES[:1], "target=deu")[0]
-        assert server.translated(LINES[0], target="fra") == by_command(tagged_model, LINES[:1], "target=fra")[0]
-        assert server.ask("/languages", Host="translate.example.org")[0] == 200
-        assert server.ask("/languages", Host="other.example.org")[0] == 421
 
 
 def test_what_cannot_be_served_is_refused(nmt, word_model, tmp_path):

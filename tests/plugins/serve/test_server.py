@@ -91,7 +91,7 @@ async def test_all_that_waits_is_answered_by_a_failure_once():
     taken.give(Line(["late"]))
     taken.give(Line(["too late"]))
     assert request.answers[0].result().texts == ["late"]
-    assert [str(future.exception()) for future in request.answers[1:]] == ["broken", "broken"]
+    assert [future.exception().detail for future in request.answers[1:]] == ["broken", "broken"]
 
 
 @pytest.mark.parametrize(("seconds", "least", "most"), [(3.0, 1000, 1000), (0.6, 1000, 2000), (0.01, 8000, 8000)])
