@@ -120,8 +120,8 @@ class Verification:
         files = {*self.files} - {STATEMENT, SUMS}
         missing = dict.fromkeys(sorted({CARD, *stated.files} - files), "a file of the bundle")
         missing |= {} if stated.scores else {"unscored": f"{STATEMENT} states no score"}
-        for key in missing.keys() - {*self.config.allow}:
-            yield MISSING, key, f"{missing[key]}; allow={key} accepts that"
+        for key in (key for key in missing if key not in self.config.allow):
+            yield MISSING, shown(key), f"{missing[key]}; allow={shown(key)} accepts that"
         for key in sorted(files - {*stated.files}):
             yield DIFFERS, shown(key), f"not a file that {STATEMENT} names"
         same = digest(self.files.get(DESCRIPTION, b"")) == stated.model[DESCRIPTION]

@@ -21,10 +21,6 @@ matplotlib.rcdefaults()  # a matplotlibrc in the working directory may be a stra
 WIDTH, HEIGHT = 400, 216
 LEFT, RIGHT, TOP, BOTTOM = 52, 390, 24, 190
 """The edges of the plot within the chart."""
-FENCE = 5
-"""Values farther from the quartiles than so many interquartile ranges are off the scale."""
-MAX_DOTS = 60
-"""A curve of at most so many points is drawn with dots."""
 VARIABLES = ("ground", "quiet", "grid", "training", "validation")
 """Colors of the style sheet. matplotlib gets a placeholder for each, which is replaced in the SVG."""
 COLORS = {name: f"#00000{index}" for index, name in enumerate(VARIABLES, 1)}  # matplotlib omits black, #000000
@@ -105,21 +101,16 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> dict[str, Any] | Non
     axes.set_xticks(ticks, [number(tick) for tick in ticks])
     values = [value for points in curves.values() for _, value in points]
     lower, upper = np.percentile(values, [25, 75])
-    fence = FENCE * (upper - lower) or math.inf  # so that one bad value does not hide the others
+    fence = 5 * (upper - lower) or math.inf  # so that one bad value does not hide the others
     typical = [value for value in values if lower - fence <= value <= upper + fence]
     low, high = min(typical), max(typical)
     ticks = round_ticks(min(low, 0.0), max(high, 0.0) or 1.0) if chart.from_zero else round_ticks(low, high)
     axes.set_ylim(ticks[0], ticks[-1])
     axes.set_yticks(ticks, [number(tick) for tick in ticks])
     for kind, points in curves.items():
-        dots = len(points) == 1 or (kind == "validation" and len(points) <= MAX_DOTS)
-        style: dict[str, Any] = {
-            "color": COLORS[kind],
-            "marker": "o" if dots else "",
-            "markersize": 4,
-            "markeredgewidth": 0,
-        }
-        axes.plot(*zip(*points, strict=True), linewidth=1.6, **style)
+        dots = len(points) == 1 or (kind == "validation" and len(points) <= 60)
+        marker = "o" if dots else ""
+        axes.plot(*zip(*points, strict=True), color=COLORS[kind], linewidth=1.6, marker=marker, markersize=4, mew=0)
     best = None
     if chart.best and "validation" in curves:
         choose = min if chart.best == "lowest" else max

@@ -28,11 +28,8 @@ from nmt.plugins.report.pages import differences, render
 from nmt.plugins.report.run import Run
 from nmt.translation import SPLITS, held_out_text, kind_of_corpus, load_translator, translate_lines, warn
 
-Example = dict[str, Any]
-"""source, reference, hypothesis, and its sentence-level score as value."""
 
-
-def pick(examples: list[Example], count: int) -> dict[str, list[Example]]:
+def pick(examples: list[dict[str, Any]], count: int) -> dict[str, list[dict[str, Any]]]:
     """The `count` best examples, as many from the middle, and as many worst; none twice.
 
     Among equals the longest come first: a short sentence that is all right or all wrong says little.
