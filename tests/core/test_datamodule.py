@@ -3,6 +3,7 @@
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from lightning.fabric.utilities import move_data_to_device
@@ -76,6 +77,20 @@ def test_a_batch_is_moved_without_waiting_and_pinned_tensor_by_tensor(stream):
     assert type(pinned) is type(moved) is Batch
     assert pinned[4:] == moved[4:] == batch[4:]
     assert all(tensor.is_meta for tensor in moved[:4])
+
+
+def test_a_pair_that_a_transform_makes_longer_than_planned_stays_as_it_was(stream):
+    batches, planned = stream().batches, stream().planner.update(0)[0]
+    plain, (width, _) = batches.batch(planned), planned.widths
+    for length in (width - 1, width):  # an end symbol follows
+        longer = PlannedBatches(
+            batches.split,
+            np.array([0, len(batches.split)]),
+            [lambda pairs, sources, planned, length=length: [([5] * length, target) for _, target in pairs]],
+        ).batch(planned)
+        assert bool((longer.source[:, :-1] == 5).all()) == (length < width)
+        assert torch.equal(longer.source, plain.source) == (length == width)
+        assert torch.equal(longer.target_out, plain.target_out)
 
 
 def test_devices_share_the_micro_batches_evenly():

@@ -140,7 +140,7 @@ def test_a_split_in_many_chunks_is_sent_to_other_processes_by_its_name(tmp_path)
         ({"source_length": 1}, "its source_length is not the length"),
         ({"target_length": 2**31 - 1}, "its target_length is not the length"),
         ({"source": [5, 10**9]}, "an id in source is outside the vocabulary"),
-        ({"target": [PAD]}, "an id in target is outside the vocabulary"),
+        ({"target": [END]}, "an id in target is outside the vocabulary"),
         ({"source": None}, "not the columns of a prepared corpus"),
         ({"source": [5, None]}, "an id in source is outside the vocabulary"),
         ({}, "not 2,000 as the manifest says"),
