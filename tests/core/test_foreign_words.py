@@ -38,6 +38,8 @@ def batches(examples: set[str]) -> list[list[str]]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_example_composes(command):
+    for plugin in {"translate": ["exchange", "protection"], "score": ["judge"], "parse": ["exchange"]}.get(command, []):
+        pytest.importorskip(f"nmt.plugins.{plugin}")
     needed = {"attention": ["sentence=x"]}.get(command, [])
     examples = {example for (name, _), (_, example) in WORDS.items() if name == command}
     for words in batches(examples) if command in ("train", "preprocess") else map(shlex.split, examples):

@@ -115,6 +115,7 @@ def test_a_refusal_leaves_an_earlier_output_as_it_was(checkpoint, tmp_path):
 
 
 def test_the_first_line_of_a_kind_is_named_shortly_and_lines_are_counted():
+    pytest.importorskip("nmt.plugins.protection")  # which says what its notes mean
     said, counts = list[str](), Counter[str]()
     for number in range(1, 13):
         best = Translation("", 0.0, 0.0, copied=["[" * 100_000], notes={"cut": "is"} if number > 10 else {})
