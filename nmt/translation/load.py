@@ -63,11 +63,18 @@ def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
     raise NMTError(f"target={target:.40}: the model has {names or 'no tags, as it has one target language'}")
 
 
+def is_asked_for(stage: Entry, options: TranslatorOptions) -> bool:
+    """False for a stage whose key has no value, so that it is not even imported."""
+    group, key = stage.facts.get("key", ("", ""))
+    return not key or bool(getattr(options.plugins.get(group), key, None))
+
+
 def make_stages(
     options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits, notice: Callable[[str], None]
 ) -> tuple[Stage, ...]:
     """The stages that these options ask for, in the order in which lines pass them."""
-    entries = sorted(entries_of("stage").values(), key=lambda entry: entry.facts["order"])
+    entries = [entry for entry in entries_of("stage").values() if is_asked_for(entry, options)]
+    entries.sort(key=lambda entry: entry.facts["order"])
     return tuple(filter(None, (entry.load()(options, tokenizer, limits, notice) for entry in entries)))
 
 
@@ -133,7 +140,7 @@ def with_engine(
 
 def engine_options(options: TranslatorOptions, description: ModelDescription) -> EngineOptions:
     """What an engine has to know of the options of a translation by such a model."""
-    facts = [entry.facts["constrains"] for entry in entries_of("stage").values() if "constrains" in entry.facts]
+    constraining = [entry for entry in entries_of("stage").values() if entry.facts.get("constrains")]
     return EngineOptions(
         expected_search(options.decode, description),
         options.compute.device,
@@ -141,7 +148,7 @@ def engine_options(options: TranslatorOptions, description: ModelDescription) ->
         options.compute.threads,
         scores=options.results != "text",
         target_prefix=options.target_prefix,
-        constraints=any(getattr(options.plugins.get(group), key, None) for group, key in facts),
+        constraints=any(is_asked_for(entry, options) for entry in constraining),
     )
 
 

@@ -132,8 +132,12 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list
     return list(zip(*sides, strict=True))
 
 
-def encode_tagged(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
-    """The tokens of pairs; each source has the tag of its line, or that of the translator."""
+def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
+    """The scores of pairs by a translator's models; each source has the tag of its line, or the translator's prefix."""
+    from nmt.search import TorchEngine, forced_decoding  # imports torch
+
+    engine = translator.engine
+    assert isinstance(engine, TorchEngine)
     texts = list[tuple[str, str]]()
     for index, (source, target) in enumerate(pairs):
         try:
@@ -141,16 +145,7 @@ def encode_tagged(translator: Translator, pairs: Sequence[tuple[str, str]]) -> l
         except NMTError as error:
             raise RefusedLine(index, str(error)) from error
         texts.append(((tag or translator.source_prefix) + text, target))
-    return encode_pairs(translator.tokenizer, texts)
-
-
-def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
-    """The scores of pairs of source and target line, by the models of a translator."""
-    from nmt.search import TorchEngine, forced_decoding  # imports torch
-
-    engine = translator.engine
-    assert isinstance(engine, TorchEngine)
-    encoded = encode_tagged(translator, pairs)
+    encoded = encode_pairs(translator.tokenizer, texts)
     scores = forced_decoding(engine.models, encoded, engine.config.batch_tokens)
     return [
         PairScore(translator.tokenizer.subwords(target), score.log_probabilities)

@@ -9,6 +9,6 @@ def register(add: Callable[..., None]) -> None:
     missed = "lack a translation that the glossary gives (format=jsonl names it)"
     path = "nmt.plugins.protection"
     add("stage", "protected", f"{path}.protection:protection", order=20, summaries={"cut": cut, "protected": lost})
-    glossary = ("protection", "glossary")
-    add("stage", "terms", f"{path}.terms:terms", order=30, constrains=glossary, summaries={"terms": missed})
+    terms = {"key": ("protection", "glossary"), "constrains": True, "summaries": {"terms": missed}}
+    add("stage", "terms", f"{path}.terms:terms", order=30, **terms)
     add("options", "translator.protection", f"{path}.config:ProtectionConfig", inline=True)

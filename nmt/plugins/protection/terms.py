@@ -190,9 +190,9 @@ class Terms(Stage):
         return {"terms": fields}
 
 
-def terms(options: TranslatorOptions, tokenizer: Tokenizer, *others: Any) -> Terms | None:
-    keys = options.plugins.get("protection")
-    return Terms(read_glossary(keys.glossary), tokenizer, Finder(keys.protect)) if keys and keys.glossary else None
+def terms(options: TranslatorOptions, tokenizer: Tokenizer, *others: Any) -> Terms:
+    keys = options.plugins["protection"]
+    return Terms(read_glossary(keys.glossary), tokenizer, Finder(keys.protect))
 
 
 @lru_cache
