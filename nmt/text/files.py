@@ -34,11 +34,12 @@ MAGIC = {
 }
 """The first bytes of files of each compression; no text begins with them."""
 COMPRESSIONS = ("", *MAGIC)
+UTF_16 = "UTF-16 or UTF-32, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8 FILE > OTHER"
 BINARY = {
     rb"PK[\3\5]": "a ZIP archive or Office document, not text",
     rb"\xd0\xcf\x11\xe0": "an Office document, not text",
     rb"%PDF-": "a PDF, not text",
-    rb"\xff\xfe|\xfe\xff": "UTF-16 or UTF-32, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8 FILE > OTHER",
+    rb"\xff\xfe|\xfe\xff": UTF_16,
 }
 """The first bytes of files that people take for text."""
 
@@ -136,8 +137,10 @@ def raw_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
 def problem_of(content: bytes, first: bool = True) -> str:
     """Why the `first` bytes of a file, or a line of it, are no text that this reads; empty for text."""
     for magic, problem in BINARY.items():
-        if (first and re.match(magic, content)) or ("UTF" in problem and 8 <= len(content) <= content.count(0) * 4):
+        if first and re.match(magic, content):
             return problem
+    if 8 <= len(content) <= content.count(0) * 4:
+        return UTF_16
     is_binary = b"\0" in content and "\ufffd" in content.decode(errors="replace")
     return "no text: it has NUL bytes, and bytes that are not UTF-8" if is_binary else ""
 
@@ -253,14 +256,17 @@ def texts_of(record: Any, config: DataConfig) -> Pair:
     raise MalformedLine("malformed", f"no object with texts {config.source} and {config.target}")
 
 
-def parsed_pair(line: str, is_json: bool, config: DataConfig) -> Pair:
+def pair_of(texts: Sequence[str], is_json: bool, config: DataConfig) -> Pair:
+    """The pair of two lines, or in one of TSV or JSON; MalformedLine for none."""
+    if len(texts) == 2:
+        return texts[0], texts[1]
     if is_json:
         try:
-            record = json.loads(line, parse_int=bool, parse_float=bool)  # parsing many digits takes long
+            record = json.loads(texts[0], parse_int=bool, parse_float=bool)  # parsing many digits takes long
         except (ValueError, RecursionError):
             record = None
         return texts_of(record.get("translation", record) if isinstance(record, dict) else None, config)
-    source, tab, target = line.partition("\t")
+    source, tab, target = texts[0].partition("\t")
     if not tab:
         raise MalformedLine("malformed", "no tab between source and target")
     return source, target.partition("\t")[0]
@@ -275,11 +281,7 @@ def read_files(entries: list[str], config: DataConfig, counts: Counter[str]) -> 
             try:
                 for line in lines:
                     texts.append(decode(line))
-                yield (
-                    (texts[0], texts[1])
-                    if len(texts) == 2
-                    else parsed_pair(texts[0], ".jsonl" in paths[0].suffixes, config)
-                )
+                yield pair_of(texts, ".jsonl" in paths[0].suffixes, config)
             except MalformedLine as error:
                 if config.errors == "strict":
                     path = paths[min(len(texts), len(paths) - 1)]
