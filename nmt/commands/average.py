@@ -30,11 +30,12 @@ class AverageConfig:
 
 def choose_checkpoints(config: AverageConfig) -> list[Path]:
     """The checkpoints to average, or to choose from; NMTError where there are none, or fewer than asked for."""
-    from nmt.training import list_checkpoints
+    from nmt.training import check_no_links, list_checkpoints
 
     if config.checkpoints:
         require(config.last is None, "last=N takes the last of a run's checkpoints: leave it out with checkpoints=...")
         return [Path(os.path.realpath(path)) for path in config.checkpoints]  # resolve() raises for a loop of links
+    check_no_links(Path(config.run))
     paths = list_checkpoints(Path(config.run))
     require(bool(paths), f"run={config.run}: no checkpoints there; train first, or pass checkpoints=[FILE,FILE]")
     last = config.last or len(paths)

@@ -93,7 +93,7 @@ class MultiHeadAttention(nn.Module):
     def attend(
         self, q_BHTK: Tensor, k_BHSK: Tensor, v_BHSV: Tensor, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """softmax(Q K^T / sqrt(d_k)) V (equation 1) of all heads, then W^O: [B, T, D].
+        """softmax(Q K^T / sqrt(d_k)) V (section 3.2.1, equation 1) of all heads, then W^O: [B, T, D].
 
         `mask` is broadcastable to [B, H, T, S]: True where a query may attend, or numbers to add to the scores.
         `causal` hides keys after t from query t.

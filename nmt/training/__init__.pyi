@@ -18,6 +18,7 @@ from .processes import is_first_process as is_first_process
 from .run_folder import (
     check_configuration as check_configuration,
     check_corpus as check_corpus,
+    check_no_links as check_no_links,
     checkpoint_step as checkpoint_step,
     is_finished as is_finished,
     list_checkpoints as list_checkpoints,

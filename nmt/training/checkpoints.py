@@ -23,7 +23,7 @@ from nmt.files import check_version, load_plain, parse_json
 from nmt.model import check_ours, check_shapes
 from nmt.training.callbacks import UpdateCallback
 from nmt.training.module import TranslationModule
-from nmt.training.run_folder import check_configuration, checkpoint_path, list_checkpoints, remove_older
+from nmt.training.run_folder import check_configuration, check_no_links, checkpoint_path, list_checkpoints, remove_older
 from nmt.training.validation import Validation
 
 FORMAT_VERSION = 2
@@ -187,6 +187,7 @@ class Resumed:
 def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -> Resumed:
     """Find the newest readable checkpoint; NMTError where the run cannot resume, or its options or files changed."""
     run = Path(config.run)
+    check_no_links(run)
     check_ours(run / "model")
     check_configuration(run, config)
     unreadable: dict[Path, UnreadableCheckpoint] = {}

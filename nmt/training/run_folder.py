@@ -48,6 +48,12 @@ def remove_older(run: Path, config: CheckpointConfig) -> None:
         path.unlink(missing_ok=True)
 
 
+def check_no_links(run: Path) -> None:
+    """NMTError where a folder that training writes into is a link."""
+    for name in ("checkpoints", "model", "tensorboard", "wandb"):
+        require(not (run / name).is_symlink(), f"{run / name} is a link, and would not be written through: replace it")
+
+
 def read_config(run: Path) -> dict[str, Any]:
     """The configuration of a run; NMTError where it cannot be read, or is none."""
     tree = read_mapping(run / "config.yaml", parse_yaml)

@@ -239,6 +239,16 @@ def test_two_trainings_at_once_leave_one_whole_run(toy, nmt, metrics):
         assert nmt("average", "run=run", "output=elsewhere").code == 0
 
 
+@pytest.mark.parametrize("name", ["checkpoints", "model", "tensorboard"])
+def test_a_folder_of_a_run_that_is_a_link_is_not_written_through(toy, nmt, finished, tmp_path, name):
+    run = Path(shutil.copytree(finished, "run"))
+    (run / name).rename(tmp_path / "other")
+    (run / name).symlink_to(tmp_path / "other")
+    before = files(tmp_path / "other")
+    nmt("train", *toy, "run=run", "trainer.max_steps=70").refused(f"run/{name} is a link")
+    assert files(tmp_path / "other") == before
+
+
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [

@@ -54,7 +54,7 @@ class Stack(NamedTuple):
 
 
 def attention_page(config: AttentionConfig) -> str:
-    """The HTML page of the attention of a model to a sentence and a translation, its own if none is given.
+    """The HTML page of a model's attention (figures 3, 4 and 5) to a sentence and a translation, its own by default.
 
     Raises NMTError if there is no such model or a text is too long.
     """

@@ -10,7 +10,7 @@ from nmt.config import build, matches, require
 from nmt.errors import NMTError
 from nmt.evaluation import Score
 from nmt.files import parse_json, read_description, read_mapping
-from nmt.training import read_config, read_metrics
+from nmt.training import check_no_links, read_config, read_metrics
 
 if TYPE_CHECKING:
     from nmt.data import PreparedCorpus
@@ -25,6 +25,7 @@ def find_run(name: str) -> Path:
     hint = "not a training run (no config.yaml); give a folder that `nmt train` wrote"
     hint = "train a model first: `nmt preprocess`, then `nmt train`" if name == "runs/latest" else hint
     require((Path(name) / "config.yaml").is_file(), f"run={name}: {hint}")
+    check_no_links(Path(name))
     return Path(name)
 
 
