@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.plugins.protection.protection import HeldLine, Masked, Protection
 from nmt.search import Hypothesis, Pair, TokenScores
-from nmt.text import Finder, Items, Tokenizer, clean, train_tokenizer
+from nmt.text import Finder, Items, Tokenizer, train_tokenizer
 from nmt.translation import Details, Limits, Line, Translation, Translator
 from nmt.translation.translator import Tags
 
@@ -161,12 +161,6 @@ def test_equal_items_keep_the_order_of_their_names():
     [[found]] = protecting(lambda words: reverse(words) if "A1" in words else drop(words)).translate(["%s on %s hill"])
     assert found.text == "%s on %s hill"
     assert protection(found) == "cut"
-
-
-def test_a_name_is_none_that_is_in_the_line():
-    translator = protecting(lambda words: list(words) if "[2]" in words else drop(words))
-    [[found]] = translator.translate(["[1] the house {name}"])
-    assert clean(found.text) == "[1] the house {name}"
 
 
 def test_a_name_put_behind_a_word_is_a_word_of_the_details():
