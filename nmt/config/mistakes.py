@@ -12,7 +12,7 @@ TABLE = Path(__file__).with_name("foreign_words.tsv")
 @cache
 def foreign_words() -> dict[tuple[str, str], tuple[str, str]]:
     """A command and another toolkit's word -> an answer, and an example."""
-    table = {}
+    table: dict[tuple[str, str], tuple[str, str]] = {}
     for line in filter(None, TABLE.read_text(encoding="utf-8").splitlines()):
         if line[0] != "#":
             commands, words, answer, example = line.split("\t")
