@@ -55,6 +55,8 @@ HEADERS = {
 }
 LOCAL = ("localhost", "127.0.0.1", "[::1]", "")
 """Names of this machine; no browser leaves the name out."""
+PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)
+"""A prefix that a proxy on this machine has removed from a path."""
 UNFINISHED = (408, 413, 503, 504)
 """After these answers, more of the request may come, which nobody reads: the connection is closed."""
 
@@ -74,12 +76,18 @@ class Guard:
         async def send_with_headers(message: Message) -> None:
             nonlocal begun
             if message["type"] == "http.response.start":
-                begun, headers = True, MutableHeaders(scope=message)
-                headers.update(HEADERS | ({"connection": "close"} if message["status"] in UNFINISHED else {}))
+                begun = True
+                MutableHeaders(scope=message).update(
+                    HEADERS | ({"connection": "close"} if message["status"] in UNFINISHED else {})
+                )
             await send(message)
 
+        headers = Headers(scope=scope)
+        prefix = headers.get("x-forwarded-prefix", "").rstrip("/")
+        if PREFIX.fullmatch(prefix) and is_loopback(scope["client"][0]):
+            scope["root_path"], scope["path"] = prefix, prefix + scope["path"]
         try:
-            self.check_origin(Headers(scope=scope))
+            self.check_origin(headers)
             async with asyncio.timeout(seconds):
                 await self.inner(scope, receive, send_with_headers)
             return

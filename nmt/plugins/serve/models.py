@@ -6,8 +6,8 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 from nmt.config import require
 from nmt.files import is_exported, is_parser
@@ -29,12 +29,15 @@ TURN_TOKENS = 1500
 """Most tokens that are searched at once, so that the next text is searched soon."""
 
 
-class WaitingLine(NamedTuple):
+@dataclass(eq=False)
+class WaitingLine:
     """A line of a request."""
 
     text: str
     request: "Request"
     answer: "asyncio.Future[Line]"
+    lost: bool = False
+    """Its process ended before; a second time, it fails."""
 
     @property
     def is_long(self) -> bool:
@@ -60,7 +63,7 @@ class Queue:
     """Requests in the order in which they get their turns."""
 
     def __init__(self) -> None:
-        self.requests = deque[Request]()
+        self.requests, self.lost = deque[Request](), deque[WaitingLine]()
         self.new_first = True
         """The next batch begins with a new request; the one after it, with any."""
         self.most_characters = LONG
@@ -69,7 +72,7 @@ class Queue:
 
     @property
     def lines(self) -> int:
-        return sum(len(request.lines) for request in self.requests)
+        return len(self.lost) + sum(len(request.lines) for request in self.requests)
 
     def add(self, request: Request) -> None:
         if request.lines:
@@ -78,23 +81,27 @@ class Queue:
 
     def remove(self, request: Request) -> None:
         """Forget the lines of a request that are in no batch yet."""
+        self.lost = deque(line for line in self.lost if line.request is not request)
         with suppress(ValueError):
             self.requests.remove(request)
 
     def fail(self, failure: Failed) -> None:
         """Answer all lines."""
-        for request in self.requests:
-            for line in request.lines:
-                line.give(failure)
+        for line in (*self.lost, *(line for request in self.requests for line in request.lines)):
+            line.give(failure)
         self.requests.clear()
+        self.lost.clear()
 
     def take(self, most: int = BATCH_LINES, long_too: bool = True) -> list[WaitingLine]:
         """A batch of at most `most` lines with the same search; empty if there are none.
 
         The requests take turns, line by line, so that a long text does not keep short ones waiting. So do the kinds of
         search, and every second batch begins with a new request, however many documents there are. A long line goes
-        alone, and with `long_too=False` not at all.
+        alone, and with `long_too=False` not at all. Lines that a process took with it go first and alone, because one
+        of them may have ended it.
         """
+        if self.lost:
+            return [self.lost.popleft()]
         turns = deque(request for request in self.requests if long_too or not request.lines[0].is_long)
         new = (n for n, request in enumerate(turns) if self.new_first and len(request.lines) == len(request.answers))
         self.new_first = not self.new_first
@@ -195,7 +202,11 @@ class ServedModel:
         except Failed as failure:
             answers = [failure] * len(batch)
         for line, answer in zip(batch, answers, strict=True):
-            line.give(answer)
+            if isinstance(answer, Failed) and answer.lost and not line.lost and not line.answer.done():
+                line.lost = True
+                self.queue.lost.append(line)
+            else:
+                line.give(answer)
         self.batches -= 1
         self.long_lines -= batch[0].is_long
         self.queue.changed.set()

@@ -39,7 +39,9 @@ MOST_CLIENTS = 100_000
 class Failed(HTTPException):
     """A request or a line without an answer: the HTTP status and the text for the client."""
 
-    def __init__(self, status: int, problem: str, retry_seconds: int = 5) -> None:
+    def __init__(self, status: int, problem: str, retry_seconds: int = 5, lost: bool = False) -> None:
+        self.lost = lost
+        """The process that worked on it has ended, perhaps for another reason."""
         super().__init__(status, problem, {"Retry-After": str(retry_seconds)} if status in (429, 503) else None)
 
 
@@ -132,7 +134,7 @@ class Worker:
                 future.set_result(self.loss())
 
     def loss(self) -> Failed:
-        return Failed(503, f"the process that worked on this ended {self.ended}; send it again", 1)
+        return Failed(503, f"the process that worked on this ended {self.ended}; send it again", 1, lost=True)
 
     async def call(self, *arguments: Any, seconds: float | None = None) -> Any:
         """What ModelTasks, or later its `translate`, makes of the arguments; Failed if there is no answer."""
