@@ -25,6 +25,7 @@ PLACEHOLDERS = (
     r"%(?:\d{1,3}+\$)?+[-+0#',]{0,5}+(?:\d{0,9}+|\*(?:\d{1,3}+\$)?+)(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+"
     r"(?:[sdu]|<PRI\w{1,20}+>|(?:hh|ll|[hlzjtL])[diuxX]|[ifFxXcgGeEorpm@](?!\w))|% [di](?!\w)",
     r"(?<![\w%])%(?:L?\d{1,2}+|n)(?![\w%])|%%",  # %1, %L1 and %n of Qt
+    *(r"\[\[[^\[\]\s]{1,60}+\]\]", r"##\w{1,60}+##", r"(?<![\w:/]):[a-z_]\w{1,60}+(?![\w:])"),  # [[x]], ##X##, :name
     r"&(?:[A-Za-z]\w{1,10}+|#\d{1,6}+|#x[\da-fA-F]{1,6}+);",  # &nbsp;
     r"(?<![\w$])\$[A-Za-z_]\w{0,60}+(?:/[\w.@+-]{1,200}+){0,30}+",  # $name, $HOME/bin
     # <b>, <a href="...">, <name>, but not <in words>
@@ -52,6 +53,7 @@ NAMES = (
     # 4.2.1, v2.0-beta1, 192.168.0.1:8080, 10.0.0.0/8; 2024-05-01, 2024-05-01T12:30; 12:30:15
     r"(?<![\w.,])(?:v\d{1,9}+(?:\.\d{1,9}+){1,7}+|\d{1,9}+(?:\.\d{1,9}+){2,7}+)"
     r"(?:[:/]\d{1,5}+|-?(?:alpha|beta|rc|dev|pre|[ab](?=\d))\.?\d{0,4}+)?+(?!\w)",
+    r"(?<![\w.+~/-])[A-Za-z][A-Za-z+~-]{0,60}+\d{1,4}+\.\d{1,4}(?!\w|\.\d)",  # python3.11
     r"(?<![\w-])\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?+Z?)?+(?!\w|-\d)",
     r"(?<![\w:.])\d{1,2}+:\d\d(?::\d\d)?+(?!\w|:\w)",
     r"(?<![\w-])--[A-Za-z][\w-]{0,60}+(?:=\w(?:[\w/:@+-]|\.(?=\w)){0,200}+)?+",  # --force, --output=FILE
@@ -70,11 +72,15 @@ MEASURE = re.compile(rf"{BEFORE_MEASURE}((?:(?<![)\]])[-+\u2212])?+{NUMBER})([ \
 ADDRESS = re.compile("|".join([*ADDRESSES, *FILES]))
 PLACEHOLDER = re.compile("|".join(PLACEHOLDERS))
 ALL = re.compile("|".join([*PLACEHOLDERS, *ADDRESSES, *FILES, *NAMES, MEASURE.pattern]))
-WHOLE = re.compile("|".join([*ADDRESSES, *FILES, NAMES[0]]))
-"""Items that are whole words between blanks, but for the marks around them: addresses, versions and names of files."""
+WHOLE = re.compile("|".join([*ADDRESSES, *FILES, *NAMES[:2]]))
+"""Items that are whole words between blanks, but for the marks around them: versions, names of packages and files."""
 GLUE = re.compile(r"[-+~:/](?=\w)[\w.+~:/-]{1,200}+")
 """What may follow such an item within its word."""
-SIGN = re.compile(r"[`{<%$@/\\\d_&*]|\.\w|--|\(\)|\w\+\w")
+ARGUMENT = re.compile(r"[%$]|\{(?![{%#])")
+"""Begins a placeholder that is a whole word with the characters of ASCII that are joined to it: uid=%s, stat(%s)."""
+BEFORE_ARGUMENT = re.compile(r"[A-Za-z0-9%{$][\w=(/:.@+#\[~,%{}$]{0,200}$", re.ASCII)
+AFTER_ARGUMENT = re.compile(r"[\w=(/:.@+#\[\]~,%{}$)]{1,200}+", re.ASCII)
+SIGN = re.compile(r"[`{<%$@/\\\d_&*]|\.\w|--|\(\)|\w\+\w|\[\[|##|:[a-z]")
 """Is in all that ALL finds. Most lines have none, and looking for it is much faster."""
 SECONDS = 2
 """The longest that a regular expression of one's own may search a line."""
@@ -107,8 +113,9 @@ class Finder:
         for pattern in self.patterns:
             for start, end in spans(pattern, line):
                 if pattern is ALL and WHOLE.match(line, start):
-                    joined = GLUE.match(line, end)
-                    end = start + len(without_marks(line[start : joined.end() if joined else end]))
+                    start, end = whole_word(line, start, end)
+                elif pattern is ALL and ARGUMENT.match(line, start) and line[start:end] != "%%":
+                    start, end = whole_argument(line, start, end)
                 if end > start and not any(taken[start:end]):
                     taken[start:end] = b"\1" * (end - start)
         return [Stretch(*match.span()) for match in re.finditer(b"\1+", taken)]
@@ -117,6 +124,23 @@ class Finder:
         """A line as long, with a null in place of each character of its stretches."""
         stretches = self.stretches(line)
         return replaced(line, stretches, ["\0" * (stretch.end - stretch.start) for stretch in stretches])[0]
+
+
+def whole_word(line: str, start: int, end: int) -> tuple[int, int]:
+    """The span of a version, name or address with what a hyphen, a plus or a tilde joins to it: 1.2-4ubuntu5."""
+    joined = GLUE.match(line, end)
+    end = start + len(without_marks(line[start : joined.end() if joined else end]))
+    before = re.search(r"\w[\w.+~-]*[-+~]$", line[max(start - 200, 0) : start])
+    return start - len(before[0] if before else ""), end
+
+
+def whole_argument(line: str, start: int, end: int) -> tuple[int, int]:
+    """The span of a placeholder with what is joined to it, and with the quotes of `%s'."""
+    before, joined = BEFORE_ARGUMENT.search(line[max(start - 200, 0) : start]), AFTER_ARGUMENT.match(line, end)
+    begin = start - len(before[0] if before else "")
+    end = max(end, begin + len(without_marks(line[begin : joined.end() if joined else end])))
+    quoted = line[begin - 1 : begin] == "`" and line[end : end + 1] == "'"
+    return begin - quoted, end + quoted
 
 
 def without_marks(address: str) -> str:
