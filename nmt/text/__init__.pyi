@@ -1,5 +1,4 @@
 from .files import (
-    BOM as BOM,
     COMPRESSIONS as COMPRESSIONS,
     LINE_BYTES as LINE_BYTES,
     TOO_LONG as TOO_LONG,

@@ -1,6 +1,7 @@
 """Parallel text files: plain or compressed, side by side, tab-separated, or JSON lines."""
 
 import bz2
+import codecs
 import gzip
 import io
 import json
@@ -13,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from io import BufferedReader
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, TypeGuard, TypeVar
@@ -22,7 +24,6 @@ from nmt.errors import NMTError
 
 Pair = tuple[str, str]
 Line = TypeVar("Line", bytes, str)
-BOM = b"\xef\xbb\xbf"
 LINE_BYTES = 2**20
 """Longest line that is read, in bytes; this is about the length of a book."""
 TOO_LONG = f"longer than {LINE_BYTES:,} bytes, the limit: is it text, in lines?"
@@ -34,12 +35,12 @@ MAGIC = {
 }
 """The first bytes of files of each compression; no text begins with them."""
 COMPRESSIONS = ("", *MAGIC)
-UTF_16 = "UTF-16 or UTF-32, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8 FILE > OTHER"
+UTF_16 = re.compile(rb"\xff\xfe(?!\0\0)|\xfe\xff")
+"""The byte order marks of UTF-16, but not of UTF-32."""
 BINARY = {
     rb"PK[\3\5]": "a ZIP archive or Office document, not text",
     rb"\xd0\xcf\x11\xe0": "an Office document, not text",
     rb"%PDF-": "a PDF, not text",
-    rb"\xff\xfe|\xfe\xff": UTF_16,
 }
 """The first bytes of files that people take for text."""
 
@@ -61,7 +62,7 @@ def reading(name: str | Path) -> Iterator[None]:
         raise NMTError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
 
 
-class Decompressed(io.BufferedReader):
+class Decompressed(BufferedReader):
     """The content of a compressed file, which it closes when it is closed; `compression` is a suffix of MAGIC."""
 
     def __init__(self, file: BinaryIO, compression: str) -> None:
@@ -77,7 +78,7 @@ class Decompressed(io.BufferedReader):
         self.file.close()
 
 
-def decompressed(file: io.BufferedReader, name: str) -> BinaryIO:
+def decompressed(file: BufferedReader, name: str) -> BufferedReader:
     first_bytes, suffix = file.peek(10), Path(name).suffix
     for compression, magic in MAGIC.items():
         if magic.match(first_bytes):
@@ -88,16 +89,13 @@ def decompressed(file: io.BufferedReader, name: str) -> BinaryIO:
     return file
 
 
-def open_binary(path: Path) -> BinaryIO:
+def open_binary(path: Path) -> BufferedReader:
     """Open a plain or compressed file for reading bytes. Its first bytes decide which, not its name."""
     return decompressed(path.open("rb"), path.name)
 
 
-def open_text(name: str) -> BinaryIO:
-    """Open a user's file, plain or compressed, or standard input for "-"; NMTError if it cannot be opened.
-
-    `raw_lines` reads it. Of a terminal the first bytes are not read, which would wait for the first line.
-    """
+def open_text(name: str) -> BufferedReader:
+    """Open a user's file, plain or compressed, or standard input for "-", for `raw_lines`; NMTError if that fails."""
     if name == "-" and sys.stdin is None:
         raise NMTError("standard input is closed: name a file, as with input=FILE")
     try:
@@ -105,15 +103,19 @@ def open_text(name: str) -> BinaryIO:
             return open_binary(Path(name))
         # Not sys.stdin: Python closes that at its end, when a thread may still be reading.
         file = os.fdopen(os.dup(sys.stdin.fileno()), "rb", closefd=False)
+        # The first bytes of a terminal would be waited for.
         return file if file.isatty() else decompressed(file, name)
     except (OSError, EOFError) as error:
         raise NMTError(f"{name}: {getattr(error, 'strerror', None) or error}") from error
 
 
-def bounded_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
-    """Lines with their ends, as they arrive; a longer one is cut after LINE_BYTES + 1 bytes."""
+def bounded_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
+    """Lines with their ends, as they arrive, in UTF-8; one over LINE_BYTES is cut, but to more than that."""
     with reading(name):
         lines = iter(partial(file.readline, LINE_BYTES + 1), b"")
+        if UTF_16.match(file.peek(4)):
+            text = io.TextIOWrapper(file, "utf-16", "replace", newline="\n")
+            lines = (line.encode() for line in iter(partial(text.readline, LINE_BYTES + 1), ""))
         for number, line in enumerate(lines, 1):
             if number <= 10 and (problem := problem_of(line, number == 1)):
                 raise NMTError(f"{name}, line {number}: {problem}")
@@ -123,11 +125,8 @@ def bounded_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
             yield line
 
 
-def raw_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
-    """Lines with their ends, as they arrive, in constant memory; only LF separates lines.
-
-    Raises NMTError for a line longer than LINE_BYTES, for a file that is no text, and for a damaged one.
-    """
+def raw_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
+    """Lines with their ends, in UTF-8, as they arrive; NMTError for one over LINE_BYTES, and for a file of no text."""
     for number, line in enumerate(bounded_lines(file, name), 1):
         if len(line) > LINE_BYTES:
             raise NMTError(f"{name}, line {number}: {TOO_LONG}")
@@ -140,7 +139,7 @@ def problem_of(content: bytes, first: bool = True) -> str:
         if first and re.match(magic, content):
             return problem
     if 8 <= len(content) <= content.count(0) * 4:
-        return UTF_16
+        return "UTF-16 or UTF-32, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8 FILE > OTHER"
     is_binary = b"\0" in content and "\ufffd" in content.decode(errors="replace")
     return "no text: it has NUL bytes, and bytes that are not UTF-8" if is_binary else ""
 
@@ -154,7 +153,7 @@ def read_lines(name: str | Path) -> Iterator[bytes]:
     """The lines of a file without their ends and without a byte order mark, cut as by `bounded_lines`."""
     with open_text(str(name)) as file:
         for number, line in enumerate(map(without_end, bounded_lines(file, name))):
-            yield line.removeprefix(BOM) if number == 0 else line
+            yield line.removeprefix(codecs.BOM_UTF8) if number == 0 else line
 
 
 def decode(line: bytes) -> str:
@@ -170,10 +169,7 @@ def decode(line: bytes) -> str:
 def decoded(
     lines: Iterable[bytes], where: str, first: int = 1, notice: Callable[[str], None] | None = None
 ) -> Iterator[str]:
-    """The texts of lines; NMTError with its number for a malformed line.
-
-    With a `notice`, invalid UTF-8 is replaced instead, as one bad byte should not end a long job.
-    """
+    """The texts of lines; NMTError for a malformed line, but with a `notice`, invalid UTF-8 is replaced."""
     for number, line in enumerate(lines, first):
         try:
             yield decode(line)
@@ -229,15 +225,15 @@ def resolve(entry: str, config: DataConfig) -> list[Path]:
     """
     languages, side = (config.source, config.target), without_compression(entry)
     prefixes = [entry, *(side.removesuffix(f".{code}") for code in languages if side.endswith(f".{code}"))]
-    colons = [index for index, character in enumerate(entry) if character == ":"]
     ways = [[entry]] if is_table(entry) else []
     ways += [[f"{prefix}.{code}" for code in languages] for prefix in prefixes]
-    ways += [[entry[:at], entry[at + 1 :]] for at in colons]
+    ways += [[entry[: colon.start()], entry[colon.end() :]] for colon in re.finditer(":", entry)]
     for names in ways:
         paths = [path for name in names if (path := existing(name))]
         if len(paths) == len(names):
             return paths
-    missing = next(name for name in (ways[0] if is_table(entry) and not colons else ways[-1]) if not existing(name))
+    likely = ways[0] if is_table(entry) and ":" not in entry else ways[-1]
+    missing = next(name for name in likely if not existing(name))
     several = "; several entries are written [A,B]" if "," in entry else ""
     raise NMTError(f"{missing}: no such file (from {entry!r} in data.train, data.valid or data.test{several})")
 

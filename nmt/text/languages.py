@@ -1,7 +1,4 @@
-"""What depends on the language of a text: scripts, names, and where its sentences end.
-
-Sentences are those of sentencex (https://github.com/wikimedia/sentencex), with rules for what it cuts wrongly.
-"""
+"""What depends on the language of a text: scripts, names, and sentences, by sentencex with rules for its errors."""
 
 import re
 import unicodedata
@@ -105,16 +102,14 @@ def split_sentences(text: str, language: str) -> list[str]:
         if end == len(text) or is_end(tail, text[end], language):
             sentences.append(text[begin:end])
             begin = end
-    sentences.append(text[begin:])
-    return [sentence for sentence in sentences if sentence.strip()]
+    return [sentence for sentence in (*sentences, text[begin:]) if sentence.strip()]
 
 
 def is_end(tail: str, following: str, language: str) -> bool:
     """True if a sentence with this tail ends where sentencex cuts it before the `following` character."""
     stripped = tail.rstrip()
-    if not stripped or NUMBER.fullmatch(tail) or following in ",;":
-        return False
-    if tail == stripped and stripped[-1] in ".([":  # System.IO
+    is_inside = not stripped or (tail == stripped and stripped[-1] in ".([")  # System.IO
+    if is_inside or NUMBER.fullmatch(tail) or following in ",;":
         return False
     if not stripped.endswith("."):
         return stripped[-1] in "!?" or not following.islower()  # "What?" she asked

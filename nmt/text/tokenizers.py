@@ -1,7 +1,6 @@
 """Subword vocabularies, joint over both languages: BPE and unigram by sentencepiece, word-piece by tokenizers.
 
-Every tokenizer that is learned here is lossless: decode(encode(line)) is the NFKC-normalised line, whatever characters
-it holds. Imported ones have unknown pieces.
+Those learned here are lossless: decode(encode(line)) is the line in NFKC. Imported ones have unknown pieces.
 """
 
 import json
@@ -14,7 +13,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from nmt.config import BOS, EOS, PAD, UNK, ModelConfig
+from nmt.config import BOS, EOS, PAD, UNK, ModelConfig, require
 from nmt.errors import NMTError, one_line
 from nmt.files import parse_json, read_bytes, read_description, sha256, write_file
 
@@ -29,8 +28,7 @@ ESCAPE, META = "\ue000", "\u2581"
 CONTINUES = "\u25b8"
 """Marks a word-piece that continues a word. Not "##": byte-level text contains "#" but never this character."""
 WORD_BYTES = 500
-"""Longer words are cut, and matched part by part: longest match takes quadratic time, 18 seconds for 10,000 letters. In
-scripts without blanks, a sentence is a word, with three bytes for each character."""
+"""Longer words, such as sentences without blanks, are cut: longest match takes 18 seconds for 10,000 letters."""
 MARIAN = "nmt_marian"
 """The key of a file for `MarianTokenizer`; its value is the version of the format."""
 MARIAN_SYMBOLS = ("</s>", "<unk>", "<pad>")
@@ -43,28 +41,24 @@ def nfkc(text: str) -> str:
 
 
 def single_blanks(line: str) -> str:
-    """A line with its white space collapsed to single blanks."""
     return " ".join(line.split())
 
 
 def clean(line: str) -> str:
-    """Normalise a line, as for all that a model of ours sees: NFKC, and white space collapsed to single blanks."""
+    """A line as models trained here see it: in NFKC, with white space collapsed to single blanks."""
     return single_blanks(nfkc(line))
 
 
 class Tokenizer(ABC):
     """Text to subword ids and back, without start and end symbols. Most treat both sides, SOURCE and TARGET, alike."""
 
-    vocabulary_size: int
-    """Entries of the target's vocabulary."""
-    source_vocabulary_size: int | None = None
-    """Entries of the source's vocabulary; None where there is one for both sides."""
+    vocabulary_size: int  # of the target
+    source_vocabulary_size: int | None = None  # None where there is one vocabulary for both sides
     clean: Callable[[str], str] = staticmethod(clean)
     """A line, normalised for `encode`."""
 
     def __init__(self, content: bytes) -> None:
-        self.content = content
-        """The bytes of the file that `load_tokenizer` reads."""
+        self.content = content  # of the file that `load_tokenizer` reads
         self.tags: dict[str, int] = {}
         """The symbols that a source may begin with, such as <2de>, and their ids; no other text is encoded to them."""
 
@@ -90,11 +84,9 @@ class Tokenizer(ABC):
         return [self.symbol(i, side) for i in range(size or self.vocabulary_size)]
 
     def leading_tag(self, line: str) -> str:
-        """The tag that a line begins with, if it does."""
         return next((tag for tag in self.tags if line.startswith(tag)), "")
 
     def tag_id(self, tag: str) -> int:
-        """The id of a tag; NMTError for one that the vocabulary does not have."""
         if tag not in self.tags:
             raise NMTError(f"tag {tag}: the vocabulary has {'only ' if self.tags else 'no tags'}{', '.join(self.tags)}")
         return self.tags[tag]
@@ -181,9 +173,9 @@ def wordpiece_of(vocabulary: dict[str, int]) -> Any:
 class MarianTokenizer(Tokenizer):
     """That of a model of Marian or of OPUS-MT: a sentencepiece model for each side, and tables that number the pieces.
 
-    Its file is JSON: the models in base64, and for each side a table in Marian's order, or one table for both. Here the
-    ids are PAD, BOS, EOS, UNK, and then the other entries in that order. The sentencepiece models normalise the text.
-    With `tags`, a tag such as >>fra<< at the beginning is one entry, which sentencepiece does not see.
+    Its file is JSON: the models in base64, and for each side a table in Marian's order, or one for both. The ids are
+    PAD, BOS, EOS, UNK, and then the other entries in that order. The sentencepiece models normalise the text, and with
+    `tags` do not see a tag such as >>fra<< at the beginning.
     """
 
     clean = staticmethod(single_blanks)
@@ -213,12 +205,11 @@ class MarianTokenizer(Tokenizer):
         return str(self.entries[side][id])
 
     def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
-        return [self.encode_line(line, side) for line in lines]
-
-    def encode_line(self, line: str, side: int) -> list[int]:
-        tag = TAG.match(line) if self.has_tags else None
-        pieces = self.processors[side].encode(line[tag.end() :] if tag else line, out_type=str)
-        return [self.ids[side].get(piece, UNK) for piece in ([tag[0], *pieces] if tag else pieces)]
+        tags = [tag[0] if self.has_tags and (tag := TAG.match(line)) else "" for line in lines]
+        texts = [line.removeprefix(tag) for line, tag in zip(lines, tags, strict=True)]
+        pieces = [self.processors[side].encode(text, out_type=str) for text in texts]
+        rows = ([tag, *row] if tag else row for tag, row in zip(tags, pieces, strict=True))
+        return [[self.ids[side].get(piece, UNK) for piece in row] for row in rows]
 
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
         text = str(self.processors[side].decode_pieces([self.symbol(int(i), side) for i in ids if i > UNK]))
@@ -226,10 +217,7 @@ class MarianTokenizer(Tokenizer):
 
 
 def marian_tokenizer(models: Sequence[bytes], tables: Sequence[Sequence[str]], tags: bool) -> MarianTokenizer:
-    """The tokenizer of these sentencepiece models, of source and target, and of one or two tables.
-
-    Raises ValueError if a table is no vocabulary, or a model is none of sentencepiece.
-    """
+    """The tokenizer of two sentencepiece models, and of one or two tables; ValueError where one of them is none."""
     for table in tables:
         if len(set(table)) < len(table) or not set(MARIAN_SYMBOLS[:2]) <= set(table):
             raise ValueError("its vocabulary has an entry twice, or no </s> and <unk>")
@@ -243,22 +231,20 @@ def marian_tokenizer(models: Sequence[bytes], tables: Sequence[Sequence[str]], t
 def load_tokenizer(path: Path) -> Tokenizer:
     """Read a tokenizer file, which may come from anyone; NMTError if it is missing or not one of ours."""
     content = read_bytes(path)
-    if not content:
-        raise NMTError(f"{path}: not a tokenizer, but an empty file")
+    require(bool(content), f"{path}: not a tokenizer, but an empty file")
     try:
         tokenizer = kind_of(content)(content)
         entries, source = tokenizer.vocabulary(), tokenizer.vocabulary(SOURCE)  # raises if one is invalid UTF-8
     except Exception as error:  # the libraries raise bare RuntimeError and Exception
         raise NMTError(f"{path}: not a tokenizer ({one_line(error)})") from error
-    if entries[: len(SYMBOLS)] != SYMBOLS:
-        raise NMTError(f"{path}: not a tokenizer of ours (its first entries are not {' '.join(SYMBOLS)})")
-    if not all(len(SYMBOLS) < len(side) <= VOCABULARY_ENTRIES for side in (entries, source)):
-        raise NMTError(f"{path}: not a tokenizer of ours (it has {len(entries):,} entries)")
+    begins, problem = entries[: len(SYMBOLS)] == SYMBOLS, f"{path}: not a tokenizer of ours"
+    require(begins, f"{problem} (its first entries are not {' '.join(SYMBOLS)})")
+    sizes_fit = all(len(SYMBOLS) < len(side) <= VOCABULARY_ENTRIES for side in (entries, source))
+    require(sizes_fit, f"{problem} (it has {len(entries):,} entries)")
     return tokenizer
 
 
 def kind_of(content: bytes) -> type[Tokenizer]:
-    """The class for the content of a tokenizer file; ValueError for JSON that is none of ours."""
     if not content.startswith(b"{"):
         return SentencePieceTokenizer
     tree = parse_json(content)
@@ -281,6 +267,6 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     size = description.vocabulary_size
     sizes = size, ModelConfig(**description.model).source_vocabulary_size or size
     entries = tokenizer.vocabulary_size, tokenizer.source_vocabulary_size or tokenizer.vocabulary_size
-    if sha256(path) != description.tokenizer or entries != sizes:
-        raise NMTError(f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
+    ours = sha256(path) == description.tokenizer and entries == sizes
+    require(ours, f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
     return tokenizer

@@ -1,8 +1,4 @@
-"""Learning a subword vocabulary from text (section 5.1): BPE and unigram by sentencepiece, word-piece by tokenizers.
-
-Encoding a corpus with it remembers what BPE makes of frequent words. A subword of our own vocabularies never reaches
-over the beginning of a word, so BPE segments each word by itself.
-"""
+"""Learning a subword vocabulary from text (section 5.1), and encoding a corpus with it, which remembers words."""
 
 import io
 from collections import Counter
@@ -34,13 +30,11 @@ Encode = Callable[[Sequence[str], int], list[list[int]]]
 def train_sentencepiece(
     lines: Iterable[str], config: TokenizerConfig, words: Sequence[str], tags: Sequence[str]
 ) -> SentencePieceTokenizer:
-    """Learn a BPE or unigram vocabulary of at most `config.vocabulary_size` entries, `words` and `tags` among them."""
     import sentencepiece
 
     model, counts = io.BytesIO(), Counter[str]()
     if config.kind == "bpe":
-        # BPE only needs the counts of words, which take a fraction of the memory of millions of sentences. Unigram
-        # takes its first candidates from the sentences.
+        # BPE needs only counts of words, which take less memory; unigram finds its first candidates in sentences.
         for line in lines:
             counts.update(line.split(" "))
         lines = (f"{word}\t{count}" for word, count in counts.items() if word and "\t" not in word)
@@ -70,15 +64,12 @@ def train_sentencepiece(
     except RuntimeError as error:
         if "required_chars" not in str(error):
             raise
-        raise NMTError(
-            f"tokenizer.vocabulary_size={config.vocabulary_size} is less than the different characters of the corpus: "
-            "raise it"
-        ) from error
+        problem = "is less than the different characters of the corpus: raise it"
+        raise NMTError(f"tokenizer.vocabulary_size={config.vocabulary_size} {problem}") from error
     return SentencePieceTokenizer(model.getvalue())
 
 
 def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceTokenizer:
-    """Learn a word-piece vocabulary of at most `vocabulary_size` entries."""
     import tokenizers
     from tokenizers import models, pre_tokenizers, trainers
 
@@ -97,10 +88,9 @@ def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceToke
 def train_tokenizer(
     lines: Iterable[str], config: TokenizerConfig, words: Sequence[str] = (), tags: Sequence[str] = ()
 ) -> Tokenizer:
-    """Learn a vocabulary from clean lines of both languages (section 5.1).
+    """Learn a vocabulary of at most `config.vocabulary_size` entries from clean lines of both languages (section 5.1).
 
-    Each of `words` is an entry of its own, and each of `tags` one that no text is encoded to. The vocabulary is smaller
-    than `config.vocabulary_size` if the lines cannot fill it.
+    Each of `words` is an entry of its own, and each of `tags` one that no text is encoded to.
     """
     if config.kind != "wordpiece":
         return train_sentencepiece(lines, config, words, tags)
@@ -126,7 +116,7 @@ def vocabulary_kind(tokenizer: Tokenizer) -> str:
 
 
 class RememberedWords(dict[str, list[int]]):
-    """The ids of words; those of a new word are asked for."""
+    """The ids of words; BPE segments each by itself, as no subword of ours reaches over the beginning of a word."""
 
     def __init__(self, tokenizer: SentencePieceTokenizer) -> None:
         self.tokenizer, self.processor, self.tags = tokenizer, tokenizer.processor, tuple(tokenizer.tags)
@@ -140,7 +130,6 @@ class RememberedWords(dict[str, list[int]]):
         return ids
 
     def encode(self, lines: Sequence[str], side: int) -> list[list[int]]:
-        """As `Tokenizer.encode`."""
         return [
             list(chain.from_iterable(map(self.__getitem__, escaped(line).split(" "))))
             if line and not line.startswith(self.tags)

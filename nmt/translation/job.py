@@ -190,11 +190,11 @@ def open_output(config: JobConfig, identity: dict[str, Any] | None, stack: ExitS
     return output
 
 
-def open_source(config: JobConfig, stack: ExitStack) -> BinaryIO:
+def open_source(config: JobConfig, stack: ExitStack) -> io.BufferedReader:
     """The input; NMTError if it, or standard output, cannot be used, or if the output would replace it."""
     no_output = config.output == "-" and sys.stdout is None
     require(not no_output, "standard output is closed: name a file with output=FILE")
-    source = open_text(config.input) if config.text is None else io.BytesIO(config.text.encode())
+    source = open_text(config.input) if config.text is None else io.BufferedReader(io.BytesIO(config.text.encode()))
     if config.input != "-":  # a thread may still wait in standard input at the end
         stack.enter_context(source)
     output = Path(config.output)

@@ -195,8 +195,18 @@ def test_a_line_has_a_limit_and_is_never_held_whole(tmp_path: Path, suffix: str)
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_with_a_byte_order_mark_is_read_in_constant_memory(tmp_path: Path, encoding: str) -> None:
+    lines, path = ["日本\tJapan\r\n", "\u0a0a\u2028\tx\n", "é" * 3 * LINE_BYTES + "\n", "end"], tmp_path / "a.tsv.gz"
+    path.write_bytes(gzip.compress(("\ufeff" + "".join(lines)).encode(encoding)))
+    texts = [line[: LINE_BYTES + 1].decode(errors="ignore") for line in read_lines(path)]
+    assert texts == ["日本\tJapan", "\u0a0a\u2028\tx", "é" * (LINE_BYTES // 2), "end"]
+    with open_text(str(path)) as file, pytest.raises(NMTError, match="line 3: longer than 1,048,576 bytes"):
+        list(raw_lines(file, path))
+
+
 @pytest.mark.parametrize(
-    "content", [b"PK\3\4 word", b"%PDF-1.5", b"\xff\xfea\0", b"a\0b\0c\0d\0", b"a\n\x7fELF\0\xff\n"]
+    "content", [b"PK\3\4 word", b"%PDF-1.5", b"\xff\xfe\0\0a\0\0\0", b"a\0b\0c\0d\0", b"a\n\x7fELF\0\xff\n"]
 )
 def test_what_is_no_text_is_refused(folder: Path, content: bytes) -> None:
     (folder / "a.tsv").write_bytes(content)
