@@ -49,6 +49,7 @@ from .help import help_text as help_text
 from .mistakes import exists as exists, nearest as nearest, our_words as our_words
 from .model import ModelConfig as ModelConfig
 from .training import (
+    ENDING as ENDING,
     BatchingConfig as BatchingConfig,
     CheckpointConfig as CheckpointConfig,
     ExperimentConfig as ExperimentConfig,

@@ -18,6 +18,7 @@ from itertools import pairwise
 from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin
 
+from nmt.config.mistakes import nearest_key, unknown
 from nmt.errors import NMTError
 from nmt.registry import entries_of
 
@@ -172,7 +173,9 @@ def build(
         else:
             continue
         (added if member.plugin else values)[name] = value
-    require(not rest, f"unknown key {shown(f'{group}{next(iter(rest), None)}')}")
+    for name in map(str, rest):
+        near = nearest_key(f"{group}{name}", [f"{group}{key}" for key in keys_of(cast(Any, cls), offered)])
+        raise NMTError(unknown(shown(f"{group}{name}"), near))
     if added:
         values["plugins"] = added
     record = replace(base, **values) if base is not None else cls(**values)

@@ -36,6 +36,11 @@ def exists(path: Path) -> bool:
         return False
 
 
+def unknown(key: str, near: str) -> str:
+    """The message for a key that does not exist, with what is there."""
+    return f"unknown key {key}; {near}"
+
+
 def unknown_key(command: str, key: str, word: str, keys: list[str]) -> str:
     """What to write instead of an unknown key: the text that was meant, the equivalent, or the nearest."""
     group, _, name = key.rpartition(".")
@@ -44,7 +49,7 @@ def unknown_key(command: str, key: str, word: str, keys: list[str]) -> str:
     near = nearest_key(key, keys)
     if "text" in keys and " " in word and not near.startswith("did you mean"):
         near = f"for a text, write text='{word}'"
-    return our_words(command, key) or f"unknown key {key}; {near}"
+    return our_words(command, key) or unknown(key, near)
 
 
 def explain_option(command: str, word: str, keys: list[str]) -> str:

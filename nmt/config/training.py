@@ -16,13 +16,17 @@ PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-t
 SHORT_PRECISIONS = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed", "64": "64-true"}
 
 
+ENDING = ("linear", "cosine")
+"""Schedules whose learning rate ends at `optim.decay_steps`."""
+
+
 @dataclass
 class OptimConfig:
     """The optimizer and its learning rate (section 5.3), label smoothing (section 5.4)."""
 
     optimizer: str = choice("adam", "adam", "muon")
     """adam (section 5.3) or muon (orthogonal momentum for the matrices of layers, Adam for the rest; Jordan 2024)."""
-    schedule: str = choice("noam", "noam", "constant", "linear", "cosine")
+    schedule: str = choice("noam", "noam", "constant", *ENDING)
     """After warm-up: noam (the inverse square root of the update, equation 3), constant, linear or cosine (to 0)."""
     learning_rate: float | None = number(None, 1e-12, 1e3)
     """The highest learning rate, at the end of warm-up; null: that of equation 3, (d_model x warmup)^-0.5."""
@@ -44,7 +48,7 @@ class OptimConfig:
     """Reaction to a gradient that is not finite: stop (the run) or skip (that update)."""
 
     def __post_init__(self) -> None:
-        decays, end = self.schedule in ("linear", "cosine"), self.decay_steps
+        decays, end = self.schedule in ENDING, self.decay_steps
         require(decays or end is None, f"optim.decay_steps={end} with optim.schedule={self.schedule}: it does not end")
         message = f"must be less than the {end} updates of optim.decay_steps, or of trainer.max_steps"
         require(end is None or self.warmup < end, f"optim.warmup={self.warmup}: {message}")
@@ -199,6 +203,6 @@ class ExperimentConfig:
         check_name("name", self.name)
         for key, folder in (("prepared", self.prepared), ("run", self.run)):
             require(bool(folder.strip()), f"{key}: is empty; name a folder")
-        ends = self.optim != MISSING and self.optim.schedule in ("linear", "cosine")
+        ends = self.optim != MISSING and self.optim.schedule in ENDING
         if self.trainer != MISSING and ends and self.optim.decay_steps is None:
             self.optim = replace(self.optim, decay_steps=self.trainer.max_steps)

@@ -45,7 +45,7 @@ def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
     if not optimizer.state:
         optimizer.step()
         for state in optimizer.state.values():
-            state["step"].zero_()
+            state.get("step", torch.zeros(())).zero_()
 
 
 def try_shapes(trainer: Trainer, module: TranslationModule, shapes: Iterable[tuple[int, int, int]]) -> None:

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from lightning import LightningModule
 from torch import Tensor
-from torch.optim import Adam, Optimizer
+from torch.optim import Optimizer
 
 from nmt.config import ModelConfig, OptimConfig, require
 from nmt.data import Batch
 from nmt.model import Transformer
 from nmt.training.loss import label_smoothed_cross_entropy
-from nmt.training.optimizers import Muon, learning_rate
+from nmt.training.optimizers import OPTIMIZERS, learning_rate
 
 
 def dropout_seed(seed: int, update: int, micro_batch: int) -> int:
@@ -88,11 +88,11 @@ class TranslationModule(LightningModule):
         return self.trainer.strategy.reduce(self.sums.clone(), reduce_op="sum")
 
     def configure_optimizers(self) -> Optimizer:
-        """Adam with the paper's betas and epsilon (section 5.3), or Muon."""
+        """That of `optim.optimizer`, with the paper's betas and epsilon (section 5.3)."""
         options: dict[str, Any] = {"lr": self.learning_rate(1), "betas": (self.optim.beta1, self.optim.beta2)}
         # With 16-mixed, a fused Adam would unscale the gradients itself, which is too late for clipping.
         options |= {"eps": self.optim.epsilon, "fused": self.trainer.scaler is None}
-        return Muon(self.model, **options) if self.optim.optimizer == "muon" else Adam(self.parameters(), **options)
+        return OPTIMIZERS[self.optim.optimizer](self.model, **options)
 
     def learning_rate(self, step: int) -> float:
         """The learning rate of update `step`, counted from 1."""

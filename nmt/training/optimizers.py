@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.optim import Adam
+from torch.optim import Adam, Optimizer
 
 from nmt.config import OptimConfig
 from nmt.model import FeedForward, MultiHeadAttention, Transformer
@@ -27,6 +27,13 @@ COEFFICIENTS, ITERATIONS = (3.4445, -4.7750, 2.0315), 5
 def noam(step: int, d_model: int, warmup: int) -> float:
     """d_model^-0.5 * min(step^-0.5, step * warmup^-1.5) (section 5.3, equation 3) at `step`, counted from 1."""
     return float(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
+
+
+DECAYS: dict[str, Callable[[float], float]] = {
+    "linear": lambda progress: 1 - progress,
+    "cosine": lambda progress: (1 + cos(pi * progress)) / 2,
+}
+"""Schedule that ends -> the share of the peak, by the progress from the end of warm-up (0) to the end (1)."""
 
 
 def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
@@ -47,7 +54,7 @@ def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
     assert optim.decay_steps is not None
     # The update after the last one would have a rate of 0.
     progress = min((step - warmup) / (optim.decay_steps + 1 - warmup), 1.0)
-    return peak * (1 - progress if optim.schedule == "linear" else (1 + cos(pi * progress)) / 2)
+    return peak * DECAYS[optim.schedule](progress)
 
 
 def nearly_orthogonal(matrices: Tensor) -> Tensor:
@@ -112,3 +119,12 @@ class Muon(Adam):
             orthogonal = nearly_orthogonal(torch.stack([update for _, update in pairs]))
             for (parameter, _), update in zip(pairs, orthogonal, strict=True):
                 parameter.add_(update, alpha=-rate)
+
+
+def adam(model: Transformer, **options: Any) -> Adam:
+    """Adam as in section 5.3."""
+    return Adam(model.parameters(), **options)
+
+
+OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {"adam": adam, "muon": Muon}
+"""`optim.optimizer` -> what makes it for a model, with Adam's options."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nmt.config import BOS, EOS, UNK, DecodeConfig, ModelConfig, require
+from nmt.config import BOS, EOS, UNK, DecodeConfig, ModelConfig, in_words, require
 from nmt.errors import NMTError, one_line
 from nmt.files import (
     MODEL_FILES,
@@ -46,6 +46,9 @@ UNUSED = {"alibi", "alibi_use_positive_positions", "scale_alibi", "multi_query_a
 """Scalars of a stack that are 0, as far as a version of CTranslate2 has them."""
 MAX_POSITIONS = 2048
 """Length of the table of sinusoids, which CTranslate2 needs."""
+SAMPLING = ("temperature", "top_k", "top_p", "seed")  # without effect but for decode.do_sample
+ABLE = ("beam_size", "length_penalty", "length_penalty_kind", "max_extra_length", "n_best", "batch_tokens", *SAMPLING)
+"""Keys of the decoder that CTranslate2 follows, or that change nothing."""
 CONVERSION = "3"
 """Raise it whenever a conversion of the same model gets another content."""
 
@@ -58,15 +61,16 @@ def require_ctranslate2(key: str) -> None:
 
 def check_search(config: DecodeConfig, target_prefix: str = "") -> None:
     """Raise NMTError for a search that CTranslate2 does not have, or that finds worse translations than torch."""
-    for key, value, refused in (
-        ("decode.do_sample", "true", config.do_sample),
-        ("decode.no_repeat_ngram_size", config.no_repeat_ngram_size, config.no_repeat_ngram_size > 0),
-        ("decode.min_length", config.min_length, config.min_length > 0),
-        ("decode.max_length", config.max_length, config.max_length is not None),
-        ("decode.length_penalty", config.length_penalty, config.beam_size > 1 and config.length_penalty > 1),
-        ("target_prefix", target_prefix, bool(target_prefix.strip())),
-    ):
-        require(not refused, f"{key}={value}: engine=ctranslate2 cannot, or finds worse translations; use engine=torch")
+    usual = vars(DecodeConfig())
+    changed = {f"decode.{key}": value for key, value in vars(config).items() if value != usual[key] and key not in ABLE}
+    if config.beam_size > 1 and config.length_penalty > 1:
+        changed["decode.length_penalty"] = config.length_penalty
+    if target_prefix.strip():
+        changed["target_prefix"] = target_prefix
+    for key, value in changed.items():
+        raise NMTError(
+            f"{key}={in_words(value)}: engine=ctranslate2 cannot, or finds worse translations; use engine=torch"
+        )
 
 
 def check(folders: Sequence[Path], options: EngineOptions) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from nmt.config import ENDING
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ def register(add: Callable[..., None]) -> None:
 def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
     """Leave what no key sets to minutes= or trainer.max_time; a model that training starts from has its size."""
     if tree.minutes is None:
-        ends = tree.optim.schedule in ("linear", "cosine") and tree.optim.decay_steps is None
+        ends = tree.optim.schedule in ENDING and tree.optim.decay_steps is None
         if ends and "trainer.max_time" in keys and "trainer.max_steps" not in keys:
             tree.trainer.max_steps = None
         return
