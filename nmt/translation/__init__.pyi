@@ -35,7 +35,6 @@ from .translate import (
     translate as translate,
 )
 from .translator import (
-    Block as Block,
     Outcome as Outcome,
     RefusedLine as RefusedLine,
     Rest as Rest,

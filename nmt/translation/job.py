@@ -34,26 +34,19 @@ def warn(words: str) -> None:
 
 
 def input_lines(file: Iterable[bytes], first: int = 1, notice: Callable[[str], None] = warn) -> Iterator[str]:
-    """The texts of lines as they arrive, without a byte order mark; `first` is the number of the first line.
-
-    A notice names the first line of invalid UTF-8.
-    """
-    unnamed = [notice]
+    """The texts of lines, the first of which has number `first`; a notice names the first one of invalid UTF-8."""
+    notices = iter([notice])  # which the first one takes
 
     def name_first(words: str) -> None:
-        while unnamed:
-            unnamed.pop()(f"{words}; more such lines are not named")
+        for give in notices:
+            give(f"{words}; more such lines are not named")
 
-    texts = decoded(map(without_end, file), "", first, name_first)
-    for number, text in enumerate(texts, first):
+    for number, text in enumerate(decoded(map(without_end, file), "", first, name_first), first):
         yield text.removeprefix("\ufeff") if number == 1 else text
 
 
 def what_decides(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
-    """What decides what lines become: the SHA-256 of the models' weights, and keys, or the SHA-256 of their file.
-
-    The metadata of a field says where its value does not decide: `decides` is "nothing" or "content".
-    """
+    """What decides what lines become: the SHA-256 of weights, and keys, or of their file (metadata `decides`)."""
     translator = config.translator if isinstance(config, JobConfig) else config
     folders = [find_model_directory(name) for name in translator.run]
     weights = [next(filter(Path.exists, (folder / "model.safetensors", folder / "model.bin"))) for folder in folders]
@@ -69,14 +62,10 @@ def what_decides(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
 class Notes:
     """The content of an output."""
 
-    identity: str = ""
-    """SHA-256 of all that decides what a file will hold; empty if the command cannot be resumed."""
-    lines: int = 0
-    """Lines of the input that are done."""
-    bytes: int = 0
-    """Bytes written for them."""
-    counts: dict[str, int] = field(default_factory=Counter)
-    """Lines of each kind, for the summary at the end."""
+    identity: str = ""  # SHA-256 of all that decides what a file will hold; empty if the command cannot be resumed
+    lines: int = 0  # of the input, that are done
+    bytes: int = 0  # written for them
+    counts: dict[str, int] = field(default_factory=Counter)  # lines of each kind, for the summary at the end
 
 
 class Output:
@@ -106,8 +95,7 @@ class PartialFile(Output):
     """An output file that is not whole yet; NMTError if it is a link, or another process is writing it."""
 
     def __init__(self, path: Path, identity: dict[str, Any] | None) -> None:
-        self.path, self.saved = path, 0.0
-        self.partial = path.with_name(f".{path.name}.nmt-partial")
+        self.saved, self.partial = 0.0, path.with_name(f".{path.name}.nmt-partial")
         self.notes_file = path.with_name(f".{path.name}.nmt-partial.json")
         try:
             file = os.fdopen(os.open(self.partial, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")
@@ -120,18 +108,18 @@ class PartialFile(Output):
             raise NMTError(f"{path}: {error.strerror}") from error
         if identity:
             self.notes.identity = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-            self.resume()
+            with suppress(NMTError):
+                self.resume()
         file.truncate(self.notes.bytes)
         file.seek(self.notes.bytes)
 
     def resume(self) -> None:
         """Take over the notes of an earlier command with the same identity, if the file agrees with them."""
-        with suppress(NMTError):
-            notes = build(Notes, read_mapping(self.notes_file, parse_json), str(self.notes_file))
-            self.file.seek(max(notes.bytes - 1, 0))
-            ends_line = notes.bytes > 0 and self.file.read(1) == b"\n"
-            if notes.identity == self.notes.identity and notes.lines > 0 and ends_line:
-                notes.counts, self.notes = Counter(notes.counts), notes
+        notes = build(Notes, read_mapping(self.notes_file, parse_json), str(self.notes_file))
+        self.file.seek(max(notes.bytes - 1, 0))
+        ends_line = notes.bytes > 0 and self.file.read(1) == b"\n"
+        if notes.identity == self.notes.identity and notes.lines > 0 and ends_line:
+            notes.counts, self.notes = Counter(notes.counts), notes
 
     def write(self, text: str | bytes, lines: int) -> None:
         # Notes are complete here: callers count a line before or after they write it.
@@ -145,24 +133,20 @@ class PartialFile(Output):
         write_file(self.notes_file, json.dumps(vars(self.notes)) + "\n")
         self.saved = time.monotonic()
 
-    def finish(self) -> None:
-        """Rename the file to its final name."""
-        try:
-            sync(self.partial)
-            self.partial.replace(self.path)
-            sync(self.path.parent)
-        except OSError as error:
-            raise cannot_write(self.path, error) from error
-        self.notes_file.unlink(missing_ok=True)
-
 
 @contextmanager
-def output_file(path: Path, identity: dict[str, Any] | None) -> Iterator[PartialFile]:
+def output_file(path: Path, identity: dict[str, Any] | None) -> Iterator[Output]:
     """A file that is whole at the end. After an error, a command with the same identity resumes."""
     output = PartialFile(path, identity)
     try:
         yield output
-        output.finish()
+        try:
+            sync(output.partial)
+            output.partial.replace(path)
+            sync(path.parent)
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        output.notes_file.unlink(missing_ok=True)
     except BaseException:
         with suppress(NMTError):  # if the disk is full, the last save counts
             if output.notes.identity and output.notes.lines:
@@ -218,20 +202,18 @@ def open_document(config: JobConfig, stack: ExitStack) -> tuple[bytes, Output]:
 
 
 def progress_of(config: JobConfig, verb: str, done: int, total: int | None, stack: ExitStack) -> Callable[[int], None]:
-    """Shows the number of lines done, and the time left if `total` is given.
-
-    It shows nothing unless standard error is a terminal and the output is not.
-    """
+    """What shows the number of lines done, if standard error is a terminal and the output is not."""
     if sys.stderr is None or not sys.stderr.isatty() or (config.output == "-" and sys.stdout.isatty()):
         return lambda number: None
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     of_total = "" if total is None else " of {task.total:,.0f}"
-    lines = TextColumn("{task.description}: {task.completed:,.0f}" + of_total + " lines")
-    columns = (lines, BarColumn(), TimeRemainingColumn())
+    columns = TextColumn("{task.description}: {task.completed:,.0f}" + of_total + " lines"), BarColumn()
     # Lines come in blocks, so the speed is that of a long period.
-    bar = stack.enter_context(Progress(*columns, console=Console(stderr=True), speed_estimate_period=600))
+    bar = stack.enter_context(
+        Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), speed_estimate_period=600)
+    )
     task = bar.add_task(verb, completed=done, total=total)
     return lambda number: bar.update(task, completed=number)
 
@@ -245,8 +227,8 @@ class Job:
     show: Callable[[int], None]
 
     def run(self, stream: Callable[[Iterator[str]], Iterator[Result]]) -> Iterator[tuple[int, str, Result]]:
-        """The number of each line, counted from 1, the line, and what `stream` gives for it."""
-        read = deque[str]()  # by the stream, which may be ahead of its results
+        """The number of each line, counted from 1, the line, and what `stream`, which may read ahead, gives for it."""
+        read = deque[str]()
 
         def remembered() -> Iterator[str]:
             for line in self.lines:
@@ -259,10 +241,7 @@ class Job:
 
 
 def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
-    """Open input and output; NMTError if that fails.
-
-    The command resumes a partial output file only if command, input, models and keys are the same.
-    """
+    """Open input and output; a partial output is resumed if command, input, models and keys are the same."""
     source, total, identity = open_source(config, stack), None, None
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
     if Path(config.input).is_file() and (config.output != "-" or on_terminal):

@@ -12,12 +12,12 @@ from nmt.files import ModelDescription, expected_search, find_model_directory, r
 from nmt.registry import Entry, entries_of, import_attribute
 from nmt.search import Engine, EngineOptions
 from nmt.text import Tokenizer, read_tokenizer, scripts_of_characters, scripts_of_language
-from nmt.translation.segments import Limits, limits
-from nmt.translation.translator import LANGUAGE_TAG, Stage, Translation, Translator
+from nmt.translation.segments import limits
+from nmt.translation.translator import LANGUAGE_TAG, Notice, Stage, Translation, Translator
 
 
 class Models(NamedTuple):
-    """The model directories behind names given for `run`, their descriptions, and their common tokenizer."""
+    """The model directories of names given for `run`, their descriptions, and their common tokenizer."""
 
     folders: list[Path]
     descriptions: list[ModelDescription]
@@ -25,11 +25,10 @@ class Models(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The language that is translated from, or "" where the model does not say it."""
         return self.descriptions[0].source or ""
 
     def target(self, options: TranslatorOptions) -> str:
-        """The language that is translated into, or "" where neither tag nor model says it."""
+        """The language that is translated into; "": unknown."""
         return language_of(options.target or "") if languages(self.tokenizer) else self.descriptions[0].target or ""
 
 
@@ -69,34 +68,28 @@ def is_asked_for(stage: Entry, options: TranslatorOptions) -> bool:
     return not key or bool(getattr(options.plugins.get(group), key, None))
 
 
-def make_stages(
-    options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits, notice: Callable[[str], None]
+def stages_of(
+    options: TranslatorOptions, models: Models | None = None, notice: Notice = lambda words: None
 ) -> tuple[Stage, ...]:
     """The stages that these options ask for, in the order in which lines pass them."""
+    _, descriptions, tokenizer = models or find_models(options.run)
     entries = [entry for entry in entries_of("stage").values() if is_asked_for(entry, options)]
     entries.sort(key=lambda entry: entry.facts["order"])
-    return tuple(filter(None, (entry.load()(options, tokenizer, limits, notice) for entry in entries)))
+    limit = limits(descriptions, options.split != "never")
+    return tuple(filter(None, (entry.load()(options, tokenizer, limit, notice) for entry in entries)))
 
 
-def stages_of(options: TranslatorOptions, models: Models | None = None) -> tuple[Stage, ...]:
-    """The stages, without a model."""
-    _, descriptions, tokenizer = models or find_models(options.run)
-    return make_stages(options, tokenizer, limits(descriptions, options.split != "never"), lambda words: None)
-
-
-def load_translator(
-    options: TranslatorOptions, notice: Callable[[str], None], models: Models | None = None
-) -> Translator:
-    """A translator of one model directory, or of several as an ensemble.
-
-    `notice` is called with what a user should know. Raises NMTError if parts do not belong together.
-    """
+def load_translator(options: TranslatorOptions, notice: Notice, models: Models | None = None) -> Translator:
+    """A translator of one model directory, or of several as an ensemble; NMTError if parts do not belong together."""
     models = models or find_models(options.run)
-    tokenizer, limit = models.tokenizer, limits(models.descriptions, options.split != "never")
-    stages = make_stages(options, tokenizer, limit, notice)
+    folders, descriptions, tokenizer = models
+    stages = stages_of(options, models, notice)
     options = with_engine(options, notice, models)
     load: Callable[..., Engine] = entries_of("engine")[options.compute.engine].load()
-    engine = load(models.folders, engine_options(options, models.descriptions[0]), notice)
+    engine, limit = (
+        load(folders, engine_options(options, models), notice),
+        limits(descriptions, options.split != "never"),
+    )
     if limit.split and engine.longest is not None:
         limit = replace(limit, longest=min(limit.longest or engine.longest, engine.longest - 1))
     prefix = language_tag(options.target, tokenizer) + options.source_prefix
@@ -114,9 +107,7 @@ def automatic_engines(precision: str) -> list[Entry]:
     return [*ready, *(entry for entry in entries if entry.name == "torch")]
 
 
-def with_engine(
-    options: TranslatorOptions, notice: Callable[[str], None], models: Models | None = None
-) -> TranslatorOptions:
+def with_engine(options: TranslatorOptions, notice: Notice, models: Models | None = None) -> TranslatorOptions:
     """The options with an engine in place of auto, with a notice where there was a choice."""
     compute = options.compute
     if compute.engine != "auto":
@@ -125,12 +116,12 @@ def with_engine(
     require(bool(engines), f"precision={compute.precision}: the engine for it is not installed; see engine")
     if len(engines) == 1 or compute.devices > 1:
         return replace(options, compute=replace(compute, engine=engines[-1].name))
-    folders, descriptions, _ = models or find_models(options.run)
-    needed = engine_options(options, descriptions[0])
+    models = models or find_models(options.run)
     for entry in engines:
-        problem = import_attribute(entry.facts["suits"])(folders, needed) if "suits" in entry.facts else ""
-        if options.split == "never" and not problem and entry.name != "torch":
-            problem = "split=never"  # a line may have more tokens than the engine has positions
+        suits = import_attribute(entry.facts["suits"]) if "suits" in entry.facts else lambda *engine: ""
+        problem = suits(models.folders, engine_options(options, models))
+        if options.split == "never" and entry.name != "torch":
+            problem = problem or "split=never"  # a line may have more tokens than the engine has positions
         if not problem:
             break
         reasons.append(f" ({problem})")
@@ -138,11 +129,11 @@ def with_engine(
     return replace(options, compute=replace(compute, engine=entry.name))
 
 
-def engine_options(options: TranslatorOptions, description: ModelDescription) -> EngineOptions:
-    """What an engine has to know of the options of a translation by such a model."""
+def engine_options(options: TranslatorOptions, models: Models) -> EngineOptions:
+    """What an engine has to know of the options of a translation by these models."""
     constraining = [entry for entry in entries_of("stage").values() if entry.facts.get("constrains")]
     return EngineOptions(
-        expected_search(options.decode, description),
+        expected_search(options.decode, models.descriptions[0]),
         options.compute.device,
         options.compute.precision,
         options.compute.threads,
@@ -153,7 +144,6 @@ def engine_options(options: TranslatorOptions, description: ModelDescription) ->
 
 
 def flagger(models: Models) -> Callable[[str, Translation], list[str]]:
-    """The function that finds the flags of a line's translation."""
     finders, scripts = [entry.load() for entry in entries_of("flags").values()], target_scripts(models.descriptions)
 
     def flags_of(source: str, translation: Translation) -> list[str]:

@@ -9,27 +9,30 @@ from itertools import accumulate
 
 from nmt.config import EOS
 from nmt.errors import NMTError
-from nmt.search import Hypothesis, Pair, TokenScores
+from nmt.search import Hypothesis, Pair
 from nmt.text import META, SOURCE, SYMBOLS, TARGET, Tokenizer
 from nmt.translation.segments import JoinedText, Segment, text
 from nmt.translation.translator import RefusedLine, Translator, split_tag
 
-END = SYMBOLS[EOS]
-
 
 @dataclass
-class Details:
-    """A translation's tokens with their log probabilities, and its word alignment.
-
-    The last log probability is that of the end symbol, which is not among the tokens. If a line was cut into segments,
-    the end symbols of all but the last are. Copied text has no tokens. `alignment` holds pairs of a source word and a
-    target word, counted from 0. The log probability of a word is that of its tokens; None for one that was copied.
-    """
+class PairScore:
+    """A translation's tokens, and the log probabilities of these and of the end symbol."""
 
     tokens: list[str]
     token_log_probabilities: list[float]
-    alignment: list[tuple[int, int]]
-    word_log_probabilities: list[float | None]
+
+    @property
+    def log_probability(self) -> float:
+        return sum(self.token_log_probabilities)
+
+
+@dataclass
+class Details(PairScore):
+    """With its word alignment. Copied text has no tokens; `tokens` has the end symbols of all segments but the last."""
+
+    alignment: list[tuple[int, int]]  # pairs of a source word and a target word, counted from 0
+    word_log_probabilities: list[float | None]  # None for a word that was copied
 
 
 def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int], side: int = TARGET) -> list[int]:
@@ -60,9 +63,7 @@ class SourceWords:
         self.owners = [number for number, word in enumerate(line.split()) for _ in clean(word).split()]
         # A word begins after each blank of the clean line.
         self.words = [begun - 1 for begun in accumulate(before == " " for before in " " + clean(line)[:-1])]
-        """The word at each character of the clean line."""
-        self.encoded: dict[str, list[int]] = {}
-        """Words of the tokens of a text, for the other segments that are parts of it."""
+        self.encoded: dict[str, list[int]] = {}  # words of the tokens of a text, which other segments may be parts of
 
     def of(self, segment: Segment) -> list[int | None]:
         """The word of each token, None for words of the prefix; for a copied segment, all of its words."""
@@ -75,19 +76,8 @@ class SourceWords:
         if whole not in self.encoded:
             self.encoded[whole] = words_of_tokens(self.tokenizer, self.tokenizer.encode([whole])[0], SOURCE)
         words = self.encoded[whole][segment.skipped : segment.skipped + len(segment.ids) - segment.prefixed]
-        none: list[int | None] = [None] * segment.prefixed
-        return none + [self.owners[first + word - before] if word >= before else None for word in words]
-
-
-def alignment(scores: TokenScores, sources: list[int | None], targets: list[int]) -> set[tuple[int, int]]:
-    """Pairs of words such that a token of the target word attends most to a token of the source word."""
-    owners = [(index, word) for index, word in enumerate(sources) if word is not None]
-    if not owners or not targets:
-        return set()
-    assert scores.attention is not None
-    # Tokens of a target prefix that the text does not repeat come first, and have no words.
-    best = scores.attention[-len(targets) :, [index for index, _ in owners]].argmax(axis=1)
-    return {(owners[index][1], target) for index, target in zip(best, targets, strict=True)}
+        owners = [self.owners[first + word - before] if word >= before else None for word in words]
+        return [None] * segment.prefixed + owners
 
 
 def describe(
@@ -103,31 +93,23 @@ def describe(
         assert part.token_scores
         # Without text there is no word to align.
         targets = words_of_tokens(tokenizer, tokens) if text(tokenizer, tokens) else []
-        pairs |= {(source, first + target) for source, target in alignment(part.token_scores, sources, targets)}
+        owners = [(index, word) for index, word in enumerate(sources) if word is not None]
+        if owners and targets:
+            assert part.token_scores.attention is not None
+            # Tokens of a target prefix that the text does not repeat come first, and have no words.
+            best = part.token_scores.attention[-len(targets) :, [index for index, _ in owners]].argmax(axis=1)
+            pairs |= {(owners[index][1], first + target) for index, target in zip(best, targets, strict=True)}
         log_probabilities, of_words = part.token_scores.log_probabilities, details.word_log_probabilities
         of_text = log_probabilities[: len(part.tokens)][-len(targets) :]
         for target, log_probability in zip(targets, of_text, strict=bool(targets)):
             of_words[first + target] = (of_words[first + target] or 0.0) + log_probability
-        details.tokens += [END] * bool(details.token_log_probabilities) + tokenizer.subwords(part.tokens)
+        details.tokens += [SYMBOLS[EOS]] * bool(details.token_log_probabilities) + tokenizer.subwords(part.tokens)
         details.token_log_probabilities += log_probabilities
     details.alignment += sorted(pairs)
     return details
 
 
-@dataclass
-class PairScore:
-    """A translation's tokens, and the log probabilities of these and of the end symbol."""
-
-    tokens: list[str]
-    token_log_probabilities: list[float]
-
-    @property
-    def log_probability(self) -> float:
-        return sum(self.token_log_probabilities)
-
-
 def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
-    """The tokens of pairs of source and target line."""
     sides = (tokenizer.encode([tokenizer.clean(pair[side]) for pair in pairs], side) for side in (SOURCE, TARGET))
     return list(zip(*sides, strict=True))
 
@@ -136,9 +118,8 @@ def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> lis
     """The scores of pairs by a translator's models; each source has the tag of its line, or the translator's prefix."""
     from nmt.search import TorchEngine, forced_decoding  # imports torch
 
-    engine = translator.engine
+    engine, texts = translator.engine, list[tuple[str, str]]()
     assert isinstance(engine, TorchEngine)
-    texts = list[tuple[str, str]]()
     for index, (source, target) in enumerate(pairs):
         try:
             tag, text = split_tag(source, translator.tokenizer)

@@ -13,8 +13,7 @@ from nmt.files import ModelDescription, is_parser, positions, within
 from nmt.search import Hypothesis
 from nmt.text import Tokenizer, split_sentences
 
-TAG = re.compile(r"</?[^\W\d_][^<>]*>")
-"""A tag of markup, unlike `a < b`."""
+TAG = re.compile(r"</?[^\W\d_][^<>]*>")  # of markup, unlike `a < b`
 Span = tuple[int, int]
 
 
@@ -22,16 +21,11 @@ Span = tuple[int, int]
 class Limits:
     """Where lines are cut, and the known characters; None: no limit."""
 
-    split: bool = False
-    """Lines are translated sentence by sentence."""
-    longest: int | None = None
-    """With `split`, a sentence with more tokens is translated in parts."""
-    positions: int | None = None
-    """The model has positions for this many tokens."""
-    language: str = ""
-    """Language of the lines, whose rules split them into sentences."""
-    characters: frozenset[str] | None = None
-    """Characters of the training sources; words with other characters are copied."""
+    split: bool = False  # lines are translated sentence by sentence
+    longest: int | None = None  # with `split`, a sentence with more tokens is translated in parts
+    positions: int | None = None  # the model has positions for this many tokens
+    language: str = ""  # of the lines, whose rules split them into sentences
+    characters: frozenset[str] | None = None  # of the training sources; words with other characters are copied
 
 
 def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
@@ -54,32 +48,23 @@ class Line:
     """A line on its way to the search."""
 
     text: str
-    tag: str = ""
-    """The tag of a target language that the line began with, and a blank."""
-    align: bool = False
-    """Its translations get details."""
-    cut_at: frozenset[str] = frozenset()
-    """Characters that are copied, like characters that the model does not know."""
+    tag: str = ""  # of a target language, which the line began with, and a blank
+    align: bool = False  # its translations get details
+    cut_at: frozenset[str] = frozenset()  # characters that are copied, like those that the model does not know
 
 
 @dataclass
 class Segment:
     """A line, or a stretch of it, that is translated as one or copied."""
 
-    ids: list[int]
-    """Its tokens; none if it is copied."""
-    text: str
-    start: int = 0
-    """Index in the clean line of the first character of `text`."""
-    skipped: int = 0
-    """For a part of a sentence, the number of tokens of `text` before it."""
-    prefixed: int = 0
-    """For a part of a sentence, the number of tokens of the source prefix at its beginning."""
+    ids: list[int]  # none if it is copied
+    text: str  # of a part of a sentence, the whole sentence
+    start: int = 0  # index in the clean line of the first character of `text`
+    skipped: int = 0  # of a part, the tokens of `text` before it
+    prefixed: int = 0  # of a part, the tokens of the source prefix at its beginning
     copied: bool = False
-    glued: bool = False
-    """There is no blank before it."""
-    part: int = 0
-    """The number of tokens of the whole sentence in `text`, for a part of it."""
+    glued: bool = False  # there is no blank before it
+    part: int = 0  # of a part, the tokens of the whole sentence
 
 
 def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset[str] = frozenset()) -> list[Span]:
@@ -124,15 +109,14 @@ class Segmenter:
         return self.tokenizer.encode([clean(prefix + text) if text.strip() else "" for prefix, text in texts])
 
     def segment(self, lines: Sequence[Line]) -> list[list[Segment]]:
-        """The segments of each line, none for an empty one."""
-        prefixes, rows = [line.tag or self.source_prefix for line in lines], [self.stretches(line) for line in lines]
-        parts = [(prefix, part) for prefix, row in zip(prefixes, rows, strict=True) for part in row if not part.copied]
+        rows = [(line.tag or self.source_prefix, self.stretches(line)) for line in lines]
+        parts = [(prefix, part) for prefix, row in rows for part in row if not part.copied]
         tokens = self.encode([(prefix, part.text) for prefix, part in parts])
         for (_, part), ids in zip(parts, tokens, strict=True):
             part.ids = ids
         return [
             [part for stretch in row for part in ([stretch] if stretch.copied else self.sentences(stretch, prefix))]
-            for prefix, row in zip(prefixes, rows, strict=True)
+            for prefix, row in rows
         ]
 
     def too_long(self, segments: list[Segment]) -> str:
@@ -191,10 +175,8 @@ class JoinedText:
     """The text of a line's translation, joined from the translations of its segments."""
 
     text: str
-    tokens: list[list[int]] = field(default_factory=list)
-    """For each segment, the tokens that became text."""
-    first_words: list[int] = field(default_factory=list)
-    """For each segment, the index of its first word in the text."""
+    tokens: list[list[int]] = field(default_factory=list)  # of each segment, those that became text
+    first_words: list[int] = field(default_factory=list)  # of each segment, the index in the text
 
 
 def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis], prefix: Sequence[int]) -> JoinedText:

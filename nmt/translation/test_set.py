@@ -1,7 +1,7 @@
 """Test sets, and their translations: for compare, cite, verify and report."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,13 +28,10 @@ class TestSet:
     """Lines to translate, and their references."""
 
     name: str
-    sources: list[str] | None
-    """None where only the references are given."""
+    sources: list[str] | None  # None where only the references are given
     references: list[str]
-    corpus: "PreparedCorpus | None" = None
-    """The prepared corpus that it is of."""
-    language: str | None = None
-    """Of the references, where it is known."""
+    corpus: "PreparedCorpus | None" = None  # that it is of
+    language: str | None = None  # of the references, where it is known
 
     __test__ = False  # no test case of pytest
 
@@ -93,16 +90,14 @@ class CorpusKind:
 
     translate: Callable[[Translator, list[str]], list[str]] = best_translations
     metric: str = "bleu"
-    column: str = "valid_bleu"
-    """Of the metric in metrics.csv."""
+    column: str = "valid_bleu"  # in metrics.csv
 
 
 def kind_of_corpus(corpus: "PreparedCorpus") -> CorpusKind:
-    """The kind of a corpus, by its key data.kind."""
     entry = entries_of("corpus").get(corpus.manifest.content["data"]["kind"])
     facts = entry.facts if entry else {}
-    functions = {"translate": import_attribute(facts["translate"])} if "translate" in facts else {}
-    return CorpusKind(**{name: facts[name] for name in ("metric", "column") if name in facts}, **functions)
+    kind = CorpusKind(**{name: facts[name] for name in ("metric", "column") if name in facts})
+    return replace(kind, translate=import_attribute(facts["translate"])) if "translate" in facts else kind
 
 
 def translate_lines(

@@ -1,7 +1,7 @@
 """`nmt translate`: a stream of lines to a stream of translations."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
@@ -12,7 +12,7 @@ from nmt.config import JobConfig, TranslateConfig, documents, require, shown
 from nmt.registry import entries_of
 from nmt.translation.job import open_job, warn
 from nmt.translation.load import flagger, load_translator
-from nmt.translation.translator import Stage, Translation, Translator
+from nmt.translation.translator import Notice, Stage, Translation, Translator
 
 
 @cache
@@ -27,10 +27,7 @@ def summaries() -> dict[str, str]:
 
 
 def render(number: int, source: str, translations: list[Translation], format: str, more: Mapping[str, Any]) -> str:
-    """The output for input line `number`, counted from 1: one line, or with tsv one for each translation.
-
-    `more` are the fields that stages add to a record.
-    """
+    """The output for input line `number`, with the fields of stages in jsonl; tsv has a line for each translation."""
     if format == "text":
         return translations[0].text + "\n"
     if format == "tsv":
@@ -41,8 +38,7 @@ def render(number: int, source: str, translations: list[Translation], format: st
         | (vars(t.details) if t.details else {})
         for t in translations
     ]
-    line = {"line": number, "source": source, "translations": records, **more}
-    return json.dumps(line, ensure_ascii=False) + "\n"
+    return json.dumps({"line": number, "source": source, "translations": records, **more}, ensure_ascii=False) + "\n"
 
 
 def open_translator(config: JobConfig, stack: ExitStack) -> Translator:
@@ -57,12 +53,7 @@ def open_translator(config: JobConfig, stack: ExitStack) -> Translator:
 
 
 def report(
-    stages: Sequence[Stage],
-    line: str,
-    best: Translation,
-    where: str,
-    counts: dict[str, int],
-    notice: Callable[[str], None],
+    stages: Sequence[Stage], line: str, best: Translation, where: str, counts: dict[str, int], notice: Notice
 ) -> dict[str, Any]:
     """What stages add to the record of a line; counts its notes, with a notice for the first line of each kind."""
     fields = dict[str, Any]()
@@ -72,14 +63,14 @@ def report(
     if best.copied:
         copied = shown(", ".join(map(repr, best.copied)))
         notes["copied"] = f"characters that the model was not trained on, copied as they are: {copied}"
-    for kind in [kind for kind in summaries() if kind in notes] if notes else ():
+    for kind in filter(notes.__contains__, summaries()):
         if not counts[kind]:
             notice(f"{where}: {notes[kind]}")
         counts[kind] += 1
     return fields
 
 
-def summarize(counts: Mapping[str, int], notice: Callable[[str], None]) -> None:
+def summarize(counts: Mapping[str, int], notice: Notice) -> None:
     """Give a notice with the number of lines of each kind, if there is more than one."""
     for kind, words in summaries().items():
         if counts[kind] > 1:
@@ -95,10 +86,10 @@ def translate(config: TranslateConfig) -> None:
         translator = open_translator(config, stack)
         job = open_job(replace(config, translator=translator.options), "translate", stack)
         counts = job.output.notes.counts
-        flags_of = flagger(translator.models) if config.format == "jsonl" and translator.models else None
+        flags_of = flagger(translator.models) if config.format == "jsonl" and translator.models else lambda *line: []
         for number, line, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
             for translation in translations:
-                translation.flags += flags_of(line, translation) if flags_of else []
+                translation.flags += flags_of(line, translation)
             more = report(translator.stages, line, translations[0], f"line {number}", counts, warn)
             job.output.write(render(number, line, translations, config.format, more), number)
     summarize(counts, warn)

@@ -1,8 +1,7 @@
 """Lines to lines: a chain of stages around a search, which restores the order. No torch: an engine searches.
 
 A stage changes lines on the way in, calls the rest of the chain, and undoes that in the translations on the way out. It
-may call the rest again, for lines that did not come out well. The registry has all stages, as kind "stage", with the
-`order` in which lines pass them.
+may call the rest again. The registry has all stages, as kind "stage", with the `order` in which lines pass them.
 """
 
 import queue
@@ -30,9 +29,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 LANGUAGE_TAG = re.compile(r"\s*(<2[\w-]{1,30}>|>>[\w-]{1,30}<<)")
 LOOK_ALIKES = dict(zip("\u2018\u2019\u201c\u201d\u2010\u2011\u2013\u2014", "''\"\"----", strict=True))
-"""What a model knows in place of typographic quotes and dashes that it does not know."""
-AHEAD = 128
-"""Lines of a search, during which the next lines are prepared."""
+AHEAD = 128  # lines of a search, during which the next lines are prepared
 
 
 class RefusedLine(NMTError):
@@ -54,20 +51,17 @@ class Translation:
     score: float
     log_probability: float
     details: "Details | None" = None
-    copied: list[str] = field(default_factory=list)
-    """Stretches of the line that were copied, because the model does not know their characters."""
-    flags: list[str] = field(default_factory=list)
-    """Likely failures."""
-    notes: dict[str, str] = field(default_factory=dict)
-    """What a user should know about it, by kind."""
+    copied: list[str] = field(default_factory=list)  # stretches whose characters the model does not know
+    flags: list[str] = field(default_factory=list)  # likely failures
+    notes: dict[str, str] = field(default_factory=dict)  # what a user should know about it, by kind
 
 
 Outcome = list[Translation] | RefusedLine
 """The translations of a line, best first, or why it is refused."""
 Rest = Callable[[list[Line]], list[Outcome]]
 """The rest of a chain of stages, which ends with the search."""
-Block = tuple[list[list[Translation]], RefusedLine | None]
-"""Translations of the lines of a block, up to the first line that cannot be translated, and that error."""
+Notice = Callable[[str], None]
+"""Called with what a user should know."""
 
 
 class Stage:
@@ -119,10 +113,6 @@ class Tags(Stage):
         return with_refused(untagged, rest)
 
 
-def tags(options: TranslatorOptions, tokenizer: Tokenizer, *others: Any) -> Tags | None:
-    return Tags(tokenizer) if tokenizer.tags else None
-
-
 class Characters(Stage):
     """Writes plain quotes and dashes instead of typographic ones that the model does not know; reports copied text."""
 
@@ -134,6 +124,10 @@ class Characters(Stage):
 
     def report(self, line: str, best: Translation) -> dict[str, Any]:
         return {"copied": best.copied} if best.copied else {}
+
+
+def tags(options: TranslatorOptions, tokenizer: Tokenizer, *others: Any) -> Tags | None:
+    return Tags(tokenizer) if tokenizer.tags else None
 
 
 def characters(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits, *others: Any) -> Characters | None:
@@ -150,18 +144,12 @@ class Translator:
     engine: Engine
     tokenizer: Tokenizer
     limits: Limits = field(default_factory=Limits)
-    source_prefix: str = ""
-    """The beginning of every source without a tag of its own."""
-    target_prefix: str = ""
-    """The beginning of every translation."""
-    details: bool = False
-    """Translations have details."""
-    stages: tuple[Stage, ...] = ()
-    """In the order in which lines pass them."""
-    ahead: bool = False
-    """While the engine searches, it leaves this thread to others, and takes further work."""
-    options: TranslatorOptions = field(default_factory=TranslatorOptions)
-    """What it was loaded with; the engine is not auto."""
+    source_prefix: str = ""  # of every source without a tag of its own
+    target_prefix: str = ""  # of every translation
+    details: bool = False  # translations have details
+    stages: tuple[Stage, ...] = ()  # in the order in which lines pass them
+    ahead: bool = False  # while the engine searches, it leaves this thread to others, and takes further work
+    options: TranslatorOptions = field(default_factory=TranslatorOptions)  # the engine is not auto
     models: "Models | None" = None
 
     def __post_init__(self) -> None:
@@ -178,34 +166,29 @@ class Translator:
 
     @cached_property
     def prefix(self) -> list[int]:
-        """The tokens that every translation begins with."""
         return self.tokenizer.encode([self.tokenizer.clean(self.target_prefix)], TARGET)[0]
+
+    def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[Translation]]:
+        """The translations of a stream of lines, in order and as soon as possible.
+
+        At most about twice `buffer` lines are in memory. The lines that have arrived are translated together, without
+        waiting for more. Raises RefusedLine where `translate` does, after the translations of the lines before.
+        """
+        return lines_of(map(self.translate_each, arriving_blocks(lines, buffer)))
 
     def translate(self, lines: list[str]) -> list[list[Translation]]:
         """The n_best translations of each line, best first; an empty line has one, which is empty.
 
         Raises RefusedLine for the first line that the model has no positions or no tag for.
         """
-        return list(lines_of([self.translate_block(lines)]))
-
-    def translate_block(self, lines: list[str]) -> Block:
-        """The translations of a block of lines."""
-        translations = list[list[Translation]]()
-        for index, outcome in enumerate(self.translate_each(lines)):
-            if isinstance(outcome, RefusedLine):
-                return translations, RefusedLine(index, outcome.problem)
-            translations.append(outcome)
-        return translations, None
+        return list(lines_of([self.translate_each(lines)]))
 
     def translate_each(self, lines: list[str]) -> list[Outcome]:
         """As `translate`, with the error of a refused line in its place: other lines are translated."""
-        return self.chain(self.search)([Line(line, align=self.details) for line in lines])
-
-    def chain(self, end: Rest) -> Rest:
-        """The stages, and `end` in place of the search."""
+        rest: Rest = self.search
         for stage in reversed(self.stages):
-            end = partial(stage.translate, rest=end)
-        return end
+            rest = partial(stage.translate, rest=rest)
+        return rest([Line(line, align=self.details) for line in lines])
 
     def search(self, lines: list[Line]) -> list[Outcome]:
         """The translations of lines that have passed the stages."""
@@ -223,31 +206,24 @@ class Translator:
         rows = self.segmenter.segment(lines)
         problems = [self.segmenter.too_long(row) for row in rows]
         searched = [(line, row) for line, row, problem in zip(lines, rows, problems, strict=True) if not problem]
-        hypotheses = self.hypotheses([row for _, row in searched], [line.align for line, _ in searched])
-        joined = (self.join(*pair, parts) for pair, parts in zip(searched, hypotheses, strict=True))
-        return [RefusedLine(0, problem) if problem else next(joined) for problem in problems]
-
-    def hypotheses(self, rows: Sequence[Sequence[Segment]], align: Sequence[bool]) -> list[list[list[Hypothesis]]]:
-        """The hypotheses of each segment of each line, best first; a segment that is copied has an empty one.
-
-        Those of the lines to `align` have token scores.
-        """
-        segments = [part for row in rows for part in row if not part.copied]
+        segments = [part for _, row in searched for part in row if not part.copied]
         constraints = next(filter(None, (stage.constraints(segments) for stage in self.stages)), None)
-        results = iter(self.engine.search([part.ids for part in segments], [self.prefix] * len(segments), constraints))
-        hypotheses = [[[Hypothesis([], 0.0, 0.0)] if part.copied else next(results) for part in row] for row in rows]
+        results = self.engine.search([part.ids for part in segments], [self.prefix] * len(segments), constraints)
+        align = [line.align for line, row in searched for part in row if not part.copied]
         aligned = [
             (part.ids, hypothesis)
-            for row, parts, is_aligned in zip(rows, hypotheses, align, strict=True)
-            for part, best in zip(row, parts, strict=True)
-            for hypothesis in best
-            if is_aligned and not part.copied
+            for part, hypotheses, is_aligned in zip(segments, results, align, strict=True)
+            for hypothesis in hypotheses
+            if is_aligned
         ]
         if aligned:
             scores = self.engine.token_scores([(ids, hypothesis.tokens) for ids, hypothesis in aligned])
             for (_, hypothesis), token_scores in zip(aligned, scores, strict=True):
                 hypothesis.token_scores = token_scores
-        return hypotheses
+        remaining, copy = iter(results), [Hypothesis([], 0.0, 0.0)]
+        of_lines = [[copy if part.copied else next(remaining) for part in row] for _, row in searched]
+        joined = (self.join(*pair, hypotheses) for pair, hypotheses in zip(searched, of_lines, strict=True))
+        return [RefusedLine(0, problem) if problem else next(joined) for problem in problems]
 
     def join(self, line: Line, segments: list[Segment], hypotheses: list[list[Hypothesis]]) -> list[Translation]:
         """The translations of a line; the n-th one consists of the n-th hypotheses of its segments."""
@@ -264,35 +240,23 @@ class Translator:
         for n in range(max(map(len, hypotheses), default=1)):
             parts = [row[min(n, len(row) - 1)] for row in hypotheses]  # one with fewer hypotheses repeats its last
             joined = join(self.tokenizer, segments, parts, self.prefix)
-            if len(parts) == 1 and not copied:
-                score, log_probability = parts[0].score, parts[0].log_probability
-            else:
-                log_probability = sum((part.log_probability for part in parts), start=0.0)
-                length = sum(len(part.tokens) + 1 for part, at in zip(parts, segments, strict=True) if not at.copied)
-                score = log_probability / penalty(max(length, 1), self.engine.config)
+            log_probability = sum((part.log_probability for part in parts), start=0.0)
+            length = sum(len(part.tokens) + 1 for part, at in zip(parts, segments, strict=True) if not at.copied)
+            is_whole = len(parts) == 1 and not copied
+            score = parts[0].score if is_whole else log_probability / penalty(max(length, 1), self.engine.config)
             details = describe(self.tokenizer, words, segments, parts, joined) if words else None
             row = Translation(joined.text, score, log_probability, details, copied.copy(), notes=notes.copy())
             translations.append(row)
         # The length penalty of the joined translation may rank the second hypotheses above the first.
         return sorted(translations, key=lambda translation: -translation.score)
 
-    def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[Translation]]:
-        """The translations of a stream of lines, in order and as soon as possible.
 
-        At most about twice `buffer` lines are in memory. The lines that have arrived are translated together, without
-        waiting for more. Raises RefusedLine where `translate` does, after the translations of the lines before.
-        """
-        return lines_of(map(self.translate_block, arriving_blocks(lines, buffer)))
-
-
-def lines_of(blocks: Iterable[Block]) -> Iterator[list[Translation]]:
+def lines_of(blocks: Iterable[list[Outcome]]) -> Iterator[list[Translation]]:
     """The translations of each line, block after block; RefusedLine counts from the first block's first line."""
-    done = 0
-    for translations, error in blocks:
-        yield from translations
-        done += len(translations)
-        if error:
-            raise RefusedLine(done, error.problem) from error
+    for index, outcome in enumerate(chain.from_iterable(blocks)):
+        if isinstance(outcome, RefusedLine):
+            raise RefusedLine(index, outcome.problem) from outcome
+        yield outcome
 
 
 def read_by_thread(items: Iterable[Item], size: int) -> "queue.Queue[Item | BaseException | None]":
@@ -317,17 +281,14 @@ def arriving_blocks(lines: Iterable[str], size: int, patience: float = 0.05) -> 
     An exception from `lines` is raised here, after the lines before it.
     """
     arrived = read_by_thread(lines, size)
-    item = arrived.get()
-    while isinstance(item, str):
-        block, deadline = [item], time.monotonic() + patience
+    item: str | BaseException | None = ""
+    while isinstance(item, str) and isinstance(item := arrived.get(), str):
+        block, end = [item], time.monotonic() + patience
         with suppress(queue.Empty):
-            while len(block) < size:
-                item = arrived.get(timeout=max(deadline - time.monotonic(), 0.001))
-                if not isinstance(item, str):
-                    break
+            while len(block) < size and isinstance(
+                item := arrived.get(timeout=max(end - time.monotonic(), 0.001)), str
+            ):
                 block.append(item)
         yield block
-        if isinstance(item, str):
-            item = arrived.get()
     if item is not None:
         raise item

@@ -2,6 +2,7 @@
 
 import random
 import threading
+from itertools import islice
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from nmt.config import EOS, DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.model import Transformer
 from nmt.search import TorchEngine, batches_by_length, beam_search
 from nmt.text import Tokenizer, clean, train_tokenizer
-from nmt.translation import RefusedLine, Translation, Translator
+from nmt.translation import RefusedLine, Translation, Translator, lines_of
 from nmt.translation.segments import Limits, text
 from nmt.translation.translator import Tags
 
@@ -204,8 +205,7 @@ def test_the_first_refused_line_ends_a_block_whatever_it_is_refused_for(mixed):
     ours, lines, _ = mixed
     with pytest.raises(RefusedLine, match=r"^line 4: .*max_positions=12"):
         ours.translate([*lines[1:], lines[0]])
-    found, error = ours.translate_block([*lines[1:], lines[0]])
-    assert error.index == 3
-    assert_same(found, ours.translate(lines[1:4]))
-    whole, error = ours.translate_block(lines[1:4])
-    assert (error, len(whole)) == (None, 3)
+    stream = lines_of(map(ours.translate_each, [lines[1:3], lines[3:], lines[:1]]))
+    assert_same(list(islice(stream, 3)), ours.translate(lines[1:4]))
+    with pytest.raises(RefusedLine, match=r"^line 4: "):
+        next(stream)

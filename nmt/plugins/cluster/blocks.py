@@ -33,8 +33,7 @@ from nmt.translation import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-DESCRIPTION = "_translation.json"
-"""File beside the Parquet files, with a name that Parquet readers skip."""
+DESCRIPTION = "_translation.json"  # a name that Parquet readers skip
 
 
 @dataclass(frozen=True)
@@ -42,15 +41,11 @@ class Block:
     """Consecutive lines of a file."""
 
     file: str
-    number: int
-    """Index of the file in the corpus."""
-    first: int
-    """Number of the first line, counted from 1."""
+    number: int  # index of the file in the corpus
+    first: int  # number of the first line, counted from 1
     count: int
-    offset: int
-    """Bytes before the first line."""
-    reference: "Block | None" = None
-    """The block of the same lines of a parallel corpus."""
+    offset: int  # bytes before the first line
+    reference: "Block | None" = None  # of the same lines of a parallel corpus
 
     @property
     def name(self) -> str:
@@ -155,25 +150,21 @@ class BlockTranslator:
         notice, name, size = self.notices.append, Path(block.file).name, self.config.buffer
         if not hasattr(self, "translator"):
             self.translator = load_translator(self.config.translator, notice)
-        lines, stages = read_block(block, notice), self.translator.stages
+        lines = read_block(block, notice)
         parts = (lines[begin : begin + size] for begin in range(0, len(lines), size))
-        rows = list(lines_of(map(self.translator.translate_block, parts)))
+        rows = list(lines_of(map(self.translator.translate_each, parts)))
         for number, (line, ranked) in enumerate(zip(lines, rows, strict=True), block.first):
-            report(stages, line, ranked[0], f"{name}, line {number}", self.counts, notice)
+            report(self.translator.stages, line, ranked[0], f"{name}, line {number}", self.counts, notice)
         self.write(block, lines, rows)
 
     def write(self, block: Block, lines: list[str], rows: list[list[Translation]]) -> None:
-        """Write the file of a block, given the translations of each line, best first."""
         write_block(Path(self.config.output), block, lines, [best for best, *_ in rows])
 
 
 def write_blocks(
     blocks: Sequence[Block], folder: Path, console: "Console", reports: Callable[[Sequence[Block]], Iterable[Any]]
 ) -> None:
-    """Have the missing files of blocks written, with progress; `reports` writes them and gives their reports.
-
-    Raises NMTError for the first error of a worker.
-    """
+    """Have the missing files of blocks written by `reports`, with progress; NMTError for a worker's first error."""
     missing = [block for block in blocks if not (folder / block.name).is_file()]
     if len(missing) < len(blocks):
         console.print(f"{len(blocks) - len(missing):,} of {len(blocks):,} parts are there already")

@@ -19,7 +19,6 @@ class RayConfig:
     """Lines in each Parquet file, which is the most that a worker loses when a run is killed."""
 
     def run_instead(self, config: TranslateConfig) -> None:
-        """What `nmt translate` runs with these options."""
         from nmt.commands.console import talker
         from nmt.plugins.cluster.on_ray import translate_corpus
 

@@ -15,8 +15,8 @@ from nmt.config import JobConfig, TranslatorOptions, require
 from nmt.errors import NMTError, one_line
 from nmt.preparation import begin, worker_pool
 from nmt.translation import (
-    Block,
     Models,
+    Outcome,
     Translation,
     Translator,
     arriving_blocks,
@@ -29,12 +29,10 @@ from nmt.translation import (
     with_engine,
 )
 
-worker_config: JobConfig
-"""In a process of the pool: its configuration, with its own device."""
+worker_config: JobConfig  # in a process of the pool: its configuration, with its own device
 
 
 def device_names(config: JobConfig) -> list[str]:
-    """The GPU of each process; NMTError if there are not enough."""
     import torch
 
     compute = config.translator.compute
@@ -47,7 +45,6 @@ def device_names(config: JobConfig) -> list[str]:
 
 
 def begin_worker(config: JobConfig, devices: "SimpleQueue[str]") -> None:
-    """Begin a process of the pool: take a device."""
     global worker_config
     begin()
     compute = replace(config.translator.compute, device=devices.get())
@@ -63,10 +60,10 @@ def worker_translator() -> Translator:
     return load_translator(worker_config.translator, warn)
 
 
-def translate_block(block: list[str]) -> Block:
+def translate_block(block: list[str]) -> list[Outcome]:
     """In a process of the pool: translate. NMTError, which names the device, for any other error."""
     try:
-        return worker_translator().translate_block(block)
+        return worker_translator().translate_each(block)
     except NMTError:
         raise
     except Exception as error:
@@ -75,7 +72,7 @@ def translate_block(block: list[str]) -> Block:
 
 
 def result(future: "Future[Any] | BaseException") -> Any:
-    """The result of a process; raises the exception of the reader, or NMTError if the process was killed."""
+    """The result of a process; raises the exception of the reader, or NMTError for a process that was killed."""
     if isinstance(future, BaseException):
         raise future
     try:
@@ -112,10 +109,7 @@ class DeviceTranslator:
 
 @contextmanager
 def on_devices(config: JobConfig, names: Sequence[str] = ()) -> Iterator[DeviceTranslator]:
-    """A translator with a process on each of these devices, or of the GPUs that `config` asks for.
-
-    The processes end with the block, at once after an exception.
-    """
+    """A translator with a process on each of these devices, or of the GPUs of `config`, until the block ends."""
     names = names or device_names(config)
     models = find_models(config.translator.run)
     options = with_engine(config.translator, warn, models)
