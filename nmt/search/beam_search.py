@@ -21,11 +21,8 @@ from nmt.data import INCREMENT, shifted, splitmix
 from nmt.model import Transformer
 from nmt.search.engine import Hypothesis, penalty
 
-BLOCK_TOKENS = 64
-"""Neighbouring entries of the vocabulary that `largest` skips together if none of them can be among the best."""
-
-HASH_BITS = 40
-"""Bits of a hash that become a number between 0 and 1."""
+BLOCK_TOKENS = 64  # neighbouring entries of the vocabulary that `largest` skips together
+HASH_BITS = 40  # of a hash, which become a number between 0 and 1
 
 
 def pad(rows: Sequence[list[int]], device: torch.device) -> Tensor:
@@ -119,7 +116,6 @@ class Finished:
         self.tokens[sentences, :, :length] = tokens.gather(1, order[:, :, None].expand(-1, -1, length))
 
     def hypotheses(self) -> list[list[Hypothesis]]:
-        """The hypotheses of each sentence, best first."""
         rows = zip(self.tokens.tolist(), self.log_probabilities.tolist(), self.scores.tolist(), strict=True)
         return [
             [
@@ -152,11 +148,11 @@ class Search:
         self.shortest_maximum = int(self.max_lengths.min())
         self.penalties_at_max_length: Tensor = penalty(self.max_lengths, config)
         self.suppressed_tokens = torch.tensor([PAD, BOS, UNK], device=device)
+        # The sentence of the batch that each row belongs to: finished sentences leave, and rows move up.
         self.sentences = torch.arange(sentences, device=device)
-        """The sentence of the batch that each row belongs to: finished sentences leave, and rows move up."""
         self.tokens = torch.full((sentences, self.beam_size, 1), BOS, device=device)
+        # Of the unfinished hypotheses; -inf marks an empty slot.
         self.log_probabilities = torch.zeros(sentences, self.beam_size, device=device)
-        """Of the unfinished hypotheses; -inf marks an empty slot."""
         if not config.do_sample:
             # At first all slots hold the same empty hypothesis: only one of them may be extended.
             self.log_probabilities[:, 1:] = -torch.inf
@@ -259,7 +255,7 @@ class Search:
         """True for the sentences in which an unfinished hypothesis may still beat a finished one, [B].
 
         A hypothesis with log probability p can at best reach the score p / lp(max_length), because p only falls and lp
-        is largest there. Greedy search (a beam of 1) ends with its first finished hypothesis. All samples are finished.
+        is largest there. Greedy search ends with its first finished hypothesis. All samples are finished.
         """
         extendable = self.log_probabilities.isfinite().any(dim=1)
         if self.config.do_sample:

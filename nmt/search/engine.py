@@ -14,18 +14,15 @@ if TYPE_CHECKING:
 
     from nmt.model import Transformer
 
-Pair = tuple[list[int], list[int]]
-"""Source and target tokens, without start and end symbols."""
+Pair = tuple[list[int], list[int]]  # source and target tokens, without start and end symbols
 
 
 @dataclass
 class TokenScores:
     """The scores that a model gives to a translation, token by token."""
 
-    log_probabilities: list[float]
-    """One for each token, and one for the end symbol."""
-    attention: npt.NDArray[np.float32] | None = None
-    """Weights from each target token to each source token, both without end symbols."""
+    log_probabilities: list[float]  # of each token, and of the end symbol
+    attention: npt.NDArray[np.float32] | None = None  # [target tokens, source tokens], both without end symbols
 
 
 @dataclass(frozen=True)
@@ -35,14 +32,10 @@ class EngineOptions:
     decode: DecodeConfig
     device: str = "auto"
     precision: str = "float32"
-    threads: int | None = None
-    """Processor cores; None: all."""
-    scores: bool = True
-    """False: nobody looks at log probabilities, which may then be nan."""
-    target_prefix: str = ""
-    """What every translation begins with."""
-    constraints: bool = False
-    """Translations must have given words."""
+    threads: int | None = None  # processor cores; None: all
+    scores: bool = True  # False: nobody looks at log probabilities, which may then be nan
+    target_prefix: str = ""  # of every translation
+    constraints: bool = False  # translations must have given words
 
 
 @dataclass
@@ -75,10 +68,8 @@ class Engine(Protocol):
     """A model, or an ensemble, that searches for translations."""
 
     config: DecodeConfig
-    ahead: bool
-    """While it searches, it leaves the thread to others, and takes further work."""
-    longest: int | None
-    """Most tokens of a sentence, with the end symbol; None: as many as the model has positions for."""
+    ahead: bool  # while it searches, it leaves the thread to others, and takes further work
+    longest: int | None  # most tokens of a sentence, with the end symbol; None: the model's positions alone decide
 
     def with_search(self, config: DecodeConfig) -> "Engine":
         """The same weights, searched in another way; NMTError for a search that the engine does not have."""
@@ -104,8 +95,7 @@ def penalty(length: Any, config: DecodeConfig) -> Any:
 
 
 def aligning_layer(layers: int) -> int:
-    """Index of the layer, of so many, whose attention aligns best: the last but one (Garg et al. 2019), or the last of
-    up to 3."""
+    """Index of the layer whose attention aligns best: the last but one (Garg et al. 2019), or the last of up to 3."""
     return layers - 2 if layers > 3 else layers - 1
 
 

@@ -20,8 +20,7 @@ from nmt.model import DecoderLayer, EncoderLayer, Residual, Transformer
 from nmt.search.beam_search import pad, pad_source
 from nmt.search.engine import Pair, TokenScores, aligning_layer, batches_by_length
 
-POSITIONS_AT_ONCE = 512
-"""Positions whose logits are in memory at the same time."""
+POSITIONS_AT_ONCE = 512  # whose logits are in memory at the same time
 
 
 @contextmanager
@@ -45,12 +44,9 @@ def watching(residuals: Sequence[Residual]) -> Iterator[list[Tensor]]:
 class Attention:
     """The weights of every layer and head; the weights of one query sum to 1."""
 
-    encoder: Tensor
-    """[B, L, H, S, S]."""
-    decoder: Tensor
-    """[B, L, H, T, T]: the queries are the decoder's inputs, the first of which is the start symbol."""
-    cross: Tensor
-    """[B, L, H, T, S]."""
+    encoder: Tensor  # [B, L, H, S, S]
+    decoder: Tensor  # [B, L, H, T, T]: the queries are the decoder's inputs, the first of which is the start symbol
+    cross: Tensor  # [B, L, H, T, S]
 
 
 @torch.inference_mode()
@@ -91,11 +87,9 @@ def pad_inputs(targets: Sequence[list[int]], device: torch.device) -> Tensor:
 
 def token_log_probabilities(model: Transformer, hidden_MD: Tensor, tokens_M: Tensor) -> Tensor:
     """log P of the token that follows each hidden state, [M], without the logits of all positions in memory."""
-    parts = [
-        model.logits(hidden).float().log_softmax(dim=1).gather(1, tokens[:, None])[:, 0]
-        for hidden, tokens in zip(hidden_MD.split(POSITIONS_AT_ONCE), tokens_M.split(POSITIONS_AT_ONCE), strict=True)
-    ]
-    return torch.cat(parts)
+    parts = zip(hidden_MD.split(POSITIONS_AT_ONCE), tokens_M.split(POSITIONS_AT_ONCE), strict=True)
+    logp = (model.logits(hidden).float().log_softmax(dim=1).gather(1, tokens[:, None]) for hidden, tokens in parts)
+    return torch.cat(list(logp))[:, 0]
 
 
 def score_batch(
@@ -122,9 +116,8 @@ def forced_decoding(
 ) -> list[TokenScores]:
     """The token scores of each pair by a model, or by an ensemble, whose probabilities are averaged.
 
-    Batches have at most `budget` tokens of the longer side, but at least one pair. With `align`, the attention to the
-    source comes along. It is that of the step whose output is the target token: one step later, when the token is the
-    input, attention already looks for the next one.
+    Batches have at most `budget` tokens of the longer side. With `align`, the attention to the source comes along, of
+    the step whose output is the target token: one step later, attention already looks for the next one.
     """
     device = next(models[0].parameters()).device
     scores: dict[int, TokenScores] = {}

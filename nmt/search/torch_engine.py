@@ -51,8 +51,7 @@ class TorchEngine:
 
     longest: int | None = None
     ahead = False
-    turn: AbstractContextManager[None] = nullcontext()
-    """Entered for each batch: threads that share an engine take turns."""
+    turn: AbstractContextManager[None] = nullcontext()  # of each batch: threads that share an engine take turns
 
     def __init__(self, models: Sequence[Transformer], config: DecodeConfig, keeps_kernels: bool = False) -> None:
         self.models, self.config, self.keeps_kernels = [model.eval() for model in models], config, keeps_kernels
