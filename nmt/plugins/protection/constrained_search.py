@@ -29,11 +29,13 @@ class Candidate(NamedTuple):
     token: int
 
 
-class ConstrainedSearch(Search):
-    """A search in which a hypothesis ends only once it has met all constraints of its sentence.
+def candidates_of(*columns: Tensor) -> list[list[Candidate]]:
+    """The candidates of each sentence: log probabilities, parents and tokens are [B, C]."""
+    return [list(map(Candidate, *row)) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
-    Sentences for which there is no such translation have no hypotheses.
-    """
+
+class ConstrainedSearch(Search):
+    """A search in which a hypothesis ends only once it has met all constraints; where none has, there is none."""
 
     def __init__(
         self,
@@ -45,11 +47,10 @@ class ConstrainedSearch(Search):
     ) -> None:
         self.trackers = [Tracker(row, constraints.kinds) for row in constraints.rows]
         self.likeliest_kept = config.beam_size
+        # The beam of each sentence does not depend on the others.
         self.widths = [min(2 * config.beam_size + one.left[0], 4 * config.beam_size) for one in self.trackers]
-        """The beam of each sentence of the search, which does not depend on the others."""
         super().__init__(models, source_BS, replace(config, beam_size=max(self.widths)), prefixes)
         self.states = [[0] * self.beam_size for _ in self.trackers]
-        """Of the hypotheses of each sentence of the search."""
 
     def living(self, hypotheses: int) -> list[tuple[int, Tracker, list[tuple[int, int]]]]:
         """Row, tracker, and slot and state of each unfinished hypothesis, of the first `hypotheses` slots."""
@@ -70,30 +71,23 @@ class ConstrainedSearch(Search):
 
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The hypotheses that end and those that stay in the beam: log probabilities, parents and tokens, [B, 2 K]."""
-        usual, best = self.likeliest(logp_BKN)
+        likeliest, slots = logp_BKN.max(dim=2), torch.arange(logp_BKN.shape[1], device=logp_BKN.device)
+        sums = likeliest.values + self.log_probabilities[:, : logp_BKN.shape[1]]
+        usual = candidates_of(*super().best(logp_BKN))
+        best = candidates_of(sums, slots.expand_as(sums), likeliest.indices)
         advancing = self.advancing(logp_BKN)
         rooms = (self.max_lengths - 1 - self.tokens.shape[2]).tolist()
-        none = Candidate(-math.inf, 0, PAD)
-        rows = []
+        none, rows = Candidate(-math.inf, 0, PAD), []
         for row, index in enumerate(self.sentences.tolist()):
             parts = usual[row][: 2 * self.widths[index]], best[row], advancing[row]
             candidates = {candidate[1:]: candidate for part in parts for candidate in part}
             sides = self.select(list(candidates.values()), index, rooms[row])
             rows.append([one for side in sides for one in side + [none] * (self.beam_size - len(side))])
-        device = logp_BKN.device
-        return (
-            torch.tensor([[candidate.log_probability for candidate in row] for row in rows], device=device),
-            torch.tensor([[candidate.parent for candidate in row] for row in rows], device=device),
-            torch.tensor([[candidate.token for candidate in row] for row in rows], device=device),
+        log_probabilities, parents, tokens = (
+            torch.tensor([[candidate[column] for candidate in row] for row in rows], device=logp_BKN.device)
+            for column in range(3)
         )
-
-    def likeliest(self, logp_BKN: Tensor) -> list[list[list[Candidate]]]:
-        """The candidates of a search without constraints, and the likeliest of each hypothesis, by sentence."""
-        best, tokens = logp_BKN.max(dim=2)
-        slots = torch.arange(best.shape[1], device=best.device).expand_as(best)
-        of_hypotheses = (best + self.log_probabilities[:, : best.shape[1]], slots, tokens)
-        columns = [[part.tolist() for part in parts] for parts in (super().best(logp_BKN), of_hypotheses)]
-        return [[list(map(Candidate, *row)) for row in zip(*parts, strict=True)] for parts in columns]
+        return log_probabilities, parents, tokens
 
     def advancing(self, logp_BKN: Tensor) -> list[list[Candidate]]:
         """The candidates that continue constraints, or end with all of them met."""

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from nmt.model import Transformer
     from nmt.search import Hypothesis
 
+# Where a phrase counts: as the first tokens of a translation; anywhere else; behind a token with EDGE alone.
 BEGINS, FOLLOWS, GLUED = range(3)
-"""Where a phrase counts: as the first tokens of a translation; anywhere else; behind a token with EDGE alone."""
+# Kinds of tokens, as bits: it continues a word; a word can begin behind it without a blank, as behind a hyphen.
 CONTINUES, EDGE = 1, 2
-"""Kinds of tokens, as bits: it continues a word; a word can begin behind it without a blank, as behind a hyphen."""
 
 
 class Phrase(NamedTuple):
@@ -27,48 +27,35 @@ class Phrase(NamedTuple):
 
     tokens: tuple[int, ...]
     where: int = FOLLOWS
-    closed: bool = True
-    """A word ends with it, so its last token is none with EDGE: no token may follow that continues the word."""
+    closed: bool = True  # a word ends with it, not with EDGE: no token may follow that continues the word
 
 
-Constraint = tuple[Phrase, ...]
-"""Phrases of which any one is enough."""
+Constraint = tuple[Phrase, ...]  # any one is enough
 
 
 @dataclass(frozen=True)
 class PhraseConstraints:
     """What the translations of some sentences must have, apart from each other."""
 
-    rows: Sequence[Sequence[Constraint]]
-    """The constraints of each sentence."""
-    kinds: bytes
-    """The kind of each entry of the vocabulary."""
+    rows: Sequence[Sequence[Constraint]]  # of each sentence
+    kinds: bytes  # of each entry of the vocabulary
 
     def of(self, indices: Sequence[int]) -> "PhraseConstraints":
-        """Those of some of the sentences."""
         return PhraseConstraints([self.rows[index] for index in indices], self.kinds)
 
     def search(
-        self,
-        models: "Sequence[Transformer]",
-        source_BS: "Tensor",
-        config: DecodeConfig,
-        prefixes: Sequence[list[int]],
+        self, models: "Sequence[Transformer]", source_BS: "Tensor", config: DecodeConfig, prefixes: Sequence[list[int]]
     ) -> "list[list[Hypothesis]]":
-        """As `beam_search`, with all constraints; where no translation has them, without the longest one, and so on."""
         from nmt.plugins.protection.constrained_search import constrained_search  # which loads torch
 
         return constrained_search(models, source_BS, config, prefixes, self)
 
 
-Place = tuple[int, int]
-"""A phrase that was begun, and how many of its tokens are written; or one of these:"""
+Place = tuple[int, int]  # a phrase that was begun, and how many of its tokens are written; or one of these:
 START, FREE, MARKED, CLOSED = (-1, 0), (-2, 0), (-3, 0), (-4, 0)
 OPEN = {START: (BEGINS,), MARKED: (FOLLOWS, GLUED)}
-Reading = tuple[int, Place]
-"""The constraints that are met, as bits, and the place."""
-MOST_READINGS = 64
-"""Constraints that overlap in hundreds of ways are not worth all of them."""
+Reading = tuple[int, Place]  # the constraints that are met, as bits, and the place
+MOST_READINGS = 64  # of constraints that overlap in hundreds of ways
 
 
 class Tracker:
@@ -76,31 +63,23 @@ class Tracker:
 
     def __init__(self, constraints: Sequence[Constraint], kinds: bytes) -> None:
         self.kinds = kinds
-        self.before = [
-            max((m for m in range(n) if constraints[m] == constraint), default=-1)
-            for n, constraint in enumerate(constraints)
-        ]
-        """The last equal constraint before each, which is to be met first; -1: none."""
+        # Of equal constraints, the one before is to be met first; -1: none.
+        numbered = list(enumerate(constraints))
+        self.before = [max((m for m, same in numbered[:n] if same == phrases), default=-1) for n, phrases in numbered]
         self.owners = [index for index, constraint in enumerate(constraints) for _ in constraint]
         self.phrases = [phrase for constraint in constraints for phrase in constraint]
         self.shortest = [min(len(phrase.tokens) for phrase in constraint) for constraint in constraints]
         # What can begin anywhere leads on whatever was written.
-        self.usual = [
-            min((len(p.tokens) for p in phrases if p.where == FOLLOWS), default=99) for phrases in constraints
-        ]
+        usual = [[len(phrase.tokens) for phrase in phrases if phrase.where == FOLLOWS] for phrases in constraints]
+        self.usual = [min(lengths, default=99) for lengths in usual]
         self.relevant = {token for phrase in self.phrases for token in phrase.tokens}
-        self.numbers: dict[frozenset[Reading], int] = {}
-        self.readings: list[frozenset[Reading]] = []
-        self.left: list[int] = []
-        """Tokens until all constraints of a state are met, by phrases that can begin anywhere."""
-        self.least: list[int] = []
-        """Fewest tokens until then."""
-        self.opened: dict[Reading, dict[int, list[int]]] = {}
-        self.steps: dict[tuple[int, int], int] = {}
+        self.numbers, self.readings = dict[frozenset[Reading], int](), list[frozenset[Reading]]()
+        self.left = list[int]()  # tokens until all constraints of a state are met, by phrases that can begin anywhere
+        self.least = list[int]()  # fewest tokens until then
+        self.opened, self.steps = dict[Reading, dict[int, list[int]]](), dict[tuple[int, int], int]()
         self.number(frozenset([(0, START)]))
 
     def step(self, state: int, token: int) -> int:
-        """The state after a token."""
         # All tokens that are in no phrase are alike, but for whether they continue a word.
         key = state, token if token in self.relevant else -1 - self.kinds[token]
         if key not in self.steps:
@@ -109,7 +88,6 @@ class Tracker:
         return self.steps[key]
 
     def number(self, readings: frozenset[Reading]) -> int:
-        """The number of a state, which may be new."""
         if readings not in self.numbers:
             self.numbers[readings] = len(self.readings)
             self.readings.append(readings)
@@ -118,12 +96,10 @@ class Tracker:
         return self.numbers[readings]
 
     def follow(self, reading: Reading, token: int) -> list[Reading]:
-        """What a reading can become by a token."""
-        met, place = reading
-        phrase, done = place
+        met, (phrase, done) = reading
         if phrase >= 0:
             return [self.reached(met, phrase, done + 1)] if self.phrases[phrase].tokens[done] == token else []
-        if place == CLOSED and self.kinds[token] & CONTINUES:
+        if reading[1] == CLOSED and self.kinds[token] & CONTINUES:
             return []
         begun = [self.reached(met, phrase, 1) for phrase in self.open(reading).get(token, ())]
         return [(met, self.behind(token)), *begun]
@@ -134,8 +110,8 @@ class Tracker:
     def reached(self, met: int, phrase: int, done: int) -> Reading:
         if done < len(self.phrases[phrase].tokens):
             return met, (phrase, done)
-        closed, last = self.phrases[phrase].closed, self.phrases[phrase].tokens[-1]
-        return met | 1 << self.owners[phrase], CLOSED if closed else self.behind(last)
+        tokens, _, closed = self.phrases[phrase]
+        return met | 1 << self.owners[phrase], CLOSED if closed else self.behind(tokens[-1])
 
     def open(self, reading: Reading) -> dict[int, list[int]]:
         """The phrases that can begin, by their first token; of equal constraints, the first that is not met."""
@@ -164,11 +140,11 @@ class Tracker:
 
     def best(self, readings: set[Reading]) -> list[Reading]:
         """The readings that are no worse than another at the same place; of very many, those that lack least."""
-        kept = [
-            (met, place)
-            for met, place in readings
-            if not any(place == there and met != more and met & more == met for more, there in readings)
-        ]
+
+        def is_worse(met: int, place: Place) -> bool:
+            return any(place == there and met != more and met & more == met for more, there in readings)
+
+        kept = [reading for reading in readings if not is_worse(*reading)]
         kept.sort(key=lambda reading: (self.tokens_left(reading, self.usual), reading))
         # One that is free outlives any token.
         free = [reading for reading in kept[MOST_READINGS:] if reading[1] in (FREE, MARKED)][:1]

@@ -17,16 +17,15 @@ from nmt.errors import NMTError
 from nmt.text import Finder, Items, Stretch, Tokenizer, is_counted, replaced
 from nmt.translation import Limits, Line, Outcome, RefusedLine, Rest, Stage, Translation, with_refused
 
+# How a line came out: cut at its items, or with one that is not there exactly once, which is a flag, too.
 NOTES = {
     "cut": "cut at what is protected, as that did not arrive otherwise, and translated in parts",
     "protected": "what is protected did not arrive exactly once; look at it",
 }
-"""How a line came out: cut at its items, or with one that is not there exactly once, which is a flag, too."""
-MARKS = "".join(map(chr, range(0x10F000, 0x10F800)))
-"""Characters for private use, at which a line is cut."""
+MARKS = "".join(map(chr, range(0x10F000, 0x10F800)))  # for private use; a line is cut at them
 WITH_MARKS = re.compile("[^\\w\\s\0]*+\0+(?:[^\\w\\s\0]*+\0+)*+[^\\w\\s\0]*+")
+# Words that models copy well: docs/protect.md has how well.
 STAND_INS: tuple[Callable[[int], str], ...] = ("A{}".format, "[{}]".format)
-"""Words that models copy well: docs/protect.md has how well."""
 
 
 class HeldLine:
@@ -61,12 +60,23 @@ class Masked:
     """A line with names in place of its items; `items` are the names, as items of the masked line."""
 
     def __init__(self, held: HeldLine, names: Sequence[str]) -> None:
-        self.held, self.names = held, names
+        self.held, self.names, self.is_cut = held, names, names[0] in MARKS
         self.text, places = replaced(held.line.text, held.stretches, names)
         self.items = Items(self.text, places)
 
     def unmasked(self, text: str) -> str:
         return self.items.replaced(text, self.held.items.texts)
+
+    def row(self, translations: list[Translation]) -> list[Translation]:
+        """Translations of the masked line with the items, lost ones put by the alignment; none if the best fails."""
+        with_items = [self.with_items(self.aligned(translation)) for translation in translations]
+        row = [translation for translation in with_items if translation] if with_items[0] else []
+        for translation in row:
+            translation.details = translation.details if self.held.line.align else None
+            if self.is_cut:
+                translation.notes |= {} if self.held.is_bare else {"cut": NOTES["cut"]}
+                translation.copied = []
+        return row
 
     def with_items(self, translation: Translation) -> Translation | None:
         """A translation of the masked line with the items, whose details are of the words of both; None if it fails."""
@@ -94,7 +104,7 @@ class Masked:
 
     def leaves(self, text: str) -> bool:
         """True for a digit, half a character, or a name's beginning, that is none of the source's: a garbled name."""
-        if not any(map(str.isdigit, self.names[0])):  # marks leave nothing
+        if self.is_cut:  # marks leave nothing
             return False
         source, target = (self.items.replaced(side, [" "] * len(self.names)) for side in (self.text, text))
         stem = re.escape(re.split(r"\d", self.names[0])[0])
@@ -118,8 +128,7 @@ class Masked:
             for name in self.items.find(word):
                 words_of[name].append(number)
         taken = {number for number, word in enumerate(words) if self.items.find(word)}
-        behind = dict[int, list[int]]()
-        """Of a word that a name was put behind, the source words of that name."""
+        behind = dict[int, list[int]]()  # of a word that a name was put behind, the source words of that name
         for name in lost:
             place = next((target for word in words_of[name] for target in targets[word] if target not in taken), None)
             if place is None:
@@ -139,29 +148,6 @@ class Masked:
             scores += [score, None] if number in behind else [score]
         details = replace(details, alignment=sorted(pairs), word_log_probabilities=scores)
         return replace(translation, text=" ".join(words), details=details)
-
-
-def translate_masked(masks: list[Masked | None], rest: Rest, cutting: bool) -> list[list[Translation] | None]:
-    """The translations of masked lines, with the items; None where the best one fails.
-
-    Lost names are put by the word alignment, if it is there. With `cutting`, lines are cut at the names.
-    """
-    changes: dict[str, Any] = {"cut_at": frozenset(MARKS)} if cutting else {"align": True}
-    outcomes = iter(rest([replace(mask.held.line, text=mask.text, **changes) for mask in masks if mask]))
-    results = list[list[Translation] | None]()
-    for mask in masks:
-        row = next(outcomes) if mask else None
-        if not mask or not isinstance(row, list):
-            results.append(None)
-            continue
-        with_items = [mask.with_items(mask.aligned(translation)) for translation in row]
-        results.append([translation for translation in with_items if translation] if with_items[0] else None)
-        for translation in results[-1] or []:
-            translation.details = translation.details if mask.held.line.align else None
-            if cutting:
-                translation.notes |= {} if mask.held.is_bare else {"cut": NOTES["cut"]}
-                translation.copied = []
-    return results
 
 
 class Protection(Stage):
@@ -187,18 +173,16 @@ class Protection(Stage):
                 checked[index] = RefusedLine(index, str(error))
         results = with_refused(checked, rest)
         rows = {index: row for index in held if isinstance(row := results[index], list)}
-        todo = [index for index, row in rows.items() if not held[index].items.arrive(row[0].text)]
+        lost = [index for index, row in rows.items() if not held[index].items.arrive(row[0].text)]
         for way in self.ways:
-            masks = [held[index].masked(way) for index in todo]
-            better = translate_masked(masks, rest, cutting=way is None) if todo else []
-            arrived = {
-                index: row
-                for index, row in zip(todo, better, strict=True)
-                if row and held[index].items.arrive(row[0].text)
-            }
-            for index, row in arrived.items():
-                results[index] = rows[index] = row
-            todo = [index for index in todo if index not in arrived]
+            masks = [(index, mask) for index in lost if (mask := held[index].masked(way))]
+            changes: dict[str, Any] = {"align": True} if way else {"cut_at": frozenset(MARKS)}
+            outcomes = rest([replace(mask.held.line, text=mask.text, **changes) for _, mask in masks]) if masks else []
+            for (index, mask), outcome in zip(masks, outcomes, strict=True):
+                row = mask.row(outcome) if isinstance(outcome, list) else []
+                if row and held[index].items.arrive(row[0].text):
+                    results[index] = rows[index] = row
+                    lost.remove(index)
         for index, row in rows.items():
             for translation in row:
                 if not held[index].items.arrive(translation.text):

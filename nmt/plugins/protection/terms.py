@@ -25,8 +25,7 @@ from nmt.translation import Segment, Stage, Translation
 
 WORD = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\w)+|[^\w\s]")
 LETTER = re.compile(rf"(?!{WITHOUT_BLANKS.pattern})\w")
-CLOSING = ".,;:!?)]}%\u2026"
-"""Marks that a blank follows."""
+CLOSING = ".,;:!?)]}%\u2026"  # a blank follows
 
 
 class Term(NamedTuple):
@@ -38,11 +37,12 @@ class Term(NamedTuple):
 
     def written(self, capital: bool) -> list[str]:
         """The translations; with `capital`, their first word gets one unless it has one (iPhone) or is to stay."""
-        first_words = [(text, WORD.match(text)) for text in self.targets]
-        return [
-            text[:1].upper() + text[1:] if capital and text != self.source and first and first[0].islower() else text
-            for text, first in first_words
-        ]
+
+        def is_small(text: str) -> bool:
+            first = WORD.match(text)
+            return first is not None and first[0].islower() and text != self.source
+
+        return [text[:1].upper() + text[1:] if capital and is_small(text) else text for text in self.targets]
 
 
 class Match(NamedTuple):
@@ -51,25 +51,20 @@ class Match(NamedTuple):
     term: Term
     begin: int
     end: int
-    capital: bool
-    """The line gives it a capital that the glossary does not."""
+    capital: bool  # which the glossary does not give it
 
 
 class Glossary:
     """Terms, to be found in lines: whole words, from left to right, the longest at each place, without overlap."""
 
     def __init__(self, entries: Iterable[tuple[str, str, bool]]) -> None:
-        sources: dict[tuple[tuple[str, ...], bool], str] = {}
-        targets: dict[tuple[tuple[str, ...], bool], dict[str, None]] = {}
+        self.terms: dict[tuple[tuple[str, ...], bool], Term] = {}
+        self.beginnings: dict[str, Any] = {}  # a tree of the terms' words in small letters; "" is where a term ends
         for source, target, case in entries:
             words = tuple(WORD.findall(source))
             key = words if case else folded(words), case
-            sources.setdefault(key, source)
-            targets.setdefault(key, {})[target] = None
-        self.terms = {key: Term(source, tuple(targets[key]), key[1]) for key, source in sources.items()}
-        self.beginnings: dict[str, Any] = {}
-        """A tree of the terms' words in small letters; "" is where a term ends."""
-        for words, _ in self.terms:
+            term = self.terms.get(key, Term(source, (), case))
+            self.terms[key] = term._replace(targets=tuple(dict.fromkeys((*term.targets, target))))
             node = self.beginnings
             for word in folded(words):
                 node = node.setdefault(word, {})
@@ -158,16 +153,12 @@ def take(words: list[str], phrase: list[str], free: list[bool]) -> bool:
 
 
 class Terms(Stage):
-    """Demands the terms of a glossary, and reports which ones a translation uses.
-
-    No word of what `finder` protects belongs to a term.
-    """
+    """Demands the terms of a glossary, and reports which ones a translation uses; what `finder` finds has none."""
 
     def __init__(self, glossary: Glossary, tokenizer: Tokenizer, finder: Finder) -> None:
         self.glossary, self.tokenizer, self.finder = glossary, tokenizer, finder
 
     def find(self, text: str) -> list[Match]:
-        """The terms of a clean text."""
         return self.glossary.find(self.finder.hidden(text))
 
     def constraints(self, segments: Sequence[Segment]) -> PhraseConstraints | None:
@@ -222,8 +213,7 @@ def constraint_of(tokenizer: Tokenizer, match: Match, capital: bool) -> Constrai
     return tuple(dict.fromkeys(ways))
 
 
-CONTEXTS = {BEGINS: [""], FOLLOWS: ["x "], GLUED: ["x-", "x ("]}
-"""What may stand before a phrase."""
+CONTEXTS = {BEGINS: [""], FOLLOWS: ["x "], GLUED: ["x-", "x ("]}  # what may stand before a phrase
 
 
 @lru_cache(100_000)
