@@ -174,7 +174,7 @@ def open_output(config: JobConfig, identity: dict[str, Any] | None, stack: ExitS
     return output
 
 
-def open_source(config: JobConfig, stack: ExitStack) -> io.BufferedReader:
+def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]":
     """The input; NMTError if it, or standard output, cannot be used, or if the output would replace it."""
     no_output = config.output == "-" and sys.stdout is None
     require(not no_output, "standard output is closed: name a file with output=FILE")

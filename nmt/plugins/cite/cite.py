@@ -8,15 +8,34 @@ from pathlib import Path
 from rich.console import Console
 
 from nmt import __version__
-from nmt.config import Compute, DecodeConfig, TranslatorOptions, require, with_plugin_defaults
+from nmt.config import DecodeConfig, require
 from nmt.evaluation import score
-from nmt.files import check_output, expected_search, parse_json, read_bytes, read_description, write_file
+from nmt.files import (
+    ModelDescription,
+    check_output,
+    expected_search,
+    parse_json,
+    read_bytes,
+    read_description,
+    write_file,
+)
 from nmt.hardware import processor, versions
-from nmt.plugins.cite.bundle import MODEL_AND_RUN, STATEMENT, SUMS, digest, pack, sums
 from nmt.plugins.cite.command import CiteConfig
-from nmt.plugins.cite.verify import Statement, model_digests, model_to_cite, text_of
+from nmt.plugins.cite.verify import (
+    MODEL_AND_RUN,
+    STATEMENT,
+    SUMS,
+    Statement,
+    digest,
+    model_digests,
+    model_to_cite,
+    pack,
+    sums,
+    text_of,
+    translate,
+)
 from nmt.search import choose_device
-from nmt.translation import TestSet, find_models, language_of, load_translator, read_test_set, translate_lines, warn
+from nmt.translation import TestSet, find_models, language_of, read_test_set
 
 SOFTWARE = f"""@software{{nmt,
   author = {{{{The nmt authors}}}},
@@ -39,12 +58,7 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
     require(not there, f"{output} is there already, and may be cited: pass output=FILE, or remove it")
 
     assert test.sources is not None, "CiteConfig needs a source for each reference"
-    compute = Compute("torch", device=config.device)
-    options = TranslatorOptions([config.run], compute, target=config.target, decode=config.decode)
-    translator = load_translator(with_plugin_defaults(options), warn)
-    console.print(f"translating {len(test.sources):,} lines")
-    hypotheses = translate_lines(translator, test.sources, console)
-
+    hypotheses = translate(config.run, config.device, config.target, config.decode, test.sources, console)
     statement, files = state(config, folder, run, test, hypotheses)
     files[STATEMENT] = (json.dumps(asdict(statement), indent=2) + "\n").encode()
     content = pack({**files, SUMS: sums(files)})
@@ -59,15 +73,15 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
 def state(
     config: CiteConfig, folder: Path, run: Path | None, test: TestSet, hypotheses: list[str]
 ) -> tuple[Statement, dict[str, bytes]]:
-    """The statement of a bundle, and its other files."""
     description = read_description(folder)
-    source, target, language = description.source, description.target, language_of(config.target or description.target)
+    language = language_of(config.target or description.target)
     texts = {"source": text_of(test.sources or []), "reference": text_of(test.references)}
     paths = [(run if index > 1 else folder, name) for index, name in enumerate(MODEL_AND_RUN)]
     files = {name: read_bytes(place / name) for place, name in paths if place and (place / name).exists()}
-    files[f"hypotheses.{target}"] = text_of(hypotheses)
+    names = [f"source.{description.source}", f"reference.{description.target}"]
+    files[f"hypotheses.{description.target}"] = text_of(hypotheses)
     if config.text:
-        files |= {f"source.{source}": texts["source"], f"reference.{target}": texts["reference"]}
+        files |= zip(names, texts.values(), strict=True)
     decode, device, processors = expected_search(config.decode, description), choose_device(config.device), processor()
     if device.startswith("cuda"):
         import torch
@@ -77,8 +91,8 @@ def state(
     statement = Statement(
         run=(run or folder).resolve().name,
         test_set=Path(config.source or "test").name,
-        source=source,
-        target=target,
+        source=description.source,
+        target=description.target,
         lines=len(test.references),
         texts={kind: digest(text) for kind, text in texts.items()},
         model=model_digests(folder),
@@ -86,7 +100,7 @@ def state(
         language_tag=config.target,
         lowercase=config.lowercase,
         scores=[asdict(result) for result in scores],
-        commands=commands(config, str(run or folder), files, source, target, decode),
+        commands=commands(config, str(run or folder), files, description, decode),
         device=f"{device}, {processors}",
         versions=versions(),
         files=sorted(files),
@@ -95,17 +109,15 @@ def state(
 
 
 def commands(
-    config: CiteConfig, run: str, files: dict[str, bytes], source: str, target: str, decode: DecodeConfig
+    config: CiteConfig, run: str, files: dict[str, bytes], description: ModelDescription, decode: DecodeConfig
 ) -> list[str]:
     """Shell commands that train the model, translate the test set, and score the translations."""
-    trained = parse_json(files.get("environment.json", b"{}")).get("command")
+    trained, target = parse_json(files.get("environment.json", b"{}")).get("command"), description.target
     usual = asdict(DecodeConfig())
     words = [f"run={run}", "engine=torch", *([f"target={config.target}"] if config.target else [])]
     words += [f"decode.{key}={value}".lower() for key, value in asdict(decode).items() if value != usual[key]]
     keys = f"metrics=[{','.join(config.metrics)}] language={language_of(config.target or target)}"
     keys += f" tokenize={config.tokenize}" * bool(config.tokenize) + " lowercase=true" * config.lowercase
-    return [
-        *([trained] if isinstance(trained, str) else []),
-        f"nmt translate {shlex.join(words)} < source.{source} > hypotheses.{target}",
-        f"nmt score hypotheses.{target} reference.{target} {keys}",
-    ]
+    translating = f"nmt translate {shlex.join(words)} < source.{description.source} > hypotheses.{target}"
+    scoring = f"nmt score hypotheses.{target} reference.{target} {keys}"
+    return [*([trained] if isinstance(trained, str) else []), translating, scoring]

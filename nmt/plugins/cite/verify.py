@@ -1,5 +1,21 @@
-"""What a bundle states, and the check of it: files, scores, and with the model translations. No torch before those."""
+"""A bundle, read as what a stranger may have made, and the check of all that it states. No torch before translations.
 
+It is one zip archive whose bytes depend on its files alone:
+
+bundle.json                     the statement
+hypotheses.TARGET               the translations
+README.md, config.json          the model's card and description
+config.yaml, environment.json   of the run, if the model has one
+source.SOURCE, reference.TARGET the test set, on request
+SHA256SUMS                      of all other files, as `sha256sum -c` reads it
+"""
+
+import hashlib
+import io
+import re
+import struct
+import zipfile
+import zlib
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -20,50 +36,47 @@ from nmt.config import (
 )
 from nmt.errors import NMTError, one_line
 from nmt.evaluation import Score, score, signature_tokenizer
-from nmt.files import MODEL_FILES, find_model_directory, parse_json, sha256
+from nmt.files import MODEL_FILES, find_model_directory, parse_json, read_bytes, sha256
 from nmt.hardware import versions
-from nmt.plugins.cite.bundle import CARD, DESCRIPTION, MODEL_AND_RUN, STATEMENT, SUMS, digest, read_bundle
 from nmt.plugins.cite.command import VerifyConfig
 from nmt.text import decoded, read_texts
 from nmt.translation import language_of
 
+STATEMENT, SUMS = "bundle.json", "SHA256SUMS"
+CARD, DESCRIPTION = "README.md", "config.json"
+MODEL_AND_RUN = (CARD, DESCRIPTION, "config.yaml", "environment.json")
+NAME = re.compile(
+    "|".join(map(re.escape, (STATEMENT, SUMS, *MODEL_AND_RUN))) + rf"|(hypotheses|source|reference)\.{LANGUAGE.pattern}"
+)
 FORMAT_VERSION = 2
 SAME, DIFFERS, UNCHECKED, MISSING = "same", "DIFFERS", "unchecked", "MISSING"
 Check = tuple[str, str, str]
-"""One thing that was checked, or that could not be: one of these results, what it is of, and details."""
+"""One of these results, what it is of, and details."""
 UNPROVEN = ("run", "test_set", "commands", "device", "versions")
 """Keys of the statement that nothing can show again."""
-PARTS = {
-    "texts": ("source", "reference"),
-    "model": MODEL_FILES,
-    "decode": [field.name for field in fields(DecodeConfig)],
-}
+PARTS = {"texts": ("source", "reference"), "model": MODEL_FILES, "decode": [key.name for key in fields(DecodeConfig)]}
 """The keys in each mapping of the statement."""
 
 
 @dataclass
 class Statement:
-    """`bundle.json`: `texts` and `model` are SHA-256, `decode` is the whole search, `scores` have all digits.
-
-    `source` and `target` are languages, `language_tag` is `target=` of a model for several, and `files` are the others
-    of the bundle, without SHA256SUMS.
-    """
+    """The tree of `bundle.json`."""
 
     run: str
     test_set: str
-    source: str
+    source: str  # a language
     target: str
     lines: int
-    texts: dict[str, str]
-    model: dict[str, str]
+    texts: dict[str, str]  # SHA-256
+    model: dict[str, str]  # SHA-256
     decode: dict[str, Any]
-    language_tag: str | None
+    language_tag: str | None  # target= of a model for several languages
     lowercase: bool
     scores: list[dict[str, Any]]
     commands: list[str]
     device: str
     versions: dict[str, str]
-    files: list[str]
+    files: list[str]  # without this one and SHA256SUMS
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
@@ -80,8 +93,66 @@ class Statement:
 
     @property
     def language(self) -> str:
-        """The language of the translations."""
         return language_of(self.language_tag or self.target)
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def pack(files: dict[str, bytes]) -> bytes:
+    """The archive of these files, sorted by name; nothing in it depends on time or machine."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:  # uncompressed, because compressors differ
+        for name, content in sorted(files.items()):
+            member = zipfile.ZipInfo(name)  # dated 1980
+            member.create_system, member.external_attr = 3, 0o100644 << 16  # as on Unix, wherever it is written
+            archive.writestr(member, content)
+    return buffer.getvalue()
+
+
+def sums(files: dict[str, bytes]) -> bytes:
+    return "".join(f"{digest(content)}  {name}\n" for name, content in sorted(files.items())).encode()
+
+
+def read_bundle(path: Path) -> tuple[dict[str, bytes], str, dict[str, str]]:
+    """The files of a bundle, packed or unpacked; the SHA-256 of its archive; and file -> how it differs from cite's.
+
+    Every byte of an archive is checked: the files by check sums, and the rest against what `pack` writes.
+    """
+    changed = dict[str, str]()
+    if path.is_dir():
+        names = sorted(file.name for file in path.iterdir())
+        files = {name: read_bytes(path / name) for name in names if NAME.fullmatch(name)}
+        archive = pack(files)
+    else:
+        archive = read_bytes(path)
+        members = list(read_members(path, archive))
+        names, files = [name for name, *_ in members], {name: content for name, content, _ in members}
+        damaged = (name for name, content, crc in members if zlib.crc32(content) != crc)
+        changed |= dict.fromkeys(damaged, "changed: its check sum in the archive is of other bytes")
+    changed |= {name: "not a file of a bundle" for name in names if not NAME.fullmatch(name)}
+    if not changed and pack(files) != archive:
+        changed["archive"] = "not as `nmt cite` writes it"
+    require(STATEMENT in files, f"{path}: not a bundle of `nmt cite`, which holds a {STATEMENT}")
+    listed, others = files.get(SUMS, b""), {name: content for name, content in files.items() if name != SUMS}
+    for line in {*listed.split(b"\n")} ^ {*sums(others).split(b"\n")}:
+        changed.setdefault(line.decode(errors="replace").split("  ")[-1], f"not as {SUMS} lists it")
+    return files, digest(archive), dict(sorted(changed.items()))
+
+
+def read_members(path: Path, content: bytes) -> Iterator[tuple[str, bytes, int]]:
+    """Name, bytes and check sum of each member of an archive without compression."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OverflowError, OSError) as error:
+        raise NMTError(f"{path}: not a bundle of `nmt cite`, or damaged ({one_line(error)})") from error
+    stored = sum(member.file_size for member in members) <= len(content)
+    require(stored, f"{path}: not a bundle of `nmt cite`, or compressed; unpack it, and verify the folder")
+    for member in members:
+        start = member.header_offset + 30 + len(member.filename.encode())  # 30 bytes stand before the name
+        yield member.filename, content[start : start + member.file_size], member.CRC
 
 
 def text_of(lines: Iterable[str]) -> bytes:
@@ -90,7 +161,6 @@ def text_of(lines: Iterable[str]) -> bytes:
 
 
 def model_to_cite(run: str) -> Path:
-    """The model directory of a run or model."""
     path = Path(run)
     if path.is_symlink():  # runs/latest is another run tomorrow
         path = path.parent / path.readlink()
@@ -99,6 +169,18 @@ def model_to_cite(run: str) -> Path:
 
 def model_digests(folder: Path) -> dict[str, str]:
     return {name: sha256(folder / name) for name in MODEL_FILES}
+
+
+def translate(
+    run: str, device: str, target: str | None, decode: DecodeConfig, lines: list[str], console: Console
+) -> list[str]:
+    """The translations of lines by a run or model directory."""
+    from nmt.translation import load_translator, translate_lines, warn
+
+    options = TranslatorOptions([run], Compute("torch", device=device), target=target, decode=decode)
+    translator = load_translator(with_plugin_defaults(options), warn)
+    console.print(f"translating {len(lines):,} lines")
+    return translate_lines(translator, lines, console)
 
 
 def compared(same: bool, what: str, detail: str) -> Check:
@@ -115,7 +197,6 @@ class Verification:
     console: Console
 
     def checks(self) -> Iterator[Check]:
-        """The checks of everything that is stated, and of nothing being left out."""
         stated, name = self.stated, f"hypotheses.{self.stated.target}"
         files = {*self.files} - {STATEMENT, SUMS}
         missing = dict.fromkeys(sorted({CARD, *stated.files} - files), "a file of the bundle")
@@ -137,7 +218,6 @@ class Verification:
         yield from self.translations(hypotheses, sources)
 
     def lines(self, name: str) -> list[str] | None:
-        """The lines of a text in the bundle; None where it does not hold the text."""
         if name not in self.files:
             return None
         lines = self.files[name].removesuffix(b"\n").split(b"\n") if self.files[name] else []
@@ -155,7 +235,6 @@ class Verification:
         return lines if same else None
 
     def scores(self, hypotheses: list[str], references: list[str] | None) -> Iterator[Check]:
-        """Each score, computed again."""
         stated, names = self.stated, metric_names("text")
         for before in [build(Score, tree, f"{STATEMENT}, scores") for tree in stated.scores]:
             metric, in_full = before.metric, f"{before.value!r}  {before.signature}"
@@ -170,7 +249,6 @@ class Verification:
             yield compared(same, before.name, in_full + here)
 
     def translations(self, hypotheses: list[str], sources: list[str] | None) -> Iterator[Check]:
-        """The sources, translated again by a model that must be the stated one."""
         stated, run = self.stated, self.config.run
         if not run or sources is None:
             weights = stated.model["model.safetensors"][:64]
@@ -181,13 +259,8 @@ class Verification:
         yield compared(same, "model", f"{run} is {'' if same else 'not '}the model that is stated")
         if not same or sources is None:
             return
-        from nmt.translation import load_translator, translate_lines, warn
-
         decode = build(DecodeConfig, stated.decode, f"{STATEMENT}, decode")
-        compute = Compute("torch", device=self.config.device)
-        options = TranslatorOptions([run], compute, target=stated.language_tag, decode=decode)
-        self.console.print(f"translating {len(sources):,} lines")
-        again = translate_lines(load_translator(with_plugin_defaults(options), warn), sources, self.console)
+        again = translate(run, self.config.device, stated.language_tag, decode, sources, self.console)
         lines = enumerate(zip(hypotheses, again, strict=True), 1)
         changed = [f"line {number:,}: {one!r}, here {two!r}" for number, (one, two) in lines if one != two]
         details = [f"{len(again) - len(changed):,} of {len(again):,} lines are the same", *changed[:3]]
@@ -228,7 +301,6 @@ def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
 
 
 def read_statement(path: Path, content: bytes) -> Statement:
-    """The statement in a bundle; NMTError where it cannot be read, or is of another version."""
     try:
         tree = parse_json(content)
     except ValueError as error:
