@@ -15,7 +15,7 @@ from nmt.text import LINE_BYTES, TOO_LONG, problem_of
 
 MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 CHARSETS = re.compile(r"(iso8859|cp\d|koi8|mac|gb|big5|euc|shift_jis).*")
-"""Python's names of encodings of text; Python also knows encodings that compress or transform."""
+"""Python's names of encodings of text; others compress or transform."""
 LARGER = {"iso8859-1": "cp1252", "gb2312": "gb18030", "shift_jis": "cp932"}
 """Encodings that browsers use in place of those declared (https://encoding.spec.whatwg.org)."""
 
@@ -136,18 +136,18 @@ def decoded(content: bytes, declared: str = "", convert: str = "save it as UTF-8
 class Text(Document):
     """A text that is written in the encoding that it was read in, and of which only some parts change."""
 
+    charset: re.Pattern[bytes] | None = None
+    """Where the beginning of a text declares its encoding."""
+
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        text, self.mark, self.encoding = decoded(content, self.charset(content[:1024]))
+        declared = self.charset and self.charset.search(content[:1024])
+        text, self.mark, self.encoding = decoded(content, declared[1].decode().lower() if declared else "")
         self.text = Spliced(text, self.parts(text, target))
         self.lines = self.text.lines
 
-    def charset(self, beginning: bytes) -> str:
-        """The encoding that a text declares; empty: none."""
-        return ""
-
     @abstractmethod
     def parts(self, text: str, target: str) -> Sequence[Part]:
-        """The parts to translate, into the target language, in the order of the text."""
+        """The parts to translate, in the order of the text; `target` is the language, if it is known."""
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         return self.mark + self.text.render(translations).encode(self.encoding, "xmlcharrefreplace")

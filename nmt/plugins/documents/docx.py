@@ -30,8 +30,6 @@ DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen"))
 BREAKS = frozenset(("br", "cr", "tab", "ptab", "drawing", "pict", "object", "oMath", "oMathPara"))
 UNREADABLE = (BadZipFile, EOFError, LookupError, OSError, RuntimeError, ValueError, lzma.LZMAError, zlib.error)
 PRESERVE = {"{http://www.w3.org/XML/1998/namespace}space": "preserve"}
-
-
 Runs = tuple[Unit, list[Element], Element]
 """A sentence, the elements that it covers, and the properties of most of its text."""
 
@@ -52,7 +50,6 @@ class Reader:
         self.unit, self.pieces, self.covered = Unit(), list[tuple[str | None, Token]](), list[Element]()
 
     def end(self) -> None:
-        """Make a sentence of the tokens so far."""
         sizes = Counter[str]()
         for look, token in self.pieces:
             sizes[look or ""] += len(token.text) * (look is not None)
@@ -114,7 +111,6 @@ class Reader:
                 self.note(Token("point", self.unit.alone(inside), breaks=name in BREAKS), run, look=look)
 
     def write(self, sentence: Runs, references: Element) -> None:
-        """Put runs with a translation in the place of those of a sentence."""
         unit, covered, properties = sentence
         parent = covered[0].getparent()
         places = [parent.index(element) for element in covered if element.getparent() is parent]
@@ -150,8 +146,6 @@ class Reader:
 
 
 class Docx(Document):
-    """An archive with parts that are translated."""
-
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.content = content
         try:

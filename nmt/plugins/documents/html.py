@@ -23,7 +23,7 @@ INLINE = frozenset(
     small span strike strong sub sup time u""".split()  # noqa: SIM905
 )
 BETWEEN = frozenset(["area", "br", "embed", "img", "input", "wbr"])
-"""Inline elements without content, which stand between words."""
+"""Inline elements without content."""
 COPIED = frozenset(["code", "kbd", "samp", "tt", "var", "math", "svg"])
 """Inline elements whose content is copied."""
 UNSEEN = frozenset(["script", "style", "template"])
@@ -46,7 +46,6 @@ class Tag:
     partner: int = 0  # the index of the tag that closes the element, if there is one
 
     def is_fixed(self, text: str) -> bool:
-        """True where a tag says that its element is not to be translated."""
         says = [text[slice(*self.attributes.get(name, (0, 0)))].lower() for name in ("translate", "class")]
         return says[0].strip("\"'") == "no" or "notranslate" in says[1].strip("\"'").split()
 
@@ -70,13 +69,13 @@ def tags_of(text: str) -> list[Tag]:
     return tags
 
 
-class Reader:
-    """Collects the sentences of a text, and the values of its attributes that are translated."""
+class Page:
+    """A page, or a part of one: its sentences, and the values of attributes, which come first."""
 
-    def __init__(self, text: str, language: str = "") -> None:
-        self.text, self.tags, self.language = text, tags_of(text), language
-        self.sentences, self.attributes = list[Sentence](), list[Part]()
-        self.begin, self.tokens = 0, list[Token]()
+    def __init__(self, text: str, begin: int = 0, language: str = "") -> None:
+        self.text, self.begin, self.end, self.language = text, begin, begin + len(text), language
+        self.tags, self.sentences, self.values = tags_of(text), list[Sentence](), list[Part]()
+        self.first, self.tokens = 0, list[Token]()
         """Where the next sentence begins, and its tokens so far."""
         at = index = 0
         while index < len(self.tags):
@@ -86,6 +85,8 @@ class Reader:
             index += 1
         self.add_text(at, len(text))
         self.end_sentence()
+        self.attributes = Spliced(text, sorted(self.values, key=lambda part: part.begin))
+        self.lines = self.attributes.lines + Spliced(text, self.sentences).lines
 
     def add_text(self, begin: int, end: int) -> None:
         if begin < end:
@@ -110,43 +111,31 @@ class Reader:
         else:
             index = whole if fixed or tag.name in RAW else index
             self.end_sentence()
-            self.begin = self.tags[index].end
+            self.first = self.tags[index].end
             if tag.name == "html" and self.language and "lang" in tag.attributes:
-                self.attributes.append(Stretch(*tag.attributes["lang"], written=f'"{self.language}"'))
+                self.values.append(Stretch(*tag.attributes["lang"], written=f'"{self.language}"'))
         for begin, end in sorted(tag.attributes[name] for name in READ & tag.attributes.keys() if not fixed):
             quoted = self.text[begin] in "\"'"
             value = self.text[begin + quoted : end - (quoted and end > begin + 1)]
             write = escape if quoted else lambda text: f'"{escape(text)}"'
-            self.attributes.append(Sentence(begin + quoted, [Token("text", value, unescape(value))], write))
+            self.values.append(Sentence(begin + quoted, [Token("text", value, unescape(value))], write))
         return index
 
     def end_sentence(self) -> None:
-        sentence = Sentence(self.begin, self.tokens, partial(escape, quote=False))
+        sentence = Sentence(self.first, self.tokens, partial(escape, quote=False))
         self.sentences += [sentence] if sentence.lines else []
         self.tokens = []
-
-
-class Page:
-    """A page, or a part of one; attributes come first, because some stand inside of sentences."""
-
-    def __init__(self, text: str, begin: int = 0, language: str = "") -> None:
-        reader = Reader(text, language)
-        self.text, self.begin, self.end = text, begin, begin + len(text)
-        self.attributes = Spliced(text, sorted(reader.attributes, key=lambda part: part.begin))
-        self.lines = self.attributes.lines + Spliced(text, reader.sentences).lines
 
     def render(self, translations: Sequence[Translated]) -> str:
         size = len(self.attributes.lines)
         text = self.attributes.render(translations[:size]) if self.lines else self.text
-        return Spliced(text, Reader(text).sentences).render(translations[size:])
+        return Spliced(text, Page(text).sentences).render(translations[size:])
 
 
 class Html(Text):
     """A page, or a part of one; its language, if it says that, is the target language then."""
 
-    def charset(self, beginning: bytes) -> str:
-        declared = CHARSET.search(beginning)
-        return declared[1].decode().lower() if declared else ""
+    charset = CHARSET
 
     def parts(self, text: str, target: str) -> list[Part]:
         return [Page(text, 0, target.replace("_", "-"))]

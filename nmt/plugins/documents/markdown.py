@@ -87,7 +87,7 @@ class Inline(Sentence):
         self.before, self.after = text[begin : self.begin], text[self.end : end]
 
     def render(self, translations: Sequence[Translated]) -> str:
-        """The block, without emphasis where that would not be emphasis, or as it was where no way keeps its markup."""
+        """The block, if need be without emphasis, or as it was where no way keeps its markup."""
         for nodes in (self.nodes, list(without_optional(self.nodes))):
             written = self.written(translations, nodes)
             if self.in_paragraph and written != self.raw:
@@ -113,23 +113,22 @@ class Inline(Sentence):
         return not defines and after <= before and left_out and signs <= others and closed >= closed_before
 
 
-class Reader:
-    """Collects the parts of a text that are to be translated."""
+class Markdown(Text):
+    """A text in Markdown; metadata in YAML or TOML at its beginning stay as they are."""
 
-    def __init__(self, text: str, begin: int) -> None:
-        self.text, self.parts = text, list[Part]()
-        self.references: dict[str, Any] = {}
-        body = text[begin:]
+    def parts(self, text: str, target: str) -> list[Part]:
+        front = FRONT_MATTER.match(text)
+        begin = front.end() if front else 0
+        body, parts, references, row = text[begin:], list[Part](), dict[str, Any](), list[Parsed]()
         lines = re.findall(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+", body)
         self.begins = list(accumulate(map(len, lines), initial=begin))
-        self.lines = [line.rstrip().replace("\0", "\ufffd") for line in lines]
-        row = list[Parsed]()
-        for opening, token in pairwise([Parsed("", "", 0), *parser().parse(body, self.references)]):
+        self.rows = [line.rstrip().replace("\0", "\ufffd") for line in lines]
+        for opening, token in pairwise([Parsed("", "", 0), *parser().parse(body, references)]):
             if token.type == "html_block" and token.level == 0 and token.map:
-                begin, end = self.begins[token.map[0]], self.begins[min(token.map[1], len(self.lines))]
-                self.parts.append(html.Page(text[begin:end], begin))
+                begin, end = self.begins[token.map[0]], self.begins[min(token.map[1], len(self.rows))]
+                parts.append(html.Page(text[begin:end], begin))
             elif token.type == "tr_close":
-                self.add_row(row)
+                parts += (Inline(text, *span, references, in_paragraph=False) for span in self.cells(row))
                 row = []
             elif token.type == "inline" and opening.type in ("th_open", "td_open"):
                 row.append(token)
@@ -138,35 +137,25 @@ class Reader:
                 begin, _ = self.find(lines[0], token.map[0])
                 end, rest = self.find(lines[-1], token.map[0] + len(lines) - 1)
                 if min(begin, end) >= 0 and not rest.strip(" \t#"):
-                    self.add(begin, end + len(lines[-1].rstrip()), opening.type == "paragraph_open")
+                    end += len(lines[-1].rstrip())
+                    parts.append(Inline(text, begin, end, references, opening.type == "paragraph_open"))
+        return parts
 
     def find(self, content: str, number: int) -> tuple[int, str]:
         """Where the content of a line stands in the text, -1 for nowhere, and what follows it in the line."""
-        line, content = self.lines[number], content.rstrip()
+        line, content = self.rows[number], content.rstrip()
         at = line.rfind(content)
         return (self.begins[number] + at if at >= 0 else -1), line[at + len(content) :]
 
-    def add(self, begin: int, end: int, in_paragraph: bool = False) -> None:
-        self.parts.append(Inline(self.text, begin, end, self.references, in_paragraph))
-
-    def add_row(self, cells: list[Parsed]) -> None:
-        """Add the cells of a line of a table, found from its end."""
-        number = cells[0].map[0] if cells and cells[0].map else 0
-        line, spans = self.lines[number] if cells else "", list[tuple[int, int]]()
+    def cells(self, row: list[Parsed]) -> list[tuple[int, int]]:
+        """Where the cells of a line of a table stand, found from its end; none if one is not there."""
+        number = row[0].map[0] if row and row[0].map else 0
+        line, spans = self.rows[number] if row else "", list[tuple[int, int]]()
         after = len(line)
-        for cell in reversed(cells):
+        for cell in reversed(row):
             at = line.rfind(cell.content, 0, after)
             if at < 0 or line[at + len(cell.content) : after].strip(" \t|"):
-                return
-            spans.append((self.begins[number] + at, self.begins[number] + at + len(cell.content)))
+                return []
+            spans.insert(0, (self.begins[number] + at, self.begins[number] + at + len(cell.content)))
             after = at
-        for span in reversed(spans):
-            self.add(*span)
-
-
-class Markdown(Text):
-    """A text in Markdown; metadata in YAML or TOML at its beginning stay as they are."""
-
-    def parts(self, text: str, target: str) -> list[Part]:
-        front = FRONT_MATTER.match(text)
-        return Reader(text, front.end() if front else 0).parts
+        return spans

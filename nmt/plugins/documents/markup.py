@@ -25,7 +25,6 @@ WORD = regex.compile(
     rf"(?={ONE})\X[\p{{Pe}}\p{{Pf}}\p{{Po}}]*+|{LETTER}(?:(?:(?!{ONE})\S)*{LETTER})?|(?!{ONE})[^\s\w]++"
 )
 
-
 Kind = Literal["text", "open", "close", "point", "copy"]
 
 
@@ -51,10 +50,7 @@ class Token:
 
 
 def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
-    """The index of the tag that closes an element, for that which opens it, and the other way round.
-
-    Elements are nested; tags that are not closed, or not opened, have no partner.
-    """
+    """The indices of the tags that open and close an element, by each other; elements are nested."""
     partners, opened, names = dict[int, int](), list[int](), Counter[str]()
     for index, token in enumerate(tokens):
         if token.kind == "open" and len(opened) < DEEPEST:
@@ -93,17 +89,17 @@ def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
 
 def strip(token: Token, right: bool) -> str:
     """Take the white space from one side of a text, and return it."""
-    raw = token.raw.rstrip() if right else token.raw.lstrip()
-    blank = token.raw[len(raw) :] if right else token.raw[: len(token.raw) - len(raw)]
-    token.raw, token.text = raw, (token.text.rstrip() if right else token.text.lstrip()) if blank else token.text
-    return blank
+    cut, whole = str.rstrip if right else str.lstrip, token.raw
+    token.raw = cut(whole)
+    if token.raw != whole:
+        token.text = cut(token.text)
+    return whole[len(token.raw) :] if right else whole[: len(whole) - len(token.raw)]
 
 
 def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
-    """Tokens without the markup and white space before the first word, after the last, and around all.
+    """Tokens without markup and white space around the words, and the length of what is left out before them.
 
-    Also the length of what is left out at the beginning. A line break takes the white space beside it with it, another
-    tag between two blanks takes one of them.
+    A line break takes the white space beside it with it, another tag between two blanks takes one of them.
     """
     partners = find_pairs(tokens)
     worded = [index for index, token in enumerate(tokens) if token.text.strip() or token.closing] or [0, -1]
@@ -133,10 +129,7 @@ def without_optional(nodes: Iterable[Token]) -> Iterator[Token]:
 
 
 class Sentence:
-    """A part of a text that is translated as one line.
-
-    `begin` is where its tokens begin; `escape` writes plain text as the file needs it.
-    """
+    """A part of a text, translated as one line; its tokens start at `begin`, and `escape` writes text for the file."""
 
     def __init__(self, begin: int, tokens: Sequence[Token], escape: Callable[[str], str]) -> None:
         size, inside = core(tokens)
@@ -186,7 +179,6 @@ class Tokens:
 
 
 def spread(source: Sequence[int], target: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Pairs of two sequences of tokens in the same order."""
     size = max(len(source), len(target)) if source and target else 0
     return ((source[n * len(source) // size], target[n * len(target) // size]) for n in range(size))
 

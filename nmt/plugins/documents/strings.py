@@ -1,7 +1,6 @@
 """Message catalogs of GNU gettext (https://www.gnu.org/software/gettext/manual, section PO Files), and subtitles.
 
-Both hold short texts with tags, and line ends that matter. Messages without a translation get one, and the flag
-`fuzzy`, because nobody has checked it.
+Messages without a translation get one, and the flag `fuzzy`, because nobody has checked it.
 """
 
 import re
@@ -117,8 +116,6 @@ class Message:
 
 
 class Catalog(Document):
-    """The messages of a catalog."""
-
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.text, self.mark, self.encoding = decoded(content, convert="convert it with `msgconv -t UTF-8`")
         self.content = content

@@ -66,13 +66,12 @@ class Unit:
     def __init__(self) -> None:
         self.tokens, self.elements = list[Token](), list[Element]()
 
-    def alone(self, *elements: Element) -> str:
-        """References to elements that stand alone."""
-        self.elements += elements
-        return "".join(f"<p{len(self.elements) - n}/>" for n in range(len(elements), 0, -1))
+    def alone(self, element: Element) -> str:
+        """A reference to an element that stands alone."""
+        self.elements.append(element)
+        return f"<p{len(self.elements) - 1}/>"
 
     def around(self, element: Element) -> tuple[str, str]:
-        """References before and after what is in an element."""
         self.elements.append(element)
         return f"<e{len(self.elements) - 1}>", f"</e{len(self.elements) - 1}>"
 
@@ -127,8 +126,6 @@ def fill(unit: Unit, element: Element, references: Element) -> None:
 
 
 class Xliff(Document):
-    """A file of XLIFF; NMTError where it is not well-formed."""
-
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.content = content
         self.lines = [line for unit, _ in self.units(parse_xml(content)) for line in unit.content().lines]
