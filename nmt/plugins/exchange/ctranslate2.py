@@ -27,11 +27,10 @@ MODELS = "source.spm", "target.spm"
 NEVER = -1e9
 """Bias on the logit of a symbol without probability."""
 LEVELS = 88
-"""The largest number in a matrix of int8, as measured (docs/benchmarks.md).
+"""The largest number in a matrix of int8, as measured (docs/benchmarks.md); raise CONVERSION with it.
 
-Processors with AVX2 but without VNNI multiply it by activations of up to 255 and add two such products in 16 bits. With
-numbers up to 127, as CTranslate2 itself writes them, many of these sums are cut; with up to 64 none is, but the numbers
-are coarser. Raise CONVERSION with it.
+Processors with AVX2 but without VNNI add two products with activations of up to 255 in 16 bits. With numbers up to 127,
+as CTranslate2 itself writes them, many sums are cut; with up to 64 none is, but the numbers are coarser.
 """
 
 
@@ -63,7 +62,6 @@ def write(folder: Path, output: Path, precision: str) -> None:
 
 
 def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
-    """The specification of a model with its weights."""
     from ctranslate2.specs import Activation, TransformerSpec
     from ctranslate2.specs.model_spec import index_spec
 
@@ -123,7 +121,6 @@ def quantize(spec: Any) -> None:
 
 
 def card(description: ModelDescription) -> str:
-    """How to use an exported model with nmt."""
     source, target = plain(description.source), plain(description.target)
     return f"""# {source}-{target}
 

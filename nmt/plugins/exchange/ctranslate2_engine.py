@@ -1,10 +1,9 @@
 """Search by CTranslate2, on processors. No torch.
 
-CTranslate2 ranks hypotheses by log P / |Y|^alpha. So it is asked for the log probabilities of all finished hypotheses,
-which are ranked here by the penalty of the search. Translations equal those of the torch engine up to rounding, except
-where the winner ends later than CTranslate2 searches (at most 7 of 1,000 sentences, as measured), or after a prefix
-that the model would not write by itself: of 300 lines of the quickstart, 299 were translated as by torch from the
-beginning of the reference, and 178 from "zz Foo". `check_search` refuses what CTranslate2 cannot do or does worse.
+CTranslate2 ranks hypotheses by log P / |Y|^alpha, so all finished ones are ranked anew, by the penalty of the search.
+Translations equal those of the torch engine up to rounding, except where the winner ends later than CTranslate2
+searches (at most 7 of 1,000 sentences), or after a prefix that the model would not write by itself: of 300 lines of the
+quickstart, 299 were the same after the beginning of the reference, and 178 after "zz Foo".
 """
 
 import math
@@ -26,23 +25,20 @@ from nmt.search import Constraints, Hypothesis, Pair, TokenScores, batches_by_le
 from nmt.text import SOURCE, TARGET
 
 BATCH_TOKENS = {"int8": 512, "float32": 1024}
-"""Maximal source tokens in a batch of beam search, by arithmetic; greedy search takes twice as many. Larger batches are
-no faster on a processor."""
+"""Maximal source tokens in a batch of beam search, by arithmetic; greedy search takes twice as many."""
 NO_TEXT = PAD, BOS, UNK
 NO_HYPOTHESIS = -1e9
 """CTranslate2 fills up its lists with hypotheses whose score is -1e10."""
 
 
 class CTranslate2Engine:
-    """A model in the files of CTranslate2, with vocabularies in the order of our ids.
+    """A model in the files of CTranslate2, with vocabularies in the order of our ids, on one core for each worker.
 
-    `precision` is the arithmetic; "default" is that of the files. Each worker has one core, which is faster than one
-    search on several cores; the workers share the weights. With `scores=False`, greedy search computes no log
+    `precision` is the arithmetic; "default" is that of the files. With `scores=False`, greedy search computes no log
     probabilities: they are nan.
     """
 
-    folder: Path
-    """Where the model lies, if nmt wrote it."""
+    folder: Path  # where the model lies, if nmt wrote it
     ahead = True
 
     def __init__(
@@ -68,7 +64,6 @@ class CTranslate2Engine:
 
     @property
     def precision(self) -> str:
-        """Arithmetic: int8, or another one of CTranslate2's names."""
         name: str = self.translator.compute_type
         return "int8" if name.startswith("int8") else name
 
@@ -94,15 +89,14 @@ class CTranslate2Engine:
         require(not constraints, "engine=ctranslate2 has no search for given words: use engine=torch")
         begun = list(zip(sentences, prefixes, strict=True))
         results = self.ranked(begun)
-        # Suppressing symbols takes time and changes log probabilities, and a trained model hardly ever writes them. So
-        # only the sentences that need it are searched again.
+        # Suppressing symbols changes log probabilities, so only sentences that need it are searched again.
         unclean = [i for i, row in enumerate(results) if not row or any(set(NO_TEXT) & {*h.tokens} for h in row)]
         for index, row in zip(unclean, self.ranked([begun[i] for i in unclean], suppress=True), strict=True):
             results[index] = row
         return results
 
     def max_length(self, begun: Pair) -> int:
-        """The maximal length of a sentence's translation, with the end symbol."""
+        """The maximal length of a translation, with the end symbol."""
         (source, target), longest = map(len, begun), self.longest or 0
         problem = f"a sequence of {max(source, target) + 1:,} tokens is longer than the {longest:,} positions that "
         problem += "CTranslate2 has of the model; use split=auto, or engine=torch"
@@ -133,7 +127,6 @@ class CTranslate2Engine:
         return [row[: self.config.n_best] for row in results]
 
     def candidates(self, begun: Sequence[Pair], suppress: bool) -> list[list[Hypothesis]]:
-        """All hypotheses of each sentence that ended or were cut."""
         limits = [self.max_length(pair) for pair in begun]
         results: list[list[Hypothesis]] = [[] for _ in begun]
 
@@ -162,10 +155,7 @@ class CTranslate2Engine:
         return results
 
     def batches(self, lengths: Sequence[int]) -> list[list[int]]:
-        """Indices of sentences in batches of about equal size, longest first.
-
-        Each worker gets the same number of batches, so that none waits for another's last one.
-        """
+        """Indices of sentences, longest first, in batches of about equal size, as many for each worker."""
         total = sum(lengths)
         count = math.ceil(total / self.batch_tokens / self.workers) * self.workers
         order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
@@ -174,7 +164,6 @@ class CTranslate2Engine:
         return [[index for index, _ in batch] for _, batch in groups]
 
     def queue(self, begun: Sequence[Pair], longest: int, suppress: bool) -> list[Any]:
-        """Queue a batch for the workers."""
         beam = self.config.beam_size
         # CTranslate2 stops after this many finished hypotheses. A longer one may still win by its penalty, so the
         # larger alpha is, the more are asked for; at few tokens, |Y|^alpha grows faster than the other penalty.
@@ -204,7 +193,6 @@ class CTranslate2Engine:
         return list(self.translator.translate_batch(self.tokens(pairs, SOURCE), prefixes, **options))
 
     def read(self, result: Any) -> list[Hypothesis]:
-        """The hypotheses of a sentence, not yet ranked."""
         scores, end = result.scores if self.has_scores else [math.nan], [self.symbols[EOS]]
         return [
             Hypothesis([self.ids[token] for token in (tokens[:-1] if tokens[-1:] == end else tokens)], score, math.nan)
@@ -221,18 +209,17 @@ class CTranslate2Engine:
     def token_scores(self, pairs: Sequence[Pair]) -> list[TokenScores]:
         """Log probabilities, and the attention of a greedy search that is forced to write the translation."""
         batches = list(batches_by_length([max(map(len, pair)) + 1 for pair in pairs], self.batch_tokens))
-        started = [self.start_forced([pairs[index] for index in batch]) for batch in batches]
+        started = list[Any]()
+        for batch in batches:
+            forced = [pairs[index] for index in batch]
+            longest = max(1, *(len(target) for _, target in forced))
+            started += self.translate(forced, beam_size=1, max_decoding_length=longest, return_attention=True)
         scores = [TokenScores(log_probabilities) for log_probabilities in self.forced_decoding(pairs)]
-        for index, promise in zip(chain(*batches), chain(*started), strict=True):
+        for index, promise in zip(chain(*batches), started, strict=True):
             source, target = map(len, pairs[index])
             rows = [row[:source] for row in promise.result().attention[0][:target]]
             scores[index].attention = np.array(rows, np.float32).reshape(target, source)
         return scores
-
-    def start_forced(self, pairs: Sequence[Pair]) -> list[Any]:
-        """Queue a batch whose translations are forced."""
-        longest = max(1, *(len(target) for _, target in pairs))
-        return self.translate(pairs, beam_size=1, max_decoding_length=longest, return_attention=True)
 
     def tokens(self, pairs: Sequence[Pair], side: int) -> list[list[str]]:
         return [[self.vocabularies[side][id] for id in pair[side]] for pair in pairs]

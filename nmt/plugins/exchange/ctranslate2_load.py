@@ -1,8 +1,7 @@
 """CTranslate2 as an engine: what it can be asked for, its conversions in our cache, and a check of what it loads.
 
-CTranslate2 does not check the files that it loads, and may crash or read others beside them. An export may come from
-anyone. So CTranslate2 gets it from memory: model.bin, which must be that of a model with this description, and settings
-and vocabularies that are made of the description and the tokenizer. This file imports neither torch nor CTranslate2.
+CTranslate2 does not check the files that it loads, and may crash or read others beside them. As an export may come from
+anyone, it gets checked files from memory. This file imports neither torch nor CTranslate2.
 """
 
 import hashlib
@@ -54,7 +53,6 @@ CONVERSION = "3"
 
 
 def require_ctranslate2(key: str) -> None:
-    """Raise NMTError, naming `key`, unless CTranslate2 is installed."""
     problem = f"{key}=ctranslate2: CTranslate2 is not installed; pip install ctranslate2"
     require(importlib.util.find_spec("ctranslate2") is not None, problem)
 
@@ -123,16 +121,12 @@ def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str]
 
 
 def converted_folder(folder: Path, precision: str) -> Path:
-    """The folder in our cache for a model directory's conversion, named by a hash of the model's files.
-
-    A conversion that lies in the model directory is not trusted: it may hold other weights.
-    """
+    """The folder in our cache for a conversion; one in the model directory may hold other weights."""
     parts = [__version__, CONVERSION, *(sha256(folder / name) for name in MODEL_FILES)]
     return cache_folder() / "ctranslate2" / f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()}-{precision}"
 
 
 def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Path:
-    """The conversion of a model directory to CTranslate2 in our cache; it is written there if it is missing."""
     output = converted_folder(folder, precision)
     if not is_exported(output):
         from nmt.plugins.exchange.ctranslate2 import write
@@ -201,10 +195,8 @@ def check_variables(content: bytes, model: ModelConfig, sizes: tuple[int, ...]) 
             fits = shape == shapes[name] and kind == (INT8 if name in rounded else FLOAT32)
             require_value(fits, f"{name} is {list(shape)} of type {kind}, where there should be {list(shapes[name])}")
         else:  # CTranslate2 does not check which heads and layers these name, and crashes.
-            value, default = (
-                int.from_bytes(number, "little", signed=True),
-                0 if name.rpartition("/")[2] in UNUSED else None,
-            )
+            value = int.from_bytes(number, "little", signed=True)
+            default = 0 if name.rpartition("/")[2] in UNUSED else None
             require_value(shape == () and value == scalars.get(name, default), f"{name[:80]!r} is {value}")
     missing = sorted({*shapes, *scalars} - variables.keys())
     require_value(not missing, f"{missing[:1]} is missing")
@@ -239,10 +231,7 @@ def expected_scalars(model: ModelConfig) -> dict[str, int]:
 
 
 def read_variables(content: bytes) -> dict[str, Variable]:
-    """The variables of model.bin; ValueError or struct.error where it is damaged.
-
-    It has a header, then each variable with its name, shape, type and numbers, then further names of some of them.
-    """
+    """The variables of model.bin: a header, each with its name, shape, type and numbers, then further names of some."""
     file, variables = io.BytesIO(content), dict[str, Variable]()
 
     def take(kind: str) -> Any:
@@ -251,16 +240,14 @@ def read_variables(content: bytes) -> dict[str, Variable]:
     def text() -> str:
         return take(f"{take('H')}s").removesuffix(b"\0").decode()  # type: ignore[no-any-return]
 
-    require_value(
-        (take("I"), text(), take("I")) == (VERSION, "TransformerSpec", REVISION), "another format or kind of model"
-    )
+    header = take("I"), text(), take("I")
+    require_value(header == (VERSION, "TransformerSpec", REVISION), "another format or kind of model")
     for _ in range(take("I")):
         name, shape = text(), tuple(take("I") for _ in range(take("B")))
         kind, length = take("B"), take("I")
         require_value(name not in variables, f"{name[:80]!r} is there twice")
-        require_value(
-            math.prod(shape) * ITEM_SIZES.get(kind, -1) == length, f"{name[:80]!r} is not as long as its shape"
-        )
+        fits = math.prod(shape) * ITEM_SIZES.get(kind, -1) == length
+        require_value(fits, f"{name[:80]!r} is not as long as its shape")
         variables[name] = Variable(shape, kind, memoryview(content)[file.tell() : file.tell() + length])
         require_value(file.seek(length, io.SEEK_CUR) <= len(content), "it is cut")
     for _ in range(take("I")):

@@ -107,8 +107,7 @@ def compare(folder: Path, output: Path, decode: DecodeConfig, lines: list[str], 
     texts, others = ([row[0].text for row in program.translate(lines)] for program in (ours, theirs))
     pairs = list(zip(lines, texts, strict=True))
     encoded = encode_pairs(theirs.tokenizer, pairs)
-    # CTranslate2 has no score for a pair without a source.
-    engine: Any = theirs.engine
+    engine: Any = theirs.engine  # which has no score for a pair without a source
     scored = iter(engine.forced_decoding([pair for pair in encoded if pair[SOURCE]]))
     scores = [next(scored) if source else [] for source, _ in encoded]
     yield certificate([score.token_log_probabilities for score in score_pairs(ours, pairs)], scores, "CTranslate2")
@@ -131,7 +130,6 @@ def certificate(ours: Scores, theirs: Scores, program: str) -> str:
 
 
 def run(config: ExportConfig) -> None:
-    """Export, and print how many translations are the same."""
     with talker().status("loading") as status:
         for line in export(config, status.update):
             print(line)

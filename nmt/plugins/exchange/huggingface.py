@@ -56,6 +56,7 @@ from nmt.text import (
     SentencePieceTokenizer,
     Tokenizer,
     WordPieceTokenizer,
+    parsed,
     read_tokenizer,
 )
 
@@ -143,8 +144,7 @@ def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
 
 def marian_table(tokenizer: MarianTokenizer) -> list[str]:
     """The target's vocabulary in Marian's order, with <pad>."""
-    table, padding = tokenizer.tables[-1], MARIAN_SYMBOLS[2]
-    return table if padding in table else [*table, padding]
+    return list(dict.fromkeys((*tokenizer.tables[-1], MARIAN_SYMBOLS[2])))
 
 
 def tokenizer_files(tokenizer: Tokenizer) -> dict[str, bytes]:
@@ -173,9 +173,7 @@ def fast_tokenizer(ours: Tokenizer) -> tokenizers.Tokenizer:
 
 
 def from_sentencepiece(ours: SentencePieceTokenizer, cleaning: list[normalizers.Normalizer]) -> tokenizers.Tokenizer:
-    from sentencepiece import sentencepiece_model_pb2
-
-    model = sentencepiece_model_pb2.ModelProto.FromString(ours.content)  # type: ignore[attr-defined]
+    model = parsed(ours)
     subwords = [(subword.piece, subword.score) for subword in model.pieces]
     if model.trainer_spec.model_type == model.trainer_spec.UNIGRAM:
         pipeline = tokenizers.Tokenizer(models.Unigram(subwords, model.trainer_spec.unk_id, byte_fallback=True))

@@ -87,7 +87,6 @@ def compare(config: ImportConfig, model: "Transformer", tokenizer: "Tokenizer") 
 
 
 def word_scores(text: str, where: str) -> list[list[float]]:
-    """The log probabilities in the output of `marian score --word-scores`."""
     try:
         return [[float(word) for word in line.split(" ||| WordScores= ")[1].split()] for line in text.splitlines()]
     except (IndexError, ValueError) as error:
@@ -95,14 +94,12 @@ def word_scores(text: str, where: str) -> list[list[float]]:
 
 
 def run(config: ImportConfig) -> None:
-    """Import, and print how far both programs agree."""
     with talker().status("loading") as status:
         for line in import_model(config, status.update):
             print(line)
 
 
 def one_path(words: list[str]) -> dict[str, Any]:
-    """The model to import; NMTError for more than one word."""
     require(len(words) == 1, f"{words[-1]}: this command takes one folder or file; {words[0]} is given too")
     return {"path": words[0]}
 

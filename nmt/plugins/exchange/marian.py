@@ -100,7 +100,6 @@ class MarianModel(NamedTuple):
 
 
 def read_model(path: Path) -> MarianModel:
-    """The model to import; NMTError where there is none, or it is no such model."""
     if path.suffix == ".npz" or any(path.glob("*decoder.yml")):
         return read_marian(path)
     require(path.is_dir(), f"{path}: no such folder, and no .npz of Marian")
@@ -132,7 +131,6 @@ def length_penalty(where: Path, tree: dict[str, Any], key: str, default: float) 
 
 
 def read_marian(path: Path) -> MarianModel:
-    """The model of an .npz with decoder.yml beside it, or of the folder of both."""
     folder = path if path.is_dir() else path.parent
     beside = [folder / f"{path.name}.decoder.yml", folder / "decoder.yml"] if path != folder else []
     decoder = next((file for file in [*beside, *sorted(folder.glob("*decoder.yml"))] if file.is_file()), None)
@@ -172,7 +170,6 @@ def read_vocabularies(folder: Path, names: list[Path]) -> MarianTokenizer:
 
 
 def pieces(path: Path) -> list[str]:
-    """The pieces of a sentencepiece model, whose numbers are then Marian's."""
     try:
         model = sentencepiece.SentencePieceProcessor(model_proto=read_bytes(path))
         return [str(model.id_to_piece(number)) for number in range(model.vocab_size())]
@@ -210,7 +207,6 @@ def read_array(content: bytes) -> np.ndarray[Any, Any]:
 
 
 def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[str, Any]:
-    """Our settings for those of special:model.yml."""
     if content is None:
         raise NMTError(f"{path}: no {SPECIAL} in it, so it is no model of Marian")
     try:
@@ -227,10 +223,8 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
     sizes = {name: setting(path, tree, key, int) for name, key in names.items()}
     inner = setting(path, tree, "transformer-decoder-dim-ffn", int, 0)
     require(inner in (0, sizes["d_ff"]), f"{path}: transformer-decoder-dim-ffn differs")
-    activation, version = (
-        tree.get("transformer-ffn-activation") or "swish",
-        re.findall(r"\d+", str(tree.get("version"))),
-    )
+    activation = tree.get("transformer-ffn-activation") or "swish"
+    version = re.findall(r"\d+", str(tree.get("version")))
     quick = activation == "gelu" and tuple(map(int, version[:3])) < EXACT_GELU
     return {**sizes, "activation": "quick_gelu" if quick else activation, "norm": NORMS[operations]}
 
@@ -253,10 +247,8 @@ def read_hub(folder: Path) -> MarianModel:
     }
     paths = [folder / "vocab.json", *folder.glob("target_vocab.json")]
     tables = [entries_by_number(path, read_mapping(path, parse_json, LARGE)) for path in paths]
-    tokenizer, target_table = (
-        tokenizer_of([folder / "source.spm", folder / "target.spm"], tables, tags=True),
-        tables[-1],
-    )
+    tokenizer = tokenizer_of([folder / "source.spm", folder / "target.spm"], tables, tags=True)
+    target_table = tables[-1]
     require(MARIAN_SYMBOLS[2] in target_table, f"{folder}: its vocabulary has no <pad>, from which its decoder starts")
     conversion = "MarianMTModel.from_pretrained(FOLDER).save_pretrained(FOLDER) of transformers writes it"
     require(weights_file.exists(), f"{weights_file}: not there; from pytorch_model.bin, {conversion}")
@@ -289,7 +281,6 @@ def entries_by_number(path: Path, numbers: dict[str, Any]) -> list[str]:
 
 
 def tokenizer_of(models: Sequence[Path], tables: Sequence[list[str]], tags: bool) -> MarianTokenizer:
-    """The tokenizer of the sentencepiece models of source and target, and of one table or one for each."""
     try:
         return marian_tokenizer([read_bytes(path) for path in models], tables, tags)
     except ValueError as error:
