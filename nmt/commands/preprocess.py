@@ -81,8 +81,7 @@ COMMAND = Command(
     example="corpus/train.en corpus/train.de tokenizer=bpe8k",
     keys="data=files data.name=mine data.source=en data.target=fr data.train=corpus/train data.valid=corpus/dev "
     "data.test=corpus/test data.filters.max_ratio=3 tokenizer=bpe8k workers=8 overwrite=true",
-    hides="name run logger num_workers float32_matmul_precision minutes minutes_settles "
-    "model optim batching checkpoints validation decode trainer",
+    hides="name run logger model optim batching checkpoints validation decode trainer",
     memory="pass fewer workers",
     groups=GROUPS,
 )

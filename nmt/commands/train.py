@@ -65,7 +65,7 @@ COMMAND = Command(
     example="data/mine experiment=laptop",
     keys="experiment=laptop model=small name=mine trainer.max_steps=20000 trainer.max_time=2h trainer.devices=2 "
     "trainer.precision=bf16-mixed optim.factor=2 batching.tokens_per_update=8000 model.dropout=0.3 seed=2",
-    hides="data tokenizer workers overwrite",
+    hides="data tokenizer",
     memory="other programs may have taken it since training began; the same command goes on from the last checkpoint",
     groups=GROUPS,
 )

@@ -1,7 +1,6 @@
 from .composition import (
     Command as Command,
     Option as Option,
-    command_groups as command_groups,
     compose as compose,
     compose_tree as compose_tree,
     groups as groups,
@@ -17,7 +16,6 @@ from .corpus import (
     IN_TRAINING as IN_TRAINING,
     LANGUAGE as LANGUAGE,
     PAD as PAD,
-    TAG as TAG,
     UNK as UNK,
     DataConfig as DataConfig,
     FilterConfig as FilterConfig,
@@ -55,12 +53,10 @@ from .training import (
     ExperimentConfig as ExperimentConfig,
     OptimConfig as OptimConfig,
     TrainerConfig as TrainerConfig,
-    ValidationConfig as ValidationConfig,
     check_precision as check_precision,
 )
 from .translation import (
     BLEU_TOKENIZERS as BLEU_TOKENIZERS,
-    MAX_TOKENS as MAX_TOKENS,
     Compute as Compute,
     DecodeConfig as DecodeConfig,
     JobConfig as JobConfig,

@@ -37,10 +37,6 @@ class Option:
     """Replaces the command's own; takes the overrides, `--config-dir` and all options that were given."""
 
 
-def no_words(words: list[str]) -> dict[str, Any]:
-    raise NMTError(f"{words[0]}: this command takes KEY=VALUE alone")
-
-
 @dataclass(frozen=True)
 class Command:
     """A command of the command line: its keys, the words and options beside them, and its run function."""
@@ -48,7 +44,7 @@ class Command:
     name: str
     config: type  # the dataclass of its keys
     run: Callable[[Any], int | None]  # returns the exit code; None is 0
-    words: Callable[[list[str]], dict[str, Any]] = no_words
+    words: Callable[[list[str]], dict[str, Any]] | None = None
     """Turns words without = into keys and values. A mapping sets a whole group."""
     initial: Callable[[str], dict[str, dict[str, Any]]] = lambda init: {}
     """The groups that the model `init` decides, and their values."""
@@ -63,15 +59,10 @@ class Command:
     memory: str = "end other programs, or take a machine that has more"  # advice for running out of memory
 
     @property
-    def summary(self) -> str:
-        return str(entries_of("command")[self.name].facts["summary"])
-
-    @property
     def all_options(self) -> dict[str, Option]:
-        """Its options, and those that plugins add."""
-        start = f"{self.name} "
-        added = {name: entry for name, entry in entries_of("option").items() if name.startswith(start)}
-        return {**self.options, **{name.removeprefix(start): entry.load() for name, entry in added.items()}}
+        """Its options, and those that plugins add, which are registered as `COMMAND --OPTION`."""
+        added = [entry for name, entry in entries_of("option").items() if name.split()[0] == self.name]
+        return {**self.options, **{entry.name.split()[1]: entry.load() for entry in added}}
 
 
 def compose(command: Command, words: list[str], config_dir: Path | None = None) -> Any:
@@ -80,7 +71,7 @@ def compose(command: Command, words: list[str], config_dir: Path | None = None) 
 
 
 def compose_tree(command: Command, words: list[str], config_dir: Path | None = None) -> dict[str, Any]:
-    """The options of a command as a tree, with interpolations resolved; NMTError if it cannot be composed."""
+    """The options as a tree, with interpolations resolved; NMTError if it cannot be composed."""
     overrides, settled = read_words(command, words)
     require(config_dir is None or config_dir.is_dir(), f"--config-dir {config_dir}: no such folder")
     check_overrides(command, overrides, config_dir)
@@ -132,8 +123,8 @@ def groups(config_dir: Path | None = None) -> dict[str, list[str]]:
     options: dict[str, set[str]] = {}
     for folder in filter(None, (*conf_folders(), config_dir)):
         for file in folder.glob("*/**/*.yaml"):
-            group, *option = file.relative_to(folder).with_suffix("").parts
-            options.setdefault(group, set()).add("/".join(option))
+            group, _, option = file.relative_to(folder).with_suffix("").as_posix().partition("/")
+            options.setdefault(group, set()).add(option)
     return {group: sorted(names) for group, names in sorted(options.items())}
 
 
@@ -145,9 +136,6 @@ def command_groups(command: Command, config_dir: Path | None = None) -> dict[str
 
 def to_yaml(tree: dict[str, Any]) -> str:
     return OmegaConf.to_yaml(OmegaConf.create(literal(tree)), resolve=True)
-
-
-# Words
 
 
 @lru_cache(maxsize=4096)
@@ -186,18 +174,20 @@ def is_bare(word: str) -> bool:
 
 def read_words(command: Command, words: list[str]) -> tuple[list[str], dict[str, Any]]:
     """The overrides that words stand for, and the groups that words without = set as a whole."""
+    keys = keys_of(command.config)
     for word in words:
         # A text to translate may begin with a dash, and a dash alone is standard input.
         if word.startswith("-") and not re.search(r"\s|^-$", word):
-            raise NMTError(explain_option(command.name, word, [*keys_of(command.config), *command.groups]))
+            raise NMTError(explain_option(command.name, word, [*keys, *command.groups]))
         in_parts = word == "=" or re.fullmatch(r"[\w.]+=\[[^\]]*,", word)
         require(not in_parts, f"{word}: write KEY=VALUE, or KEY=[A,B], without blanks")
-    keys = keys_of(command.config)
     is_entry = re.compile(r"[\w.+-]+=\[.*\]" if command.entries else "(?!)").fullmatch
     bare = [word for word in words if is_bare(word) or (is_entry(word) and word.partition("=")[0] not in keys)]
     named = [as_written(command, word) for word in words if word not in bare]
     if not bare:
         return named, {}
+    if command.words is None:
+        raise NMTError(f"{bare[0]}: this command takes KEY=VALUE alone")
     values = command.words(bare)
     given = {word.partition("=")[0].lstrip("+") for word in named}
     for key in given & values.keys():

@@ -133,12 +133,11 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
     sizes: Any = {f"{split}_size": 0 for split in ("valid", "test") if getattr(data, split)}
     later = replace(data, valid=[], test=[], **sizes)
     parts = [source_of(later if index else data, entry) for index, entry in enumerate(data.sources)]
-    names = [source.name for source in parts]
+    names, targets = [source.name for source in parts], sorted({source.data.target for source in parts})
     common = max(names, key=names.count)
     require(names.count(common) == 1, f"data.sources: two are called {common}; give each a name")
-    targets = {source.data.target for source in parts}
     untagged = [source.name for source in parts if not source.data.tag]
-    problem = f"with the targets {', '.join(sorted(targets))}, each source needs a tag, such as <2de>"
+    problem = f"with the targets {', '.join(targets)}, each source needs a tag, such as <2de>"
     require(len(targets) == 1 or not untagged, f"data.sources: {problem}; {', '.join(untagged[:5])} has none")
     shares = sum(source.share or 0 for source in parts)
     require(shares <= 1, f"data.sources: their shares are {shares:g} together")

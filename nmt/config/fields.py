@@ -1,8 +1,7 @@
 """The fields of option records: ranges, choices and help, and the conversion between records and trees of keys.
 
-An option record is a dataclass. The type and the metadata of a field, set by `number`, `choice`, `running_text` and
-`inline`, say which values its key takes, and the string literal below it is its help. `build` checks every value;
-`__post_init__` contains only rules that involve several keys.
+An option record is a dataclass. The type and the metadata of a field say which values its key takes, and the string
+literal below it is its help. `build` checks every value; `__post_init__` contains only rules that involve several keys.
 
 A record of the core that has a field `plugin_options("OWNER")` gets the keys of plugins: an entry of kind "options"
 called "OWNER.NAME" is the group NAME, or with `inline=True` its keys stand beside those of the owner. At run time the
@@ -119,7 +118,7 @@ def all_members(cls: Any) -> tuple[Member, ...]:
 
 
 def members_of(cls: Any, offered: tuple[str, ...] = ()) -> Iterator[Member]:
-    """The members of a record that users can set: all, or the keys in `offered` and the records that contain them."""
+    """The members of a record that users can set: all, or the keys in `offered` and the records with them."""
     for member in all_members(cls):
         if not offered or member.name in offered:
             yield member
@@ -164,12 +163,10 @@ def build(
             names = {name.split(".")[0] for name in member.keys}
             part = {name: rest.pop(name) for name in names & rest.keys()}
             value = build(member.type, part, "", group, before, tuple(member.metadata.get("offered", ())))
-        elif name in rest or member.plugin:
-            raw = rest.pop(name, {})
-            nested = is_dataclass(member.type) and not is_dataclass(raw)
+        elif name in rest or member.plugin or (base is None and member.default == MISSING):
+            raw = rest.pop(name, {} if member.plugin else MISSING)
+            nested = is_dataclass(member.type) and not is_dataclass(raw) and raw != MISSING
             value = build(member.type, raw, "", f"{key}.") if nested else checked(key, raw, member)
-        elif base is None and isinstance(member.default, str) and member.default == MISSING:
-            raise NMTError(f"{key}: a value is needed; pass {key}=VALUE")
         else:
             continue
         (added if member.plugin else values)[name] = value
@@ -199,43 +196,40 @@ def to_tree(record: Any) -> dict[str, Any]:
 
 def checked(key: str, value: Any, member: Member) -> Any:
     """A value, converted to a type of its key; NMTError unless the key takes it."""
-    require(not (isinstance(value, str) and value == MISSING), f"{key}: a value is needed; pass {key}=VALUE")
-    value, limits, choices = converted(value, member), member.metadata.get("range"), member.choices
-    fits = matches(value, member.type)
+    require(value != MISSING, f"{key}: a value is needed; pass {key}=VALUE")
+    limits, choices, fits = member.metadata.get("range"), member.choices, True
+    # What YAML reads is converted to the type that is meant: one text to a list, 1.10 to a text, 1 to 1.0.
+    if member.is_list and not matches(value, member.type) and not isinstance(value, bool | dict):
+        items = value if isinstance(value, list | tuple) else as_list(value)
+        value = [str(item) if is_number(item) else item for item in items]
+    elif is_number(value) and str in member.types and not {int, float} & member.types:
+        value = str(value)
+    elif is_number(value) and float in member.types and int not in member.types:
+        value = float(value)
     for item in value if isinstance(value, list) else [value]:
-        if limits and isinstance(item, int | float) and not isinstance(item, bool):
-            fits = fits and limits[0] <= item <= limits[1]
-        if choices and isinstance(item, str):
-            fits = fits and item in choices
+        is_outside = limits and is_number(item) and not limits[0] <= item <= limits[1]
+        fits = fits and not is_outside and not (choices and isinstance(item, str) and item not in choices)
+    fits = fits and matches(value, member.type)
     require(fits, f"{key}={shown(in_words(value))}: must be {takes(member)}")
     return value
 
 
-def converted(value: Any, member: Member) -> Any:
-    """A value of YAML as the type that is meant: one text as a list, 1.10 as a text, 1 as 1.0."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if member.is_list and not matches(value, member.type) and not isinstance(value, bool | dict):
-        items = value if isinstance(value, list | tuple) else as_list(value)
-        return [str(item) if type(item) in (int, float) else item for item in items]
-    if is_number and str in member.types and not {int, float} & member.types:
-        return str(value)
-    return float(value) if is_number and float in member.types and int not in member.types else value
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def matches(value: Any, kind: Any) -> bool:
     """True where a value is of an annotated type; an int counts as a float, a bool as neither."""
     origin, arguments = get_origin(kind), get_args(kind)
-    if kind is Any:
-        return True
     if isinstance(kind, UnionType):
         return any(matches(value, option) for option in arguments)
     if origin is list:
         return isinstance(value, list) and all(matches(item, arguments[0]) for item in value)
     if origin is dict:
         return isinstance(value, dict) and all(all(map(matches, item, arguments)) for item in value.items())
-    if isinstance(value, bool):
-        return kind is bool
-    return isinstance(value, int | float if kind is float else NoneType if kind is None else kind)
+    if kind is Any or isinstance(value, bool):
+        return kind in (Any, bool)
+    return isinstance(value, int | float if kind is float else kind)
 
 
 def takes(member: Member) -> str:

@@ -12,15 +12,14 @@ from nmt.config.composition import Command, command_groups, hydra_tree, is_bare
 from nmt.config.fields import MISSING, flatten, in_words, keys_of
 from nmt.config.mistakes import nearest
 from nmt.errors import NMTError
+from nmt.registry import entries_of
 
-WIDTH = 100
-"""In columns."""
+WIDTH = 100  # in columns
 OPTIONS = {
     "--cfg": "Print the composed configuration and exit.",
     "--config-dir": "FOLDER: look for groups there too.",
     "--help": "GROUP or all: print its keys; alone, this page.",
 }
-"""The options of every command."""
 
 
 def help_text(command: Command, words: list[str], config_dir: Path | None) -> str:
@@ -41,7 +40,8 @@ def help_text(command: Command, words: list[str], config_dir: Path | None) -> st
     if topic not in ("all", *about):
         raise NMTError(f"--help {topic}: no such group; {nearest(topic, ['all', *about])}")
     if topic == "all":  # keys of no group come first
-        listed = [row for name, row in sorted(rows.items(), key=lambda row: "." in row[0]) if is_read(command, name)]
+        names = [name for name, (_, text) in rows.items() if is_read(command, name, text)]
+        listed = [rows[name] for name in sorted(names, key=lambda name: "." in name)]
     else:
         listed = [(topic, about[topic]), *(row for name, row in rows.items() if name.startswith(f"{topic}."))]
     return f"Keys of nmt {command.name}, their defaults, and what they mean\n{table(listed)}\n"
@@ -49,7 +49,7 @@ def help_text(command: Command, words: list[str], config_dir: Path | None) -> st
 
 def first_page(command: Command, rows: dict[str, tuple[str, str]], about: dict[str, str]) -> str:
     """Usage, the keys that people change most, the names of the groups, and the options."""
-    ungrouped = [name for name in rows if "." not in name and is_read(command, name)]
+    ungrouped = [name for name, (_, text) in rows.items() if "." not in name and is_read(command, name, text)]
     examples = {word.partition("=")[0]: word for word in command.keys.split()}
     examples = examples or {name: rows[name][0] for name in ungrouped}
     texts = {name: first_sentence(text) for name, (_, text) in rows.items()}
@@ -61,7 +61,7 @@ def first_page(command: Command, rows: dict[str, tuple[str, str]], about: dict[s
     parts = [
         " ".join(filter(None, ("Usage: nmt", command.name, command.usage, "[KEY=VALUE]... [OPTIONS]"))),
         f"As in: nmt {command.name} {command.example}\n" if command.example else "",
-        f"{command.summary}\n",
+        f"{entries_of('command')[command.name].facts['summary']}\n",
         f"Keys\n{table(keys)}" if keys else "",
         textwrap.fill(others, WIDTH, initial_indent="  ", subsequent_indent="  ") if others[8:] else "",
         f"\nGroups of keys; --help GROUP or --help all lists them\n{table(listed)}" if listed else "",
@@ -70,8 +70,11 @@ def first_page(command: Command, rows: dict[str, tuple[str, str]], about: dict[s
     return "\n".join(filter(None, parts))
 
 
-def is_read(command: Command, key: str) -> bool:
-    return not any(f"{key}.".startswith(f"{name}.") for name in command.hides.split())
+def is_read(command: Command, key: str, text: str = "") -> bool:
+    """False for a key that the command hides, or whose text begins with another command that it is for."""
+    reader = text.partition(":")[0]
+    is_of_other = reader != command.name and reader in entries_of("command")
+    return not is_of_other and not any(f"{key}.".startswith(f"{name}.") for name in command.hides.split())
 
 
 def offered(options: list[str]) -> str:

@@ -23,8 +23,7 @@ def foreign_words() -> dict[tuple[str, str], tuple[str, str]]:
 def our_words(command: str, word: str) -> str:
     """The one-line answer to another toolkit's key or option, with or without dashes and value; empty: none."""
     name = word.partition("=")[0]
-    plain = name.lstrip("-").replace("-", "_").lower()
-    answer, example = foreign_words().get((command, plain), ("", ""))
+    answer, example = foreign_words().get((command, name.lstrip("-").replace("-", "_").lower()), ("", ""))
     return f"{name}: {answer}{', as ' if example else ''}{example}" if answer else ""
 
 
@@ -42,7 +41,7 @@ def unknown(key: str, near: str) -> str:
 
 
 def unknown_key(command: str, key: str, word: str, keys: list[str]) -> str:
-    """What to write instead of an unknown key: the text that was meant, the equivalent, or the nearest."""
+    """What to write instead of an unknown key: the equivalent, the text that was meant, or the nearest."""
     group, _, name = key.rpartition(".")
     if any(other.startswith(f"{group}.") for other in keys) and (equivalent := our_words(command, name)):
         return f"{group}.{equivalent}"

@@ -66,9 +66,8 @@ class BatchingConfig:
     """Most tokens of a side in a micro-batch, which settles micro_batches as a run begins; auto: as many as fit."""
 
     def __post_init__(self) -> None:
-        tokens, parts = self.tokens_per_update, self.micro_batches
-        message = f"must be at least batching.micro_batches={parts}"
-        require(tokens >= parts, f"batching.tokens_per_update={tokens}: {message}")
+        tokens, least = self.tokens_per_update, f"batching.micro_batches={self.micro_batches}"
+        require(tokens >= self.micro_batches, f"batching.tokens_per_update={tokens}: must be at least {least}")
 
 
 @dataclass

@@ -10,12 +10,8 @@ from nmt.config.corpus import TAG
 from nmt.config.fields import build, choice, inline, number, plugin_options, require, running_text, undecided
 from nmt.registry import Entry, entries_of
 
-MAX_TOKENS = 1_000_000
-"""Limit for any key that counts tokens of a translation."""
-BLEU_TOKENIZERS = (
-    *("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char"),
-    *("flores101", "flores200", "spBLEU-1K", "none"),
-)
+MAX_TOKENS = 1_000_000  # the limit for any key that counts tokens of a translation
+BLEU_TOKENIZERS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores101", "flores200", "spBLEU-1K", "none")
 """sacreBLEU's names of them, without the one that it deprecates."""
 
 
@@ -35,9 +31,8 @@ def document_format(name: str) -> str | None:
     return next((name for name, entry in documents().items() if suffix in entry.facts["suffixes"]), None)
 
 
-def precisions() -> tuple[str, ...]:
-    """The precisions of all engines."""
-    return tuple(dict.fromkeys(chain(*(entry.facts["precisions"] for entry in entries_of("engine").values()))))
+def precisions() -> dict[str, tuple[str, ...]]:
+    return {engine: entry.facts["precisions"] for engine, entry in entries_of("engine").items()}
 
 
 @dataclass
@@ -88,7 +83,7 @@ class Compute:
 
     engine: str = choice("auto", "auto", names_of=lambda: entries_of("engine"))
     """torch (any device), ctranslate2 (fast on processors), or auto: ctranslate2 where it can, and no GPU is."""
-    precision: str = choice("float32", names_of=precisions)
+    precision: str = choice("float32", names_of=lambda: dict.fromkeys(chain(*precisions().values())))
     """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch, on devices with products of it)."""
     threads: int | None = number(None, 1, 4096, decides="nothing")
     """Processor cores to use; null: all."""
@@ -99,7 +94,7 @@ class Compute:
 
     def __post_init__(self) -> None:
         if self.engine != "auto":  # plugins are registered after this class is made
-            able = [name for name, entry in entries_of("engine").items() if self.precision in entry.facts["precisions"]]
+            able = [engine for engine, names in precisions().items() if self.precision in names]
             require(self.engine in able, f"precision={self.precision}: pass engine={able[0]}, which has it")
         fits = self.devices == 1 or self.engine in ("auto", "torch")
         require(fits, f"devices={self.devices} with engine={self.engine}: it uses all cores already; see threads")
