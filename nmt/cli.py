@@ -39,7 +39,7 @@ def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None 
 
 
 def run_with_options(name: str) -> int:
-    """Run the command line with the options of every command; returns the exit code."""
+    """Run a command line that has options; returns the exit code."""
     import typer
     from typer.exceptions import TyperException
 
@@ -85,16 +85,16 @@ def main() -> None:
     words, code = sys.argv[1:], 0
     name = next((word for word in words if not word.startswith("-")), "")
     try:
-        if name and name not in COMMANDS:
-            from nmt.config import nearest, our_words
-
-            raise NMTError(our_words("nmt", name) or f"unknown command {name}; {nearest(name, COMMANDS)}")
         if not name:
             print_commands(words)
-        else:
+        elif name in COMMANDS:
             with enough_memory_or(COMMANDS[name].memory):
                 has_options = any(word.startswith("-") for word in words)
                 code = run_with_options(name) if has_options else run(name, words[1:])
+        else:
+            from nmt.config import nearest, our_words
+
+            raise NMTError(our_words("nmt", name) or f"unknown command {name}; {nearest(name, COMMANDS)}")
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:

@@ -19,7 +19,6 @@ def proc_value(file: str, key: str) -> str | None:
 
 
 def processor() -> str:
-    """The processor's name."""
     return proc_value("cpuinfo", "model name") or platform.processor() or platform.machine()
 
 

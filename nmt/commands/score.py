@@ -52,28 +52,20 @@ def example_text(sources: list[str] | None, references: list[str], hypotheses: l
     return "".join(f"{block}\n\n" for block in blocks)
 
 
-def read_files(config: ScoreConfig) -> list[list[str]]:
-    """The lines of hypothesis, reference and source; none of a file that is not given."""
-    from nmt.text import not_parallel, read_texts
-
-    names = [config.hypothesis, config.reference, config.source]
-    texts = [list(read_texts(name)) if name else [] for name in names]
-    whole = 0 if config.reference is None else 1
-    for name, lines in zip(names, texts, strict=True):
-        if name and len(lines) != len(texts[whole]):
-            raise not_parallel((name, str(names[whole])), (len(lines), len(texts[whole])))
-    return texts
-
-
 def scores_of(config: ScoreConfig) -> str:
     """The scores and the findings of plugins, as text or JSON."""
     from nmt.evaluation import score
-    from nmt.text import language_of_file
+    from nmt.text import language_of_file, not_parallel, read_texts
 
     require(config.format in ("text", "json"), f"format={config.format}: must be one of text, json, without run")
-    names = (config.reference or "", config.hypothesis)
-    language = config.language or next(filter(None, map(language_of_file, names)), "")
-    hypotheses, references, sources = texts = read_files(config)
+    names = [config.hypothesis, config.reference, config.source]
+    endings = map(language_of_file, (config.reference or "", config.hypothesis))
+    language = config.language or next(filter(None, endings), "")
+    hypotheses, references, sources = texts = [list(read_texts(name)) if name else [] for name in names]
+    whole, lines = (config.hypothesis, hypotheses) if config.reference is None else (config.reference, references)
+    for name, others in zip(names, texts, strict=True):
+        if name and len(others) != len(lines):
+            raise not_parallel((name, whole), (len(others), len(lines)))
     findings: dict[str, list[Any]] = {}
     for options in config.plugins.values():
         findings |= options.findings(config, language, *texts)
@@ -87,8 +79,8 @@ def scores_of(config: ScoreConfig) -> str:
     if config.format == "json":
         plain = {name: [asdict(row) for row in part] for name, part in rows.items()}
         return json.dumps(plain if findings else plain["scores"], indent=2, ensure_ascii=False) + "\n"
-    lines = [f"{row}\n" for part in rows.values() for row in part if str(row)]
-    return example_text(sources, references, hypotheses, config.examples) + "".join(lines)
+    written = "".join(f"{row}\n" for part in rows.values() for row in part if str(row))
+    return example_text(sources, references, hypotheses, config.examples) + written
 
 
 def run(config: ScoreConfig) -> None:
