@@ -34,13 +34,10 @@ from nmt.translation import find_models
 matplotlib.rcdefaults()  # a matplotlibrc in the working directory may be a stranger's
 
 Weights = npt.NDArray[np.float32]
-MAX_TOKENS = 200
-"""The longest sentence that is drawn; the size of a page grows with its square."""
+MAX_TOKENS = 200  # the longest sentence that is drawn; the size of a page grows with its square
 MAX_LABEL_LETTERS = 15
-MAX_BANDS, MIN_SHARE = 5, 0.05
-"""Bands per query, to the keys with the largest weights; smaller shares of the largest weight get no band."""
-MEAN_HUE = 212
-"""The hue of the mean of all heads, in degrees."""
+MAX_BANDS, MIN_SHARE = 5, 0.05  # per query; smaller shares of the largest weight get no band
+MEAN_HUE = 212  # of the mean of all heads, in degrees
 
 
 class Stack(NamedTuple):
@@ -76,14 +73,15 @@ def attention_page(config: AttentionConfig) -> str:
     if source and not model.config.source_end:
         cross, encoder, sources = cross[..., :-1], encoder[..., :-1, :-1], sources[:-1]
     aligning = aligning_layer(len(model.decoder_layers)) + 1
+    log_probability = sum(forced.log_probabilities)
     return render(
         "attention_page.html",
         config=config,
         model=folder,
         target=" ".join(tokenizer.decode(ids).split()),
         tokens=len(outputs),
-        log_probability=sum(forced.log_probabilities),
-        perplexity=math.exp(-sum(forced.log_probabilities) / len(outputs)),
+        log_probability=log_probability,
+        perplexity=math.exp(-log_probability / len(outputs)),
         stacks=[
             Stack("Cross-attention", cross, outputs, sources, aligning),
             Stack("Encoder self-attention", encoder, sources, sources, len(encoder)),

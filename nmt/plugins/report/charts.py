@@ -19,13 +19,11 @@ from nmt.plugins.report.pages import number
 
 matplotlib.rcdefaults()  # a matplotlibrc in the working directory may be a stranger's
 WIDTH, HEIGHT = 400, 216
-LEFT, RIGHT, TOP, BOTTOM = 52, 390, 24, 190
-"""The edges of the plot within the chart."""
+LEFT, RIGHT, TOP, BOTTOM = 52, 390, 24, 190  # the edges of the plot within the chart
 VARIABLES = ("ground", "quiet", "grid", "training", "validation")
 """Colors of the style sheet. matplotlib gets a placeholder for each, which is replaced in the SVG."""
 COLORS = {name: f"#00000{index}" for index, name in enumerate(VARIABLES, 1)}  # matplotlib omits black, #000000
-Point = tuple[int, float]
-Curves = dict[str, list[Point]]
+Curves = dict[str, list[tuple[int, float]]]
 """Points of training and validation."""
 
 
@@ -35,10 +33,8 @@ class Chart:
 
     title: str
     unit: str
-    columns: tuple[str, str]
-    """Columns of metrics.csv for training and validation; "" for none."""
-    best: Literal["", "lowest", "highest"] = ""
-    """The validation point to mark."""
+    columns: tuple[str, str]  # of metrics.csv, for training and validation; "" for none
+    best: Literal["", "lowest", "highest"] = ""  # the validation point to mark
     from_zero: bool = True
     factor: int = 1
 
@@ -64,11 +60,9 @@ def to_svg(figure: Figure, title: str) -> Markup:
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     svg = buffer.getvalue()
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
-    svg = re.sub(
-        r' id="[\w.]+_\d+"| (width|height)="[^"]*pt"| transform="rotate\(-0[^"]*"|font-family: [^;]*; ', "", svg
-    )
+    svg = re.sub(r"^.*?(?=<svg)|<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    unused = r' id="[\w.]+_\d+"| (width|height)="[^"]*pt"| transform="rotate\(-0[^"]*"|font-family: [^;]*; '
+    svg = re.sub(unused, "", svg)
     svg = re.sub(r'([" ]-?\d+\.\d)\d+', r"\1", re.sub(r"\s+", " ", svg))  # a tenth of a unit is enough
     return Markup(re.sub(r"#00000([1-5])", lambda match: f"var(--{VARIABLES[int(match[1]) - 1]})", svg))
 
@@ -108,8 +102,7 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> dict[str, Any] | Non
     axes.set_ylim(ticks[0], ticks[-1])
     axes.set_yticks(ticks, [number(tick) for tick in ticks])
     for kind, points in curves.items():
-        dots = len(points) == 1 or (kind == "validation" and len(points) <= 60)
-        marker = "o" if dots else ""
+        marker = "o" if len(points) == 1 or (kind == "validation" and len(points) <= 60) else ""
         axes.plot(*zip(*points, strict=True), color=COLORS[kind], linewidth=1.6, marker=marker, markersize=4, mew=0)
     best = None
     if chart.best and "validation" in curves:

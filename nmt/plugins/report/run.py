@@ -15,9 +15,7 @@ from nmt.training import check_no_links, read_config, read_metrics
 if TYPE_CHECKING:
     from nmt.data import PreparedCorpus
 
-Row = dict[str, float]
-SILENT_SECONDS = 3600.0
-"""After so long without a report, a run counts as stopped."""
+SILENT_SECONDS = 3600.0  # without a report, after which a run counts as stopped
 
 
 def find_run(name: str) -> Path:
@@ -29,9 +27,9 @@ def find_run(name: str) -> Path:
     return Path(name)
 
 
-def read_rows(run: Path) -> list[Row]:
+def read_rows(run: Path) -> list[dict[str, float]]:
     """The rows of metrics.csv, each with the columns that hold numbers; NMTError if nothing is logged yet."""
-    rows = list[Row]()
+    rows = list[dict[str, float]]()
     for cells in read_metrics(run):
         rows.append({})
         for key, text in cells.items():
@@ -70,7 +68,7 @@ class Run:
 
     folder: Path
     config: dict[str, Any]
-    rows: list[Row]
+    rows: list[dict[str, float]]
     written: float
     environment: dict[str, Any] = field(default_factory=dict)
     model: Facts | None = None

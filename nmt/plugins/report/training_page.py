@@ -6,18 +6,8 @@ from typing import Any
 
 from rich.console import Console
 
-from nmt.commands import train
-from nmt.config import (
-    Compute,
-    ModelConfig,
-    TranslatorOptions,
-    build,
-    compose,
-    flatten,
-    matches,
-    to_tree,
-    with_plugin_defaults,
-)
+from nmt.commands import compose
+from nmt.config import Compute, ModelConfig, TranslatorOptions, build, flatten, matches, to_tree, with_plugin_defaults
 from nmt.errors import NMTError
 from nmt.evaluation import bleu_tokenizer, score
 from nmt.files import SMALL, read_text, within
@@ -70,9 +60,8 @@ def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tupl
         longest = run.config.get("decode", {}).get("max_extra_length")
         longest = max(decode.max_extra_length, longest if matches(longest, int) else 0)
         options = replace(options, decode=replace(decode, max_extra_length=longest), split="never")
-    lines = f"{len(sources):,}"
-    if len(sources) < len(all_sources):
-        lines = f"the first {lines} of {len(all_sources):,}"
+    is_part = len(sources) < len(all_sources)
+    lines = f"the first {len(sources):,} of {len(all_sources):,}" if is_part else f"{len(sources):,}"
     search = f"beam {decode.beam_size}, length penalty {decode.length_penalty}"
     model = f"the model in {run.folder / 'model'}, update {run.model.updates:,}"
     done = f"{lines} lines of the {SPLITS[config.split]} set, {search}, by {model}"
@@ -107,7 +96,7 @@ def training_page(run: Run, quality: dict[str, Any], translated: str) -> str:
         written=datetime.fromtimestamp(run.written).astimezone(),
         parameters=count_parameters(model, sized.vocabulary_size) if sized and model else None,
         drawings={title: drawing for title, drawing in drawings.items() if drawing},
-        defaults=flatten(to_tree(compose(train.COMMAND, []))),
+        defaults=flatten(to_tree(compose("train", []))),
         config_text=read_text(run.folder / "config.yaml", SMALL),
         differences=differences,
         flatten=flatten,
