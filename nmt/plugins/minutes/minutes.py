@@ -1,26 +1,29 @@
 """minutes=30: the model, the batches, the learning rate and the updates that suit a corpus, this machine and this time.
 
-They are settled when a run begins, by short trainings of models that are thrown away. config.yaml has them, and from
-then on the run is as exact as any other. Optimizer, rate and dropout are what was best for the quickstart
-(docs/benchmarks.md); the other constants are a first choice, from the recipes' settings.
+They are settled when a run begins, by short trainings of models that are thrown away: how fast these are, and which
+micro-batches fit in memory. config.yaml has the settings, and from then on the run is as exact as any other. Optimizer,
+rate and dropout are what was best for the quickstart (docs/benchmarks.md); the other constants are a first choice.
 """
 
 import gc
+import os
 import time
 from dataclasses import replace
+from itertools import count, takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from lightning.fabric.utilities import move_data_to_device
 from lightning.pytorch.callbacks import Timer
 from rich.console import Console
 
 from nmt.commands import compose
 from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, build, require, shown
-from nmt.data import PreparedCorpus, open_corpus
+from nmt.data import BatchPlanner, PreparedCorpus, UpdateDataModule, accumulation, open_corpus
 from nmt.errors import is_out_of_memory
-from nmt.plugins.minutes.trials import Pace, Trial, longest_sentence, require_one_process, settle_micro_batches
-from nmt.training import make_trainer, noam, read_config
+from nmt.hardware import available_memory
+from nmt.training import TranslationModule, make_resident, make_trainer, noam, read_config, synchronize, try_shapes
 
 SIZES = ("tiny", "small", "base", "big")
 CHOOSING_SHARE = 0.2  # of the time; then no larger size is tried
@@ -34,6 +37,16 @@ HIGHEST_RATE = 0.5  # times d_model^-1
 DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2), (np.inf, 0.3))  # for up to so many passes over the corpus
 FEWEST_UPDATES = 100
 MICRO_BATCH = 5000  # tokens on a processor, where larger ones are no faster; at most twice as many
+TIMED_SECONDS, WARM_UP = 4.0, 2  # of training with each size, after so many updates that are not timed
+HEADROOM = 1.25  # larger than max_tokens=auto asks: a reserve for gradients in transit, and for fragmentation
+
+
+class Pace(NamedTuple):
+    """Seconds for an update, its target tokens (padding not counted), and the model's parameters."""
+
+    seconds: float
+    tokens: float
+    parameters: int
 
 
 def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
@@ -65,7 +78,6 @@ def sizes() -> list[ModelConfig]:
 
 
 def settle_minutes(config: ExperimentConfig, corpus: PreparedCorpus) -> ExperimentConfig:
-    """The configuration for `config.minutes`."""
     assert config.minutes is not None
     setting = f"minutes={config.minutes:g}"
     require_one_process(setting, "trainer.max_steps")
@@ -99,12 +111,9 @@ def updates_until(end: float, pace: Pace) -> int:
 def enough_updates(setting: str, begin: float, end: float, pace: Pace) -> int:
     """The updates until `end`; NMTError where too few fit into the time of `setting`."""
     updates, tried = updates_until(end, pace), time.monotonic() - begin
-    require(
-        updates >= FEWEST_UPDATES,
-        f"{setting}: at {pace.seconds:.2g} seconds for an update, after {tried:.0f} seconds of trying and "
-        f"{SECONDS_BESIDE} for loading and validation, fewer than {FEWEST_UPDATES} updates are left, which learn "
-        "nothing: pass more time, or end other programs",
-    )
+    costs = f"at {pace.seconds:.2g} seconds for an update, after {tried:.0f} seconds of trying and {SECONDS_BESIDE}"
+    few = f"fewer than {FEWEST_UPDATES} updates are left, which learn nothing: pass more time, or end other programs"
+    require(updates >= FEWEST_UPDATES, f"{setting}: {costs} for loading and validation, {few}")
     return updates
 
 
@@ -127,15 +136,13 @@ def settle_max_steps(config: ExperimentConfig, corpus: PreparedCorpus, saved: di
 
 def as_begun(config: ExperimentConfig, saved: dict[str, Any]) -> ExperimentConfig:
     """The configuration with what was settled when its run began, which `saved` has."""
-    before = saved.get("minutes")
+    before, where = saved.get("minutes"), f"{config.run}/config.yaml"
     advice = "its learning rate ends then: pass name=OTHER for a new run"
     require(before == config.minutes, f"{config.run} began with minutes={shown(before)}, and {advice}")
-    groups = {
-        name: build(type(getattr(config, name)), saved.get(name, {}), f"{config.run}/config.yaml", f"{name}.")
-        for name in config.minutes_settles
-    }
-    max_steps = saved.get("trainer", {}).get("max_steps")
-    return with_groups(replace(config, trainer=replace(config.trainer, max_steps=max_steps)), **groups)
+    types = {name: type(getattr(config, name)) for name in config.minutes_settles}
+    groups = {name: build(kind, saved.get(name, {}), where, f"{name}.") for name, kind in types.items()}
+    trainer = replace(config.trainer, max_steps=saved.get("trainer", {}).get("max_steps"))
+    return replace(config, trainer=trainer, **groups)
 
 
 def with_groups(config: ExperimentConfig, **groups: Any) -> ExperimentConfig:
@@ -163,11 +170,107 @@ def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
 
 def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
     """So many updates, with a learning rate that falls to 0 and an average of the last of them."""
-    rate, optim = HIGHEST_RATE / config.model.d_model, replace(config.optim, schedule="linear", decay_steps=None)
+    rate, warmup = HIGHEST_RATE / config.model.d_model, -(-updates // 12)
     return with_groups(
         replace(config, trainer=replace(config.trainer, max_steps=updates)),
-        optim=replace(optim, learning_rate=rate, warmup=-(-updates // 12), decay_steps=max(updates, 2)),
+        optim=replace(config.optim, schedule="linear", learning_rate=rate, warmup=warmup, decay_steps=max(updates, 2)),
         # Few, because writing them takes time, too; at a rate that falls to 0, an average of many is no better.
         checkpoints=replace(config.checkpoints, every_steps=-(-updates // 25), keep=2),
         validation=replace(config.validation, every_steps=-(-updates // 4)),
     )
+
+
+def settle_micro_batches(config: ExperimentConfig, corpus: PreparedCorpus, saved: dict[str, Any]) -> BatchingConfig:
+    """The batching with the fewest micro-batches that `batching.max_tokens` allows, or, with auto, that fit in memory.
+
+    It is decided when a run begins; from then on it is read from `saved`, also with another number of devices.
+    """
+    batching, tokens = config.batching, config.batching.tokens_per_update
+    settled = build(BatchingConfig, saved.get("batching", {}), config.run, "batching.")
+    if saved and replace(settled, micro_batches=batching.micro_batches) == batching:
+        return settled
+    devices = make_trainer(config).world_size
+    if isinstance(batching.max_tokens, int):
+        fewest = -(-tokens // batching.max_tokens)
+        return replace(batching, micro_batches=-(-fewest // devices) * devices)
+    require_one_process("batching.max_tokens=auto", "a number")
+    candidates = [devices]
+    while tokens // (2 * candidates[-1]) >= longest_sentence(corpus):
+        candidates.append(2 * candidates[-1])
+    trial = Trial(config, corpus)
+    tried = [replace(batching, micro_batches=parts) for parts in reversed(candidates)]
+    fitting = [*takewhile(trial.fits, tried)]
+    least = f"not even {tokens // candidates[-1]:,} tokens, as the longest sentence has, fit in memory"
+    advice = "lower data.filters.max_tokens, or take a smaller model"
+    require(bool(fitting), f"batching.max_tokens=auto: {least}: {advice}")
+    return fitting[-1]
+
+
+def require_one_process(setting: str, instead: str) -> None:
+    """NMTError where processes start together: what is tried out for `setting` could differ between them."""
+    alone = int(os.environ.get("WORLD_SIZE", 1)) == 1
+    require(alone, f"{setting} needs one process: start the run once with one, or pass {instead}")
+
+
+def longest_sentence(corpus: PreparedCorpus) -> int:
+    split = corpus.split("train")
+    return int(max(split.source_lengths.max(), split.target_lengths.max()))
+
+
+class Trial:
+    """A model with gradients and Adam's moments on the device of a run."""
+
+    def __init__(self, config: ExperimentConfig, corpus: PreparedCorpus) -> None:
+        self.config, self.corpus, self.trainer, self.grown = config, corpus, make_trainer(config), 0
+        size = corpus.manifest.vocabulary_size
+        self.module = TranslationModule(config.model, config.optim, size, config.seed)
+        self.module.trainer = self.trainer
+        self.trainer.strategy.connect(self.module)
+        self.trainer.precision_plugin.convert_module(self.module)
+        self.module.to(self.trainer.strategy.root_device).on_fit_start()
+        self.optimizer = self.module.configure_optimizers()
+        make_resident(self.module, self.optimizer)
+
+    def fits(self, batching: BatchingConfig) -> bool:
+        """True where the largest micro-batches, enlarged by HEADROOM, fit in memory."""
+        before, split = available_memory(), self.corpus.split("train")
+        if self.module.device.type == "cpu" and 2 * HEADROOM * self.grown > before:
+            return False  # on a processor, running out of memory kills the process instead of raising an error
+        self.trainer.accumulate_grad_batches = accumulation(batching.micro_batches, self.trainer.world_size)
+        larger = replace(batching, tokens_per_update=int(HEADROOM * batching.tokens_per_update))
+        try:
+            planner = BatchPlanner(split.source_lengths, split.target_lengths, larger, seed=1)
+            try_shapes(self.trainer, self.module, planner.largest_shapes())
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            return False
+        finally:
+            self.optimizer.zero_grad(set_to_none=False)
+            gc.collect()
+        self.grown = max(self.grown, before - available_memory())
+        return True
+
+    def pace(self) -> Pace:
+        """Train for some seconds; the first updates, for which kernels and memory are made, do not count."""
+        data, strategy = UpdateDataModule(self.corpus, self.config), self.trainer.strategy
+        sizes, begin, seconds = list[int](), time.monotonic(), 0.0
+        for number in count(-WARM_UP):
+            if number == 0:
+                begin = time.monotonic()
+            planned = data.planner.update(number + WARM_UP)
+            for micro_batch in planned:
+                batch = move_data_to_device(data.batches.batch(micro_batch), self.module.device)
+                strategy.backward(strategy.training_step(batch, 0), None)  # type: ignore[arg-type]
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+            synchronize(self.module.device)
+            if number >= 0:
+                sizes.append(planned[0].size.target_tokens)
+                seconds = time.monotonic() - begin
+            if seconds > TIMED_SECONDS:
+                break
+        parameters = sum(parameter.numel() for parameter in self.module.parameters())
+        # Here one process has done the work of all; on a processor, they share its cores.
+        at_once = 1 if self.module.device.type == "cpu" else self.trainer.world_size
+        return Pace(seconds / len(sizes) / at_once, sum(sizes) / len(sizes), parameters)

@@ -11,7 +11,7 @@ from nmt.commands import compose
 from nmt.config import ModelConfig
 from nmt.data import open_corpus
 from nmt.errors import NMTError
-from nmt.plugins.minutes import minutes, trials
+from nmt.plugins.minutes import minutes
 from nmt.plugins.minutes.minutes import settle_minutes
 from nmt.training import list_checkpoints, noam
 
@@ -19,7 +19,7 @@ from nmt.training import list_checkpoints, noam
 @pytest.fixture
 def corpus(toy: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
     """The prepared toy corpus; sizes are tried for a moment."""
-    monkeypatch.setattr(trials, "TIMED_SECONDS", 0.1)
+    monkeypatch.setattr(minutes, "TIMED_SECONDS", 0.1)
     monkeypatch.setattr(minutes, "CHOOSING_SHARE", 100)
     monkeypatch.setattr(minutes, "FEWEST_UPDATES", 1)
     monkeypatch.setattr(minutes, "SECONDS_BESIDE", 0)
@@ -122,19 +122,19 @@ def test_a_number_of_tokens_a_device_settles_the_micro_batches(toy, nmt):
 
 
 def test_auto_takes_the_largest_that_fits(toy, nmt, monkeypatch):
-    monkeypatch.setattr(trials.Trial, "fits", lambda trial, x: x.tokens_per_update // x.micro_batches <= 70)
+    monkeypatch.setattr(minutes.Trial, "fits", lambda trial, x: x.tokens_per_update // x.micro_batches <= 70)
     assert nmt("train", *toy, *TWO, "batching.max_tokens=auto").code == 0
     assert "micro_batches: 4\n" in Path("run/config.yaml").read_text()
-    monkeypatch.setattr(trials.Trial, "fits", lambda *arguments: False)
+    monkeypatch.setattr(minutes.Trial, "fits", lambda *arguments: False)
     nmt("train", *toy, *TWO, "batching.max_tokens=auto", "run=other").refused("max_tokens=auto", "longest sentence")
 
 
 def test_what_fits_is_tried_with_the_largest_batches(toy, monkeypatch):
     shapes = []
-    monkeypatch.setattr(trials, "try_shapes", lambda trainer, module, tried: shapes.extend(tried))
+    monkeypatch.setattr(minutes, "try_shapes", lambda trainer, module, tried: shapes.extend(tried))
     config = compose("train", toy)
-    trial = trials.Trial(config, open_corpus(Path(config.prepared)))
+    trial = minutes.Trial(config, open_corpus(Path(config.prepared)))
     assert trial.fits(config.batching)
     assert all(240 / 2 < rows * max(widths) <= 1.25 * 240 / 2 * 1.1 for rows, *widths in shapes)
-    monkeypatch.setattr(trials, "try_shapes", lambda *arguments: torch.empty(2**60))
+    monkeypatch.setattr(minutes, "try_shapes", lambda *arguments: torch.empty(2**60))
     assert not trial.fits(config.batching)
