@@ -13,8 +13,7 @@ from nmt.errors import NMTError
 from nmt.evaluation import Score, Scoring
 from nmt.plugins.parse.trees import TOPS, BrokenTree, Tree, parse
 
-PUNCTUATION = frozenset((",", ":", "``", "''", "."))
-"""Tags of the words that are removed."""
+PUNCTUATION = (",", ":", "``", "''", ".")  # tags of the words that are removed
 SAME_LABEL = {"PRT": "ADVP"}
 SIDES = ("hypothesis", "reference")
 
@@ -33,18 +32,13 @@ class BracketCounts:
     matched: int = 0
     hypothesis: int = 0
     reference: int = 0
-    complete: int = 0
-    """Sentences with exactly the brackets of the reference."""
-    sentences: int = 0
-    """Sentences that were compared."""
-    errors: int = 0
-    """Sentences whose words without punctuation differ from the reference; they are not compared."""
+    complete: int = 0  # sentences with exactly the brackets of the reference
+    sentences: int = 0  # that were compared
+    errors: int = 0  # sentences whose words without punctuation differ from the reference; they are not compared
 
     def scores(self) -> list[Score]:
-        signature = (
-            f"nrefs:1|rules:COLLINS|punct:by-reference-tags|length:all|sentences:{self.sentences}"
-            f"|errors:{self.errors}|version:{__version__}"
-        )
+        rules = "nrefs:1|rules:COLLINS|punct:by-reference-tags|length:all"
+        signature = f"{rules}|sentences:{self.sentences}|errors:{self.errors}|version:{__version__}"
         figures = (
             ("brackets", "Bracketing F1", 2 * self.matched, self.hypothesis + self.reference),
             ("brackets_precision", "Bracketing precision", self.matched, self.hypothesis),

@@ -39,9 +39,9 @@ def run(config: ParseConfig) -> None:
             tree, repairs = choose_tree(translations, line)
             job.output.write(tree.bracketed() + "\n", number)
             counts["mended"] += repairs > 0
-    if counts["mended"]:
-        mended, number = counts["mended"], job.output.notes.lines
-        warn(f"{mended:,} of {number:,} trees had to be mended: brackets or words were missing, or too many")
+    if mended := counts["mended"]:
+        lines = f"{mended:,} of {job.output.notes.lines:,}"
+        warn(f"{lines} trees had to be mended: brackets or words were missing, or too many")
 
 
 COMMAND = Command(

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fnmatch import fnmatch
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 
@@ -61,10 +62,7 @@ def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
-    """The trees of a file that have words.
-
-    A broken tree is an error that names its line; with errors=skip it is counted.
-    """
+    """The trees of a file that have words; a broken tree is an NMTError, or counted with errors=skip."""
     for first, lines in tree_lines(path):
         texts = list[str]()
         try:
@@ -100,12 +98,10 @@ class Treebank(Corpus):
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
         if not self.data.train:
             raise NMTError("data=treebank needs data.train=FOLDER of bracketed trees, or a file")
-        return self.pairs(self.files(split), dropped) if getattr(self.data, split) else None
-
-    def pairs(self, files: list[Path], dropped: Counter[str]) -> Iterator[Pair]:
-        for file in files:
-            for tree in read_trees(file, self.data.errors, dropped):
-                yield " ".join(tree.words), tree.bracketed()
+        if not getattr(self.data, split):
+            return None
+        trees = chain.from_iterable(read_trees(file, self.data.errors, dropped) for file in self.files(split))
+        return ((" ".join(tree.words), tree.bracketed()) for tree in trees)
 
     def digests(self) -> dict[str, str]:
         return file_digests(file for split in ("train", "valid", "test") for file in self.files(split))

@@ -8,11 +8,9 @@ from typing import NamedTuple
 
 from nmt.text import nfkc
 
-TOPS = ("", "TOP", "ROOT", "S1")
-"""Labels of the bracket around a whole tree, which is not a constituent."""
+TOPS = ("", "TOP", "ROOT", "S1")  # labels of the bracket around a whole tree, which is not a constituent
 TRACE = "-NONE-"
-UNKNOWN = "XX"
-"""The tag of a word whose tag is unknown and which is not punctuation."""
+UNKNOWN = "XX"  # the tag of a word whose tag is unknown and which is not punctuation
 PUNCTUATION_TAGS = {
     **{mark: mark for mark in (",", ".", ":", "``", "''", "-LRB-", "-RRB-")},
     **{"?": ".", "!": ".", ";": ":", "--": ":", "...": ":"},
@@ -48,8 +46,7 @@ class Tree:
     words: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     constituents: list[Constituent] = field(default_factory=list)
-    opened: list[int] = field(default_factory=list)
-    """While the tree is built: the indices of the open constituents, innermost last."""
+    opened: list[int] = field(default_factory=list)  # while the tree is built: open constituents, innermost last
 
     def open(self, label: str) -> None:
         self.opened.append(len(self.constituents))
@@ -102,10 +99,7 @@ def model_word(word: str) -> str:
 
 
 def parse(text: str) -> Iterator[Tree]:
-    """The trees of a text, without traces, function tags and indices; a tree of traces only has no words.
-
-    Raises BrokenTree.
-    """
+    """The trees of a text, without traces, function tags and indices; BrokenTree where it has something else."""
     tree, opened = Tree(), list[re.Match[str]]()
     for token in TOKEN.finditer(text):
         tag, word, opens, label, closes = token.groups()
@@ -113,8 +107,7 @@ def parse(text: str) -> Iterator[Tree]:
             tree.add(plain, word)
         elif opens:
             if opened and not label:
-                problem = "a bracket opens without a label, or the tree before it does not close"
-                raise BrokenTree(problem, token.start())
+                raise BrokenTree("a bracket opens without a label, or the tree before it does not close", token.start())
             opened.append(token)
             # The outermost bracket is a constituent only if it has a label.
             if len(opened) > 1 or label not in TOPS:
