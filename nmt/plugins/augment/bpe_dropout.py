@@ -20,8 +20,7 @@ from nmt.config import UNK
 from nmt.text import KEPT_LETTERS, META, SentencePieceTokenizer, escaped, parsed
 
 Generator = np.random.Generator
-KEPT_MERGES = 2**16
-"""Segmentations of words that are kept: 30 MB at most."""
+KEPT_MERGES = 2**16  # segmentations of words that are kept: 30 MB at most
 
 
 class BpeDropout:
@@ -58,7 +57,6 @@ class BpeDropout:
         yield from self.word.findall(text[start:])
 
     def segment(self, word: str, generator: Generator) -> list[int]:
-        """The ids of one word."""
         drops = self.drops(generator)
         if len(word) > KEPT_LETTERS:
             # Of n letters no more than 3 n pairs are formed: n - 1 at first, and two by each of at most n - 1 merges.

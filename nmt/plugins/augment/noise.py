@@ -6,6 +6,7 @@ copied are numbers, and only letters and blanks have typos: a wrong digit would 
 
 import re
 from collections.abc import Callable
+from itertools import compress
 
 import numpy as np
 
@@ -14,10 +15,8 @@ from nmt.text import WITHOUT_BLANKS, Pair, clean
 
 Generator = np.random.Generator
 
-TYPO_RATE = 0.1
-"""Probability of each kind of typo in a line."""
-NUMBER_DIGITS = 6
-"""Most digits of a number to be copied."""
+TYPO_RATE = 0.1  # the probability of each kind of typo in a line
+NUMBER_DIGITS = 6  # at most, of a number to be copied
 FIRST_LETTER = re.compile(r"(?:^|(?<= ))([^\w ]*)(\w)")
 """The first letter or digit of a word, behind marks such as quotes."""
 MARKS = [".\u3002\u0964\u0965\u06d4\u104b\u1362\u0589\u17d4\u0f0d", "!\u055c", "?;\u061f\u055e\u1367"]
@@ -34,9 +33,8 @@ def noisy(pair: Pair, config: NoiseConfig, generator: Generator) -> Pair:
     if not all(pair) or not happens.any():
         return pair
     source, target = pair
-    for change, now in zip(KINDS.values(), happens, strict=True):
-        if now:
-            source, target = change(source, target, generator)
+    for change in compress(KINDS.values(), happens):
+        source, target = change(source, target, generator)
     source, target = clean(source), clean(target)
     return (source, target) if source and target else pair
 
@@ -69,10 +67,8 @@ def neighbors(*rows: str) -> dict[str, str]:
     """Letter -> the letters on the keys around its own; each row of keys is half a key further to the right."""
     keys = {(row, column): key for row, line in enumerate(rows) for column, key in enumerate(line)}
     around = ((0, -1), (0, 1), (1, -1), (1, 0), (-1, 0), (-1, 1))
-    return {
-        key: "".join(keys.get((row + down, column + right), "") for down, right in around)
-        for (row, column), key in keys.items()
-    }
+    near = {key: [(row + down, column + right) for down, right in around] for (row, column), key in keys.items()}
+    return {key: "".join(keys.get(place, "") for place in places) for key, places in near.items()}
 
 
 NEIGHBORS = neighbors("qwertyuiop", "asdfghjkl", "zxcvbnm") | neighbors("йцукенгшщзхъ", "фывапролджэ", "ячсмитьбю")
