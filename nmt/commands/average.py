@@ -49,7 +49,7 @@ def average_of_run(folder: Path, newest: Path) -> "Average":
 
     from nmt.config import CheckpointConfig, build
     from nmt.data import open_corpus
-    from nmt.training import RunState, check_origin, check_skipped, delivered_model, load_checkpoint
+    from nmt.training import RunState, check_origin, delivered_model, load_checkpoint
 
     state = RunState(**load_checkpoint(newest)["nmt"])
     rule = build(CheckpointConfig, state.config["checkpoints"], f"{newest}, checkpoints")
@@ -59,9 +59,7 @@ def average_of_run(folder: Path, newest: Path) -> "Average":
     except NMTError as error:
         raise NMTError(f"{error}; last=N averages without validation") from error
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    average = delivered_model(folder, rule, corpus.split("valid"), device)
-    check_skipped(average, folder)
-    return average
+    return delivered_model(folder, rule, corpus.split("valid"), device)
 
 
 def run(config: AverageConfig) -> None:

@@ -16,19 +16,18 @@ import torch
 from lightning import LightningModule, Trainer
 from torch import Tensor
 
-from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, build, matches, require
-from nmt.data import STOPPING, PreparedCorpus
+from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, build, difference, matches, require, to_tree
+from nmt.data import STOPPING, Manifest, PreparedCorpus, as_prepared
 from nmt.errors import NMTError, one_line
 from nmt.files import check_version, load_plain, parse_json
 from nmt.model import check_ours, check_shapes
-from nmt.training.callbacks import UpdateCallback
 from nmt.training.module import TranslationModule
-from nmt.training.run_folder import check_configuration, check_no_links, checkpoint_path, list_checkpoints, remove_older
+from nmt.training.run_folder import check_configuration, check_no_links, list_checkpoints, remove_older
+from nmt.training.trainer import UpdateCallback
 from nmt.training.validation import Validation
 
 FORMAT_VERSION = 2
-PREFIX = "model."
-"""Begins the names of the Transformer's own weights."""
+PREFIX = "model."  # of the names of the Transformer's own weights
 CONTENT = {
     **{"global_step": int, "epoch": int, "sums": Tensor, "skipped": int, "callbacks": dict[str, dict[str, Any]]},
     **{"state_dict": dict[str, Tensor], "optimizer_states": list[dict[Any, Any]]},
@@ -40,23 +39,18 @@ AGREEMENT_UPDATES = 10
 
 @dataclass
 class RunState:
-    """`checkpoint["nmt"]`: the run that the checkpoint belongs to, and its state.
-
-    `tokenizer`, `files` (by name) and `init` are SHA-256 of what decides the weights; `init` is empty where training
-    began with random weights. `corpus` is the fingerprint of the prepared corpus, `seen` is from its manifest, and
-    `tokens` counts target tokens.
-    """
+    """`checkpoint["nmt"]`: the run that the checkpoint belongs to, and its state."""
 
     config: dict[str, Any]
     vocabulary_size: int
     source: str
     target: str
-    tokenizer: str
-    corpus: str
-    files: dict[str, str] = field(default_factory=dict)
-    init: str = ""
-    seen: dict[str, Any] = field(default_factory=dict)
-    tokens: int = 0
+    tokenizer: str  # SHA-256
+    corpus: str  # fingerprint
+    files: dict[str, str] = field(default_factory=dict)  # name -> SHA-256
+    init: str = ""  # SHA-256 of the weights; empty for random ones
+    seen: dict[str, Any] = field(default_factory=dict)  # from the manifest
+    tokens: int = 0  # of the target
     seconds: float = 0.0
     devices: str = ""
     versions: dict[str, str] = field(default_factory=dict)
@@ -98,15 +92,13 @@ def check_content(content: dict[str, Any]) -> None:
 
 
 def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
-    """The Transformer's own weights of a checkpoint."""
     return {k.removeprefix(PREFIX): v for k, v in checkpoint["state_dict"].items() if k.startswith(PREFIX)}
 
 
 class CheckpointCallback(UpdateCallback):
     """Saves the checkpoints that will be averaged, and others in between for safety; stops the run early on request.
 
-    Only the number of the update decides which checkpoints are kept, never the clock: the next checkpoint replaces one
-    that was saved after some minutes, or because the run had to stop.
+    Only the number of the update decides which checkpoints are kept, never the clock.
     """
 
     def __init__(
@@ -114,13 +106,12 @@ class CheckpointCallback(UpdateCallback):
     ) -> None:
         self.config, self.state, self.validation, self.max_seconds = config, state, validation, max_seconds
         self.metrics, self.run = validation.metrics, validation.metrics.run
+        # The last signal that this process was sent, and the one that ended the run early; 0: none.
         self.signal = self.stopped_by = 0
-        """The last signal that this process was sent, and the one that ended the run early; 0: none."""
         # The handlers from before training. Lightning sets its own in the meantime, and restores these.
         self.handlers = {number: signal.getsignal(number) for number in STOPPING}
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """NMTError where this process would resume from another checkpoint than the first one."""
         same = trainer.strategy.broadcast(str(trainer.ckpt_path)) == str(trainer.ckpt_path)
         require(same, f"{self.run}: the processes see different checkpoints; all nodes must share the folder")
 
@@ -130,7 +121,7 @@ class CheckpointCallback(UpdateCallback):
         self.start = self.last_save = time.monotonic()
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
-        """Remember a signal until the update has ended; a second one ends the process as usual."""
+        # The update ends first; a second signal ends the process as usual.
         self.signal = number
         signal.signal(number, self.handlers[signal.Signals(number)])
 
@@ -143,10 +134,11 @@ class CheckpointCallback(UpdateCallback):
         now, minutes = time.monotonic(), self.config.every_minutes
         time_is_up = self.max_seconds is not None and now - self.start >= self.max_seconds
         requests = [self.signal, time_is_up, minutes is not None and now - self.last_save >= 60 * minutes]
-        if trainer.world_size == 1 or step % AGREEMENT_UPDATES:
-            return requests if trainer.world_size == 1 else [0, 0, 0]
-        agreed = trainer.strategy.reduce(torch.tensor(requests, device=module.device), reduce_op="max")
-        return agreed.tolist()
+        if trainer.world_size == 1:
+            return requests
+        if step % AGREEMENT_UPDATES:
+            return [0, 0, 0]
+        return trainer.strategy.reduce(torch.tensor(requests, device=module.device), reduce_op="max").tolist()
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         number, time_is_up, save = self.requests(trainer, module, step)
@@ -157,7 +149,7 @@ class CheckpointCallback(UpdateCallback):
             # Before the regular checkpoint: a run resumes from that one, and would not save this one again.
             trainer.save_checkpoint(self.run / "checkpoints" / "best.ckpt")
         if trainer.should_stop or step == trainer.max_steps or save or step % self.config.every_steps == 0:
-            trainer.save_checkpoint(checkpoint_path(self.run, step))
+            trainer.save_checkpoint(self.run / "checkpoints" / f"step={step:08d}.ckpt")
             self.last_save = time.monotonic()
             if trainer.is_global_zero:
                 remove_older(self.run, self.config)
@@ -176,7 +168,7 @@ class CheckpointCallback(UpdateCallback):
 
 @dataclass
 class Resumed:
-    """Where a run resumes: at its beginning, or at a checkpoint. Newer checkpoints may be unreadable."""
+    """Where a run resumes: at its beginning, or at a checkpoint, with the newer ones that are unreadable."""
 
     checkpoint: Path | None = None
     update: int = 0
@@ -216,3 +208,14 @@ def check_origin(path: Path, state: RunState, corpus: PreparedCorpus, files: dic
     for name, identity in before.items():
         there = f"than there is now ({corpus.folder}): restore it, or pass name=OTHER for a new run"
         require(now.get(name) == identity, f"{path} was trained with another {name} {there}")
+
+
+def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
+    """NMTError where the corpus was prepared with another configuration of data or tokenizer."""
+    trees = manifest.content, to_tree(config)
+    changed = difference(*({"data": as_prepared(x["data"]), "tokenizer": x["tokenizer"]} for x in trees))
+    require(
+        not changed,
+        f"{Path(config.prepared)} was prepared with another configuration ({changed}): "
+        "pass the same options to nmt train, or prepare it again",
+    )

@@ -1,7 +1,4 @@
-"""Loss, speed, utilization and cost of a run: in its logs, and on a line of the terminal or of a log file.
-
-Time is measured as in section 5.2, cost as in Table 2.
-"""
+"""Loss, speed, time (section 5.2) and cost (Table 2) of a run: in its logs, and on a line of the terminal."""
 
 import csv
 import io
@@ -29,9 +26,9 @@ from nmt.files import write_file
 from nmt.hardware import processor, versions
 from nmt.kernels import has_fast_product, product
 from nmt.model import training_flops
-from nmt.training.callbacks import UpdateCallback
 from nmt.training.module import TranslationModule
 from nmt.training.run_folder import read_metrics
+from nmt.training.trainer import UpdateCallback
 
 VALIDATION_COLUMNS = ("valid_loss", "valid_perplexity", "valid_bleu", "valid_f1")
 COLUMNS = (
@@ -43,8 +40,7 @@ REPORT = (
     "loss {loss:.3f}  ppl {perplexity:.2f}  {tokens_per_second:,.0f} tokens/s  lr {learning_rate:.2e}  "
     "grad {gradient_norm:.2f}  padding {padding:.0%}  MFU {mfu:.0%}  {cost:.1e} FLOP"
 )
-REPORT_SECONDS = 10
-"""Least time between two lines where there is no terminal."""
+REPORT_SECONDS = 10  # least time between two lines where there is no terminal
 NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
 TOTALS = ("tokens", "flops", "cost", "elapsed")
 PRECISIONS = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
@@ -65,13 +61,10 @@ def precision_dtype(precision: str | int | None) -> torch.dtype:
 
 @cache
 def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
-    """FLOP/s of the fastest of several square products.
-
-    On a processor products of float32 are tried too: where it has none of bfloat16, those take ten times as long, and
-    what mixed precision leaves in float32 would be faster than the peak.
-    """
+    """FLOP/s of the fastest of several square products."""
     size = 1024 if device.type == "cpu" else 8192
     factors = [torch.randn(size, size, device=device, dtype=dtype)]
+    # A processor without products of bfloat16 takes ten times as long for them, and some remain in float32.
     factors += [x.float() for x in factors if device.type == "cpu" and dtype.itemsize < 4]
     products = [(multiply, x) for x in factors for multiply in (torch.mm, product)[: 1 + has_fast_product(x, x)]]
     least, idle, end = math.inf, 0, time.monotonic() + MAX_SECONDS
@@ -88,10 +81,12 @@ def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
 
 
 class Logbook:
-    """metrics.csv: one row for each report. A restart keeps the rows up to the update it resumes from."""
+    """metrics.csv: one row for each report. A restart keeps the rows up to the update it resumes from.
+
+    `more` are columns of domains. Unless `whole`, the next report covers updates of the last one.
+    """
 
     def __init__(self, run: Path, step: int, more: Sequence[str] = (), whole: bool = True) -> None:
-        """`more` are columns of domains. Unless `whole`, the next report covers updates of the last one."""
         self.path, self.columns = run / "metrics.csv", [*COLUMNS, *more]
         last = step if whole else step - 1
         rows = [row for row in read_metrics(run) if int(row["step"]) <= (last if row["loss"] else step)]
@@ -110,9 +105,6 @@ class Logbook:
         except OSError as error:
             raise NMTError(f"cannot write {self.path} ({error.strerror}): is the disk full?") from error
 
-    def finalize(self, status: str) -> None:
-        """Nothing to do: every row is already in the file."""
-
 
 class ProgressLine:
     """Updates made, time left and the last report; `max_seconds` is the time limit of this process."""
@@ -127,7 +119,6 @@ class ProgressLine:
             self.status.start()
 
     def show(self, step: int, report: str = "") -> None:
-        """Show that `step` updates have been made; a terminal shows the last report beside them."""
         seconds, self.text = time.monotonic() - self.begin, report or self.text
         left = seconds / (step - self.first) * (self.total - step)
         left = left if self.max_seconds is None else min(left, max(self.max_seconds - seconds, 0.0))
@@ -140,27 +131,25 @@ class ProgressLine:
 
 
 class MetricsCallback(UpdateCallback):
-    """Reports loss, unsmoothed perplexity and speed of every `every` updates, and its time and cost (section 5.2)."""
+    """Reports loss, unsmoothed perplexity, speed, time and cost of every `every` updates."""
 
     def __init__(self, config: dict[str, Any], line: ProgressLine) -> None:
         self.run, self.config, self.line = Path(config["run"]), config, line
         self.every = int(config["trainer"]["log_every_n_steps"])
-        self.columns: list[str] = []
-        """Those of parts of the validation set that have figures of their own."""
-        # Over all restarts: training time (updates and saving, but neither memory check nor validation), FLOPs of the
-        # model, cost (seconds x devices x sustained FLOP/s, as in Table 2), and target tokens up to the last report.
+        self.columns: list[str] = []  # those of domains
+        # Over all restarts: time of updates and saving, FLOPs, cost (seconds x devices x sustained FLOP/s, Table 2),
+        # and target tokens up to the last report.
         self.seconds, self.flops, self.cost, self.tokens = 0.0, 0, 0.0, 0
+        # Size and training time of all updates since the last report, including skipped ones, which took as long.
         self.interval, self.elapsed = NOTHING, 0.0
-        """Size and training time of all updates since the last report, including skipped ones, which took as long."""
-        self.loggers: list[Any] = []
+        self.loggers: list[Any] = []  # of the first process alone
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         super().on_train_start(trainer, pl_module)
         device, step, name = pl_module.device, trainer.global_step, self.run.name
-        threads = f"{device.type} ({torch.get_num_threads()} threads)"
-        self.devices = (
-            f"{trainer.world_size} x {torch.cuda.get_device_name(device) if device.type == 'cuda' else threads}"
-        )
+        kind = f"{device.type} ({torch.get_num_threads()} threads)"
+        kind = torch.cuda.get_device_name(device) if device.type == "cuda" else kind
+        self.devices = f"{trainer.world_size} x {kind}"
         self.peak = trainer.world_size * peak_flops_per_second(device, precision_dtype(trainer.precision))
         if trainer.is_global_zero:
             environment: dict[str, Any] = {**versions(), "platform": platform.platform(), "processor": processor()}
@@ -177,7 +166,6 @@ class MetricsCallback(UpdateCallback):
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         assert self.batch
-        # On a processor, no device has to be waited for.
         if module.device.type == "cpu" or step % self.every == 0 or step == trainer.max_steps:
             module.check_finite()
         self.interval += self.batch.size
@@ -191,15 +179,14 @@ class MetricsCallback(UpdateCallback):
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Report the last updates. A run that resumes reports them again, with the next ones (see Logbook)."""
-        assert isinstance(pl_module, TranslationModule)
         if self.interval != NOTHING:
-            self.report_updates(trainer, pl_module, trainer.global_step)
+            self.report_updates(trainer, pl_module, trainer.global_step)  # type: ignore[arg-type]
 
     def flops_of(self, module: TranslationModule, size: UpdateSize) -> int:
         return training_flops(module.model.config, module.model.vocabulary_size, size[:2], size[3:])
 
     def report_updates(self, trainer: Trainer, module: TranslationModule, step: int) -> int:
-        """Report the updates since the last report; returns their target tokens."""
+        """Report the updates since the last report, and return their target tokens."""
         loss, likelihood, tokens = module.total_sums().tolist()
         self.add_time()
         metrics = {
@@ -210,18 +197,14 @@ class MetricsCallback(UpdateCallback):
             "tokens_per_second": self.interval.target_tokens / self.elapsed,
             "padding": self.interval.padding,
             "mfu": self.flops_of(module, self.interval) / self.elapsed / self.peak,
-            "seconds": self.seconds,
-            "flops": self.flops,
-            "cost": self.cost,
-            "skipped": module.skipped,
+            **{"seconds": self.seconds, "flops": self.flops, "cost": self.cost, "skipped": module.skipped},
         }
+        self.report(step, metrics)
         if trainer.is_global_zero:
-            self.report(step, metrics)
             self.line.show(step, REPORT.format(**metrics))
         return int(tokens)
 
     def add_time(self) -> None:
-        """Add the time since the last call."""
         now = time.monotonic()
         passed, self.clock = now - self.clock, now
         self.seconds += passed
@@ -230,19 +213,18 @@ class MetricsCallback(UpdateCallback):
 
     @contextmanager
     def paused(self, device: torch.device) -> Iterator[None]:
-        """Exclude the time within the block from training time, cost and speed."""
+        """Exclude the block from training time, cost and speed."""
         synchronize(device)
         self.add_time()
         yield
         self.clock = time.monotonic()
 
     def report(self, step: int, metrics: dict[str, float]) -> None:
-        """Write metrics into the logs, which only the first process has."""
         for logger in self.loggers:
             logger.log_metrics(metrics, step)
 
     def state(self, module: TranslationModule) -> dict[str, Any]:
-        """Fields of a checkpoint's RunState: the totals so far."""
+        """Fields of a checkpoint's RunState."""
         self.add_time()
         totals = {key: getattr(self, key) for key in TOTALS} | {"interval": list(self.interval)}
         tokens = self.tokens + int(module.total_sums()[2])
@@ -253,5 +235,5 @@ class MetricsCallback(UpdateCallback):
 
     def close(self) -> None:
         self.line.status.stop()
-        for logger in self.loggers:
+        for logger in self.loggers[1:]:  # metrics.csv is complete
             logger.finalize("finished")

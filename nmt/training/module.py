@@ -1,6 +1,7 @@
-"""One update of the Transformer, for Lightning (section 5).
+"""One update of the Transformer, for Lightning, and its label-smoothed loss (section 5).
 
 Only the configuration, the seed and the update's number decide its arithmetic.
+Shapes: M target tokens, D d_model, N vocabulary.
 """
 
 from typing import Any
@@ -13,21 +14,91 @@ from torch.optim import Optimizer
 
 from nmt.config import ModelConfig, OptimConfig, require
 from nmt.data import Batch
+from nmt.kernels import has_fast_product, linear, outer_product
 from nmt.model import Transformer
-from nmt.training.loss import label_smoothed_cross_entropy
 from nmt.training.optimizers import OPTIMIZERS, learning_rate
+
+CHUNK_LOGITS = 2**23
+"""Logits computed at a time: 32 MB of float32, however large the batch and the vocabulary."""
+
+
+def nll_and_probabilities(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """-log p(target) and log sum exp of each row, and the probabilities, which overwrite the logits.
+
+    The normaliser follows from the probability of the likeliest token, which cannot underflow: apart from two maxima,
+    softmax is the only pass over the logits.
+    """
+    highest = logits.amax(dim=-1, keepdim=True)
+    target_logits = logits.gather(1, targets[:, None])
+    probabilities = torch.softmax(logits, dim=-1, out=logits)
+    normaliser = highest - probabilities.amax(dim=-1, keepdim=True).log()
+    return normaliser - target_logits, normaliser, probabilities
+
+
+class LabelSmoothedCrossEntropy(torch.autograd.Function):
+    """Loss (section 5.4) and gradient in one pass over chunks of the logits, which are never in memory all at once.
+
+    forward(hidden [M, D], weight [N, D], targets [M], smoothing, bias [N] or None). In mixed precision only the
+    products have a lower precision: their factors are cast once, and sums are in float32.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, bias: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        vocabulary, device = len(weight), hidden.device.type
+        rows = max(1, CHUNK_LOGITS // vocabulary)
+        nll, normalisers = hidden.new_zeros((), dtype=torch.float32), hidden.new_zeros((), dtype=torch.float32)
+        grad_hidden, grad_weight, grad_bias = [], None, None if bias is None else torch.zeros_like(bias)
+        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
+        matrix = weight.to(dtype)
+        for x, y in zip(hidden.to(dtype).split(rows), targets.split(rows), strict=True):
+            logits = linear(x, matrix, None if bias is None else bias.to(dtype)).float()
+            chunk_nll, normaliser, grad = nll_and_probabilities(logits, y)
+            nll += chunk_nll.sum()
+            normalisers += normaliser.sum()
+            if not ctx.needs_input_grad[0]:
+                continue
+            # d loss / d logits = softmax - (1 - smoothing) onehot - smoothing / N; the last term is added below.
+            grad.scatter_add_(1, y[:, None], grad.new_full((len(y), 1), smoothing - 1))
+            if grad_bias is not None:
+                grad_bias += grad.sum(0)
+            grad = grad.to(dtype)
+            grad_hidden.append(linear(grad, matrix.t()))
+            chunk = outer_product(grad, x) if has_fast_product(x, matrix) else grad.t() @ x
+            grad_weight = chunk.float() if grad_weight is None else grad_weight.add_(chunk)
+        # For the uniform part, sums of logits and gradients are products with sums of weights and of hidden states.
+        sum_hidden, sum_weight = (x.sum(0, dtype=torch.float32) for x in (hidden, weight))
+        uniform, share = normalisers - sum_hidden.dot(sum_weight) / vocabulary, smoothing / vocabulary
+        if bias is not None:
+            uniform -= len(hidden) * bias.mean()
+        if grad_bias is not None:
+            grad_bias -= len(hidden) * share
+        if grad_weight is not None:
+            whole = torch.cat(grad_hidden).sub_(sum_weight * share)
+            ctx.gradients = whole, grad_weight.sub_(sum_hidden * share), grad_bias
+        ctx.mark_non_differentiable(nll)
+        return (1 - smoothing) * nll + smoothing * uniform, nll
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        # In place: nothing else refers to these tensors, and they are used once.
+        grad_hidden, grad_weight, grad_bias = (x if x is None else x.mul_(grads[0]) for x in ctx.gradients)
+        del ctx.gradients
+        return grad_hidden, grad_weight, None, None, grad_bias
+
+
+def label_smoothed_cross_entropy(
+    hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, bias: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Sums over tokens: cross-entropy with (1 - smoothing) onehot + smoothing / N (section 5.4), and -log p(target)."""
+    loss, likelihood = LabelSmoothedCrossEntropy.apply(hidden, weight, targets, smoothing, bias)  # type: ignore[no-untyped-call]
+    return loss, likelihood
 
 
 def dropout_seed(seed: int, update: int, micro_batch: int) -> int:
     """The seed of dropout in one micro-batch: hashed, so that neighboring updates share no random numbers."""
     return int(np.random.SeedSequence([seed, update, micro_batch]).generate_state(1, np.uint64)[0] >> np.uint64(1))
-
-
-def seed_generators(device: torch.device, seed: int) -> None:
-    """Seed the generators of the processor and of this device; torch.manual_seed, for all, takes a millisecond."""
-    torch.default_generator.manual_seed(seed)
-    if device.type != "cpu":
-        torch.get_device_module(device).manual_seed(seed)
 
 
 def summed_losses(model: Transformer, batch: Batch, label_smoothing: float) -> tuple[Tensor, Tensor]:
@@ -53,14 +124,12 @@ class TranslationModule(LightningModule):
         torch.manual_seed(seed)  # for the initial weights; dropout has seeds of its own
         self.model = Transformer(model, vocabulary_size)
         self.optim, self.seed, self.micro_batches = optim, seed, micro_batches
-        # Not buffers, because DDP would overwrite every rank's with those of the first. They stay on the device, so
-        # that no update waits for it.
+        # Not buffers, because DDP would overwrite every rank's with those of the first; on the device, not waited for.
+        # Smoothed loss, negative log likelihood and target tokens of this rank, in the update and since the report:
         self.update_sums, self.sums = torch.zeros(3), torch.zeros(3)
-        """Smoothed loss, negative log likelihood and target tokens of this rank, in the update and since the report."""
+        # That of the last update, before clipping, and the first update where it was not finite, from 0; -1: none.
         self.gradient_norm, self.not_finite = torch.zeros(()), torch.tensor(-1)
-        """That of the last update, before clipping, and the first update where it was not finite, from 0; -1: none."""
-        self.skipped = 0
-        """Updates that were skipped because their gradient was not finite."""
+        self.skipped = 0  # updates, because their gradient was not finite
 
     def on_fit_start(self) -> None:
         for name in ("update_sums", "sums", "gradient_norm", "not_finite"):
@@ -76,7 +145,11 @@ class TranslationModule(LightningModule):
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         # Seeded for each micro-batch, so that dropout is the same on any number of devices, and after any restart.
-        seed_generators(self.device, dropout_seed(self.seed, batch.update, batch.micro_batch))
+        # torch.manual_seed, which seeds all devices, takes a millisecond.
+        seed = dropout_seed(self.seed, batch.update, batch.micro_batch)
+        torch.default_generator.manual_seed(seed)
+        if self.device.type != "cpu":
+            torch.get_device_module(self.device).manual_seed(seed)
         loss, likelihood = self.losses(batch)
         tokens = torch.full_like(likelihood, len(batch.target_indices))
         self.update_sums += torch.stack((loss.detach(), likelihood, tokens))
@@ -84,25 +157,19 @@ class TranslationModule(LightningModule):
         return loss / batch.size.target_tokens * self.micro_batches
 
     def total_sums(self) -> Tensor:
-        """The sums of all devices since the last report."""
         return self.trainer.strategy.reduce(self.sums.clone(), reduce_op="sum")
 
     def configure_optimizers(self) -> Optimizer:
-        """That of `optim.optimizer`, with the paper's betas and epsilon (section 5.3)."""
         options: dict[str, Any] = {"lr": self.learning_rate(1), "betas": (self.optim.beta1, self.optim.beta2)}
         # With 16-mixed, a fused Adam would unscale the gradients itself, which is too late for clipping.
         options |= {"eps": self.optim.epsilon, "fused": self.trainer.scaler is None}
         return OPTIMIZERS[self.optim.optimizer](self.model, **options)
 
     def learning_rate(self, step: int) -> float:
-        """The learning rate of update `step`, counted from 1."""
         return learning_rate(self.optim, self.model.config.d_model, step)
 
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
-        """Set the learning rate, and count the update, or skip it where its gradient is not finite.
-
-        Skipping waits for the device now; stopping can wait for the next report or checkpoint (`check_finite`).
-        """
+        """Set the learning rate, and count the update, or skip it where its gradient is not finite."""
         for group in optimizer.param_groups:
             group["lr"] = self.learning_rate(self.global_step + 1)
         gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
@@ -138,8 +205,8 @@ class TranslationModule(LightningModule):
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.sums = checkpoint["sums"] if self.trainer.is_global_zero else torch.zeros(3)
         self.skipped = checkpoint["skipped"]
-        # Lightning steps the optimizer whenever its count of micro-batches, which checkpoints hold, is a multiple of
-        # those it accumulates. The number of devices may have changed since, so the count is computed anew.
+        # Lightning steps the optimizer when this count of micro-batches is a multiple of those that it accumulates,
+        # which depends on the number of devices.
         done = checkpoint["global_step"] * self.trainer.accumulate_grad_batches
         progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
         for counts in (progress["total"], progress["current"]):

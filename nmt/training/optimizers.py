@@ -1,10 +1,9 @@
 """The learning rate of each update (section 5.3), and Muon.
 
 Muon (Jordan et al. 2024) moves the matrices of the layers by their momentum, made orthogonal, and everything else by
-Adam. An orthogonal matrix has no direction that is larger than others, so the model learns rare features as soon as
-frequent ones. Elements are scaled to a root mean square of 0.2, about that of Adam's updates, so that one learning rate
-suits both (Liu et al. 2025). torch.optim.Muon multiplies in bfloat16, and would treat the maps of queries, keys and
-values, which are stored as one matrix here, as one map.
+Adam. Elements are scaled to a root mean square of 0.2, about that of Adam's updates, so that one learning rate suits
+both (Liu et al. 2025). torch.optim.Muon multiplies in bfloat16, and would treat the maps of queries, keys and values,
+which are stored as one matrix here, as one map.
 """
 
 from collections import defaultdict
@@ -37,20 +36,15 @@ DECAYS: dict[str, Callable[[float], float]] = {
 
 
 def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
-    """The learning rate of update `step`, counted from 1.
-
-    Every schedule rises linearly to its peak at `optim.warmup`: to `optim.learning_rate`, or to that of equation 3.
-    """
+    """The rate of update `step`, from 1: it rises to `optim.learning_rate`, or to that of equation 3, and falls."""
     warmup = optim.warmup
     if optim.learning_rate is None and optim.schedule == "noam":
         return optim.factor * noam(step, d_model, warmup)
     peak = optim.factor * (optim.learning_rate or noam(warmup, d_model, warmup))
     if step <= warmup:
         return peak * (step / warmup)
-    if optim.schedule == "noam":
-        return peak * sqrt(warmup / step)
-    if optim.schedule == "constant":
-        return peak
+    if optim.schedule in ("noam", "constant"):
+        return peak * sqrt(warmup / step) if optim.schedule == "noam" else peak
     assert optim.decay_steps is not None
     # The update after the last one would have a rate of 0.
     progress = min((step - warmup) / (optim.decay_steps + 1 - warmup), 1.0)
@@ -122,7 +116,6 @@ class Muon(Adam):
 
 
 def adam(model: Transformer, **options: Any) -> Adam:
-    """Adam as in section 5.3."""
     return Adam(model.parameters(), **options)
 
 

@@ -1,30 +1,44 @@
-"""The folder of a run: its checkpoints and configuration, its metrics.csv, and the link to the newest run."""
+"""The folder of a run: its checkpoints, configuration and metrics.csv, and the link to the newest run. No torch."""
 
 import csv
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from nmt.config import CheckpointConfig, ExperimentConfig, difference, require, shown, to_tree
-from nmt.data import Manifest, as_prepared
 from nmt.errors import NMTError, one_line
-from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping
+from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, within
 
 # These decide the weights after n updates; everything else may change within a run.
-DECISIVE = ("seed", "data", "tokenizer", "model", "optim", "batching", "float32_matmul_precision")
-DECISIVE_IN_GROUP = {"checkpoints": ("every_steps",), "trainer": ("precision", "gradient_clip_val")}
+DECISIVE = (
+    *("seed", "data", "tokenizer", "model", "optim", "batching", "float32_matmul_precision"),
+    *("checkpoints.every_steps", "trainer.precision", "trainer.gradient_clip_val"),
+)
 GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoints", "validation", "trainer")
 CHECKPOINT = re.compile(r"step=[0-9]{1,18}\.ckpt")
 UPDATE = re.compile(r"[0-9]{1,15}")
 
 
+def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
+    """True in the one process that prints and writes, according to the variables that its launcher has set.
+
+    The launchers are checked in Lightning's order. Their variables do not change when the process group is made, so the
+    answer is the same before and after.
+    """
+    if "TORCHELASTIC_RUN_ID" in environment:
+        return environment["RANK"] == "0"
+    # srun started this process as a task. In an interactive shell, Lightning launches processes itself.
+    if "SLURM_NTASKS" in environment and environment.get("SLURM_JOB_NAME") not in ("bash", "interactive"):
+        return environment["SLURM_PROCID"] == "0"
+    # Lightning itself launches the processes of a node, and the user sets the node's number.
+    node = environment.get("NODE_RANK", environment.get("GROUP_RANK", "0"))
+    return int(node) == 0 and int(environment.get("LOCAL_RANK", "0")) == 0
+
+
 def checkpoint_step(path: Path) -> int:
     return int(path.stem.removeprefix("step="))
-
-
-def checkpoint_path(run: Path, step: int) -> Path:
-    return run / "checkpoints" / f"step={step:08d}.ckpt"
 
 
 def list_checkpoints(run: Path) -> list[Path]:
@@ -62,34 +76,18 @@ def read_config(run: Path) -> dict[str, Any]:
     return tree
 
 
-def decisive(tree: dict[str, Any]) -> dict[str, Any]:
-    """The part of a configuration that must not change within a run."""
-    groups = {group: {key: tree.get(group, {}).get(key) for key in keys} for group, keys in DECISIVE_IN_GROUP.items()}
-    return {key: tree.get(key) for key in DECISIVE} | groups
-
-
 def check_configuration(run: Path, config: ExperimentConfig) -> None:
     """NMTError where a run in that folder was trained with another configuration."""
     if (run / "config.yaml").exists() and (list_checkpoints(run) or (run / "model").exists()):
-        before = read_config(run)
-        changed, init = difference(decisive(before), decisive(to_tree(config))), before.get("init")
+        trees = read_config(run), to_tree(config)
+        changed = difference(*({key: within(tree, *key.split(".")) for key in DECISIVE} for tree in trees))
+        init = trees[0].get("init")
         start = f"began with init={shown(init)}, and " if init and not config.init else ""
         require(
             not changed,
             f"{run} {start}holds a run of another configuration ({changed}): "
             "pass name=OTHER for a new run, or remove that folder",
         )
-
-
-def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
-    """NMTError where the corpus was prepared with another configuration of data or tokenizer."""
-    trees = manifest.content, to_tree(config)
-    changed = difference(*({"data": as_prepared(x["data"]), "tokenizer": x["tokenizer"]} for x in trees))
-    require(
-        not changed,
-        f"{Path(config.prepared)} was prepared with another configuration ({changed}): "
-        "pass the same options to nmt train, or prepare it again",
-    )
 
 
 def is_finished(run: Path, updates: int, corpus: str) -> bool:
@@ -104,8 +102,8 @@ def is_finished(run: Path, updates: int, corpus: str) -> bool:
 def latest_beside(folder: Path) -> Path:
     """The link `latest` beside a folder, which may be missing; NMTError where a folder has its name."""
     link = folder.parent / "latest"
-    blocked = link.is_dir() and not link.is_symlink()
-    require(not blocked, f"{link} is a folder, where the link to the newest run should be: move it away")
+    is_folder = link.is_dir() and not link.is_symlink()
+    require(not is_folder, f"{link} is a folder, where the link to the newest run should be: move it away")
     return link
 
 

@@ -33,14 +33,12 @@ from nmt.kernels import forget_old_kernels, keep_freed_memory
 from nmt.model import load_model
 from nmt.search import TorchEngine
 from nmt.text import load_tokenizer
-from nmt.training.averaging import check_skipped, delivered_model, write_average
-from nmt.training.callbacks import MemoryCheck
-from nmt.training.checkpoints import CheckpointCallback, RunState, check_run
+from nmt.training.averaging import delivered_model, write_average
+from nmt.training.checkpoints import CheckpointCallback, RunState, check_corpus, check_run
 from nmt.training.metrics import MetricsCallback, ProgressLine
 from nmt.training.module import TranslationModule
-from nmt.training.processes import is_first_process
-from nmt.training.run_folder import check_corpus, is_finished, latest_beside, point_latest_to, remove_older
-from nmt.training.trainer import end_launched_processes, make_trainer, quiet_lightning, watched
+from nmt.training.run_folder import is_finished, is_first_process, latest_beside, point_latest_to, remove_older
+from nmt.training.trainer import MemoryCheck, end_launched_processes, make_trainer, quiet_lightning, watched
 from nmt.training.validation import Validation, joint_score, translated
 from nmt.translation import Translator
 
@@ -69,7 +67,7 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
 
 
 def joined(before: Any, now: Any) -> Any:
-    """What a model and a corpus have seen together: the characters of both, and the greater lengths."""
+    """What two corpora show together: the characters of both, and the greater lengths."""
     if isinstance(before, dict):
         return {key: joined(before[key], now[key]) for key in before if key in now}
     return "".join(sorted({*before, *now})) if isinstance(before, str) else max(before, now)
@@ -77,7 +75,7 @@ def joined(before: Any, now: Any) -> Any:
 
 @dataclass
 class Training:
-    """One process's part in a training; the run's state lies in its folder."""
+    """One process's part in a training."""
 
     config: ExperimentConfig
     corpus: PreparedCorpus
@@ -85,24 +83,17 @@ class Training:
 
     def __post_init__(self) -> None:
         """Find where the run starts or resumes; NMTError where it cannot."""
-        self.folder, self.initial = Path(self.config.run), self.find_initial()
         corpus, manifest, seen = self.corpus, self.corpus.manifest, self.corpus.manifest.seen
+        self.folder, self.initial = Path(self.config.run), self.find_initial()
         if self.initial:
             before = read_description(self.initial).training
             search = {key: before[key] for key in ("length_penalty", "length_penalty_kind") if before.get(key)}
             seen = search | joined({key: before[key] for key in seen if before.get(key)}, seen)
-        self.state = RunState(
-            config=to_tree(self.config),
-            vocabulary_size=manifest.vocabulary_size,
-            source=corpus.source_language,
-            target=corpus.target_language,
-            tokenizer=manifest.tokenizer,
-            corpus=manifest.fingerprint,
-            files={f"train/{path.name}": sha256(path) for path in sorted(corpus.folder.glob("train/*.arrow"))},
-            init=sha256(self.initial / "model.safetensors") if self.initial else "",
-            seen=seen,
-            versions=versions(),
-        )
+        files = {f"train/{path.name}": sha256(path) for path in sorted(corpus.folder.glob("train/*.arrow"))}
+        init = sha256(self.initial / "model.safetensors") if self.initial else ""
+        run = to_tree(self.config), manifest.vocabulary_size, corpus.source_language, corpus.target_language
+        identities = manifest.tokenizer, manifest.fingerprint, files, init
+        self.state = RunState(*run, *identities, seen, versions=versions())
         self.resumed = check_run(self.config, corpus, self.state)
 
     def find_initial(self) -> Path | None:
@@ -144,33 +135,30 @@ class Training:
             (self.folder / "checkpoints").mkdir(parents=True, exist_ok=True)
             if is_first_process():
                 latest_beside(self.folder)
-                config = yaml.safe_dump(self.state.config, sort_keys=False, allow_unicode=True)
-                write_file(self.folder / "config.yaml", config)
+                text = yaml.safe_dump(self.state.config, sort_keys=False, allow_unicode=True)
+                write_file(self.folder / "config.yaml", text)
                 write_file(self.folder / TOKENIZER, self.corpus.tokenizer_file.read_bytes())
                 for path in self.resumed.unreadable:
                     path.replace(path.with_suffix(".unreadable"))
                 remove_leftovers(self.folder)
                 remove_leftovers(self.folder / "checkpoints")
         except OSError as error:
-            message = f"cannot write the run directory {self.folder} ({error.strerror}): pass run=FOLDER"
-            raise NMTError(message) from error
+            reason = error.strerror
+            raise NMTError(f"cannot write the run directory {self.folder} ({reason}): pass run=FOLDER") from error
 
     def fit(self) -> int:
-        """Make the remaining updates; returns the number of the signal that stopped them early, or 0."""
+        """Make the remaining updates; the number of the signal that stopped them early, or 0."""
         config, size, checkpoint = self.config, self.state.vocabulary_size, self.resumed.checkpoint
-        sources = self.corpus.source_vocabulary_size or size
-        fits = sources == (config.model.source_vocabulary_size or size)
-        require(fits, f"the corpus needs model.source_vocabulary_size={sources}")
-        max_seconds = Timer(config.trainer.max_time).time_remaining()
-        updates = UpdateDataModule(self.corpus, config)
+        needed, sources = (x.source_vocabulary_size or size for x in (self.corpus, config.model))
+        require(needed == sources, f"the corpus needs model.source_vocabulary_size={needed}")
+        max_seconds, updates = Timer(config.trainer.max_time).time_remaining(), UpdateDataModule(self.corpus, config)
         metrics = MetricsCallback(self.state.config, ProgressLine(self.console, max_seconds))
         validation = Validation(self.corpus, config, metrics)
         saver = CheckpointCallback(config.checkpoints, self.state, validation, max_seconds)
         # Lightning calls them in this order: an update is reported and validated before it is saved.
         before = LambdaCallback(on_train_start=saver.catch_signals), MemoryCheck(updates.planner, config.batching)
-        callbacks = [*before, metrics, validation, saver]
         with quiet_lightning():
-            trainer = make_trainer(config, callbacks)
+            trainer = make_trainer(config, [*before, metrics, validation, saver])
             trainer.accumulate_grad_batches = accumulation(config.batching.micro_batches, trainer.world_size)
             module = TranslationModule(config.model, config.optim, size, config.seed, config.batching.micro_batches)
             if self.initial and not checkpoint:
@@ -196,7 +184,6 @@ class Training:
         return saver.stopped_by
 
     def greet(self, module: TranslationModule, updates: UpdateDataModule) -> None:
-        """Print a line about the training that begins."""
         update, warmup = self.resumed.update, module.optim.warmup
         parameters = sum(parameter.numel() for parameter in module.parameters())
         per_pass = updates.planner.micro_batches_per_pass / updates.planner.micro_batches
@@ -217,13 +204,11 @@ def finish(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -
     gc.collect()  # the trained model is part of reference cycles, which would keep its memory
     device = make_trainer(config).strategy.root_device
     average = delivered_model(run, config.checkpoints, corpus.split("valid"), device)
-    check_skipped(average, run)
     console.print(f"the model is the {weights_in_words(average.updates, average.losses)}")
     scored = None
     if sentences != 0:
-        translator = Translator(
-            TorchEngine([average.make_model().to(device)], config.decode), load_tokenizer(run / TOKENIZER)
-        )
+        engine = TorchEngine([average.make_model().to(device)], config.decode)
+        translator = Translator(engine, load_tokenizer(run / TOKENIZER))
         texts = translated(translator, corpus, corpus.domains("valid", config.data), sentences)
         score = joint_score(corpus, texts, config.validation.tokenize)
         scored = score, sum(len(references) for _, references in texts)

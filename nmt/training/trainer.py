@@ -1,4 +1,4 @@
-"""Lightning's Trainer, and the processes that train together."""
+"""Lightning's Trainer, callbacks for updates instead of micro-batches, and the processes that train together."""
 
 import logging
 import os
@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -15,22 +15,95 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from lightning import Callback, Trainer
+from lightning import Callback, LightningModule, Trainer
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+from lightning.fabric.utilities import move_data_to_device
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.plugins import TorchCheckpointIO
+from torch.optim import Optimizer
 
 from nmt.compat import launched_processes, silence_process_observer, without_sigterm_broadcast
-from nmt.config import ExperimentConfig, check_precision
-from nmt.errors import NMTError, is_out_of_memory, one_line
+from nmt.config import BatchingConfig, ExperimentConfig, check_precision
+from nmt.data import Batch, BatchPlanner, dummy_batch
+from nmt.errors import NMTError, enough_memory_or, is_out_of_memory, one_line
 from nmt.files import whole_file
+from nmt.training.module import TranslationModule
 
 FIRST_PROCESS = "NMT_FIRST_PROCESS"
 """The variable that tells the processes that Lightning launches which process launched them."""
 LOST = re.compile(r"gloo/transport|Connection (closed|reset) by peer|DataLoader worker \(pid")
 """Messages of gloo and of DataLoader where another process has ended."""
 OFF = ("enable_model_summary", "logger", "enable_checkpointing", "enable_progress_bar", "use_distributed_sampler")
+
+
+class UpdateCallback(Callback):
+    """Calls `on_update_end(trainer, module, step)` after each update; Lightning itself counts micro-batches."""
+
+    last_step = 0
+    batch: Batch | None = None
+    """The last micro-batch of the last update; None before the first update of this process."""
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self.last_step = trainer.global_step
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        if trainer.global_step != self.last_step:
+            self.last_step, self.batch = trainer.global_step, batch
+            self.on_update_end(trainer, pl_module, self.last_step)  # type: ignore[arg-type]
+
+    def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
+        raise NotImplementedError
+
+
+def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
+    """Allocate gradients and Adam's moments, which otherwise exist only from the second update on.
+
+    From gradients of zero, Adam makes moments of zero and does not move; the first update then finds these moments.
+    """
+    for parameter in module.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    if not optimizer.state:
+        optimizer.step()
+        for state in optimizer.state.values():
+            state.get("step", torch.zeros(())).zero_()
+
+
+def try_shapes(trainer: Trainer, module: TranslationModule, shapes: Iterable[tuple[int, int, int]]) -> None:
+    """A training step and its backward pass for micro-batches of (rows, source and target width), without an update."""
+    sums = module.update_sums.clone()
+    for shape in shapes:
+        if trainer.accumulate_grad_batches == 1:
+            module.zero_grad()  # as after every update; otherwise a micro-batch meets the gradients of another
+        loss = trainer.strategy.training_step(move_data_to_device(dummy_batch(*shape), module.device), 0)
+        trainer.strategy.backward(loss, None)  # type: ignore[arg-type]
+        del loss
+    module.update_sums.copy_(sums)
+
+
+class MemoryCheck(Callback):
+    """Tries the largest micro-batches before the first update, so that memory runs out then or never."""
+
+    def __init__(self, planner: BatchPlanner, batching: BatchingConfig) -> None:
+        self.planner, self.batching = planner, batching
+
+    def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
+        tokens, micro_batches = self.batching.tokens_per_update, self.batching.micro_batches
+        advice = (
+            f"a micro-batch of {tokens // micro_batches:,} source and as many target tokens does not fit beside "
+            f"weights, gradients and Adam's moments. Pass batching.micro_batches={2 * micro_batches} (smaller ones), "
+            f"a lower batching.tokens_per_update={tokens}, or batching.max_tokens=auto"
+        )
+        # For threads, buffers and gaps between tensors: 64 MiB, and 5 % of weights, gradients, and two moments.
+        size = 2**26 + sum(parameter.nbytes for parameter in pl_module.parameters()) // 5
+        with enough_memory_or(advice):
+            reserve = torch.empty(size, dtype=torch.uint8, device=pl_module.device)
+            make_resident(pl_module, trainer.optimizers[0])
+            try_shapes(trainer, pl_module, self.planner.largest_shapes())
+            del reserve
+        trainer.optimizers[0].zero_grad()
 
 
 class DirectCheckpointIO(TorchCheckpointIO):
@@ -121,10 +194,11 @@ def watched(trainer: Trainer) -> Iterator[None]:
         deadline = time.monotonic() + 2
         while launched_processes(trainer) and not reason() and time.monotonic() < deadline:
             time.sleep(0.05)
-        lost = isinstance(error, dist.DistError) or LOST.search(str(error)) is not None
-        if not (message := reason()) and not lost:
+        message = reason()
+        if not message and (isinstance(error, dist.DistError) or LOST.search(str(error))):
+            message = f"another process of this training has ended ({one_line(error)})"
+        if not message:
             raise
-        message = message or f"another process of this training has ended ({one_line(error)})"
         raise NMTError(f"{message}: the same command resumes") from error
     finally:
         over.set()

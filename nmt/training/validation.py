@@ -1,7 +1,4 @@
-"""Loss, perplexity and BLEU on the validation set during training; a corpus kind may bring another metric.
-
-An update is validated before its checkpoint is saved, so a run that resumes has no validation to make up for.
-"""
+"""Loss, perplexity and BLEU on the validation set during training; a corpus kind may bring another metric."""
 
 import math
 
@@ -18,14 +15,13 @@ from nmt.evaluation import Score, bleu_tokenizer, score
 from nmt.model import Transformer
 from nmt.search import TorchEngine, batches_by_length
 from nmt.text import load_tokenizer
-from nmt.training.callbacks import UpdateCallback
 from nmt.training.metrics import VALIDATION_COLUMNS, MetricsCallback
 from nmt.training.module import TranslationModule, summed_losses
+from nmt.training.trainer import UpdateCallback
 from nmt.translation import Translator, kind_of_corpus
 
 BATCH_TOKENS = 4000
-Texts = tuple[list[str], list[str]]
-"""Translations, and references."""
+Texts = tuple[list[str], list[str]]  # translations, and references
 
 
 def translated(
@@ -47,14 +43,13 @@ def translated(
 
 
 def joint_score(corpus: PreparedCorpus, parts: list[Texts], tokenize: str | None) -> Score:
-    """The score of translations and references of several domains together."""
+    """The score of several domains together."""
     hypotheses, references = ([line for part in parts for line in part[side]] for side in (0, 1))
     metrics = [kind_of_corpus(corpus).metric]
     return score(hypotheses, references, metrics, corpus.target_language, tokenize=tokenize)[0]
 
 
 def batches_of(split: PreparedSplit, rows: range) -> list[np.ndarray]:
-    """Indices of these sentences, the longest first."""
     lengths = np.maximum(split.source_lengths, split.target_lengths)[rows.start : rows.stop].tolist()
     return [np.array(rows)[batch] for batch in batches_by_length(lengths, BATCH_TOKENS)]
 
@@ -74,8 +69,8 @@ def validation_loss(model: Transformer, split: PreparedSplit, label_smoothing: f
 class Validation(UpdateCallback):
     """Validates every `validation.every_steps` updates, and after the last.
 
-    `best` is the lowest perplexity, or the highest score, of a regular validation so far, `worse` the number of
-    validations since then; `improved` is True if the last update has that validation.
+    `best` is the lowest perplexity, or the highest score, so far, `worse` the number of validations since then;
+    `improved` is True if the last update has that validation.
     """
 
     def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig, metrics: MetricsCallback) -> None:
@@ -98,13 +93,17 @@ class Validation(UpdateCallback):
             "validation does not fit beside weights, gradients and Adam's moments. Pass a lower decode.batch_tokens="
             f"{self.decode.batch_tokens} or decode.beam_size={self.decode.beam_size}, or validation.bleu_sentences=0"
         )
-        console = self.metrics.line.console
         with self.metrics.paused(module.device), enough_memory_or(advice):
             module.eval()
             metrics, words = self.measure(trainer, module)
             module.train()
-            self.compare(metrics, step)
+            if step % self.config.every_steps == 0:  # so that an extended run equals a longer one
+                sign = 1 if self.config.best == "bleu" else -1
+                value = metrics[self.kind.column if sign > 0 else "valid_perplexity"]
+                self.improved = not math.isnan(value) and (self.best is None or sign * value > sign * self.best)
+                self.best, self.worse = (value, 0) if self.improved else (self.best, self.worse + 1)
             self.metrics.report(step, metrics)
+        console = self.metrics.line.console
         if trainer.is_global_zero:
             console.print(f"update {step:,}: validation {words}")
         if self.config.patience is not None and self.worse >= self.config.patience:
@@ -112,26 +111,12 @@ class Validation(UpdateCallback):
             reason = f"no better {self.config.best} in {self.worse} validations"
             console.print(f"{reason}: training stops (validation.patience)")
 
-    def compare(self, metrics: dict[str, float], step: int) -> None:
-        """Compare with the best so far. Only a regular validation counts, so an extended run equals a longer one."""
-        if step % self.config.every_steps:
-            return
-        sign = 1 if self.config.best == "bleu" else -1
-        value = metrics[self.kind.column if sign > 0 else "valid_perplexity"]
-        self.improved = not math.isnan(value) and (self.best is None or sign * value > sign * self.best)
-        self.best, self.worse = (value, 0) if self.improved else (self.best, self.worse + 1)
-
     def measure(self, trainer: Trainer, module: TranslationModule) -> tuple[dict[str, float], str]:
-        """Loss and perplexity of the whole set and the score of its first sentences, as numbers and as text.
-
-        Each domain of a mixture also has its own, behind its name.
-        """
+        """Loss, perplexity and score of the whole set and of each domain of a mixture, as numbers and as text."""
         sums = [self.domain_sums(trainer, module, domain) for domain in self.domains]
-        parts = [
-            ("", np.sum(sums, 0).tolist()),
-            *zip([f"/{domain.name}" for domain in self.domains], sums, strict=True),
-        ]
-        parts, texts = parts if len(sums) > 1 else parts[:1], list[Texts]()
+        parts, texts = [("", np.sum(sums, 0).tolist())], list[Texts]()
+        if len(sums) > 1:
+            parts += zip([f"/{domain.name}" for domain in self.domains], sums, strict=True)
         if self.config.bleu_sentences != 0:
             translator = Translator(TorchEngine([module.model], self.decode), self.tokenizer)
             texts = translated(translator, self.corpus, self.domains, self.config.bleu_sentences)
@@ -139,9 +124,7 @@ class Validation(UpdateCallback):
         for number, (name, (loss, likelihood, tokens)) in enumerate(parts):
             perplexity = math.exp(min(likelihood / tokens, 100))
             metrics |= {f"valid_loss{name}": loss / tokens, f"valid_perplexity{name}": perplexity}
-            words.append(
-                f"{name[1:]} {perplexity:.2f}" if name else f"loss {loss / tokens:.3f}, perplexity {perplexity:.2f}"
-            )
+            words.append(f"{name[1:] or f'loss {loss / tokens:.3f}, perplexity'} {perplexity:.2f}")
             if texts:
                 result = joint_score(self.corpus, texts[number - 1 : number] or texts, self.config.tokenize)
                 metrics[self.kind.column + name] = result.value
@@ -150,7 +133,7 @@ class Validation(UpdateCallback):
 
     @torch.no_grad()
     def domain_sums(self, trainer: Trainer, module: TranslationModule, domain: Domain) -> list[float]:
-        """Smoothed loss, negative log likelihood and target tokens of a domain; all processes share the work."""
+        """Sums of smoothed loss, negative log likelihood and target tokens; all processes share the work."""
         sums = torch.zeros(3, device=module.device)
         for indices in batches_of(self.split, domain.rows)[trainer.global_rank :: trainer.world_size]:
             batch = trainer.strategy.batch_to_device(self.split.batch(indices))

@@ -107,7 +107,7 @@ def test_a_run_killed_and_then_stopped_equals_one_never_stopped(toy, nmt, start,
 EARLY = """
 import signal
 from nmt.cli import main
-from nmt.training.callbacks import MemoryCheck
+from nmt.training.trainer import MemoryCheck
 
 check = MemoryCheck.on_train_start
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from nmt.training import loss as loss_module
-from nmt.training.loss import label_smoothed_cross_entropy
+from nmt.training import module as loss_module
+from nmt.training.module import label_smoothed_cross_entropy
 
 TOKENS, WIDTH, VOCABULARY = 11, 6, 9
 

@@ -9,7 +9,7 @@ import torch
 from preloaded import python
 
 from nmt.training import list_checkpoints, load_checkpoint, read_metrics
-from nmt.training.callbacks import MemoryCheck
+from nmt.training.trainer import MemoryCheck
 
 SICK_UPDATE = 7
 SICK = """
@@ -76,7 +76,7 @@ def test_a_run_most_of_whose_updates_were_skipped_has_no_model(toy, nmt, bad, co
 STARVED = """
 import resource
 from nmt.cli import main
-from nmt.training.callbacks import MemoryCheck
+from nmt.training.trainer import MemoryCheck
 
 begin = MemoryCheck.on_train_start
 
