@@ -1,7 +1,6 @@
 """From the planner to Lightning: each device's micro-batches, in order.
 
-The way of a batch: BatchPlanner chooses its pairs, PlannedBatches reads, transforms and pads them, DataLoader and
-Lightning move it to the device, TranslationModule.training_step computes its loss.
+BatchPlanner chooses the pairs of a batch, PlannedBatches reads, transforms and pads them.
 """
 
 import signal
@@ -26,15 +25,14 @@ from nmt.registry import entries_of
 
 # Ctrl-C, a scheduler's SIGTERM, and the signals by which SLURM announces it. Not every system has all of them.
 STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
-IdPair = tuple[list[int], list[int]]
-"""Source and target ids, without end symbols."""
+IdPair = tuple[list[int], list[int]]  # source and target, without end symbols
 
 
 class Transform(Protocol):
     """A change of training pairs, such as noise. Plugins register a factory of it as "transform".
 
-    The factory is `(tokenizer_file, sources, seed) -> Transform | None`, None where no source asks for it, and raises
-    NMTError where the vocabulary does not suffice.
+    The factory is `(tokenizer_file, sources, seed) -> Transform | None`, and raises NMTError where the vocabulary does
+    not suffice.
     """
 
     growth: NDArray[np.float64]  # [sources], sentences are planned as this many times longer, in tokens
@@ -51,7 +49,7 @@ def transforms_for(tokenizer_file: Path, sources: Sequence[SourceConfig], seed: 
 
 @dataclass
 class PlannedBatches:
-    """The batches of planned micro-batches: pairs of a split, after all transforms."""
+    """The pairs of a split, after all transforms."""
 
     split: PreparedSplit
     bounds: Ints | None = None  # the first row of each source, and the end of the last one; None without transforms
@@ -74,7 +72,7 @@ class PlannedBatches:
 
 @dataclass
 class UpdateDataset(IterableDataset[Batch]):
-    """The endless stream of one rank's micro-batches, from update `start` on."""
+    """The micro-batches of one rank, from update `start` on."""
 
     batches: PlannedBatches
     planner: BatchPlanner
@@ -92,7 +90,7 @@ class UpdateDataset(IterableDataset[Batch]):
 
 
 def leave_signals_to_training(worker: int) -> None:
-    """Ignore signals in the processes that load batches, for training needs more of these to complete its update."""
+    # Training needs more batches to complete its update.
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
 
@@ -123,8 +121,7 @@ class UpdateDataModule(LightningDataModule):
     def train_dataloader(self) -> DataLoader[Batch]:
         trainer = self.trainer
         assert trainer is not None
-        # With an accelerator there are processor cores to spare; without one, loading would take them from the model.
-        device = trainer.strategy.root_device.type
+        device = trainer.strategy.root_device.type  # without an accelerator, loading would take cores from the model
         return DataLoader(
             UpdateDataset(self.batches, self.planner, trainer.global_step, trainer.global_rank, trainer.world_size),
             batch_size=None,

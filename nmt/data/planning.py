@@ -1,15 +1,15 @@
-"""The sentences of update n: a pure function of the corpus lengths, the seed and n.
+"""The sentences of update n: a pure function of the corpus lengths, the seed and n, so a run can start at any update.
 
-Pairs of similar lengths form groups, and each group is cut into micro-batches of at most `budget` padded tokens on
-either side. The cuts depend only on lengths, so every pass over the corpus has the same number of micro-batches, M. The
-seed and the pass decide the order of the pairs in each group, and the order of the micro-batches. So micro-batch g
-is in pass g // M, and update n, of m micro-batches, consists of those from n * m to (n + 1) * m - 1.
-A run can therefore start at any update without replaying those before it. Orders are shuffled by ciphers
-(shuffling.py), which compute the positions of the few hundred pairs of an update without shuffling the whole corpus.
+Pairs are counted by source and target length, and the table of these counts is cut in two, recursively, along
+whichever length saves the most padding: into groups, whose pairs are padded to the same widths. Its cells are arrays:
+`widths` [2, cells] of source and target, and `counts` [cells] of pairs. Each group is cut into micro-batches of at most
+`budget` padded tokens on either side. The cuts depend only on lengths, so every pass over the corpus has the same
+number of micro-batches, M. The seed and the pass decide the order of the pairs in each group, and the order of the
+micro-batches (by the ciphers of shuffling.py). Micro-batch g is in pass g // M, and update n, of m micro-batches, has
+those from n * m on.
 
-A mixture has several sources, whose rows follow one another. A pair may have several copies in a pass: within a group,
-the pairs of each source form an endless stream of shuffled rounds, and pass after pass takes as many of them as there
-are copies. So these pairs occur equally often, whatever the number of copies, which need not be a whole number.
+A mixture has several sources, whose rows follow one another. Within a group, the pairs of each source form an endless
+stream of shuffled rounds, and each pass takes as many of them as there are copies, which need not be a whole number.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,93 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt.config import BatchingConfig, SourceConfig
-from nmt.data.bucketing import group_by_lengths
 from nmt.data.shuffling import Ints, shuffle_key, shuffled
 from nmt.errors import NMTError
 
-MOST_COPIES = 64
-"""The most sentences in a pass, for each pair of the corpus."""
+MOST_COPIES = 64  # sentences in a pass, for each pair of the corpus
+MIN_MICRO_BATCHES = 3
+"""A group is not cut where a part would fill fewer: its pairs would be batched together again in every pass."""
+PADDING_SHARE = 0.02
+"""A group with no more padding than this is not cut: finer groups would be shuffled less and gain nothing."""
+BLOCK_PAIRS = 1 << 20
+"""Pairs processed at a time, so that temporary arrays stay in the processor's cache and do not add to peak memory."""
+
+
+def bucket_widths(lengths: NDArray[Any]) -> Ints:
+    """Each length rounded up to the width of its bucket: in steps of 1 up to 64, then 32 steps for each doubling."""
+    steps = 2 ** np.maximum(np.frexp(lengths - 1)[1].astype(np.int64) - 6, 0)
+    return np.asarray(-(-lengths // steps) * steps)
+
+
+def cost(widths: Ints, counts: Ints, budget: int) -> Ints:
+    """Twice the positions of pairs in micro-batches of these widths; an empty row, which takes no time, counts half."""
+    rows = budget // widths.max(0)
+    return np.asarray((counts + -(-counts // rows) * rows) * widths.sum(0))
+
+
+def best_cut(widths: Ints, counts: Ints, side: int, budget: int) -> tuple[int, Ints, Ints] | None:
+    """The best cut along one side's lengths: its cost, and the cells of both parts; None where there is no cut."""
+    order = np.argsort(widths[side], kind="stable")
+    widths, counts = widths[:, order], counts[order]
+    # A cut may follow the last cell of each width. The widths and counts of both parts, for all cuts at once:
+    last = np.flatnonzero(np.diff(widths[side]))
+    below = np.maximum.accumulate(widths, axis=1)[:, last], counts.cumsum()[last]
+    above = np.maximum.accumulate(widths[:, ::-1], axis=1)[:, ::-1][:, last + 1], counts.sum() - below[1]
+    enough = [part[1] >= MIN_MICRO_BATCHES * (budget // part[0].max(0)) for part in (below, above)]
+    allowed = np.flatnonzero(enough[0] & enough[1])
+    if not len(allowed):
+        return None
+    costs = cost(*below, budget) + cost(*above, budget)
+    best = allowed[costs[allowed].argmin()]
+    return int(costs[best]), order[: last[best] + 1], order[last[best] + 1 :]
+
+
+def partition(widths: Ints, counts: Ints, budget: int) -> list[Ints]:
+    """The cells of each group, cut as long as that saves padding."""
+    groups, uncut = [], [np.arange(len(counts))]
+    while uncut:
+        members = uncut.pop()
+        part = widths[:, members], counts[members]
+        total, widest = part[1].sum(keepdims=True), part[0].max(1, keepdims=True)
+        padding = 1 - (part[1] * part[0].sum(0)).sum() / (total[0] * widest.sum())
+        cuts = [best_cut(*part, side, budget) for side in (0, 1)] if padding > PADDING_SHARE else []
+        best = min(filter(None, cuts), key=lambda cut: cut[0], default=None)
+        if best and best[0] < int(cost(widest, total, budget)[0]):
+            uncut += [members[best[2]], members[best[1]]]
+        else:
+            groups.append(members)
+    return groups
+
+
+class Groups(NamedTuple):
+    order: NDArray[np.signedinteger[Any]]  # [pairs], the pairs of the first group, of the second, ...
+    starts: Ints  # [groups + 1], where in `order` each group begins, and its end
+    widths: Ints  # [2, groups], the widest source and target
+
+
+def group_by_lengths(source_lengths: NDArray[Any], target_lengths: NDArray[Any], budget: int) -> Groups:
+    """Group pairs for micro-batches of at most `budget` padded tokens on either side."""
+    # Not wider than the longest sentence, which may fill a micro-batch by itself.
+    (source_widths, source_index), (target_widths, target_index) = (
+        np.unique(np.minimum(bucket_widths(np.arange(longest + 1)), longest), return_inverse=True)
+        for longest in (int(source_lengths.max()), int(target_lengths.max()))
+    )
+    grid = np.stack([np.tile(source_widths, len(target_widths)), np.repeat(target_widths, len(source_widths))])
+    counts, cell_of_pair = np.zeros(grid.shape[1], np.int64), np.empty(len(source_lengths), np.int32)
+    for start in range(0, len(cell_of_pair), BLOCK_PAIRS):
+        block = slice(start, start + BLOCK_PAIRS)
+        cells = target_index[target_lengths[block]] * len(source_widths) + source_index[source_lengths[block]]
+        counts += np.bincount(cells, minlength=len(counts))
+        cell_of_pair[block] = cells
+    filled = np.flatnonzero(counts)
+    groups = [filled[members] for members in partition(grid[:, filled], counts[filled], budget)]
+    # numpy sorts integers of up to 16 bits in linear time, and these suffice unless micro-batches are tiny.
+    group_of_cell = np.zeros(len(counts), np.min_scalar_type(len(groups)))
+    for group, members in enumerate(groups):
+        group_of_cell[members] = group
+    order = np.argsort(group_of_cell[cell_of_pair], kind="stable").astype(np.min_scalar_type(-len(cell_of_pair)))
+    starts = np.cumsum([0, *(counts[members].sum() for members in groups)])
+    return Groups(order, starts, np.stack([grid[:, members].max(1) for members in groups], axis=1))
 
 
 class Mixture(NamedTuple):
@@ -36,10 +117,7 @@ class Mixture(NamedTuple):
 
 
 def source_shares(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> NDArray[np.float64]:
-    """The share of each source in the sentences of an update: as configured, or by its size (Arivazhagan et al. 2019).
-
-    What the sources with a `share` leave is divided in proportion to (weight x pairs)^(1 / temperature).
-    """
+    """The share of each source in an update: its `share`, or of the rest as (weight x pairs)^(1 / temperature)."""
     parts = [
         0.0 if source.share is not None else (source.weight * size) ** (1 / temperature)
         for source, size in zip(sources, sizes, strict=True)
@@ -57,19 +135,17 @@ def source_copies(sources: Sequence[SourceConfig], sizes: Sequence[int], tempera
     if taken.min() < 1:
         name = sources[int(taken.argmin())].name
         raise NMTError(f"data.sources: the shares leave {name} less than a sentence in {taken.sum():,.0f}")
-    copies: NDArray[np.float64] = taken / pairs
-    return copies
+    return np.asarray(taken / pairs)
 
 
 class UpdateSize(NamedTuple):
-    """The size of an update, over all its micro-batches; tokens count end symbols."""
+    """The size of an update: tokens with end symbols, positions with padding, and pairs of a query and its keys."""
 
     source_tokens: int = 1
     target_tokens: int = 1
-    positions: int = 2  # source and target positions, padding included
-    # Pairs of a query and a key that it attends to, padding not counted:
+    positions: int = 2
     encoder_pairs: int = 1
-    decoder_pairs: int = 1  # in the decoder's self-attention
+    decoder_pairs: int = 1  # in self-attention
     cross_pairs: int = 1  # from the decoder to the encoder
 
     def __add__(self, other: Any) -> "UpdateSize":
@@ -77,7 +153,6 @@ class UpdateSize(NamedTuple):
 
     @property
     def padding(self) -> float:
-        """The share of positions that hold no token."""
         return 1 - (self.source_tokens + self.target_tokens) / self.positions
 
 
@@ -101,8 +176,6 @@ def micro_batch_size(source: Ints, target: Ints, attention_window: int | None = 
 
 
 class MicroBatch(NamedTuple):
-    """Sentences that go through the model together."""
-
     indices: Ints  # rows of the corpus
     update: int
     micro_batch: int
@@ -113,8 +186,7 @@ class MicroBatch(NamedTuple):
 class BatchPlanner:
     """Computes the sentences of each micro-batch of any update (section 5.1), from lengths with the end symbol.
 
-    Groups are cut into parts, each a micro-batch in every pass. Arrays are [groups], and those of a mixture are
-    [sources, groups].
+    Groups are cut into parts, each a micro-batch in every pass. Arrays are [groups], of a mixture [sources, groups].
     """
 
     def __init__(
@@ -160,7 +232,6 @@ class BatchPlanner:
         self.micro_batches_per_pass = len(self.group_of_part)
 
     def update(self, number: int) -> list[MicroBatch]:
-        """The micro-batches of update `number`, counted from 0."""
         micro_batches = number * self.micro_batches + np.arange(self.micro_batches)
         passes, indices = np.divmod(micro_batches, self.micro_batches_per_pass)
         # The order of the micro-batches is shuffled like a group, with a number that no group has.
@@ -196,14 +267,10 @@ class BatchPlanner:
         taken, sizes = self.taken[sources, groups], self.source_sizes[sources, groups]
         rounds, within = np.divmod(passes * taken + indices - (self.taken_ends[sources, groups] - taken), sizes)
         keys = shuffle_key(self.seed, 0, rounds, groups, sources)
-        pairs: Ints = self.source_begins[sources, groups] + shuffled(within, sizes, keys)
-        return pairs
+        return np.asarray(self.source_begins[sources, groups] + shuffled(within, sizes, keys))
 
     def largest_shapes(self) -> list[tuple[int, int, int]]:
-        """Rows, source width and target width of the one or two micro-batches that need the most memory.
-
-        The activations of most layers grow with the positions, those of attention with the square of a width.
-        """
+        """Rows, source and target width of the micro-batches with the most positions, and pairs of positions."""
         rows, (source, target) = -(-self.sizes // np.maximum(self.parts, 1)), self.groups.widths
         heaviest = {int((rows * (source + target)).argmax()), int((rows * self.groups.widths.max(0) ** 2).argmax())}
         return [(int(rows[group]), int(source[group]), int(target[group])) for group in sorted(heaviest)]

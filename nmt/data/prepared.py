@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nmt.config import BOS, EOS, IN_TRAINING, LANGUAGE, PAD, UNK, DataConfig, build, held_out_name, sources_of
+from nmt.config import BOS, EOS, IN_TRAINING, LANGUAGE, PAD, UNK, DataConfig, build, held_out_name, require, sources_of
 from nmt.data.planning import UpdateSize
 from nmt.data.shuffling import Ints
 from nmt.errors import NMTError, one_line
@@ -37,8 +37,7 @@ IDS_SCHEMA = pa.schema(
 )
 """Ids without the end symbol, lengths with it, and the pair's line in its source, counted from 1."""
 OUR_NAMES = re.compile(r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*|(train|valid|test)(/[\w-]+\.arrow)?")
-PARENT_LEVELS = 4
-"""Folders above a run in which a relative path in its configuration may begin."""
+PARENT_LEVELS = 4  # above a run, in which a relative path in its configuration may begin
 
 
 def as_prepared(data: dict[str, Any]) -> dict[str, Any]:
@@ -70,9 +69,9 @@ class Manifest:
 
     @property
     def seen(self) -> dict[str, Any]:
-        """Lengths and characters of the training pairs, for warnings about input beyond them."""
-        characters = {} if self.characters is None else {"characters": self.characters}
-        return {"lengths": self.counts["train"]["lengths"], **characters}
+        """Lengths and characters of the training pairs."""
+        lengths = {"lengths": self.counts["train"]["lengths"]}
+        return lengths if self.characters is None else {**lengths, "characters": self.characters}
 
     @property
     def is_treebank(self) -> bool:
@@ -98,8 +97,8 @@ class Counts:
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of the corpus prepared in `folder`; NMTError where there is none of this format."""
     path = folder / "manifest.json"
-    if not path.is_file():
-        raise NMTError(f"{folder}: no prepared corpus there; run `nmt preprocess` with the same data=... first")
+    advice = "run `nmt preprocess` with the same data=... first"
+    require(path.is_file(), f"{folder}: no prepared corpus there; {advice}")
     tree = read_mapping(path, parse_json, LARGE)
     check_version(path, tree.get("format_version"), FORMAT_VERSION, "prepare the corpus again with overwrite=true")
     manifest = build(Manifest, tree, str(path))
@@ -117,11 +116,11 @@ def check_ours(folder: Path) -> None:
     """NMTError unless a folder that is to be replaced holds a prepared corpus, of any format, and nothing else."""
     advice, path = "move it away, or pass prepared=FOLDER", folder / "manifest.json"
     keys = read_mapping(path, parse_json, LARGE).keys() if path.is_file() else set()
-    if not {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= keys:
-        raise NMTError(f"{folder} is there already, but no prepared corpus: {advice}")
+    ours = {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= keys
+    require(ours, f"{folder} is there already, but no prepared corpus: {advice}")
     for path in folder.rglob("*"):
-        if path.is_symlink() or not OUR_NAMES.fullmatch(path.relative_to(folder).as_posix()):
-            raise NMTError(f"{path} is not of the prepared corpus in {folder}, which is to be replaced: {advice}")
+        ours = not path.is_symlink() and OUR_NAMES.fullmatch(path.relative_to(folder).as_posix()) is not None
+        require(ours, f"{path} is not of the prepared corpus in {folder}, which is to be replaced: {advice}")
 
 
 class Batch(NamedTuple):
@@ -213,8 +212,7 @@ class PreparedSplit:
 
     def lines(self, indices: Ints) -> Ints:
         """The line numbers of the pairs at `indices` in the corpus, counted from 1 over all its files."""
-        lines: Ints = self.table[indices].column("line").to_numpy()
-        return lines
+        return np.asarray(self.table[indices].column("line").to_numpy())
 
     def batch(self, indices: Ints) -> Batch:
         """The sentences at `indices`, padded to the longest."""
@@ -223,8 +221,6 @@ class PreparedSplit:
 
 
 class Domain(NamedTuple):
-    """The pairs of one source in a validation or test set."""
-
     name: str
     rows: range
     tag: str = ""  # the tag before each source line, with a blank
@@ -232,8 +228,6 @@ class Domain(NamedTuple):
 
 @dataclass
 class PreparedCorpus:
-    """An open prepared corpus."""
-
     folder: Path
     manifest: Manifest
     source_vocabulary_size: int | None = None  # entries of the source's vocabulary, unless both sides share one
@@ -252,44 +246,37 @@ class PreparedCorpus:
 
     def split(self, name: str) -> PreparedSplit:
         """train, valid or test; NMTError where there is none, or it is damaged."""
-        if not (self.folder / name).is_dir():
-            raise self.without(name)
-        split, size = PreparedSplit(self.folder / name), self.manifest.vocabulary_size
-        if not len(split):
-            raise NMTError(f"{split.folder}: it holds no pairs; prepare it again")
+        kept, size = self.kept(name), self.manifest.vocabulary_size
+        split = PreparedSplit(self.folder / name)
         split.check((self.source_vocabulary_size or size, size))
-        self.check_count(name, len(split), "pairs")
+        mismatch = f"{len(split):,} pairs, not {kept:,} as the manifest says"
+        require(len(split) == kept, f"{split.folder}: {mismatch}: prepare it again")
         return split
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
         """Raw source and target lines of valid or test; NMTError where there are none, or they are damaged."""
-        if not self.manifest.counts.get(split, {}).get("kept"):
-            raise self.without(split)
+        kept = self.kept(split)
         paths = [self.folder / f"{split}.{code}" for code in (self.source_language, self.target_language)]
         for path in paths:
             check_regular(path)
         pairs = list(parallel(paths, [read_texts(path) for path in paths]))
-        self.check_count(split, len(pairs), "lines")
+        mismatch = f"{len(pairs):,} lines, not {kept:,} as the manifest says"
+        require(len(pairs) == kept, f"{paths[0]}: {mismatch}: prepare it again")
         return [source for source, _ in pairs], [target for _, target in pairs]
 
-    def without(self, split: str) -> NMTError:
-        return NMTError(
-            f"{self.folder} holds no {split} set: prepare it with data.{split} or data.{split}_size, or take another"
-        )
-
-    def check_count(self, split: str, number: int, unit: str) -> None:
-        kept = self.manifest.counts.get(split, {}).get("kept", number)
-        if kept != number:
-            raise NMTError(
-                f"{self.folder}: {split} has {number:,} {unit}, not {kept:,} as the manifest says: prepare it again"
-            )
+    def kept(self, split: str) -> int:
+        """The pairs of a split; NMTError where it has none."""
+        kept = int(self.manifest.counts.get(split, {}).get("kept", 0))
+        advice = f"prepare it with data.{split} or data.{split}_size, or take another"
+        require(kept > 0, f"{self.folder} holds no {split} set: {advice}")
+        return kept
 
     def bounds(self, split: str) -> Ints:
         """The first row of each source in a split, and the end of the last one; NMTError where they are unknown."""
         counts = self.manifest.counts.get(split, {})
         sizes = list((counts.get("sources") or {"": counts.get("kept", 0)}).values())
-        if sum(sizes) != counts.get("kept"):
-            raise NMTError(f"{self.folder}: the sources of {split} do not add up to it; prepare it again")
+        add_up = sum(sizes) == counts.get("kept")
+        require(add_up, f"{self.folder}: the sources of {split} do not add up to it; prepare it again")
         return np.cumsum([0, *sizes])
 
     def domains(self, split: str, data: DataConfig) -> list[Domain]:
@@ -305,28 +292,23 @@ class PreparedCorpus:
 def open_corpus(folder: Path) -> PreparedCorpus:
     """The corpus prepared in `folder`; NMTError where there is none, or its tokenizer is another."""
     manifest, path = read_manifest(folder), folder / TOKENIZER
-    tokenizer = load_tokenizer(path) if path.is_file() and sha256(path) == manifest.tokenizer else None
-    if tokenizer is None or tokenizer.vocabulary_size != manifest.vocabulary_size:
-        raise NMTError(
-            f"{path} is not the tokenizer that {folder} was prepared with, according to manifest.json there: "
-            "prepare the corpus again with overwrite=true"
-        )
+    advice = f"is not the tokenizer that {folder} was prepared with: prepare the corpus again with overwrite=true"
+    require(path.is_file() and sha256(path) == manifest.tokenizer, f"{path} {advice}")
+    tokenizer = load_tokenizer(path)
+    require(tokenizer.vocabulary_size == manifest.vocabulary_size, f"{path} {advice}")
     return PreparedCorpus(folder, manifest, tokenizer.source_vocabulary_size)
 
 
 def corpus_of(folder: Path, training: Mapping[str, Any], prepared: str | None = None) -> PreparedCorpus:
     """The corpus in the folder `prepared`, or the one that the model in `folder` was trained on; NMTError otherwise.
 
-    `training` is the record in the model's description or in a checkpoint: `config`, whose `prepared` is relative to
-    the working directory or to a folder above the run, and `corpus`, the fingerprint.
+    `training` is the record of a model or a checkpoint: `config`, whose `prepared` is relative to the working directory
+    or to a folder above the run, and `corpus`, the fingerprint.
     """
     name = prepared or within(training, "config", "prepared")
-    if not isinstance(name, str):
-        raise NMTError(f"{folder} does not say what it was trained on; name the corpus")
+    require(isinstance(name, str), f"{folder} does not say what it was trained on; name the corpus")
     places = [Path(name), *(parent / name for parent in folder.resolve().parents[:PARENT_LEVELS] if not prepared)]
     corpus = open_corpus(next((place for place in places if (place / "manifest.json").is_file()), places[0]))
-    if training.get("corpus") not in (None, corpus.manifest.fingerprint):
-        raise NMTError(
-            f"{corpus.folder} holds another corpus than the one that {folder} was trained on; pass prepared=FOLDER"
-        )
+    another = f"{corpus.folder} holds another corpus than the one that {folder} was trained on"
+    require(training.get("corpus") in (None, corpus.manifest.fingerprint), f"{another}; pass prepared=FOLDER")
     return corpus

@@ -1,9 +1,8 @@
 """Shuffles with random access: the item at any index of a shuffled range, without shuffling the range.
 
-A run may start at any update of any pass, and each process that builds batches would hold the order of a whole pass:
-160 MB for 40 million pairs. A cipher on the numbers below n is a permutation of them, and its key chooses which. This
-one is a Feistel network on the numbers below a square (method 3 of Black and Rogaway 2002, "Ciphers with arbitrary
-finite domains"), repeated until it lands below n.
+A cipher on the numbers below n is a permutation of them, and its key chooses which. This one is a Feistel network on
+the numbers below a square (method 3 of Black and Rogaway 2002, "Ciphers with arbitrary finite domains"), repeated until
+it lands below n.
 """
 
 from typing import TYPE_CHECKING, Any, TypeVar

@@ -7,8 +7,16 @@ import pytest
 
 from nmt.config import BatchingConfig, SourceConfig
 from nmt.data import BatchPlanner, MicroBatch
-from nmt.data.bucketing import MIN_MICRO_BATCHES, PADDING_SHARE, bucket_widths, group_by_lengths
-from nmt.data.planning import Mixture, micro_batch_size, source_copies, source_shares
+from nmt.data.planning import (
+    MIN_MICRO_BATCHES,
+    PADDING_SHARE,
+    Mixture,
+    bucket_widths,
+    group_by_lengths,
+    micro_batch_size,
+    source_copies,
+    source_shares,
+)
 from nmt.data.shuffling import shuffle_key, shuffled
 from nmt.errors import NMTError
 
