@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from nmt.config import DataConfig
+from nmt.config import DataConfig, require
 from nmt.errors import NMTError, one_line
 from nmt.files import sha256
 from nmt.registry import entries_of
@@ -18,17 +18,13 @@ class Corpus:
     """A source of pairs of lines. Plugins subclass it; worker processes receive it, so it holds no open file."""
 
     structured = False
-    """True if a target is a structure of its source and no text: the vocabulary is learned from the sources and
-    `entries`, targets may repeat, and the clean form of a pair does not show the original."""
+    """True if a target is a structure of its source and no text: the vocabulary is of the sources and `entries`."""
 
     def __init__(self, data: DataConfig) -> None:
         self.data = data
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
-        """The raw pairs of train, valid or test; None where that split is to be drawn from train.
-
-        Malformed lines are errors, or with `data.errors=skip` counted in `dropped`.
-        """
+        """The raw pairs of a split; None where it is to be drawn from train. `data.errors=skip` counts in `dropped`."""
         raise NotImplementedError
 
     def digests(self) -> dict[str, str]:
@@ -58,10 +54,8 @@ class Files(Corpus):
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
         entries = getattr(self.data, split)
-        if split == "train" and not entries:
-            raise NMTError(
-                "data=files needs data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, a .tsv or a .jsonl"
-            )
+        forms = "data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, a .tsv or a .jsonl"
+        require(split != "train" or bool(entries), f"data=files needs {forms}")
         return read_files(entries, self.data, dropped) if entries else None
 
     def digests(self) -> dict[str, str]:
@@ -73,18 +67,14 @@ class Hub(Corpus):
     """A dataset of the Hugging Face hub, or a local copy of one, with a column `translation`."""
 
     def load(self, split: str) -> Any:
-        """The dataset of a split."""
         data, where = self.data, str(self.data.hub)
         options: dict[str, Any] = {"name": data.subset, "split": HUB_SPLITS[split]}
         if data.path:
             # datasets would read any file that the README.md of the folder names, also outside of it.
             pattern = f"{data.subset}/{HUB_SPLITS[split]}-*.parquet"
-            where, options = (
-                "parquet",
-                {"data_files": sorted(map(str, Path(data.path).glob(pattern))), "split": "train"},
-            )
-            if not options["data_files"]:
-                raise NMTError(f"data.path={data.path}: no {pattern} there")
+            files = sorted(map(str, Path(data.path).glob(pattern)))
+            require(bool(files), f"data.path={data.path}: no {pattern} there")
+            where, options = "parquet", {"data_files": files, "split": "train"}
         import datasets
 
         try:

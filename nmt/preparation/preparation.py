@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nmt.config import ExperimentConfig, TokenizerConfig, held_out_name, sources_of
+from nmt.config import ExperimentConfig, held_out_name, require, sources_of
 from nmt.data import IDS_SCHEMA, TOKENIZER, source_copies, transforms_for
 from nmt.errors import NMTError
 from nmt.files import check_direction, find_model_directory, read_description
@@ -23,28 +23,19 @@ from nmt.preparation.reading import EMPTY, HELD_OUT, Flags, Reading, Say, arrow_
 from nmt.text import Encode, Tokenizer, fast_encode, load_tokenizer, read_tokenizer, train_tokenizer
 
 SIDES = ("source", "target")
-RECORDED_CHARACTERS = 20_000
-"""The manifest records the characters of a side up to this number; a corpus with more is taken to have all."""
-LEARNT = 50
-"""A character that the vocabulary does not have, and spells in bytes, is recorded if it stands there this often."""
+RECORDED_CHARACTERS = 20_000  # of a side; a corpus with more is taken to have all
+LEARNT = 50  # times that a character occurs, which the vocabulary spells in bytes, before it is recorded
 
 
-def learn_vocabulary(
-    samples: list[tuple[Path, Flags]],
-    sides: tuple[int, ...],
-    config: TokenizerConfig,
-    entries: list[str],
-    tags: list[str],
-) -> Tokenizer:
+def learn_vocabulary(samples: list[tuple[Path, Flags]], sides: tuple[int, ...], *options: Any) -> Tokenizer:
     """Train a tokenizer on these sides of sampled pairs: files of text, and true for each pair in the sample."""
     pairs = (pair for text, sample in samples for block in arrow_blocks(text, sample) for pair in text_pairs(block))
-    lines = (pair[side] for block in blocks(pairs) for side in sides for pair in block)
-    return train_tokenizer(lines, config, entries, tags)
+    return train_tokenizer((pair[side] for block in blocks(pairs) for side in sides for pair in block), *options)
 
 
 @lru_cache(maxsize=1)
 def worker_tokenizer(path: Path) -> tuple[Tokenizer, Encode]:
-    """A tokenizer and its encoding, read once in each process: sent with each block, it would be built each time."""
+    """A tokenizer and its encoding, read once in each process."""
     tokenizer = load_tokenizer(path)
     return tokenizer, fast_encode(tokenizer)
 
@@ -52,9 +43,9 @@ def worker_tokenizer(path: Path) -> tuple[Tokenizer, Encode]:
 def encode_block(
     block: pa.RecordBatch, tokenizer_file: Path, limit: int | None, tag: str | None
 ) -> tuple[pa.RecordBatch, int, list[Counter[str]]]:
-    """Encode clean pairs, with a tag before the source, and drop those with a side of more than `limit` tokens.
+    """Ids of clean pairs with a tag before the source, except those of more than `limit` tokens on a side.
 
-    Returns ids with lengths, which count the end symbol, the number of dropped pairs, and the characters of each side.
+    Returns IDS_SCHEMA, the number of dropped pairs, and the characters of each side.
     """
     tokenizer, encode = worker_tokenizer(tokenizer_file)
     ids = [encode(block.column(side).to_pylist(), side) for side in (0, 1)]
@@ -68,7 +59,6 @@ def encode_block(
 
 
 def usual_and_longest(lengths: Counter[int]) -> dict[str, int]:
-    """The 99th percentile and the maximum of counted lengths; 0 without lengths."""
     if not lengths:
         return {"p99": 0, "max": 0}
     ascending = sorted(lengths)
@@ -90,11 +80,10 @@ class Preparation:
             model = find_model_directory(config.init, "init")
             check_direction(f"init={config.init}", read_description(model), config.data.source, config.data.target)
             self.initial = read_tokenizer(model)
-            if missing := [tag for tag in self.tags if tag not in self.initial.tags]:
-                raise NMTError(
-                    f"tag {missing[0]}: the vocabulary of init={config.init} has "
-                    f"{', '.join(self.initial.tags) or 'no tags'}; leave the tag out, or use a model that has it"
-                )
+            has = f"the vocabulary of init={config.init} has {', '.join(self.initial.tags) or 'no tags'}"
+            for tag in self.tags:
+                advice = "leave the tag out, or use a model that has it"
+                require(tag in self.initial.tags, f"tag {tag}: {has}; {advice}")
         clean = (self.initial or Tokenizer).clean
         self.readings = [
             Reading(source.data, config.seed, folder / f"text-{number}.arrow", say, self.map, clean)
@@ -112,15 +101,15 @@ class Preparation:
             yield waiting.popleft().result()
 
     def run(self) -> None:
-        """Read, hold out, learn the vocabulary, encode, and write everything but the manifest."""
+        """Write everything but the manifest."""
         self.for_each_source(Reading.read_held_out)
         given = np.concatenate([EMPTY, *(hashes for reading in self.readings for hashes in reading.given.values())])
         self.for_each_source(lambda reading: reading.read_train(given))
         self.compare_sources()
         # NMTError where a source gets too small a share, or the vocabulary cannot do what a transform needs.
         source_copies(self.sources, [reading.keep.sum() for reading in self.readings], self.config.data.temperature)
-        if not any(reading.held_out["valid"] for reading in self.readings):
-            raise NMTError("data.valid_size=0: training needs some pairs to be validated on; give data.valid")
+        validated = any(reading.held_out["valid"] for reading in self.readings)
+        require(validated, "data.valid_size=0: training needs some pairs to be validated on; give data.valid")
         (self.initial or self.learned()).save(self.tokenizer_file)
         transforms_for(self.tokenizer_file, self.sources, self.config.seed)
         self.write_ids("train")
@@ -146,8 +135,7 @@ class Preparation:
         for reading in self.readings:
             if len(self.readings) > 1 and (sources or targets):
                 reading.drop_alike((sources, targets))
-            if not reading.keep.any():
-                raise reading.nothing_left()
+            reading.require_pairs(bool(reading.keep.any()))
             for split, hashes in reading.given.items():
                 reading.counts[split]["in_train"] = int(np.isin(hashes, in_train).sum())
         for split in ("train", *HELD_OUT):
@@ -158,7 +146,6 @@ class Preparation:
                 self.counts[split]["in_train"] = sum(count.get("in_train", 0) for count in counts)
 
     def learned(self) -> Tokenizer:
-        """The tokenizer of a sample of the kept pairs."""
         config, keep = self.config.tokenizer, np.concatenate([reading.keep for reading in self.readings])
         indices = np.flatnonzero(keep)
         if len(indices) > config.sample:
@@ -168,12 +155,8 @@ class Preparation:
         ends = np.cumsum([len(reading.keep) for reading in self.readings])
         samples = list(zip([reading.text for reading in self.readings], np.split(keep, ends[:-1]), strict=True))
         structured = [reading for reading in self.readings if reading.corpus.structured]
-        targets = (
-            (reading.corpus, target)
-            for reading in structured
-            for block in reading.blocks_of("train")
-            for target in block.column(1).to_pylist()
-        )
+        blocks_of = ((reading.corpus, block) for reading in structured for block in reading.blocks_of("train"))
+        targets = ((corpus, target) for corpus, block in blocks_of for target in block.column(1).to_pylist())
         entries = sorted({entry for corpus, target in targets for entry in corpus.entries(target)})
         # In a worker process, because the library ignores signals while it trains, and to free its memory.
         sides = (0,) if structured else (0, 1)
@@ -216,9 +199,8 @@ class Preparation:
             file.parent.rmdir()
         if split == "train":
             for reading, source_kept in zip(self.readings, kept_of, strict=True):
-                if not source_kept:
-                    reading.counts["train"]["dropped"] = counts["dropped"]
-                    raise reading.nothing_left()
+                reading.counts["train"]["dropped"] = counts["dropped"]
+                reading.require_pairs(source_kept > 0)
             self.characters = self.recorded(characters)
         # Each pair has one end symbol per side.
         tokens = [kept + sum(length * count for length, count in side.items()) for side in lengths]

@@ -37,19 +37,16 @@ from nmt.preparation.reading import Say
 from nmt.text import load_tokenizer
 
 
-def end_with_parent() -> None:
-    """Run in a thread of a worker: exit when the parent has ended, even by SIGKILL."""
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
 def begin() -> None:
     """Initialize a worker. Ctrl-C in a terminal reaches all processes, but the parent ends its workers itself."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.freeze()  # inherited objects stay: the garbage collector need not scan them again and again
+
+    def end_with_parent() -> None:
+        parent_process().join()  # type: ignore[union-attr]
+        os._exit(1)
+
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
@@ -73,20 +70,18 @@ def worker_pool(count: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
 
 
 def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
-    """Prepare the corpus of `config` in the folder `config.prepared`, unless that is done already.
+    """Prepare the corpus of `config` in the folder `config.prepared`; its manifest, and False if it was there already.
 
-    Returns the manifest, and True if anything was done; `say` is called with the progress. Raises NMTError if the
-    folder holds another corpus, without `config.overwrite`, or anything else, or if another process prepares it.
+    Raises NMTError if the folder holds another corpus, without `config.overwrite`, or anything else, or if another
+    process prepares it.
     """
     corpora = [corpus_for(source.data) for source in sources_of(config.data)]
-    if config.tokenizer.kind == "wordpiece" and any(corpus.structured for corpus in corpora):
-        raise NMTError(f"tokenizer.kind=wordpiece with data.kind={config.data.kind}: use tokenizer.kind=bpe or unigram")
+    fits = config.tokenizer.kind != "wordpiece" or not any(corpus.structured for corpus in corpora)
+    require(fits, f"tokenizer.kind=wordpiece with data.kind={config.data.kind}: use tokenizer.kind=bpe or unigram")
     folder = Path(config.prepared)
     existing(config)  # before the sources are read, which takes time
     content = {
-        "data": to_tree(config.data),
-        "tokenizer": to_tree(config.tokenizer),
-        "seed": config.seed,
+        **{"data": to_tree(config.data), "tokenizer": to_tree(config.tokenizer), "seed": config.seed},
         "sources": {name: mark for corpus in corpora for name, mark in corpus.digests().items()},
         **initial(config),
     }
@@ -100,10 +95,7 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
 
 
 def existing(config: ExperimentConfig, content: dict[str, Any] | None = None) -> Manifest | None:
-    """The manifest of the corpus if it is prepared already, None if it is to be prepared; `content` may be unknown yet.
-
-    Raises NMTError if the folder holds another corpus, without `config.overwrite`, or anything else.
-    """
+    """The manifest of a corpus that is prepared already; NMTError if the folder holds another, or anything else."""
     folder = Path(config.prepared)
     if config.overwrite or not (folder / "manifest.json").is_file():
         check_replaceable(folder)
@@ -113,11 +105,9 @@ def existing(config: ExperimentConfig, content: dict[str, Any] | None = None) ->
     manifest = read_manifest(folder)
     if content is not None and manifest.content != content:
         old, new = ({**tree, "data": as_prepared(tree["data"])} for tree in (manifest.content, content))
-        if old != new:
-            raise NMTError(
-                f"{folder} was prepared with another configuration ({difference(old, new)}): "
-                "pass overwrite=true to replace it, or data.name=OTHER to keep both"
-            )
+        advice = "pass overwrite=true to replace it, or data.name=OTHER to keep both"
+        changed = f"{folder} was prepared with another configuration ({difference(old, new)})"
+        require(old == new, f"{changed}: {advice}")
         manifest.content = content  # with other keys that training alone reads
         manifest.write(folder)
     return manifest
@@ -129,10 +119,10 @@ def initial(config: ExperimentConfig) -> dict[str, Any]:
         require(config.tokenizer.kind != "marian", "tokenizer.kind=marian: it is not learnt; init=MODEL has one")
         return {}
     description = read_description(find_model_directory(config.init, "init"))
-    if is_parser(description) != (config.data.kind == "treebank"):
-        raise NMTError(f"init={config.init}: a parser and a translator cannot learn from one another's corpora")
-    if changed := difference(tokenizer_settings(description), {**asdict(config.tokenizer), "sample": None}):
-        raise NMTError(f"init={config.init} has another vocabulary ({changed}): leave tokenizer out")
+    same_use = is_parser(description) == (config.data.kind == "treebank")
+    require(same_use, f"init={config.init}: a parser and a translator cannot learn from one another's corpora")
+    changed = difference(tokenizer_settings(description), {**asdict(config.tokenizer), "sample": None})
+    require(not changed, f"init={config.init} has another vocabulary ({changed}): leave tokenizer out")
     return {"init": {"tokenizer": description.tokenizer}}
 
 
@@ -143,19 +133,11 @@ def prepare(config: ExperimentConfig, content: dict[str, Any], folder: Path, say
             preparation = Preparation(config, folder, say, pool)
             preparation.run()
     except BrokenProcessPool as error:
-        raise NMTError(
-            "a worker process died, out of memory perhaps: try workers=1, or less of tokenizer.sample and "
-            "tokenizer.vocabulary_size"
-        ) from error
-    manifest = Manifest(
-        format_version=FORMAT_VERSION,
-        fingerprint=fingerprint(content),
-        content=content,
-        counts=preparation.counts,
-        vocabulary_size=load_tokenizer(folder / TOKENIZER).vocabulary_size,
-        tokenizer=sha256(folder / TOKENIZER),
-        versions={name: version(name) for name in ("nmt-toolkit", "sentencepiece", "tokenizers", "datasets")},
-        characters=preparation.characters,
-    )
+        advice = "try workers=1, or less of tokenizer.sample and tokenizer.vocabulary_size"
+        raise NMTError(f"a worker process died, out of memory perhaps: {advice}") from error
+    versions = {name: version(name) for name in ("nmt-toolkit", "sentencepiece", "tokenizers", "datasets")}
+    size, identity = load_tokenizer(folder / TOKENIZER).vocabulary_size, sha256(folder / TOKENIZER)
+    record = preparation.counts, size, identity, versions, preparation.characters
+    manifest = Manifest(FORMAT_VERSION, fingerprint(content), content, *record)
     manifest.write(folder)
     return manifest

@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nmt.config import DataConfig
-from nmt.errors import NMTError
+from nmt.config import DataConfig, require
 from nmt.preparation.corpora import Corpus, corpus_for
 from nmt.text import Pair, letters, reason_to_drop, words
 
@@ -25,12 +24,10 @@ HELD_OUT = ("valid", "test")
 BLOCK_PAIRS = 5000
 TEXT_SCHEMA = pa.schema({"source": pa.string(), "target": pa.string(), "line": pa.int64()})
 Item = TypeVar("Item")
-Numbered = list[tuple[int, Pair]]
-"""Pairs with their line numbers in the corpus."""
+Numbered = list[tuple[int, Pair]]  # with line numbers in the corpus
 Clean = Callable[[str], str]
 Say = Callable[[str], None]
-Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
-"""`map` over the worker processes, in order."""
+Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # over the worker processes, in order
 Flags = NDArray[np.bool_]
 Hashes = NDArray[np.uint64]
 EMPTY = np.empty(0, np.uint64)
@@ -44,10 +41,7 @@ def arrow_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordB
 
 
 def arrow_blocks(path: Path, chosen: Flags | None = None) -> Iterator[pa.RecordBatch]:
-    """The blocks of an Arrow stream file, one by one, or the `chosen` pairs in them.
-
-    Not memory-mapped: its pages would count as our memory.
-    """
+    """The blocks of an Arrow stream file, or the `chosen` pairs in them. A memory map would count as our memory."""
     start = 0
     with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
         for block in reader:
@@ -65,14 +59,12 @@ def text_pairs(block: pa.RecordBatch | pa.Table) -> list[Pair]:
 
 
 def blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """Consecutive lists of BLOCK_PAIRS items; the last may be shorter."""
     iterator = iter(items)
     while block := list(islice(iterator, BLOCK_PAIRS)):
         yield block
 
 
 def pair_hashes(pairs: Iterable[Pair]) -> Hashes:
-    """64-bit hashes of pairs."""
     digests = (hashlib.blake2b("\t".join(pair).encode(), digest_size=8).digest() for pair in pairs)
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
@@ -89,7 +81,7 @@ def first_of_equals(hashes: Hashes) -> Flags:
 def clean_and_filter(
     numbered: Numbered, corpus: Corpus, clean: Clean, hashed: bool
 ) -> tuple[pa.RecordBatch, Hashes, Counter[str]]:
-    """The clean pairs that pass the filters, their hashes if these are asked for, and counts of dropped pairs."""
+    """The clean pairs that pass the filters, their hashes if asked for, and counts of dropped pairs."""
     pairs = [(line, corpus.as_read(raw, clean)) for line, raw in numbered]
     reasons = [reason_to_drop(pair, corpus.data.filters) for _, pair in pairs]
     kept = [pair for pair, reason in zip(pairs, reasons, strict=True) if not reason]
@@ -97,16 +89,14 @@ def clean_and_filter(
 
 
 def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> Flags:
-    """True for each pair with a side whose letters are among those of that side."""
     pairs = text_pairs(block)
     return np.array([letters(source) in sides[0] or letters(target) in sides[1] for source, target in pairs], bool)
 
 
 class Reading:
-    """One source of a corpus, read by `read_held_out` and then `read_train`."""
+    """One source of a corpus, read by `read_held_out` and then `read_train`, which writes clean pairs to `text`."""
 
     def __init__(self, data: DataConfig, seed: int, text: Path, say: Say, map: Map, clean: Clean) -> None:
-        """`text`: the file to write the clean training pairs to; `clean` is the tokenizer's."""
         self.data, self.seed, self.text, self.say, self.map, self.clean = data, seed, text, say, map, clean
         self.corpus = corpus_for(data)
         self.counts: dict[str, Any] = {}  # split -> pairs read and dropped, by reason
@@ -117,23 +107,20 @@ class Reading:
         self.keep = np.empty(0, np.bool_)  # true for each pair of `text` that is trained on
 
     def read_held_out(self) -> None:
-        """Read all raw pairs of the validation and test sets that are given, unfiltered."""
         for split in HELD_OUT:
             dropped = Counter[str]()
             raw = self.corpus.read(split, dropped)
             if raw is None:
                 continue
             pairs = self.held_out[split] = list(raw)
-            if split == "valid" and not pairs:
-                raise NMTError("data.valid holds no pair: training needs some to be validated on")
+            require(split != "valid" or bool(pairs), "data.valid holds no pair: training needs some to be validated on")
             self.counts[split] = {"read": len(pairs) + dropped.total(), "dropped": dropped}
             self.given[split] = pair_hashes(self.corpus.as_read(pair, self.clean) for pair in pairs)
 
     def read_train(self, given: Hashes) -> None:
         """Read train into `text`, and draw the sets that are not given; `given` are hashes of those of all sources."""
         dropped, reasons, unique = Counter[str](), Counter[str](), self.data.filters.deduplicate
-        kept, hashes, in_given = 0, [EMPTY], [EMPTY]
-        pairs = self.corpus.read("train", dropped)
+        kept, hashes, in_given, pairs = 0, [EMPTY], [EMPTY], self.corpus.read("train", dropped)
         assert pairs is not None
         process = partial(clean_and_filter, corpus=self.corpus, clean=self.clean, hashed=unique or len(given) > 0)
         with arrow_writer(self.text, TEXT_SCHEMA) as write:
@@ -150,32 +137,29 @@ class Reading:
         self.keep = first_of_equals(np.concatenate(hashes)) if unique else np.ones(kept, dtype=bool)
         if repeated := int((~self.keep).sum()):
             dropped["duplicates"] = repeated
-        if not self.keep.any():
-            raise self.nothing_left()
+        self.require_pairs(bool(self.keep.any()))
         if missing := [split for split in HELD_OUT if split not in self.given]:
             self.hold_out(missing)
 
-    def nothing_left(self) -> NMTError:
+    def require_pairs(self, left: bool) -> None:
         train = self.counts["train"]
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in train["dropped"].items()) or "none was read"
-        return NMTError(f"no training pair is left of {train['read']:,} ({reasons}): check data.train and data.filters")
+        message = f"no training pair is left of {train['read']:,} ({reasons}): check data.train and data.filters"
+        require(left, message)
 
     def hold_out(self, splits: list[str]) -> None:
-        """Draw these splits from the training pairs, and drop all pairs with the same letters.
-
-        So no held-out line occurs in training on either side, not even with other digits, case or punctuation.
-        """
+        """Draw splits from the training pairs, and drop all with the same letters, whatever their case and digits."""
         text = pa.ipc.open_stream(pa.memory_map(str(self.text))).read_all()
         order = iter(np.random.default_rng(self.seed).permutation(np.flatnonzero(self.keep)).tolist())
         sizes = {"valid": self.data.valid_size, "test": self.data.test_size}
         # The test set comes first, so that it is the same whether or not data.valid is given.
         drawn = {split: self.draw(text, order, sizes[split]) for split in reversed(splits)}
         self.drop_alike(self.drawn, sum(map(len, drawn.values())))
-        if any(len(drawn[split]) < sizes[split] for split in splits) or not self.keep.any():
-            raise NMTError(
-                f"the corpus has too few different pairs to draw data.valid_size={self.data.valid_size} and "
-                f"data.test_size={self.data.test_size} from it: lower these, or give data.valid and data.test"
-            )
+        require(
+            all(len(drawn[split]) == sizes[split] for split in splits) and bool(self.keep.any()),
+            f"the corpus has too few different pairs to draw data.valid_size={self.data.valid_size} and "
+            f"data.test_size={self.data.test_size} from it: lower these, or give data.valid and data.test",
+        )
         for split in splits:
             rows = text.take(pa.array(drawn[split], pa.int64()))
             self.held_out[split], self.counts[split] = text_pairs(rows), {"read": len(rows), "dropped": Counter()}
@@ -200,14 +184,13 @@ class Reading:
         return drawn
 
     def drop_alike(self, sides: tuple[set[str], set[str]], held_out: int = 0) -> None:
-        """Drop the training pairs with these letters on either side; `held_out` of them are not lost."""
+        """Drop the training pairs with these letters on either side; `held_out` of them are not counted."""
         alike = np.concatenate(list(self.map(partial(shares_letters, sides=sides), arrow_blocks(self.text))))
         if lost := int((self.keep & alike).sum()) - held_out:
             self.counts["train"]["dropped"]["like a held-out line"] += lost
         self.keep &= ~alike
 
     def blocks_of(self, split: str) -> Iterable[pa.RecordBatch]:
-        """The clean pairs of a split."""
         if split == "train":
             return arrow_blocks(self.text, self.keep)
         pairs = ((line, self.corpus.as_read(raw, self.clean)) for line, raw in enumerate(self.held_out[split], start=1))
