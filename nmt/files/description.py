@@ -13,20 +13,16 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from nmt import __version__
-from nmt.config import DecodeConfig, ModelConfig, build, matches
+from nmt.config import DecodeConfig, ModelConfig, build, matches, require
 from nmt.errors import NMTError, one_line
 from nmt.files.foreign import block, cell, check_regular, check_version, code, parse_json, plain, read_mapping
 
 FORMAT_VERSION = 1
-EXPORTED = "nmt.json"
-"""Name of config.json in the folder of an exported model, where config.json belongs to another program."""
+EXPORTED = "nmt.json"  # config.json of an exported model, where config.json belongs to another program
 MODEL_FILES = ("config.json", "tokenizer.model", "model.safetensors")
-"""The files of a model directory that determine its translations."""
-EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weight")
-"""The matrices that may be one (section 3.4)."""
+EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weight")  # may be one (section 3.4)
 FLOATS = {"F64", "F32", "F16", "BF16"}
 Shapes = dict[str, tuple[int, ...]]
-"""Name of a parameter -> its shape."""
 TRAINING: dict[str, Any] = {"averaged": list[int], "candidates": dict[str, float], "versions": dict[str, str]}
 TRAINING |= dict.fromkeys(("updates", "tokens"), int) | dict.fromkeys(("seconds", "length_penalty"), float)
 TRAINING |= dict.fromkeys(("devices", "corpus", "init", "length_penalty_kind", "imported"), str)
@@ -50,8 +46,8 @@ class ModelDescription:
 def find_model_directory(path: str, key: str = "run") -> Path:
     """The model directory of a run, or the folder itself, for `key`; NMTError that says what is missing."""
     folder = Path(path)
-    if (folder / "model").is_symlink():
-        raise NMTError(f"{key}={path}: {folder / 'model'} is a link, which is not followed; pass what it points to")
+    link = f"{folder / 'model'} is a link, which is not followed; pass what it points to"
+    require(not (folder / "model").is_symlink(), f"{key}={path}: {link}")
     for candidate in (folder / "model", folder):
         if (candidate / "config.json").is_file():
             return candidate
@@ -64,7 +60,6 @@ def find_model_directory(path: str, key: str = "run") -> Path:
 
 
 def is_exported(folder: Path) -> bool:
-    """True for a folder that holds a model for another program."""
     return (folder / EXPORTED).is_file()
 
 
@@ -75,11 +70,10 @@ def read_description(folder: Path) -> ModelDescription:
     check_version(path, tree.get("format_version"), FORMAT_VERSION)
     description = build(ModelDescription, tree, str(path))
     build(ModelConfig, description.model, str(path), "model.")
-    if "/" in description.source + description.target:
-        raise NMTError(f"{path}: its languages are not names")  # these name files
+    are_names = "/" not in description.source + description.target  # of files, too
+    require(are_names, f"{path}: its languages are not names")
     for key, value in description.training.items():
-        if key in TRAINING and not matches(value, TRAINING[key]):
-            raise NMTError(f"{path}, training: {key} is of another type")
+        require(key not in TRAINING or matches(value, TRAINING[key]), f"{path}, training: {key} is of another type")
     return description
 
 
@@ -97,22 +91,21 @@ def within(tree: Any, *keys: str) -> Any:
 
 def check_direction(where: str, description: ModelDescription, source: str, target: str) -> None:
     """NMTError where the model at `where` is for other languages than a corpus."""
-    if (description.source, description.target) != (source, target):
-        raise NMTError(
-            f"{where} is {description.source} to {description.target}, but the corpus {source} to {target}: "
-            "data.source and data.target name its languages"
-        )
+    require(
+        (description.source, description.target) == (source, target),
+        f"{where} is {description.source} to {description.target}, but the corpus {source} to {target}: "
+        "data.source and data.target name its languages",
+    )
 
 
 def is_parser(description: ModelDescription) -> bool:
-    """True for a model that was trained on a treebank."""
     return bool(within(description.training, "config", "data", "kind") == "treebank")
 
 
 def tokenizer_settings(description: ModelDescription) -> dict[str, Any]:
     """Kind and size of the vocabulary, as in TokenizerConfig; a model that was not trained here is one of Marian."""
-    kind = within(description.training, "config", "tokenizer", "kind")
-    return {"kind": str(kind or "marian"), "vocabulary_size": description.vocabulary_size}
+    kind = within(description.training, "config", "tokenizer", "kind") or "marian"
+    return {"kind": str(kind), "vocabulary_size": description.vocabulary_size}
 
 
 def positions(description: ModelDescription) -> int | None:
@@ -121,18 +114,15 @@ def positions(description: ModelDescription) -> int | None:
 
 
 def expected_search(decode: DecodeConfig, description: ModelDescription) -> DecodeConfig:
-    """The search with the length penalty that a model expects, unless its kind is given.
-
-    Raises NMTError for an alpha that is given without the kind of penalty.
-    """
+    """The search with the length penalty that a model expects, unless its kind is given; NMTError for alpha alone."""
     kind, alpha = (description.training.get(key) for key in ("length_penalty_kind", "length_penalty"))
     if kind is None or alpha is None or decode.length_penalty_kind is not None:
         return decode
-    if decode.length_penalty != DecodeConfig.length_penalty:
-        raise NMTError(
-            f"decode.length_penalty={decode.length_penalty}: the model expects {alpha} by kind {kind}; "
-            "pass decode.length_penalty_kind=KIND with it"
-        )
+    require(
+        decode.length_penalty == DecodeConfig.length_penalty,
+        f"decode.length_penalty={decode.length_penalty}: the model expects {alpha} by kind {kind}; "
+        "pass decode.length_penalty_kind=KIND with it",
+    )
     return replace(decode, length_penalty=alpha, length_penalty_kind=kind)
 
 
@@ -151,8 +141,8 @@ def stored_shapes(path: Path) -> Shapes:
             shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
     except (OSError, SafetensorError) as error:
         raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
-    if not kinds <= FLOATS:
-        raise NMTError(f"{path}: holds numbers of type {min(kinds - FLOATS)}; weights are {', '.join(sorted(FLOATS))}")
+    others = ", ".join(sorted(kinds - FLOATS))
+    require(not others, f"{path}: holds numbers of type {others}; weights are {', '.join(sorted(FLOATS))}")
     return shapes
 
 
@@ -184,10 +174,8 @@ def model_card(description: ModelDescription, parameters: int) -> str:
     does, command = f"translates from {source} to {target}", "translate"
     if "imported" in training:
         penalty = f"length penalty {training['length_penalty']} ({training['length_penalty_kind']})"
-        title, does = (
-            f"{source}-{target}, imported",
-            f" that {does}, {plain(training['imported'])},\nimported with {program}",
-        )
+        title = f"{source}-{target}, imported"
+        does = f" that {does}, {plain(training['imported'])},\nimported with {program}"
         rows = {
             "Vocabulary": f"{description.vocabulary_size:,}",
             "Model": f"{size}, {plain(model['activation'])}; {parameters:,} parameters; {penalty}",

@@ -1,7 +1,6 @@
 """Readers for files that may come from anyone: they follow no link, trust no size or depth, and run nothing.
 
-Whatever a file holds, they return its content with the expected types, or raise an NMTError of one line. The functions
-at the end keep the text of strangers text in the Markdown that we write.
+The functions at the end keep the text of strangers text in the Markdown that we write.
 """
 
 import hashlib
@@ -22,16 +21,11 @@ import yaml
 
 from nmt.errors import NMTError, is_out_of_memory, one_line
 
-SMALL = 2**20
-"""Largest configuration, in bytes; real ones have a few thousand."""
-LARGE = 2**26
-"""Largest tokenizer or other file that is read at once, in bytes."""
-DEPTH = 32
-"""Deepest nesting of lists and mappings, in levels."""
-VALUE_LIMIT = 2**20
-"""Most numbers, strings and tensors in a file of torch.save."""
-SPECIAL = re.compile(r"([\\`*\[\]<>|~]|&(?=#?\w+;))")
-"""What Markdown would not take as text."""
+SMALL = 2**20  # bytes of a configuration; real ones have a few thousand
+LARGE = 2**26  # bytes of a tokenizer, or another file that is read at once
+DEPTH = 32  # levels of lists and mappings
+VALUE_LIMIT = 2**20  # numbers, strings and tensors in a file of torch.save
+SPECIAL = re.compile(r"([\\`*\[\]<>|~]|&(?=#?\w+;))")  # what Markdown would not take as text
 
 
 def check_regular(path: Path) -> None:
@@ -47,7 +41,6 @@ def check_regular(path: Path) -> None:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BufferedReader]:
-    """Open a regular file for reading; NMTError where it cannot be read."""
     check_regular(path)
     try:
         # Should a link or a pipe take its place in between, it is neither followed nor waited for.
@@ -97,10 +90,8 @@ def check_tree(tree: Any, parts: Callable[[Any], Iterable[Any]], limit: float = 
 
 def plain_parts(value: Any) -> Iterable[Any]:
     """The values in a mapping or a list; ValueError for a number that is too large or not finite."""
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} is not a finite number")
-    if isinstance(value, int) and abs(value) >= 2**63:
-        raise ValueError(f"{str(value)[:20]}... is too large")
+    if isinstance(value, float | int) and not abs(value) < (2**63 if isinstance(value, int) else math.inf):
+        raise ValueError(f"{str(value)[:20]} is not a finite number, or too large")
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
@@ -153,20 +144,16 @@ def check_version(path: Path, version: Any, current: int, advice: str = "use the
 
 def check_members(archive: zipfile.ZipFile, size: int) -> None:
     """ValueError where the archive of torch.save in a file of `size` bytes is larger than the file, or damaged."""
-    members = archive.infolist()
-    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+    if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
         raise ValueError("its members are compressed, which torch.save does not do")
-    if sum(member.file_size for member in members) > size:
+    if sum(member.file_size for member in archive.infolist()) > size:
         raise ValueError("it claims to hold more than the file does")
     if damaged := archive.testzip():
         raise ValueError(f"{damaged} within it is damaged: its check sum differs")
 
 
 def load_plain(path: Path) -> Any:
-    """Load a file of torch.save, memory-mapped; ValueError where it is damaged or holds more than plain values.
-
-    Such a file is an uncompressed zip archive of a pickle and the bytes of each tensor.
-    """
+    """Load a file of torch.save, memory-mapped; ValueError where it is damaged or holds more than plain values."""
     import torch
 
     def parts(value: Any) -> Iterable[Any]:
@@ -209,15 +196,13 @@ def plain(text: object) -> str:
 
 
 def code(text: object) -> str:
-    """Format a text as inline code, on one line, its backquotes as apostrophes; a table also needs `cell`."""
+    """Format a text as inline code on one line; a table also needs `cell`."""
     return f"`{' '.join(str(text).split()).replace('`', chr(39))}`"
 
 
 def block(text: str) -> str:
-    """Format a text as a code block, its backquotes as apostrophes."""
     return f"```\n{text.replace('`', chr(39))}\n```"
 
 
 def cell(markdown: str) -> str:
-    """Escape Markdown for a table."""
     return markdown.replace("|", "\\|")

@@ -1,8 +1,7 @@
 """Writing files and folders atomically: after a kill, a full disk or a power cut, each is either complete or absent.
 
-Each is written under a temporary name, synced to the disk, and renamed; then its folder is synced, too. A temporary
-name is `.NAME.RANDOM.nmt-tmp`, by which the leftovers of a killed process are recognized. Locks keep other processes
-from doing the same work.
+Each is written under a temporary name, synced to the disk, and renamed; then its folder is synced, too. Locks keep
+other processes from doing the same work.
 """
 
 import fcntl
@@ -20,12 +19,11 @@ from nmt.errors import NMTError, one_line
 
 TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.nmt-tmp")
 LOCK = ".lock"
-WAIT_SECONDS = 1
-"""The workers of a killed process, which also hold its locks, take less to end."""
+WAIT_SECONDS = 1  # the workers of a killed process, which also hold its locks, take less to end
 
 
 def cache_folder() -> Path:
-    """$XDG_CACHE_HOME/nmt or ~/.cache/nmt: downloads and conversions, kept for the next time."""
+    """$XDG_CACHE_HOME/nmt or ~/.cache/nmt."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nmt"
 
 
@@ -40,7 +38,7 @@ def cannot_write(path: Path, error: Exception) -> NMTError:
 
 
 def check_output(output: Path, name: str) -> Path:
-    """Check that a file can be written, before time is spent on its content; NMTError if not. Returns it."""
+    """The file, if it can be written; NMTError if not, before time is spent on its content."""
     if output.is_dir():
         raise NMTError(f"output={output}: a folder; give the file to write, such as output={output / name}")
     try:
@@ -66,8 +64,8 @@ def sync(path: Path) -> None:
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a temporary name to write to, which at the end is renamed to `path`, or after an error removed.
 
-    A link of that name is replaced, not written through. Raises NMTError where the disk is full or not writable, also
-    when torch or pyarrow report that as RuntimeError.
+    A link is replaced, not written through. Raises NMTError, also where torch or pyarrow report a full disk as
+    RuntimeError.
     """
     temporary = temporary_name(path)
     try:
@@ -82,7 +80,6 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a whole file; NMTError where it cannot be written."""
     with whole_file(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
@@ -95,10 +92,7 @@ def check_replaceable(folder: Path) -> None:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """Give a folder with a temporary name to fill, which at the end replaces `folder`, or after an error is removed.
-
-    The caller must make sure that the old folder is ours, for it is deleted. Raises NMTError.
-    """
+    """Give a folder to fill, which at the end replaces `folder` (the caller checks that it is ours); NMTError."""
     check_replaceable(folder)
     temporary, old = temporary_name(folder), temporary_name(folder)
     try:
@@ -138,9 +132,8 @@ def remove_leftovers(folder: Path, names: str = ".*") -> None:
 def locked_file(path: Path, replace: bool, refusal: str) -> Iterator[None]:
     """Keep a file as it is for all who lock it, or with `replace`, for this process alone.
 
-    Raises NMTError(refusal) where another process holds the other lock. Death frees a lock. The file itself holds it,
-    so that readers need no permission to write; a file that is missing, or on a file system without locks, is not
-    locked.
+    Raises NMTError(refusal) where another process holds the other lock. Death frees a lock. A file that is missing, or
+    on a file system without locks, is not locked.
     """
     kind, deadline = fcntl.LOCK_EX if replace else fcntl.LOCK_SH, time.monotonic() + WAIT_SECONDS
     with ExitStack() as held:
@@ -163,8 +156,8 @@ def locked_file(path: Path, replace: bool, refusal: str) -> Iterator[None]:
 def only_process(folder: Path, key: str, replaced: bool = False) -> Iterator[None]:
     """Hold the lock of `folder`, which `key` names; NMTError where another process holds it. Death frees the lock.
 
-    The lock is a file in the folder, which is made, and removed again if nothing else was written there. For a folder
-    that is to be `replaced`, it is a file beside it.
+    The lock is a file in the folder, removed again if nothing else was written there, or beside it if the folder is to
+    be `replaced`.
     """
     path = folder.with_name(f".{folder.name}{LOCK}") if replaced else folder / LOCK
     try:
