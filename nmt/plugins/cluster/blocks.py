@@ -6,6 +6,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from glob import glob
 from itertools import islice
 from pathlib import Path
@@ -14,21 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import nmt.translation as steps
 from nmt.config import TranslateConfig, require
 from nmt.errors import NMTError, one_line
 from nmt.files import LARGE, parse_json, read_mapping, remove_leftovers, whole_file, write_file
 from nmt.text import open_binary, reading
-from nmt.translation import (
-    RefusedLine,
-    Translation,
-    Translator,
-    input_lines,
-    lines_of,
-    load_translator,
-    report,
-    summaries,
-    summarize,
-)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -90,10 +81,12 @@ def read_block(block: Block, notice: Callable[[str], None]) -> list[str]:
         else:
             deque(islice(file, block.first - 1), maxlen=0)  # a compressed file is read up to the block
         lines = islice(file, block.count)
-        return list(input_lines(lines, block.first, lambda words: notice(f"{path.name}: {words}")))
+        return list(steps.input_lines(lines, block.first, lambda words: notice(f"{path.name}: {words}")))
 
 
-def write_block(folder: Path, block: Block, lines: list[str], translations: list[Translation], **more: Any) -> None:
+def write_block(
+    folder: Path, block: Block, lines: list[str], translations: list[steps.Translation], **more: Any
+) -> None:
     """Write the Parquet file of a block, whole or not at all; `more` are further columns."""
     numbers = range(block.first, block.first + block.count)
     columns: dict[str, Any] = {"file": [block.file] * block.count, "line": numbers, "source": lines}
@@ -124,8 +117,6 @@ def claim(folder: Path, description: dict[str, Any]) -> None:
 class BlockTranslator:
     """Translates blocks and writes their files: in this process, in one of several, or as a Ray actor."""
 
-    translator: Translator
-
     def __init__(self, config: TranslateConfig) -> None:
         self.config, self.counts, self.notices = config, Counter[str](), list[str]()
 
@@ -137,27 +128,29 @@ class BlockTranslator:
         self.notices.clear()
         try:
             self.translate(block)
-        except RefusedLine as problem:
+        except steps.RefusedLine as problem:
             error = f"{Path(block.file).name}, line {block.first + problem.index}: {problem.problem}"
         except NMTError as problem:
             error = str(problem)
         except Exception as problem:
             error = f"{block.file}, from line {block.first}: {type(problem).__name__}: {one_line(problem)}"
-        counts = {kind: self.counts[kind] - before[kind] for kind in summaries()}
+        counts = {kind: self.counts[kind] - before[kind] for kind in steps.summaries()}
         return {"lines": block.count, "error": error, "notices": "\n".join(self.notices), **counts}
 
+    @cached_property
+    def translator(self) -> steps.Translator:
+        return steps.load_translator(self.config.translator, self.notices.append)
+
     def translate(self, block: Block) -> None:
-        notice, name, size = self.notices.append, Path(block.file).name, self.config.buffer
-        if not hasattr(self, "translator"):
-            self.translator = load_translator(self.config.translator, notice)
-        lines = read_block(block, notice)
+        translator, notice, name = self.translator, self.notices.append, Path(block.file).name
+        lines, size = read_block(block, notice), self.config.buffer
         parts = (lines[begin : begin + size] for begin in range(0, len(lines), size))
-        rows = list(lines_of(map(self.translator.translate_each, parts)))
+        rows = list(steps.lines_of(map(translator.translate_each, parts)))
         for number, (line, ranked) in enumerate(zip(lines, rows, strict=True), block.first):
-            report(self.translator.stages, line, ranked[0], f"{name}, line {number}", self.counts, notice)
+            steps.report(translator.stages, line, ranked[0], f"{name}, line {number}", self.counts, notice)
         self.write(block, lines, rows)
 
-    def write(self, block: Block, lines: list[str], rows: list[list[Translation]]) -> None:
+    def write(self, block: Block, lines: list[str], rows: list[list[steps.Translation]]) -> None:
         write_block(Path(self.config.output), block, lines, [best for best, *_ in rows])
 
 
@@ -175,9 +168,9 @@ def write_blocks(
                 raise NMTError(part["error"])
             for words in part["notices"].splitlines():
                 console.print(f"nmt: {words}")
-            counts.update({kind: part[kind] for kind in summaries()})
+            counts.update({kind: part[kind] for kind in steps.summaries()})
             done += part["lines"]
             status.update(f"translated {done:,} lines")
-        summarize(counts, lambda words: console.print(f"nmt: {words}"))
+        steps.summarize(counts, lambda words: console.print(f"nmt: {words}"))
     if lost := sum(not (folder / block.name).is_file() for block in blocks):
         raise NMTError(f"{lost:,} files are not in {folder}: all machines of the cluster must share that folder")

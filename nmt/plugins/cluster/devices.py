@@ -11,23 +11,10 @@ from multiprocessing import get_context, resource_tracker
 from multiprocessing.queues import SimpleQueue
 from typing import Any
 
+import nmt.translation as steps
 from nmt.config import JobConfig, TranslatorOptions, require
 from nmt.errors import NMTError, one_line
 from nmt.preparation import begin, worker_pool
-from nmt.translation import (
-    Models,
-    Outcome,
-    Translation,
-    Translator,
-    arriving_blocks,
-    find_models,
-    lines_of,
-    load_translator,
-    read_by_thread,
-    stages_of,
-    warn,
-    with_engine,
-)
 
 worker_config: JobConfig  # in a process of the pool: its configuration, with its own device
 
@@ -52,15 +39,15 @@ def begin_worker(config: JobConfig, devices: "SimpleQueue[str]") -> None:
 
 
 @cache
-def worker_translator() -> Translator:
+def worker_translator() -> steps.Translator:
     """The translator of a process, loaded with its first block: an error in `begin_worker` would break the pool."""
     import torch
 
     torch.set_num_threads(max(1, torch.get_num_threads() // worker_config.translator.compute.devices))
-    return load_translator(worker_config.translator, warn)
+    return steps.load_translator(worker_config.translator, steps.warn)
 
 
-def translate_block(block: list[str]) -> list[Outcome]:
+def translate_block(block: list[str]) -> list[steps.Outcome]:
     """In a process of the pool: translate. NMTError, which names the device, for any other error."""
     try:
         return worker_translator().translate_each(block)
@@ -84,9 +71,9 @@ def result(future: "Future[Any] | BaseException") -> Any:
 class DeviceTranslator:
     """Translates a stream of lines, as Translator does, by a pool of `count` processes."""
 
-    def __init__(self, pool: ProcessPoolExecutor, count: int, options: TranslatorOptions, models: Models) -> None:
+    def __init__(self, pool: ProcessPoolExecutor, count: int, options: TranslatorOptions, models: steps.Models) -> None:
         self.pool, self.count, self.options, self.models = pool, count, options, models
-        self.stages = stages_of(options, models)
+        self.stages = steps.stages_of(options, models)
 
     def run(self, task: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """What a task makes of each item, in their order; about two items for each process are in memory."""
@@ -99,20 +86,20 @@ class DeviceTranslator:
             for item in items:
                 yield self.pool.submit(task, item)
 
-        pending = read_by_thread(submitted(), 2 * self.count)
+        pending = steps.read_by_thread(submitted(), 2 * self.count)
         return map(result, iter(pending.get, None))
 
-    def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[Translation]]:
+    def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[steps.Translation]]:
         """The translations of a stream of lines, in order and as soon as possible, in blocks of at most `buffer`."""
-        return lines_of(self.run(translate_block, arriving_blocks(lines, buffer)))
+        return steps.lines_of(self.run(translate_block, steps.arriving_blocks(lines, buffer)))
 
 
 @contextmanager
 def on_devices(config: JobConfig, names: Sequence[str] = ()) -> Iterator[DeviceTranslator]:
     """A translator with a process on each of these devices, or of the GPUs of `config`, until the block ends."""
     names = names or device_names(config)
-    models = find_models(config.translator.run)
-    options = with_engine(config.translator, warn, models)
+    models = steps.find_models(config.translator.run)
+    options = steps.with_engine(config.translator, steps.warn, models)
     # runs/latest may point elsewhere by the time a process reads it.
     options = replace(options, run=[str(folder.resolve()) for folder in models.folders])
     config = replace(config, translator=options)
