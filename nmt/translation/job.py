@@ -178,7 +178,8 @@ def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]"
     """The input; NMTError if it, or standard output, cannot be used, or if the output would replace it."""
     no_output = config.output == "-" and sys.stdout is None
     require(not no_output, "standard output is closed: name a file with output=FILE")
-    source = open_text(config.input) if config.text is None else io.BufferedReader(io.BytesIO(config.text.encode()))
+    typed = io.BytesIO((config.text or "").encode())
+    source: io.BufferedReader = open_text(config.input) if config.text is None else io.BufferedReader(typed)
     if config.input != "-":  # a thread may still wait in standard input at the end
         stack.enter_context(source)
     output = Path(config.output)

@@ -54,8 +54,8 @@ def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int], side: int = TARGET
     return [min(word, last) for word in words]
 
 
-class SourceWords:
-    """Finds the words of a line that the tokens of its segments belong to."""
+class Describer:
+    """Describes the translations of a line, and finds the words that the tokens of its segments belong to."""
 
     def __init__(self, tokenizer: Tokenizer, line: str, prefix: str) -> None:
         self.tokenizer, self.prefix, clean = tokenizer, prefix, tokenizer.clean
@@ -79,34 +79,32 @@ class SourceWords:
         owners = [self.owners[first + word - before] if word >= before else None for word in words]
         return [None] * segment.prefixed + owners
 
-
-def describe(
-    tokenizer: Tokenizer, words: SourceWords, segments: list[Segment], parts: list[Hypothesis], joined: JoinedText
-) -> Details:
-    """The details of a line's translation, made of a hypothesis for each segment."""
-    details, pairs = Details([], [], [], [None] * len(joined.text.split())), set[tuple[int, int]]()
-    for segment, part, tokens, first in zip(segments, parts, joined.tokens, joined.first_words, strict=True):
-        sources = words.of(segment)
-        if segment.copied:
-            pairs |= {(source, first + index) for index, source in enumerate(sources) if source is not None}
-            continue
-        assert part.token_scores
-        # Without text there is no word to align.
-        targets = words_of_tokens(tokenizer, tokens) if text(tokenizer, tokens) else []
-        owners = [(index, word) for index, word in enumerate(sources) if word is not None]
-        if owners and targets:
-            assert part.token_scores.attention is not None
-            # Tokens of a target prefix that the text does not repeat come first, and have no words.
-            best = part.token_scores.attention[-len(targets) :, [index for index, _ in owners]].argmax(axis=1)
-            pairs |= {(owners[index][1], first + target) for index, target in zip(best, targets, strict=True)}
-        log_probabilities, of_words = part.token_scores.log_probabilities, details.word_log_probabilities
-        of_text = log_probabilities[: len(part.tokens)][-len(targets) :]
-        for target, log_probability in zip(targets, of_text, strict=bool(targets)):
-            of_words[first + target] = (of_words[first + target] or 0.0) + log_probability
-        details.tokens += [SYMBOLS[EOS]] * bool(details.token_log_probabilities) + tokenizer.subwords(part.tokens)
-        details.token_log_probabilities += log_probabilities
-    details.alignment += sorted(pairs)
-    return details
+    def describe(self, segments: list[Segment], parts: list[Hypothesis], joined: JoinedText) -> Details:
+        """The details of a line's translation, made of a hypothesis for each segment."""
+        details, pairs = Details([], [], [], [None] * len(joined.text.split())), set[tuple[int, int]]()
+        for segment, part, tokens, first in zip(segments, parts, joined.tokens, joined.first_words, strict=True):
+            sources = self.of(segment)
+            if segment.copied:
+                pairs |= {(source, first + index) for index, source in enumerate(sources) if source is not None}
+                continue
+            assert part.token_scores
+            # Without text there is no word to align.
+            targets = words_of_tokens(self.tokenizer, tokens) if text(self.tokenizer, tokens) else []
+            owners = [(index, word) for index, word in enumerate(sources) if word is not None]
+            if owners and targets:
+                assert part.token_scores.attention is not None
+                # Tokens of a target prefix that the text does not repeat come first, and have no words.
+                best = part.token_scores.attention[-len(targets) :, [index for index, _ in owners]].argmax(axis=1)
+                pairs |= {(owners[index][1], first + target) for index, target in zip(best, targets, strict=True)}
+            log_probabilities, of_words = part.token_scores.log_probabilities, details.word_log_probabilities
+            of_text = log_probabilities[: len(part.tokens)][-len(targets) :]
+            for target, log_probability in zip(targets, of_text, strict=bool(targets)):
+                of_words[first + target] = (of_words[first + target] or 0.0) + log_probability
+            details.tokens += [SYMBOLS[EOS]] * bool(details.token_log_probabilities)
+            details.tokens += self.tokenizer.subwords(part.tokens)
+            details.token_log_probabilities += log_probabilities
+        details.alignment += sorted(pairs)
+        return details
 
 
 def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list[Pair]:

@@ -227,11 +227,11 @@ class Translator:
 
     def join(self, line: Line, segments: list[Segment], hypotheses: list[list[Hypothesis]]) -> list[Translation]:
         """The translations of a line; the n-th one consists of the n-th hypotheses of its segments."""
-        words, notes = None, {}
+        describer, notes = None, {}
         if line.align:
-            from nmt.translation.scores import SourceWords, describe
+            from nmt.translation.scores import Describer
 
-            words = SourceWords(self.tokenizer, line.text, line.tag or self.source_prefix)
+            describer = Describer(self.tokenizer, line.text, line.tag or self.source_prefix)
         if length := max((segment.part for segment in segments), default=0):
             limit = f"translated in parts: the model knows {self.limits.longest or 0:,} at most"
             notes["split"] = f"a sentence of {length:,} tokens, {limit}"
@@ -244,7 +244,7 @@ class Translator:
             length = sum(len(part.tokens) + 1 for part, at in zip(parts, segments, strict=True) if not at.copied)
             is_whole = len(parts) == 1 and not copied
             score = parts[0].score if is_whole else log_probability / penalty(max(length, 1), self.engine.config)
-            details = describe(self.tokenizer, words, segments, parts, joined) if words else None
+            details = describer.describe(segments, parts, joined) if describer else None
             row = Translation(joined.text, score, log_probability, details, copied.copy(), notes=notes.copy())
             translations.append(row)
         # The length penalty of the joined translation may rank the second hypotheses above the first.

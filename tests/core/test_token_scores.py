@@ -12,7 +12,7 @@ from nmt.model import Transformer
 from nmt.search import Hypothesis, TokenScores, TorchEngine
 from nmt.text import META, Tokenizer, clean, train_tokenizer
 from nmt.translation import Details, Segment, Translation, Translator
-from nmt.translation.scores import SourceWords, describe, words_of_tokens
+from nmt.translation.scores import Describer, words_of_tokens
 from nmt.translation.segments import Limits, join
 
 WORDS = ["ka", "lo", "mi", "nu.", "Pe", "ri", "so,", "tu", "va", "we"]
@@ -72,7 +72,7 @@ def test_a_very_long_line_is_told_word_by_word_in_time(tokenizer):
 @pytest.mark.parametrize("line", ["ka lo mi", "tuva wekalo xyz ka", *ODD])
 def test_source_words_are_those_between_the_blanks_of_the_raw_line(tokenizer, line, prefix):
     segment = line_segment(tokenizer, line, prefix)
-    words = SourceWords(tokenizer, line, prefix).of(segment)
+    words = Describer(tokenizer, line, prefix).of(segment)
     of_prefix = [i for i, word in zip(segment.ids, words, strict=True) if word is None]
     assert tokenizer.decode(of_prefix).strip() == prefix.strip()
     for place, word in enumerate(line.split()):
@@ -96,7 +96,7 @@ def details_of(tokenizer: Tokenizer, line: str, segment: Segment, ids: list[int]
     [scores] = diagonal([(segment.ids, ids)])
     hypotheses = [Hypothesis(ids, -1.0, -1.0, scores)]
     joined = join(tokenizer, [segment], hypotheses, [])
-    return describe(tokenizer, SourceWords(tokenizer, line, prefix), [segment], hypotheses, joined)
+    return Describer(tokenizer, line, prefix).describe([segment], hypotheses, joined)
 
 
 def test_alignment_by_hand(tokenizer):
