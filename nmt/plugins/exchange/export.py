@@ -136,11 +136,5 @@ def run(config: ExportConfig) -> None:
 
 
 COMMAND = Command(
-    "export",
-    ExportConfig,
-    run,
-    one_run,
-    usage="[RUN]",
-    example="runs/mine precision=int8",
-    groups={"decode": "paper"},
+    "export", ExportConfig, run, one_run, usage="[RUN]", example="runs/mine precision=int8", groups={"decode": "paper"}
 )

@@ -104,11 +104,4 @@ def one_path(words: list[str]) -> dict[str, Any]:
     return {"path": words[0]}
 
 
-COMMAND = Command(
-    "import",
-    ImportConfig,
-    run,
-    one_path,
-    usage="PATH",
-    example="opus-mt-en-de output=runs/opus",
-)
+COMMAND = Command("import", ImportConfig, run, one_path, usage="PATH", example="opus-mt-en-de output=runs/opus")
