@@ -109,10 +109,7 @@ def main() -> None:
 
 
 def complain(error: Exception) -> None:
-    """Print an error as one line on standard error, whatever names and values are in it.
-
-    An error that all processes of a training share is printed by the first one only.
-    """
+    """Print an error as one line on standard error; one that all processes share is printed by the first alone."""
     from nmt.training import is_first_process
 
     message = " ".join(str(error).splitlines())

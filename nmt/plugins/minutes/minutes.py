@@ -118,10 +118,7 @@ def enough_updates(setting: str, begin: float, end: float, pace: Pace) -> int:
 
 
 def settle_max_steps(config: ExperimentConfig, corpus: PreparedCorpus, saved: dict[str, Any]) -> ExperimentConfig:
-    """The configuration with as many updates as fit in `trainer.max_time`, an eighth of them for warm-up at most.
-
-    The number of updates is measured when a run begins, and read from `saved` when it resumes.
-    """
+    """As many updates as fit in `trainer.max_time`, or as a resumed run began with; at most an eighth for warm-up."""
     begin, setting = time.monotonic(), f"trainer.max_time={config.trainer.max_time}"
     updates = saved.get("trainer", {}).get("max_steps")
     if not saved:
@@ -181,10 +178,7 @@ def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
 
 
 def settle_micro_batches(config: ExperimentConfig, corpus: PreparedCorpus, saved: dict[str, Any]) -> BatchingConfig:
-    """The batching with the fewest micro-batches that `batching.max_tokens` allows, or, with auto, that fit in memory.
-
-    It is decided when a run begins; from then on it is read from `saved`, also with another number of devices.
-    """
+    """The fewest micro-batches that `batching.max_tokens` allows, or with auto that fit; from `saved` on resuming."""
     batching, tokens = config.batching, config.batching.tokens_per_update
     settled = build(BatchingConfig, saved.get("batching", {}), config.run, "batching.")
     if saved and replace(settled, micro_batches=batching.micro_batches) == batching:
@@ -197,9 +191,8 @@ def settle_micro_batches(config: ExperimentConfig, corpus: PreparedCorpus, saved
     candidates = [devices]
     while tokens // (2 * candidates[-1]) >= longest_sentence(corpus):
         candidates.append(2 * candidates[-1])
-    trial = Trial(config, corpus)
     tried = [replace(batching, micro_batches=parts) for parts in reversed(candidates)]
-    fitting = [*takewhile(trial.fits, tried)]
+    fitting = [*takewhile(Trial(config, corpus).fits, tried)]
     least = f"not even {tokens // candidates[-1]:,} tokens, as the longest sentence has, fit in memory"
     advice = "lower data.filters.max_tokens, or take a smaller model"
     require(bool(fitting), f"batching.max_tokens=auto: {least}: {advice}")
@@ -254,23 +247,22 @@ class Trial:
     def pace(self) -> Pace:
         """Train for some seconds; the first updates, for which kernels and memory are made, do not count."""
         data, strategy = UpdateDataModule(self.corpus, self.config), self.trainer.strategy
-        sizes, begin, seconds = list[int](), time.monotonic(), 0.0
-        for number in count(-WARM_UP):
-            if number == 0:
+        tokens, begin, seconds = list[int](), 0.0, 0.0
+        for number in count():
+            if number == WARM_UP:
                 begin = time.monotonic()
-            planned = data.planner.update(number + WARM_UP)
+            planned = data.planner.update(number)
             for micro_batch in planned:
                 batch = move_data_to_device(data.batches.batch(micro_batch), self.module.device)
                 strategy.backward(strategy.training_step(batch, 0), None)  # type: ignore[arg-type]
             self.optimizer.step()
             self.optimizer.zero_grad()
             synchronize(self.module.device)
-            if number >= 0:
-                sizes.append(planned[0].size.target_tokens)
-                seconds = time.monotonic() - begin
-            if seconds > TIMED_SECONDS:
-                break
+            if number >= WARM_UP:
+                tokens.append(planned[0].size.target_tokens)
+                if (seconds := time.monotonic() - begin) > TIMED_SECONDS:
+                    break
         parameters = sum(parameter.numel() for parameter in self.module.parameters())
         # Here one process has done the work of all; on a processor, they share its cores.
         at_once = 1 if self.module.device.type == "cpu" else self.trainer.world_size
-        return Pace(seconds / len(sizes) / at_once, sum(sizes) / len(sizes), parameters)
+        return Pace(seconds / len(tokens) / at_once, sum(tokens) / len(tokens), parameters)

@@ -62,8 +62,7 @@ def tree_of(line: str, where: str) -> Tree:
 def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts:
     """Count the brackets of trees, one per line (F1 of Table 4); NMTError for a line that is not a tree.
 
-    The tags of the reference say what is punctuation or, as in EVALB, each tree's own if their words differ. Like
-    EVALB, skip sentences of punctuation only.
+    The tags of the reference say what is punctuation or, as in EVALB, each tree's own if their words differ.
     """
     sums = BracketCounts()
     for number, sides in enumerate(zip(hypotheses, references, strict=True), 1):
@@ -73,7 +72,7 @@ def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts
         written, words = ([*compress(tree.words, row)] for tree, row in zip(trees, are_words, strict=True))
         if words and written != words:
             sums.errors += 1
-        elif words:
+        elif words:  # like EVALB, not sentences of punctuation alone
             ours, theirs = map(brackets, trees, are_words)
             sums.matched += (ours & theirs).total()
             sums.hypothesis += ours.total()

@@ -51,10 +51,7 @@ class Stack(NamedTuple):
 
 
 def attention_page(config: AttentionConfig) -> str:
-    """The HTML page of a model's attention (figures 3, 4 and 5) to a sentence and a translation, its own by default.
-
-    Raises NMTError if there is no such model or a text is too long.
-    """
+    """The HTML page of a model's attention to a sentence and a translation; NMTError for a text that is too long."""
     [folder], _, tokenizer = find_models([config.run])
     place = torch.device(choose_device(config.device))
     model = load_model(folder, place)

@@ -76,10 +76,7 @@ def round_ticks(low: float, high: float, intervals: int = 5) -> list[float]:
 
 
 def draw(chart: Chart, curves: Curves, last_update: int) -> dict[str, Any] | None:
-    """Draw the finite values of a chart over updates from 0 to `last_update`; None if there is nothing to draw.
-
-    The result has chart, curves, svg, best (the point) and stray (the number of values off the scale).
-    """
+    """The SVG, best point and number of stray values (off the scale) of finite curves; None if there are none."""
     finite = {kind: [point for point in points if math.isfinite(point[1])] for kind, points in curves.items()}
     curves, last_update = {kind: points for kind, points in finite.items() if points}, max(last_update, 1)
     if not curves:

@@ -40,10 +40,7 @@ def sentence_score(hypothesis: str, reference: str, metric: str) -> float:
 
 
 def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tuple[dict[str, Any], str]:
-    """Scores and examples of a held-out set, and a sentence that says what was translated, or why nothing was.
-
-    Raises NMTError if the corpus is missing.
-    """
+    """Scores and examples of a held-out set, and what was translated or why not; NMTError without a corpus."""
     if config.sentences == 0:
         return {}, "None were asked for (sentences=0)."
     if not run.model:
