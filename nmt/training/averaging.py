@@ -26,8 +26,7 @@ RECORDED = ("tokens", "seconds", "devices", "versions", "corpus", "config")
 class Average:
     """The mean of checkpoints of one model, summed in float64; they were saved after `updates`.
 
-    `state`, `skipped` and `made` (updates) are those of the last checkpoint, or of the run's newest one where
-    validation chose among candidates, whose `losses` are by their updates.
+    `state`, `skipped` and `made` (updates) are those of the newest one; `losses` are of candidates by their updates.
     """
 
     state: RunState

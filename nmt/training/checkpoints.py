@@ -96,10 +96,7 @@ def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
 
 
 class CheckpointCallback(UpdateCallback):
-    """Saves the checkpoints that will be averaged, and others in between for safety; stops the run early on request.
-
-    Only the number of the update decides which checkpoints are kept, never the clock.
-    """
+    """Saves checkpoints to average and, by the clock, others that are not kept; stops the run early on request."""
 
     def __init__(
         self, config: CheckpointConfig, state: RunState, validation: Validation, max_seconds: float | None

@@ -23,14 +23,11 @@ CHUNK_LOGITS = 2**23
 
 
 def nll_and_probabilities(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """-log p(target) and log sum exp of each row, and the probabilities, which overwrite the logits.
-
-    The normaliser follows from the probability of the likeliest token, which cannot underflow: apart from two maxima,
-    softmax is the only pass over the logits.
-    """
+    """-log p(target) and log sum exp of each row, and the probabilities, which overwrite the logits."""
     highest = logits.amax(dim=-1, keepdim=True)
     target_logits = logits.gather(1, targets[:, None])
     probabilities = torch.softmax(logits, dim=-1, out=logits)
+    # By the probability of the likeliest token, which cannot underflow: softmax is the only pass beside two maxima.
     normaliser = highest - probabilities.amax(dim=-1, keepdim=True).log()
     return normaliser - target_logits, normaliser, probabilities
 

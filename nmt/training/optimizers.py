@@ -115,9 +115,8 @@ class Muon(Adam):
                 parameter.add_(update, alpha=-rate)
 
 
-def adam(model: Transformer, **options: Any) -> Adam:
-    return Adam(model.parameters(), **options)
-
-
-OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {"adam": adam, "muon": Muon}
+OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
+    "adam": lambda model, **options: Adam(model.parameters(), **options),
+    "muon": Muon,
+}
 """`optim.optimizer` -> what makes it for a model, with Adam's options."""

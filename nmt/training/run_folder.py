@@ -22,11 +22,7 @@ UPDATE = re.compile(r"[0-9]{1,15}")
 
 
 def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
-    """True in the one process that prints and writes, according to the variables that its launcher has set.
-
-    The launchers are checked in Lightning's order. Their variables do not change when the process group is made, so the
-    answer is the same before and after.
-    """
+    """True in the one process that prints and writes, by the variables of its launcher in Lightning's order."""
     if "TORCHELASTIC_RUN_ID" in environment:
         return environment["RANK"] == "0"
     # srun started this process as a task. In an interactive shell, Lightning launches processes itself.
@@ -48,10 +44,7 @@ def list_checkpoints(run: Path) -> list[Path]:
 
 
 def kept_checkpoints(run: Path, every_steps: int, keep: int) -> list[Path]:
-    """The checkpoints to average at the end of a run, oldest first.
-
-    They are the last one and those of multiples of `every_steps`, however often the run was stopped or extended.
-    """
+    """The checkpoints to average, oldest first: the last one, and those of multiples of `every_steps`."""
     paths = list_checkpoints(run)
     return [path for path in paths if checkpoint_step(path) % every_steps == 0 or path == paths[-1]][-keep:]
 
