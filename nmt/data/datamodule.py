@@ -1,7 +1,4 @@
-"""From the planner to Lightning: each device's micro-batches, in order.
-
-BatchPlanner chooses the pairs of a batch, PlannedBatches reads, transforms and pads them.
-"""
+"""From the planner to Lightning: each device's micro-batches, in order."""
 
 import signal
 from collections.abc import Iterator, Sequence

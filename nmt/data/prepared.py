@@ -302,8 +302,7 @@ def open_corpus(folder: Path) -> PreparedCorpus:
 def corpus_of(folder: Path, training: Mapping[str, Any], prepared: str | None = None) -> PreparedCorpus:
     """The corpus in the folder `prepared`, or the one that the model in `folder` was trained on; NMTError otherwise.
 
-    `training` is the record of a model or a checkpoint: `config`, whose `prepared` is relative to the working directory
-    or to a folder above the run, and `corpus`, the fingerprint.
+    `training` is the record of a model or a checkpoint, with `config` and `corpus`, the fingerprint.
     """
     name = prepared or within(training, "config", "prepared")
     require(isinstance(name, str), f"{folder} does not say what it was trained on; name the corpus")
