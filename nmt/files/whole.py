@@ -62,18 +62,14 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary name to write to, which at the end is renamed to `path`, or after an error removed.
-
-    A link is replaced, not written through. Raises NMTError, also where torch or pyarrow report a full disk as
-    RuntimeError.
-    """
+    """Give a temporary name to write to, which at the end is renamed to `path`, or after an error removed; NMTError."""
     temporary = temporary_name(path)
     try:
         yield temporary
         sync(temporary)
         temporary.replace(path)
         sync(path.parent)
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError) as error:  # the second by torch and pyarrow for a full disk
         raise cannot_write(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
@@ -115,10 +111,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path, names: str = ".*") -> None:
-    """Remove the temporary files and folders that killed processes left in a folder, of names that match `names`.
-
-    Links stay. To be called only where no other process can be writing.
-    """
+    """Remove what killed processes left in a folder, of `names`, but no links; no other process may be writing."""
     for path in folder.iterdir() if folder.is_dir() else ():
         leftover = TEMPORARY.fullmatch(path.name)
         if leftover and re.fullmatch(names, leftover["name"]) and not path.is_symlink():
