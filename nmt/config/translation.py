@@ -20,6 +20,10 @@ def metric_names(fact: str = "") -> tuple[str, ...]:
     return tuple(name for name, entry in entries_of("metric").items() if not fact or entry.facts.get(fact))
 
 
+OTHER_DOCUMENTS = re.compile(r"\.(vtt|ass|sub|tmx|rtf|tex|rst|json|ya?ml|xml|properties|strings|resx|ts|ini|csv)")
+"""Suffixes of files of text that nobody wants to have translated line by line."""
+
+
 def documents() -> dict[str, Entry]:
     """The formats of files that are translated as a whole, not line by line."""
     return {name: entry for name, entry in entries_of("document").items() if not entry.facts.get("by_line")}
@@ -162,6 +166,10 @@ class TranslateConfig(JobConfig):
         document, n_best = document_format(self.input), self.translator.decode.n_best
         is_right = document is None or self.format not in ("tsv", "jsonl")
         require(is_right, f"format={self.format}: {self.input} is a document, translated as a whole; leave format out")
+        suffix = PurePath(self.input).suffix.lower()
+        is_right = document is not None or self.format != "auto" or not OTHER_DOCUMENTS.fullmatch(suffix)
+        what = f"no {suffix}, but {', '.join(documents())} are translated as documents"
+        require(is_right, f"input={self.input}: {what}; format=text takes its lines as text, whatever they are")
         self.format = (document or "text") if self.format == "auto" else self.format
         is_right = n_best == 1 or self.format in ("tsv", "jsonl")
         require(is_right, f"decode.n_best={n_best} with format={self.format}: several need format=tsv or jsonl")

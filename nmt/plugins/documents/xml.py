@@ -11,6 +11,7 @@ from typing import Any
 
 from lxml import etree
 
+from nmt.config import require
 from nmt.errors import NMTError
 from nmt.plugins.documents.document import Document, Spliced, Translated
 from nmt.plugins.documents.markup import Kind, Sentence, Token
@@ -127,8 +128,9 @@ def fill(unit: Unit, element: Element, references: Element) -> None:
 
 class Xliff(Document):
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        self.content = content
-        self.lines = [line for unit, _ in self.units(parse_xml(content)) for line in unit.content().lines]
+        self.content, tree = content, parse_xml(content)
+        require(not tree.getroot().get("version", "").startswith("2"), "XLIFF 2: convert it to XLIFF 1.2")
+        self.lines = [line for unit, _ in self.units(tree) for line in unit.content().lines]
 
     def units(self, tree: Tree) -> Iterator[tuple[Unit, Element]]:
         """The sentences without a translation, and the elements that they are of."""

@@ -76,8 +76,10 @@ def check(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
 async def read_fields(request: Request, most: int, seconds: float) -> dict[str, Any]:
     """The fields of the address and of a body in JSON or as a form.
 
-    Failed for anything else, for a body of more bytes than `most`, and for one that does not arrive in time.
+    A text that a form has several times is a list of texts. Failed for anything else, for a body of more bytes than
+    `most`, and for one that does not arrive in time.
     """
+    address, items, content = request.query_params.multi_items(), list[tuple[str, Any]](), dict[str, Any]()
     body, size = bytearray(), 0
     try:
         async with asyncio.timeout(seconds):
@@ -98,16 +100,16 @@ async def read_fields(request: Request, most: int, seconds: float) -> dict[str, 
             limits = {"max_files": 1, "max_fields": MOST_FIELDS, "max_part_size": len(body)}
             parser = MultiPartParser(request.headers, stream(), **limits)
             parser.spool_max_size = len(body) + 1  # no file goes to the disk
-            fields: Any = dict(await parser.parse())
+            items = (await parser.parse()).multi_items()
         elif body and kind in ("", "application/json"):
-            fields = parse_json(bytes(body))
-            require(isinstance(fields, dict), "not a JSON object")
+            content = parse_json(bytes(body))
+            require(isinstance(content, dict), "not a JSON object")
         else:
-            pairs = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
-            fields = dict(pairs)
+            items = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
     except (ValueError, MultiPartException, KeyError, NMTError) as error:
         raise Failed(400, "the request cannot be read: neither JSON nor a form, or damaged") from error
-    return {**request.query_params, **fields}
+    texts = [value for name, value in items if name == "q"] or [value for name, value in address if name == "q"]
+    return dict(address) | dict(items) | ({"q": texts} if len(texts) > 1 else {}) | content
 
 
 def read_keys(path: Path) -> dict[str, str]:

@@ -8,6 +8,7 @@ import secrets
 import signal
 import socket
 import time
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -89,6 +90,8 @@ def test_fields_come_as_json_as_a_form_and_in_the_address(server, expected):
     assert server.ask("/translate?" + form.decode(), b"")[1] == {"translatedText": expected[0]}
     body = "".join(PART.format(*field) for field in (("q", LINES[0]), ("source", "en"), ("target", "de"))) + "--b--\r\n"
     assert server.ask("/translate", body.encode(), **MULTIPART)[1] == {"translatedText": expected[0]}
+    two = f"q={urllib.parse.quote(LINES[1])}&".encode() + form
+    assert server.ask("/translate", two)[1] == {"translatedText": [expected[1], expected[0]]}
     for options in ({"format": None, "alternatives": None}, {"alternatives": -1}):
         assert server.translate(LINES[0], **options) == (200, {"translatedText": expected[0]})
 
