@@ -10,8 +10,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
+hypothesis.settings.register_profile("nmt", deadline=None)  # a machine that does other work is no error
+hypothesis.settings.load_profile("nmt")
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 TOY = [
     *("data=files", "data.name=toy", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=300", "workers=1"),
