@@ -10,6 +10,9 @@ from nmt.errors import NMTError, SameForAll, enough_memory_or
 from nmt.registry import entries_of
 from nmt.version import __version__
 
+LONGEST = 1000
+"""Characters of a message, of which a file of a stranger may have written the most."""
+
 
 def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None = None, help: bool = False) -> int:
     """Run a command, and return its exit code."""
@@ -113,6 +116,7 @@ def complain(error: Exception) -> None:
     from nmt.training import is_first_process
 
     message = " ".join(str(error).splitlines())
+    message = message if len(message) <= LONGEST else f"{message[:LONGEST]}..."
     if is_first_process():
         print(f"nmt: {message}", file=sys.stderr)
     elif not isinstance(error, SameForAll):

@@ -29,7 +29,7 @@ from nmt.errors import NMTError, one_line
 from nmt.files import LARGE, check_regular, check_version, parse_json, read_mapping, sha256, within, write_file
 from nmt.text import load_tokenizer, parallel, read_texts
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 TOKENIZER = "tokenizer.model"
 IDS = pa.list_(pa.int32())
 IDS_SCHEMA = pa.schema(

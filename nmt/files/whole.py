@@ -155,7 +155,7 @@ def only_process(folder: Path, key: str, replaced: bool = False) -> Iterator[Non
     path = folder.with_name(f".{folder.name}{LOCK}") if replaced else folder / LOCK
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.open("a").close()
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NONBLOCK, 0o666))  # opening a pipe would wait
     except OSError as error:
         raise NMTError(f"cannot write {folder} ({error.strerror}): pass {key}=FOLDER elsewhere") from error
     with locked_file(path, True, f"{folder}: another nmt is at work there; let it end, or pass {key}=OTHER"):

@@ -24,7 +24,7 @@ RECORDED = ("tokens", "seconds", "devices", "versions", "corpus", "config")
 
 
 class Average:
-    """The mean of checkpoints of one model, summed in float64; they were saved after `updates`.
+    """The mean of checkpoints of one model (section 6.1), summed in float64; they were saved after `updates`.
 
     `state`, `skipped` and `made` (updates) are those of the newest one; `losses` are of candidates by their updates.
     """

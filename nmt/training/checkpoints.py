@@ -26,7 +26,7 @@ from nmt.training.run_folder import check_configuration, check_no_links, list_ch
 from nmt.training.trainer import UpdateCallback
 from nmt.training.validation import Validation
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 PREFIX = "model."  # of the names of the Transformer's own weights
 CONTENT = {
     **{"global_step": int, "epoch": int, "sums": Tensor, "skipped": int, "callbacks": dict[str, dict[str, Any]]},

@@ -157,6 +157,7 @@ class TranslationModule(LightningModule):
         return self.trainer.strategy.reduce(self.sums.clone(), reduce_op="sum")
 
     def configure_optimizers(self) -> Optimizer:
+        """Adam with the paper's betas and epsilon (section 5.3), or another optimizer."""
         options: dict[str, Any] = {"lr": self.learning_rate(1), "betas": (self.optim.beta1, self.optim.beta2)}
         # With 16-mixed, a fused Adam would unscale the gradients itself, which is too late for clipping.
         options |= {"eps": self.optim.epsilon, "fused": self.trainer.scaler is None}

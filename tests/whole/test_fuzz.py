@@ -93,7 +93,6 @@ CASES = {
     "prepared_again": Case(2, "text prepared", PREPARED, ["preprocess", *TRAIN, "overwrite=true", "seed=3"]),
     "treebank": Case(2, "trees", ["trees/train.mrg", "trees/valid.mrg"], ["preprocess", *PARSER, "prepared=new"]),
     "wheel": Case(2, "wheels", ["wheels/*"], ["preprocess", "data=quickstart", *DATA, *WHEEL]),
-    "yaml": Case(2, "conf text", ["conf/*/*"], ["train", "--config-dir", "conf", "experiment=mine", "--cfg"]),
     "parquet": Case(2, "rows", ["rows/*.parquet"], ["blocks", "rows"]),
 }
 
@@ -145,7 +144,7 @@ def world(run, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def write_texts(folder: Path) -> None:
     random = Random(1)
-    for name in ("text", "pairs", "trees", "wheels", "rows", "conf/experiment", "bundles"):
+    for name in ("text", "pairs", "trees", "wheels", "rows", "bundles"):
         (folder / name).mkdir(parents=True)
     for split, size in (("train", 60), ("valid", 8), ("test", 5)):
         sentences = [" ".join(random.choices(WORDS, k=random.randint(2, 9))) for _ in range(size)]
@@ -169,10 +168,6 @@ def write_texts(folder: Path) -> None:
             for language, words in (("en", "Turn on"), ("de", "Einschalten")):
                 tree = {"title": f"{words} {number}", "deep": {"er": f"{words} now {number}"}}
                 wheel.writestr(f"homeassistant/components/c{number}/translations/{language}.json", json.dumps(tree))
-    (folder / "conf/experiment/mine.yaml").write_text(
-        "# @package _global_\ndefaults:\n  - override /data: files\ndata:\n  name: mine\n  train: text/train\n"
-        "model:\n  d_model: 16\nseed: 3\n"
-    )
 
 
 def snapshot(folder: Path) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class Stack(NamedTuple):
 
 
 def attention_page(config: AttentionConfig) -> str:
-    """The HTML page of a model's attention to a sentence and a translation; NMTError for a text that is too long."""
+    """A model's attention to a sentence and a translation, as in figures 3 to 5; NMTError for a text too long."""
     [folder], _, tokenizer = find_models([config.run])
     place = torch.device(choose_device(config.device))
     model = load_model(folder, place)
