@@ -131,7 +131,7 @@ def test_a_checkpoint_runs_nothing(tmp_path, save):
 
 def test_a_checkpoint_of_another_format_names_both_versions(checkpoint):
     edited(lambda content: content["nmt"].update(format_version=99))(checkpoint)
-    with pytest.raises(NMTError, match=r"format version 99.*reads 2"):
+    with pytest.raises(NMTError, match=r"format version 99, but this nmt reads "):
         load_checkpoint(checkpoint)
 
 
