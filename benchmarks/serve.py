@@ -226,8 +226,8 @@ class Soak:
 
     async def text(self, client: Client, chance: random.Random) -> None:
         text = "\n".join(chance.choices(self.lines, k=20))
-        found = await client.translate(q=text, alternatives=chance.randint(0, 2), **self.direction)
-        assert found["translatedText"].count("\n") == 19
+        answer = await client.translate(q=text, alternatives=chance.randint(0, 2), **self.direction)
+        assert answer["translatedText"].count("\n") == 19
 
     async def file(self, client: Client, chance: random.Random) -> None:
         parts = [*self.direction.items(), ('file"; filename="a.txt', "\n".join(chance.choices(self.lines, k=10)))]
