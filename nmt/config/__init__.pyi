@@ -1,68 +1,20 @@
-from .composition import (
-    Command as Command,
-    Option as Option,
-    compose as compose,
-    compose_tree as compose_tree,
-    groups as groups,
-    is_bare as is_bare,
-    literal as literal,
-    parse as parse,
-    set_text as set_text,
-    to_yaml as to_yaml,
-)
-from .corpus import (
-    BOS as BOS,
-    EOS as EOS,
-    IN_TRAINING as IN_TRAINING,
-    LANGUAGE as LANGUAGE,
-    PAD as PAD,
-    UNK as UNK,
-    DataConfig as DataConfig,
-    FilterConfig as FilterConfig,
-    SourceConfig as SourceConfig,
-    TokenizerConfig as TokenizerConfig,
-    held_out_name as held_out_name,
-    sources_of as sources_of,
-)
-from .fields import (
-    MISSING as MISSING,
-    as_list as as_list,
-    build as build,
-    choice as choice,
-    difference as difference,
-    flatten as flatten,
-    in_words as in_words,
-    inline as inline,
-    keys_of as keys_of,
-    matches as matches,
-    number as number,
-    plugin_options as plugin_options,
-    require as require,
-    running_text as running_text,
-    shown as shown,
-    to_tree as to_tree,
-    undecided as undecided,
-)
+from .composition import Command as Command, Option as Option, compose as compose, compose_tree as compose_tree
+from .composition import groups as groups, is_bare as is_bare, literal as literal, parse as parse, set_text as set_text
+from .composition import to_yaml as to_yaml
+from .corpus import BOS as BOS, EOS as EOS, IN_TRAINING as IN_TRAINING, LANGUAGE as LANGUAGE, PAD as PAD, UNK as UNK
+from .corpus import DataConfig as DataConfig, FilterConfig as FilterConfig, SourceConfig as SourceConfig
+from .corpus import TokenizerConfig as TokenizerConfig, held_out_name as held_out_name, sources_of as sources_of
+from .fields import MISSING as MISSING, as_list as as_list, build as build, choice as choice, difference as difference
+from .fields import flatten as flatten, in_words as in_words, inline as inline, keys_of as keys_of, matches as matches
+from .fields import number as number, plugin_options as plugin_options, require as require, running_text as running_text
+from .fields import shown as shown, to_tree as to_tree, undecided as undecided
 from .help import help_text as help_text
 from .mistakes import exists as exists, nearest as nearest, our_words as our_words
 from .model import ModelConfig as ModelConfig
-from .training import (
-    ENDING as ENDING,
-    BatchingConfig as BatchingConfig,
-    CheckpointConfig as CheckpointConfig,
-    ExperimentConfig as ExperimentConfig,
-    OptimConfig as OptimConfig,
-    TrainerConfig as TrainerConfig,
-    check_precision as check_precision,
-)
-from .translation import (
-    BLEU_TOKENIZERS as BLEU_TOKENIZERS,
-    Compute as Compute,
-    DecodeConfig as DecodeConfig,
-    JobConfig as JobConfig,
-    TranslateConfig as TranslateConfig,
-    TranslatorOptions as TranslatorOptions,
-    documents as documents,
-    metric_names as metric_names,
-    with_plugin_defaults as with_plugin_defaults,
-)
+from .training import ENDING as ENDING, BatchingConfig as BatchingConfig, CheckpointConfig as CheckpointConfig
+from .training import ExperimentConfig as ExperimentConfig, OptimConfig as OptimConfig, TrainerConfig as TrainerConfig
+from .training import check_precision as check_precision
+from .translation import BLEU_TOKENIZERS as BLEU_TOKENIZERS, Compute as Compute, DecodeConfig as DecodeConfig
+from .translation import JobConfig as JobConfig, TranslateConfig as TranslateConfig
+from .translation import TranslatorOptions as TranslatorOptions, documents as documents, metric_names as metric_names
+from .translation import with_plugin_defaults as with_plugin_defaults

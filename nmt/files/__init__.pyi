@@ -1,54 +1,17 @@
-from .description import (
-    EMBEDDINGS as EMBEDDINGS,
-    EXPORTED as EXPORTED,
-    MODEL_FILES as MODEL_FILES,
-    ModelDescription as ModelDescription,
-    Shapes as Shapes,
-    architecture as architecture,
-    certified as certified,
-    check_direction as check_direction,
-    duration as duration,
-    expected_search as expected_search,
-    find_model_directory as find_model_directory,
-    is_exported as is_exported,
-    is_parser as is_parser,
-    model_card as model_card,
-    positions as positions,
-    read_description as read_description,
-    stored_shapes as stored_shapes,
-    tied as tied,
-    tokenizer_settings as tokenizer_settings,
-    weights_in_words as weights_in_words,
-    within as within,
-)
-from .foreign import (
-    LARGE as LARGE,
-    SMALL as SMALL,
-    block as block,
-    check_members as check_members,
-    check_regular as check_regular,
-    check_version as check_version,
-    code as code,
-    load_plain as load_plain,
-    parse_json as parse_json,
-    parse_yaml as parse_yaml,
-    plain as plain,
-    printable as printable,
-    read_bytes as read_bytes,
-    read_mapping as read_mapping,
-    read_text as read_text,
-    sha256 as sha256,
-)
-from .whole import (
-    cache_folder as cache_folder,
-    cannot_write as cannot_write,
-    check_output as check_output,
-    check_replaceable as check_replaceable,
-    locked_file as locked_file,
-    only_process as only_process,
-    remove_leftovers as remove_leftovers,
-    sync as sync,
-    whole_file as whole_file,
-    whole_folder as whole_folder,
-    write_file as write_file,
-)
+from .description import EMBEDDINGS as EMBEDDINGS, EXPORTED as EXPORTED, MODEL_FILES as MODEL_FILES
+from .description import ModelDescription as ModelDescription, Shapes as Shapes, architecture as architecture
+from .description import certified as certified, check_direction as check_direction, duration as duration
+from .description import expected_search as expected_search, find_model_directory as find_model_directory
+from .description import is_exported as is_exported, is_parser as is_parser, model_card as model_card
+from .description import positions as positions, read_description as read_description, stored_shapes as stored_shapes
+from .description import tied as tied, tokenizer_settings as tokenizer_settings, weights_in_words as weights_in_words
+from .description import within as within
+from .foreign import LARGE as LARGE, SMALL as SMALL, block as block, check_members as check_members
+from .foreign import check_regular as check_regular, check_version as check_version, code as code
+from .foreign import load_plain as load_plain, parse_json as parse_json, parse_yaml as parse_yaml, plain as plain
+from .foreign import printable as printable, read_bytes as read_bytes, read_mapping as read_mapping
+from .foreign import read_text as read_text, sha256 as sha256
+from .whole import cache_folder as cache_folder, cannot_write as cannot_write, check_output as check_output
+from .whole import check_replaceable as check_replaceable, locked_file as locked_file, only_process as only_process
+from .whole import remove_leftovers as remove_leftovers, sync as sync, whole_file as whole_file
+from .whole import whole_folder as whole_folder, write_file as write_file

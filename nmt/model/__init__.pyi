@@ -1,17 +1,8 @@
 from .attention import MultiHeadAttention as MultiHeadAttention
 from .embedding import sinusoids as sinusoids
-from .layers import (
-    DecoderLayer as DecoderLayer,
-    EncoderLayer as EncoderLayer,
-    FeedForward as FeedForward,
-    Residual as Residual,
-)
+from .layers import DecoderLayer as DecoderLayer, EncoderLayer as EncoderLayer, FeedForward as FeedForward
+from .layers import Residual as Residual
 from .transformer import Transformer as Transformer
-from .weights import (
-    check_ours as check_ours,
-    check_shapes as check_shapes,
-    count_parameters as count_parameters,
-    load_model as load_model,
-    training_flops as training_flops,
-    write_model_directory as write_model_directory,
-)
+from .weights import check_ours as check_ours, check_shapes as check_shapes, count_parameters as count_parameters
+from .weights import load_model as load_model, training_flops as training_flops
+from .weights import write_model_directory as write_model_directory

@@ -1,32 +1,14 @@
-from .averaging import (
-    Average as Average,
-    delivered_model as delivered_model,
-    tokenizer_of as tokenizer_of,
-    write_average as write_average,
-)
-from .checkpoints import (
-    RunState as RunState,
-    check_corpus as check_corpus,
-    check_origin as check_origin,
-    load_checkpoint as load_checkpoint,
-)
-from .metrics import (
-    peak_flops_per_second as peak_flops_per_second,
-    precision_dtype as precision_dtype,
-    synchronize as synchronize,
-)
+from .averaging import Average as Average, delivered_model as delivered_model, tokenizer_of as tokenizer_of
+from .averaging import write_average as write_average
+from .checkpoints import RunState as RunState, check_corpus as check_corpus, check_origin as check_origin
+from .checkpoints import load_checkpoint as load_checkpoint
+from .metrics import peak_flops_per_second as peak_flops_per_second, precision_dtype as precision_dtype
+from .metrics import synchronize as synchronize
 from .module import TranslationModule as TranslationModule
 from .optimizers import noam as noam
-from .run_folder import (
-    check_configuration as check_configuration,
-    check_no_links as check_no_links,
-    checkpoint_step as checkpoint_step,
-    is_finished as is_finished,
-    is_first_process as is_first_process,
-    list_checkpoints as list_checkpoints,
-    point_latest_to as point_latest_to,
-    read_config as read_config,
-    read_metrics as read_metrics,
-)
+from .run_folder import check_configuration as check_configuration, check_no_links as check_no_links
+from .run_folder import checkpoint_step as checkpoint_step, is_finished as is_finished
+from .run_folder import is_first_process as is_first_process, list_checkpoints as list_checkpoints
+from .run_folder import point_latest_to as point_latest_to, read_config as read_config, read_metrics as read_metrics
 from .train import train as train
 from .trainer import make_resident as make_resident, make_trainer as make_trainer, try_shapes as try_shapes
