@@ -16,7 +16,8 @@ from pathlib import Path
 import polib
 
 from nmt.evaluation import score
-from nmt.text import Finder, Items, Pair
+from nmt.plugins.protection.items import Finder, Items
+from nmt.text import Pair
 
 PLACEHOLDER = re.compile(r"%\(\w+\)|%[sd]|\{\w*\}|https?:|`|</?[a-z]")
 

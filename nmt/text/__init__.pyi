@@ -6,8 +6,6 @@ from .files import read_files as read_files, read_lines as read_lines, read_text
 from .files import resolve as resolve, texts_of as texts_of, without_end as without_end
 from .filters import CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD, WITHOUT_BLANKS as WITHOUT_BLANKS, letters as letters
 from .filters import reason_to_drop as reason_to_drop, words as words
-from .items import USUAL as USUAL, Finder as Finder, Items as Items, Stretch as Stretch, is_counted as is_counted
-from .items import replaced as replaced
 from .languages import language_name as language_name, language_of_file as language_of_file, script as script
 from .languages import scripts_of_characters as scripts_of_characters, scripts_of_language as scripts_of_language
 from .languages import scripts_of_text as scripts_of_text, split_sentences as split_sentences
@@ -16,6 +14,6 @@ from .tokenizers import SOURCE as SOURCE, SYMBOLS as SYMBOLS, TAG as TAG, TARGET
 from .tokenizers import MarianTokenizer as MarianTokenizer, SentencePieceTokenizer as SentencePieceTokenizer
 from .tokenizers import Tokenizer as Tokenizer, WordPieceTokenizer as WordPieceTokenizer, clean as clean
 from .tokenizers import escaped as escaped, load_tokenizer as load_tokenizer, marian_tokenizer as marian_tokenizer
-from .tokenizers import nfkc as nfkc, read_tokenizer as read_tokenizer
+from .tokenizers import nfkc as nfkc, read_tokenizer as read_tokenizer, single_blanks as single_blanks
 from .vocabulary import KEPT_LETTERS as KEPT_LETTERS, Encode as Encode, fast_encode as fast_encode, parsed as parsed
 from .vocabulary import train_tokenizer as train_tokenizer, vocabulary_kind as vocabulary_kind

@@ -18,6 +18,7 @@ LAYERS = (
 """The parts of the core from the bottom up: each imports only from those before it."""
 BETWEEN_PLUGINS = {
     ("compare", "report"): "both write pages of the same style",
+    ("documents", "protection"): "markup is put around whole protected items",
     ("serve", "documents"): "the server translates files",
     ("synthesize", "cluster"): "pairs are written in the blocks of a corpus",
 }
@@ -43,7 +44,7 @@ BUDGETS = {
     "judge": 320,
     "minutes": 300,
     "parse": 460,
-    "protection": 810,
+    "protection": 1070,
     "quickstart": 160,
     "report": 640,
     "serve": 1250,

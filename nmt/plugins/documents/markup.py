@@ -14,7 +14,8 @@ from typing import Literal, NamedTuple
 import regex
 
 from nmt.plugins.documents.document import Translated
-from nmt.text import USUAL, WITHOUT_BLANKS, Finder
+from nmt.plugins.protection.items import USUAL, Finder
+from nmt.text import WITHOUT_BLANKS
 
 DEEPEST, MOST = 50, 50
 """Elements that are nested deeper are kept as single tags; of more equal texts, the first are looked at."""

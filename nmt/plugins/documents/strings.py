@@ -12,7 +12,7 @@ import polib
 from nmt.errors import NMTError
 from nmt.plugins.documents.document import Document, Part, Spliced, Text, Translated, decoded
 from nmt.plugins.documents.markup import Sentence, Token
-from nmt.text import is_counted
+from nmt.plugins.protection.items import is_counted
 
 ESCAPED = "\ue000"
 """Stands for the backslash of escapes of C that polib would lose."""

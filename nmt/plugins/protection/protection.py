@@ -14,7 +14,8 @@ from typing import Any
 
 from nmt.config import TranslatorOptions
 from nmt.errors import NMTError
-from nmt.text import Finder, Items, Stretch, Tokenizer, is_counted, replaced
+from nmt.plugins.protection.items import Finder, Items, Stretch, is_counted, replaced
+from nmt.text import Tokenizer
 from nmt.translation import Limits, Line, Outcome, RefusedLine, Rest, Stage, Translation, with_refused
 
 # How a line came out: cut at its items, or with one that is not there exactly once, which is a flag, too.

@@ -20,7 +20,8 @@ from nmt.plugins.protection.constraints import (
     Phrase,
     PhraseConstraints,
 )
-from nmt.text import META, SOURCE, TARGET, WITHOUT_BLANKS, Finder, Tokenizer, clean, open_text, raw_lines, without_end
+from nmt.plugins.protection.items import Finder
+from nmt.text import META, SOURCE, TARGET, WITHOUT_BLANKS, Tokenizer, clean, open_text, raw_lines, without_end
 from nmt.translation import Segment, Stage, Translation
 
 WORD = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\w)+|[^\w\s]")

@@ -7,8 +7,9 @@ from hypothesis import given, settings, strategies as st
 
 from nmt.config import TokenizerConfig
 from nmt.errors import NMTError
+from nmt.plugins.protection.items import Finder
 from nmt.plugins.protection.terms import WORD, Glossary, Terms, judge, read_glossary
-from nmt.text import Finder, train_tokenizer
+from nmt.text import train_tokenizer
 from nmt.translation import Translation
 
 TOKENIZER = train_tokenizer(["a b"], TokenizerConfig("bpe", 300))

@@ -9,9 +9,9 @@ from hypothesis import example, given, settings, strategies as st
 from options import translate_config
 
 from nmt.errors import NMTError
+from nmt.plugins.protection import items as protected
 from nmt.plugins.protection.config import protected_kinds
-from nmt.text import Finder, Items, items as protected
-from nmt.text.items import item
+from nmt.plugins.protection.items import Finder, Items, item
 
 USUAL = Finder(["usual"])
 

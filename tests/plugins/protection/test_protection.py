@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from nmt.config import DecodeConfig, TokenizerConfig
+from nmt.plugins.protection.items import Finder, Items
 from nmt.plugins.protection.protection import HeldLine, Masked, Protection
 from nmt.search import Hypothesis, Pair, TokenScores
-from nmt.text import Finder, Items, Tokenizer, train_tokenizer
+from nmt.text import Tokenizer, train_tokenizer
 from nmt.translation import Details, Limits, Line, Translation, Translator
 from nmt.translation.translator import Tags
 

@@ -10,9 +10,10 @@ from hypothesis import given, settings, strategies as st
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.model import Transformer
 from nmt.plugins.protection.constraints import BEGINS, CONTINUES, EDGE, FOLLOWS, GLUED
+from nmt.plugins.protection.items import Finder
 from nmt.plugins.protection.terms import Glossary, Terms, constraint_of, judge, kinds, phrases
 from nmt.search import TorchEngine
-from nmt.text import TARGET, Finder, train_tokenizer
+from nmt.text import TARGET, train_tokenizer
 from nmt.translation import Limits, Line, Segment, Translation, Translator
 
 WORDS = ["Haus", "haus", "Drucker", "öffnen", "die", "Datei", "Tür", "iPhone", "3D", "New", "York", "für"]

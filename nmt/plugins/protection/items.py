@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nmt.errors import NMTError
-from nmt.text.tokenizers import single_blanks
+from nmt.text import single_blanks
 
 USUAL = "usual"
 PLACEHOLDERS = (
