@@ -6,6 +6,7 @@ from typing import Any
 from nmt.commands.console import talker
 from nmt.config import Command, ExperimentConfig, exists
 from nmt.errors import NMTError
+from nmt.registry import entries_of
 
 
 def run(config: ExperimentConfig) -> None:
@@ -64,13 +65,13 @@ def initial_tokenizer(init: str) -> dict[str, dict[str, Any]]:
 
 
 GROUPS = {
-    "data": "wmt14_en_de",
+    "data": "wmt14_en_de" if "hub" in entries_of("corpus") else "files",
     "tokenizer": "bpe37k",
     **dict.fromkeys(("optim", "batching", "trainer", "decode"), "paper"),
     "model": "base",
     "optional experiment": None,
 }
-"""The paper's base model on WMT14 English-German."""
+"""The paper's base model on WMT14 English-German, or on files where the plugin `hub` is missing."""
 COMMAND = Command(
     "preprocess",
     ExperimentConfig,

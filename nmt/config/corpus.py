@@ -80,10 +80,6 @@ class DataConfig:
     """Fewest source words of a pair drawn for validation or testing, counted as for filters.min_words."""
     errors: str = choice("strict", "strict", "skip")
     """How to treat invalid UTF-8 and broken trees: strict (stop, naming file and line) or skip (count and go on)."""
-    hub: str | None = None
-    """hub: the dataset's name on the Hugging Face hub."""
-    subset: str | None = None
-    """hub: the dataset's configuration, such as de-en."""
     path: str | None = None
     """hub: a local copy; quickstart: a downloaded wheel; treebank: the folder that data.train and so on are in."""
     tag: str | None = running_text(None)

@@ -68,15 +68,15 @@ def corpus(options: SimpleNamespace, name: str) -> Requirement:
     prepared = options.work / "data" / name
     if (prepared / "manifest.json").is_file():
         return (name, True, f"prepared already in {prepared}")
-    data = compose("preprocess", options.scale.corpora[name]).data
+    dataset = compose("preprocess", options.scale.corpora[name]).data.plugins["hub"]
     if options.wmt14:
-        patterns = [f"{data.subset}/{split}-*.parquet" for split in ("train", "validation", "test")]
+        patterns = [f"{dataset.subset}/{split}-*.parquet" for split in ("train", "validation", "test")]
         lacking = [pattern for pattern in patterns if not any(Path(options.wmt14).glob(pattern))]
-        words = f"there is no {' and no '.join(lacking)}" if lacking else f"{data.subset}"
+        words = f"there is no {' and no '.join(lacking)}" if lacking else f"{dataset.subset}"
         return (name, not lacking, f"wmt14={options.wmt14}: {words}")
     if hub_answers():
-        return (name, True, f"{data.hub} ({data.subset}) on the Hugging Face hub, which answers")
-    copy = f"give a copy of {data.hub} ({data.subset}) with wmt14=FOLDER"
+        return (name, True, f"{dataset.hub} ({dataset.subset}) on the Hugging Face hub, which answers")
+    copy = f"give a copy of {dataset.hub} ({dataset.subset}) with wmt14=FOLDER"
     return (name, False, f"the Hugging Face hub does not answer; {copy}")
 
 

@@ -42,7 +42,7 @@ def error_line(command: str, overrides: list[str], config_dir: Path | None = Non
 
 
 PAPER = {
-    **{"data.source": "en", "data.target": "de", "data.hub": "wmt/wmt14", "data.subset": "de-en"},
+    **{"data.source": "en", "data.target": "de"},
     **{"tokenizer.kind": "bpe", "tokenizer.vocabulary_size": 37000, "model.encoder_layers": 6},
     **{"model.decoder_layers": 6, "model.d_model": 512, "model.d_ff": 2048, "model.heads": 8, "model.d_k": 64},
     **{"model.d_v": 64, "model.dropout": 0.1, "model.norm": "post", "model.positions": "sinusoidal"},
@@ -64,10 +64,7 @@ def test_the_defaults_and_the_big_model_are_the_papers() -> None:
     assert compose("preprocess", []) == config
     big = compose("train", ["model=big"])
     assert values(big, *PAPER) == PAPER | BIG
-    assert big.name == "wmt14_en_de-big"
-    french = compose("train", ["data=wmt14_en_fr", "tokenizer=wordpiece32k"])
-    assert (french.data.target, french.data.subset) == ("fr", "fr-en")
-    assert (french.tokenizer.kind, french.tokenizer.vocabulary_size) == ("wordpiece", 32000)
+    assert big.name == f"{big.data.name}-big"
 
 
 def test_what_is_said_on_the_command_line_wins_over_a_group() -> None:
@@ -119,8 +116,8 @@ def test_an_override_takes_effect(override: str, key: str, value: Any) -> None:
 
 
 def test_a_row_of_table_3_goes_with_other_models() -> None:
-    config = compose("train", ["experiment=table3/b_d_k_16", "model=tiny", "tokenizer=bpe4k"])
-    assert (config.name, config.model.d_model) == ("wmt14_en_de-table3-tiny-b_d_k_16", 128)
+    config = compose("train", ["data=files", "experiment=table3/b_d_k_16", "model=tiny", "tokenizer=bpe4k"])
+    assert (config.name, config.model.d_model) == ("files_en_de-table3-tiny-b_d_k_16", 128)
     assert (config.model.d_k, config.model.d_v) == (16, 32)
 
 
@@ -247,8 +244,8 @@ def test_groups_of_a_user_are_found_and_offered(config_dir: Path, monkeypatch: p
     assert {"mine", "tiny"} < set(groups(config_dir)["model"])
     assert error_line("train", ["model=mine"]).startswith("model=mine: no such option")
     assert error_line("train", [], Path("nowhere")) == "--config-dir nowhere: no such folder"
-    config = compose("train", ["experiment=small", "seed=6"], config_dir)
-    assert (config.model.name, config.seed, config.name) == ("mine", 6, "wmt14_en_de-mine")
+    config = compose("train", ["data=files", "experiment=small", "seed=6"], config_dir)
+    assert (config.model.name, config.seed, config.name) == ("mine", 6, "files_en_de-mine")
     assert compose("train", ["experiment=mine/deep"], config_dir).seed == 7
 
 
@@ -279,8 +276,8 @@ def test_a_mistake_in_a_file_of_a_user_is_one_line(config_dir: Path, override: s
 
 
 def test_the_printed_tree_is_the_configuration() -> None:
-    tree = yaml.safe_load(to_yaml(compose_tree(COMMANDS["train"], ["model=big", "seed=4"])))
-    assert (tree["model"]["heads"], tree["seed"], tree["run"]) == (16, 4, "runs/wmt14_en_de-big")
+    tree = yaml.safe_load(to_yaml(compose_tree(COMMANDS["train"], ["data=files", "model=big", "seed=4"])))
+    assert (tree["model"]["heads"], tree["seed"], tree["run"]) == (16, 4, "runs/files_en_de-big")
 
 
 def test_the_defaults_of_plugins_leave_the_options_that_are_set() -> None:

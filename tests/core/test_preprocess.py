@@ -7,6 +7,7 @@ import sys
 import time
 import unicodedata
 from collections import Counter
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +255,8 @@ def test_preparing_again_does_nothing_and_changed_keys_are_refused_by_their_name
     before = content(folder / "out")
     manifest, done = preprocess(configuration(folder, workers=2), lambda words: None)
     assert (done, manifest) == (False, read_manifest(folder / "out" / "toy"))
+    texts = [folder / "train.en", folder / "train.de"]
+    assert manifest.content["sources"] == {str(text): sha256(text.read_bytes()).hexdigest() for text in texts}
     changes = {"seed": 2, "max_ratio": 4.0}
     with pytest.raises(NMTError, match=r"data.filters.max_ratio: None -> 4.0, seed: 1 -> 2.*overwrite=true"):
         preprocess(configuration(folder, **changes), lambda words: None)
@@ -266,12 +269,13 @@ def test_preparing_again_does_nothing_and_changed_keys_are_refused_by_their_name
     ("pairs", "changes", "words"),
     [
         ([], {}, "no training pair is left of 0"),
+        ([], {"train": []}, r"data=files needs data\.train="),
         (sentences(60), {"min_words": 50}, "no training pair is left of 60"),
         (sentences(60), {"max_tokens": 1}, "no training pair is left of 60"),
         (sentences(300), {"valid_size": 150, "test_size": 151}, "data.valid_size=150 and data.test_size=151"),
         ([("fine", "gut")] * 9 + [("broken", "\udcff")], {}, r"train\.de, line 10\b"),
     ],
-    ids=["empty files", "too short", "too many tokens", "too much held out", "broken"],
+    ids=["empty files", "no file", "too short", "too many tokens", "too much held out", "broken"],
 )
 def test_a_failed_preparation_is_one_line_leaves_nothing_behind_and_the_old_one_in_place(folder, pairs, changes, words):
     other = str(folder / "bad" / "train")
@@ -282,7 +286,7 @@ def test_a_failed_preparation_is_one_line_leaves_nothing_behind_and_the_old_one_
     for overwrite in (False, True):
         before = content(folder / "out")
         with pytest.raises(NMTError, match=words) as error:
-            prepare(folder, train=[other], overwrite=overwrite, **changes)
+            prepare(folder, **{"train": [other], "overwrite": overwrite, **changes})
         assert "\n" not in str(error.value)
         assert {name: files for name, files in content(folder / "out").items() if ".lock" not in name} == before
         assert left_in(folder) == (["toy"] if overwrite else [])

@@ -124,7 +124,7 @@ def test_what_a_manifest_knows_is_not_typed_twice():
         ("data.name=other", "data.name: corpus -> other"),
         ("data.train=[a,b]", "data.train: ['corpus/train'] -> ['a', 'b']"),
         ("tokenizer=bpe4k", "tokenizer.vocabulary_size: 8000 -> 4000"),
-        ("data=wmt14_en_fr", "data.kind: files -> hub"),
+        ("data.target=fr", "data.target: de -> fr"),
     ],
 )
 def test_what_contradicts_a_manifest_is_refused_with_the_difference(word, said):

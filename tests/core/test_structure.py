@@ -41,6 +41,7 @@ BUDGETS = {
     "compare": 700,
     "documents": 1320,
     "exchange": 1580,
+    "hub": 90,
     "judge": 320,
     "minutes": 300,
     "parse": 460,

@@ -19,7 +19,8 @@ def test_the_commands_of_a_row_are_the_papers_protocol():
     row = rows("table2", "rows=[en-fr-big]", "seed=3")["en-fr-big"]
     commands = {command[1]: compose(command[1], command[2:]) for command in row.commands}
     train, decode, score = commands["train"], commands["translate"].translator.decode, commands["score"]
-    assert (train.data.subset, train.tokenizer.kind, train.tokenizer.vocabulary_size) == ("fr-en", "wordpiece", 32_000)
+    assert train.data.plugins["hub"].subset == "fr-en"
+    assert (train.tokenizer.kind, train.tokenizer.vocabulary_size) == ("wordpiece", 32_000)
     assert (train.model.d_model, train.model.dropout, train.trainer.max_steps) == (1024, 0.1, 300_000)
     assert (train.checkpoints.keep, train.checkpoints.every_steps, train.checkpoints.every_minutes) == (20, 600, None)
     assert (train.batching.tokens_per_update, train.optim.warmup, train.seed) == (25_000, 4000, 3)

@@ -1,7 +1,6 @@
-"""Corpora: the hub's datasets from a local copy, and files, through the same function."""
+"""Corpora of the Hugging Face hub, from a local copy."""
 
 from collections import Counter
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nmt.config import DataConfig
+from nmt.commands import compose
+from nmt.config import DataConfig, build
 from nmt.errors import NMTError
 from nmt.preparation import corpus_for
 from nmt.text import Pair
@@ -21,7 +21,7 @@ configs:
 - config_name: de-en
   data_files:
   - split: test
-    path: de-en/test-*
+    path: {}
 ---
 """
 SPLITS = {
@@ -37,13 +37,12 @@ def write(path: Path, languages: tuple[str, str], pairs: list[Pair]) -> None:
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A local copy of a dataset like wmt/wmt14, its training set in two files."""
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     folder = tmp_path / "wmt14"
     for subset in ("cs-en", "de-en"):
         (folder / subset).mkdir(parents=True)
-    (folder / "README.md").write_text(CARD)
     write(folder / "cs-en" / "train-00000-of-00001.parquet", ("en", "cs"), [("Yes.", "Ano.")])
     for split, pairs in SPLITS.items():
         for i, part in enumerate([pairs[:2], pairs[2:]] if pairs[2:] else [pairs]):
@@ -53,45 +52,40 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def configuration(path: Path, **changes: Any) -> DataConfig:
     values = {"name": "toy", "kind": "hub", "hub": "wmt/wmt14", "subset": "de-en", "path": str(path)}
-    return DataConfig(**{**values, **changes})
+    return build(DataConfig, {**values, **changes})
 
 
 def read(config: DataConfig, split: str) -> list[Pair]:
     return list(corpus_for(config).read(split, Counter()) or ())
 
 
-def test_a_local_copy_gives_the_pairs_of_each_split_in_order_and_its_readme_names_no_file(hub, tmp_path):
+def test_the_default_corpora_are_the_papers():
+    for options, subset in (([], "de-en"), (["data=wmt14_en_fr"], "fr-en")):
+        config = compose("train", options)
+        language = subset[:2]
+        assert config.name == f"wmt14_en_{language}-base"
+        assert (config.data.kind, config.data.source, config.data.target) == ("hub", "en", language)
+        assert vars(config.data.plugins["hub"]) == {"hub": "wmt/wmt14", "subset": subset}
+
+
+def test_a_local_copy_has_the_pairs_of_each_split_in_order_and_its_readme_names_no_file(copy, tmp_path):
     write(tmp_path / "private.parquet", ("en", "de"), [("My password.", "Mein Passwort.")])
-    (hub / "README.md").write_text(CARD.replace("path: de-en/test-*", f"path: {tmp_path}/private.parquet"))
+    (copy / "README.md").write_text(CARD.format(tmp_path / "private.parquet"))
     for split, name in (("train", "train"), ("valid", "validation"), ("test", "test")):
-        assert read(configuration(hub), split) == SPLITS[name]
-    assert len(corpus_for(configuration(hub)).digests()) == 4
+        assert read(configuration(copy), split) == SPLITS[name]
+    assert len(corpus_for(configuration(copy)).digests()) == 4
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"target": "fr"}, "row 1: no object with texts en and fr; check data.source and data.target"),
-        ({"subset": "cs-en"}, "row 1: no object with texts en and de; check data.source and data.target"),
         ({"subset": None}, r"no None/train-\*\.parquet there"),
     ],
 )
-def test_a_language_or_subset_that_is_not_there_is_named(hub, changes, words):
+def test_a_missing_language_or_subset_is_named(copy, changes, words):
     with pytest.raises(NMTError, match=words):
-        read(configuration(hub, **changes), "train")
-
-
-def test_files_without_held_out_sets_leave_them_to_be_drawn(tmp_path):
-    files = {tmp_path / "a.tsv": "Yes.\tJa.\n", tmp_path / "b.tsv": "No.\tNein.\n"}
-    for file, text in files.items():
-        file.write_text(text)
-    config = DataConfig(name="toy", kind="files", train=[str(tmp_path / "a.tsv")], test=[str(tmp_path / "b.tsv")])
-    assert (read(config, "train"), read(config, "test")) == ([("Yes.", "Ja.")], [("No.", "Nein.")])
-    assert corpus_for(config).read("valid", Counter()) is None
-    digests = {str(file): sha256(text.encode()).hexdigest() for file, text in files.items()}
-    assert corpus_for(config).digests() == digests
-    with pytest.raises(NMTError, match=r"data\.train="):
-        corpus_for(DataConfig(name="toy", kind="files")).read("train", Counter())
+        read(configuration(copy, **changes), "train")
 
 
 @pytest.mark.parametrize(
@@ -103,12 +97,12 @@ def test_files_without_held_out_sets_leave_them_to_be_drawn(tmp_path):
         (["text"] * 2, 2),
     ],
 )
-def test_a_row_of_the_hub_that_is_no_pair_is_named_or_counted(hub, rows, malformed):
-    for file in (hub / "de-en").glob("train-*"):
+def test_a_row_without_two_texts_is_named_or_counted(copy, rows, malformed):
+    for file in (copy / "de-en").glob("train-*"):
         file.unlink()
-    pq.write_table(pa.table({"translation": rows}), hub / "de-en" / "train-00000-of-00001.parquet")
+    pq.write_table(pa.table({"translation": rows}), copy / "de-en" / "train-00000-of-00001.parquet")
     with pytest.raises(NMTError, match=r"train, row [12]: no object with texts en and de; .*data\.errors=skip"):
-        read(configuration(hub), "train")
+        read(configuration(copy), "train")
     counts: Counter[str] = Counter()
-    assert len(list(corpus_for(configuration(hub, errors="skip")).read("train", counts))) == 2 - malformed
+    assert len(list(corpus_for(configuration(copy, errors="skip")).read("train", counts))) == 2 - malformed
     assert counts == {"malformed": malformed}
