@@ -9,6 +9,7 @@ from nmt.config.fields import MISSING, check_name, choice, in_words, number, plu
 from nmt.config.model import ModelConfig
 from nmt.config.translation import BLEU_TOKENIZERS, DecodeConfig
 from nmt.errors import NMTError
+from nmt.registry import entries_of
 
 SETTLED = ("model", "optim", "batching", "checkpoints", "validation")
 """The groups that minutes= can settle."""
@@ -24,8 +25,8 @@ ENDING = ("linear", "cosine")
 class OptimConfig:
     """The optimizer and its learning rate (section 5.3), label smoothing (section 5.4)."""
 
-    optimizer: str = choice("adam", "adam", "muon")
-    """adam (section 5.3) or muon (orthogonal momentum for the matrices of layers, Adam for the rest; Jordan 2024)."""
+    optimizer: str = choice("adam", names_of=lambda: entries_of("optimizer"))
+    """adam, the paper's, or an optimizer that a plugin adds."""
     schedule: str = choice("noam", "noam", "constant", *ENDING)
     """After warm-up: noam (the inverse square root of the update, equation 3), constant, linear or cosine (to 0)."""
     learning_rate: float | None = number(None, 1e-12, 1e3)

@@ -4,8 +4,7 @@ from .checkpoints import RunState as RunState, check_corpus as check_corpus, che
 from .checkpoints import load_checkpoint as load_checkpoint
 from .metrics import peak_flops_per_second as peak_flops_per_second, precision_dtype as precision_dtype
 from .metrics import synchronize as synchronize
-from .module import TranslationModule as TranslationModule
-from .optimizers import noam as noam
+from .module import TranslationModule as TranslationModule, noam as noam
 from .run_folder import check_configuration as check_configuration, check_no_links as check_no_links
 from .run_folder import checkpoint_step as checkpoint_step, is_finished as is_finished
 from .run_folder import is_first_process as is_first_process, list_checkpoints as list_checkpoints

@@ -4,22 +4,56 @@ Only the configuration, the seed and the update's number decide its arithmetic.
 Shapes: M target tokens, D d_model, N vocabulary.
 """
 
-from typing import Any
+from collections.abc import Callable
+from math import cos, pi, sqrt
+from typing import Any, cast
 
 import numpy as np
 import torch
 from lightning import LightningModule
 from torch import Tensor
-from torch.optim import Optimizer
+from torch.optim import Adam, Optimizer
 
 from nmt.config import ModelConfig, OptimConfig, require
 from nmt.data import Batch
 from nmt.kernels import has_fast_product, linear, outer_product
 from nmt.model import Transformer
-from nmt.training.optimizers import OPTIMIZERS, learning_rate
+from nmt.registry import entries_of
 
 CHUNK_LOGITS = 2**23
 """Logits computed at a time: 32 MB of float32, however large the batch and the vocabulary."""
+
+
+def noam(step: int, d_model: int, warmup: int) -> float:
+    """d_model^-0.5 * min(step^-0.5, step * warmup^-1.5) (section 5.3, equation 3) at `step`, counted from 1."""
+    return float(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
+
+
+DECAYS: dict[str, Callable[[float], float]] = {
+    "linear": lambda progress: 1 - progress,
+    "cosine": lambda progress: (1 + cos(pi * progress)) / 2,
+}
+"""Schedules that end: the share of the peak, by the progress from the end of warm-up (0) to the end (1)."""
+
+
+def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
+    """The rate at `step`, counted from 1: it rises to `optim.learning_rate`, or the peak of equation 3, and falls."""
+    warmup = optim.warmup
+    if optim.learning_rate is None and optim.schedule == "noam":
+        return optim.factor * noam(step, d_model, warmup)
+    peak = optim.factor * (optim.learning_rate or noam(warmup, d_model, warmup))
+    if step <= warmup:
+        return peak * (step / warmup)
+    if optim.schedule in ("noam", "constant"):
+        return peak * sqrt(warmup / step) if optim.schedule == "noam" else peak
+    assert optim.decay_steps is not None
+    # The update after the last one would have a rate of 0.
+    progress = min((step - warmup) / (optim.decay_steps + 1 - warmup), 1.0)
+    return peak * DECAYS[optim.schedule](progress)
+
+
+def adam(model: Transformer, **options: Any) -> Adam:
+    return Adam(model.parameters(), **options)
 
 
 def nll_and_probabilities(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -157,11 +191,11 @@ class TranslationModule(LightningModule):
         return self.trainer.strategy.reduce(self.sums.clone(), reduce_op="sum")
 
     def configure_optimizers(self) -> Optimizer:
-        """Adam with the paper's betas and epsilon (section 5.3), or another optimizer."""
+        """Adam with the paper's betas and epsilon (section 5.3), or a plugin's optimizer with the same options."""
         options: dict[str, Any] = {"lr": self.learning_rate(1), "betas": (self.optim.beta1, self.optim.beta2)}
         # With 16-mixed, a fused Adam would unscale the gradients itself, which is too late for clipping.
         options |= {"eps": self.optim.epsilon, "fused": self.trainer.scaler is None}
-        return OPTIMIZERS[self.optim.optimizer](self.model, **options)
+        return cast(Optimizer, entries_of("optimizer")[self.optim.optimizer].load()(self.model, **options))
 
     def learning_rate(self, step: int) -> float:
         return learning_rate(self.optim, self.model.config.d_model, step)

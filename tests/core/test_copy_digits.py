@@ -10,10 +10,10 @@ OPTIONS = [
     *("data=files", "data.name=digits", "data.train=train", "data.valid=valid", "data.test=test"),
     *("data.filters.drop_identical=false", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=300", "model=tiny"),
     *("model.d_model=64", "model.d_ff=256", "model.dropout=0", "model.norm=pre", "model.encoder_layers=2"),
-    *("model.decoder_layers=2", "batching.tokens_per_update=700", "batching.micro_batches=1", "optim.optimizer=muon"),
-    *("optim.schedule=linear", "optim.learning_rate=0.004", "optim.factor=1", "optim.warmup=30"),
+    *("model.decoder_layers=2", "batching.tokens_per_update=700", "batching.micro_batches=1", "optim.schedule=linear"),
+    *("optim.learning_rate=0.004", "optim.factor=1", "optim.warmup=30"),
     *("optim.label_smoothing=0", "validation.bleu_sentences=0", "checkpoints.every_steps=20"),
-    *("trainer.max_steps=180", "trainer.accelerator=cpu", "trainer.devices=1", "run=run"),
+    *("trainer.max_steps=240", "trainer.accelerator=cpu", "trainer.devices=1", "run=run"),
 ]
 
 

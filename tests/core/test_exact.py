@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 
 OPTIONS = [
     *("trainer.max_steps=40", "checkpoints.every_steps=6", "checkpoints.keep=2"),
-    *("validation.every_steps=15", "validation.bleu_sentences=4", "optim.optimizer=muon"),
+    *("validation.every_steps=15", "validation.bleu_sentences=4"),
 ]
 
 

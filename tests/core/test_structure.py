@@ -44,6 +44,7 @@ BUDGETS = {
     "hub": 90,
     "judge": 320,
     "minutes": 300,
+    "muon": 95,
     "parse": 460,
     "protection": 1070,
     "quickstart": 160,

@@ -23,6 +23,7 @@ from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, build, req
 from nmt.data import BatchPlanner, PreparedCorpus, UpdateDataModule, accumulation, open_corpus
 from nmt.errors import is_out_of_memory
 from nmt.hardware import available_memory
+from nmt.registry import entries_of
 from nmt.training import TranslationModule, make_resident, make_trainer, noam, read_config, synchronize, try_shapes
 
 SIZES = ("tiny", "small", "base", "big")
@@ -149,6 +150,7 @@ def with_groups(config: ExperimentConfig, **groups: Any) -> ExperimentConfig:
 
 def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float) -> ExperimentConfig:
     """Optimizer, batches, and the dropout of a settled model, for learning from so many target tokens."""
+    require("muon" in entries_of("optimizer"), "minutes= trains with the optimizer muon, which is not installed")
     trainer, longest = make_trainer(config), longest_sentence(corpus)
     devices = trainer.world_size
     fewest = max(longest, TOKENS_PER_UPDATE[0], TOKENS_PER_WIDTH * config.model.d_model)

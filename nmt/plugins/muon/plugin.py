@@ -1,0 +1,7 @@
+"""What this plugin adds."""
+
+from collections.abc import Callable
+
+
+def register(add: Callable[..., None]) -> None:
+    add("optimizer", "muon", "nmt.plugins.muon.muon:Muon")
