@@ -1,4 +1,4 @@
-"""Making a bundle: what is stated, the files that show it, and the words to cite it with."""
+"""Write a bundle: the statement, the files that support it, and the sentence that cites it."""
 
 import json
 import shlex
@@ -42,20 +42,19 @@ SOFTWARE = f"""@software{{nmt,
   title = {{nmt: Neural machine translation with the Transformer of ``Attention Is All You Need''}},
   version = {{{__version__}}}
 }}"""
-"""The software in BibTeX."""
 
 
 def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
-    """Translate the test set and write the bundle; its path, its SHA-256, and a sentence that cites the scores."""
+    """Translate the test set and write the bundle; return its path, its SHA-256 and a sentence that cites it."""
     folder = model_to_cite(config.run)
     run = folder.parent if folder.name == "model" and (folder.parent / "config.yaml").is_file() else None
     several = not config.source and not config.target and find_models([config.run])[2].tags
-    require(not several, f"run={config.run}: for several languages; pass source=FILE reference=FILE target=CODE")
+    require(not several, f"run={config.run} has several target languages; pass source=FILE reference=FILE target=CODE")
     test = read_test_set(str(folder), config.source, config.reference, config.prepared)
     default = f"citation-{Path(config.source or 'test').name}.zip"
     output = check_output(Path(config.output or (run or Path()) / default), default)
     there = output.exists() or output.is_symlink()
-    require(not there, f"{output} is there already, and may be cited: pass output=FILE, or remove it")
+    require(not there, f"{output} exists, and may have been cited: pass output=FILE, or remove it")
 
     assert test.sources is not None, "CiteConfig needs a source for each reference"
     hypotheses = translate(config.run, config.device, config.target, config.decode, test.sources, console)

@@ -1,4 +1,4 @@
-"""`nmt cite`: write a bundle of translations and scores that others can verify. `nmt verify`: check one."""
+"""`nmt cite` and `nmt verify`: write and check a bundle of translations and scores."""
 
 import re
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from nmt.config import BLEU_TOKENIZERS, MISSING, Command, DecodeConfig, choice, 
 
 @dataclass
 class CiteConfig:
-    """The tree of `nmt cite`."""
+    """The options of `nmt cite`."""
 
     run: str = "runs/latest"
-    """The run, or a model directory; a word without = is short for it."""
+    """A run or a model directory; also a word without `=`."""
     source: str | None = None
-    """File of source lines, plain or compressed; null: the test set of the corpus that the model was trained on."""
+    """File of source lines; null: the test set of the model's training corpus."""
     reference: str | None = None
     """File of reference translations of `source`."""
     output: str | None = None
-    """The bundle to write; null: citation-TESTSET.zip in the run, or here for a model directory of no run."""
+    """The bundle to write; null: citation-TESTSET.zip in the run, or in the working directory without a run."""
     text: bool = False
-    """Put source and reference lines into the bundle, not only their SHA-256: only where their licence allows it."""
+    """Include the source and reference lines; check first that their license allows it."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=lambda: metric_names("text"))
     """bleu, chrf, chrf++, ter, tokenised, split, as in `nmt score`."""
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
@@ -29,9 +29,9 @@ class CiteConfig:
     lowercase: bool = False
     """Ignore case, in every metric."""
     target: str | None = None
-    """Target language of a model for several."""
+    """Target language, for a model with several."""
     prepared: str | None = None
-    """Folder of the prepared corpus; null: where the run found it."""
+    """Folder of the prepared corpus; null: as recorded by the run."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, mps."""
     decode: DecodeConfig = MISSING
@@ -43,22 +43,22 @@ class CiteConfig:
 
 @dataclass
 class VerifyConfig:
-    """The tree of `nmt verify`."""
+    """The options of `nmt verify`."""
 
     bundle: str = MISSING
-    """The bundle, or the folder that it was unpacked to; a word without = is short for it."""
+    """A bundle, or the folder that it was unpacked to; also a word without `=`."""
     sha256: str | None = None
-    """SHA-256 of the bundle, as it was published: the only thing that shows who it is from."""
+    """SHA-256 of the bundle as published; only this shows who made it."""
     reference: str | None = None
-    """File of the references, where the bundle does not hold them; scores are computed from them."""
+    """File of references, for a bundle without them; needed to compute the scores."""
     source: str | None = None
-    """File of the sources, where the bundle does not hold them; with run, they are translated again."""
+    """File of sources, for a bundle without them; needed, with run, to translate again."""
     run: str | None = None
-    """A run or model directory that should be the bundle's model, to translate the sources again."""
+    """The model of the bundle, a run or a model directory, to translate the sources again."""
     device: str = "auto"
     """run: auto, cpu, cuda, cuda:1, mps."""
     allow: list[str] = choice([])
-    """What may be missing, by the names that are printed: unscored for scores, README.md for that file."""
+    """What may be missing, by its printed name, such as unscored (no scores) or README.md."""
 
     def __post_init__(self) -> None:
         whole = re.fullmatch("[0-9a-f]{64}", self.sha256 or "0" * 64) is not None
@@ -66,7 +66,6 @@ class VerifyConfig:
 
 
 def run_cite(config: CiteConfig) -> None:
-    """Write the bundle; print its path and SHA-256, and what to paste."""
     from nmt.plugins.cite.cite import SOFTWARE, cite
 
     output, sha256, sentence = cite(config, talker())
@@ -74,7 +73,7 @@ def run_cite(config: CiteConfig) -> None:
 
 
 def run_verify(config: VerifyConfig) -> int:
-    """Print what was checked, and return 1 if anything differs or is missing."""
+    """Print every check; return 1 if something differs or is missing."""
     from nmt.files import printable
     from nmt.plugins.cite.verify import DIFFERS, MISSING, verify
 

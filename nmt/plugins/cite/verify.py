@@ -1,13 +1,13 @@
-"""A bundle, read as what a stranger may have made, and the check of all that it states. No torch before translations.
+"""Read and check a bundle, which may come from anyone. Only translating again loads torch.
 
-It is one zip archive whose bytes depend on its files alone:
+A bundle is a zip archive whose bytes depend on its files alone:
 
 bundle.json                     the statement
 hypotheses.TARGET               the translations
 README.md, config.json          the model's card and description
-config.yaml, environment.json   of the run, if the model has one
+config.yaml, environment.json   of the run, if there is one
 source.SOURCE, reference.TARGET the test set, on request
-SHA256SUMS                      of all other files, as `sha256sum -c` reads it
+SHA256SUMS                      of all other files, for `sha256sum -c`
 """
 
 import hashlib
@@ -17,6 +17,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Generator, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -51,16 +52,16 @@ NAME = re.compile(
 FORMAT_VERSION = 2
 SAME, DIFFERS, UNCHECKED, MISSING = "same", "DIFFERS", "unchecked", "MISSING"
 Check = tuple[str, str, str]
-"""One of these results, what it is of, and details."""
+"""The result, what was checked, and details."""
 UNPROVEN = ("run", "test_set", "commands", "device", "versions")
-"""Keys of the statement that nothing can show again."""
+"""Keys of the statement that cannot be checked."""
 PARTS = {"texts": ("source", "reference"), "model": MODEL_FILES, "decode": [key.name for key in fields(DecodeConfig)]}
 """The keys in each mapping of the statement."""
 
 
 @dataclass
 class Statement:
-    """The tree of `bundle.json`."""
+    """The content of `bundle.json`."""
 
     run: str
     test_set: str
@@ -80,7 +81,9 @@ class Statement:
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
-        require(self.format_version == FORMAT_VERSION, f"{STATEMENT}: of another version; use the nmt that wrote it")
+        require(
+            self.format_version == FORMAT_VERSION, f"{STATEMENT}: another format version; use the nmt that wrote it"
+        )
         for language in (self.source, self.target, self.language):
             require(bool(LANGUAGE.fullmatch(language)), f"{language[:40]!r} is not a language code")  # they name files
         for key, names in PARTS.items():
@@ -101,7 +104,7 @@ def digest(content: bytes) -> str:
 
 
 def pack(files: dict[str, bytes]) -> bytes:
-    """The archive of these files, sorted by name; nothing in it depends on time or machine."""
+    """The archive of these files; its bytes do not depend on time or machine."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:  # uncompressed, because compressors differ
         for name, content in sorted(files.items()):
@@ -116,9 +119,9 @@ def sums(files: dict[str, bytes]) -> bytes:
 
 
 def read_bundle(path: Path) -> tuple[dict[str, bytes], str, dict[str, str]]:
-    """The files of a bundle, packed or unpacked; the SHA-256 of its archive; and file -> how it differs from cite's.
+    """The files of a bundle, packed or unpacked; the SHA-256 of its archive; and file name -> what is wrong with it.
 
-    Every byte of an archive is checked: the files by check sums, and the rest against what `pack` writes.
+    Checksums cover the files; the rest of the archive must be what `pack` writes.
     """
     changed = dict[str, str]()
     if path.is_dir():
@@ -130,7 +133,7 @@ def read_bundle(path: Path) -> tuple[dict[str, bytes], str, dict[str, str]]:
         members = list(read_members(path, archive))
         names, files = [name for name, *_ in members], {name: content for name, content, _ in members}
         damaged = (name for name, content, crc in members if zlib.crc32(content) != crc)
-        changed |= dict.fromkeys(damaged, "changed: its check sum in the archive is of other bytes")
+        changed |= dict.fromkeys(damaged, "changed: its checksum in the archive does not match")
     changed |= {name: "not a file of a bundle" for name in names if not NAME.fullmatch(name)}
     if not changed and pack(files) != archive:
         changed["archive"] = "not as `nmt cite` writes it"
@@ -142,7 +145,7 @@ def read_bundle(path: Path) -> tuple[dict[str, bytes], str, dict[str, str]]:
 
 
 def read_members(path: Path, content: bytes) -> Iterator[tuple[str, bytes, int]]:
-    """Name, bytes and check sum of each member of an archive without compression."""
+    """Name, content and CRC-32 of each member of an uncompressed archive."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
@@ -155,8 +158,12 @@ def read_members(path: Path, content: bytes) -> Iterator[tuple[str, bytes, int]]
         yield member.filename, content[start : start + member.file_size], member.CRC
 
 
+def check_of(same: bool, what: str, detail: str) -> Check:
+    return (SAME if same else DIFFERS), what, detail
+
+
 def text_of(lines: Iterable[str]) -> bytes:
-    """Lines as the bytes of a file, in UTF-8 with LF; its digest does not depend on how a file ends its lines."""
+    """Lines in UTF-8, each with LF, whatever line ends their file has."""
     return "".join(f"{line}\n" for line in lines).encode()
 
 
@@ -174,7 +181,6 @@ def model_digests(folder: Path) -> dict[str, str]:
 def translate(
     run: str, device: str, target: str | None, decode: DecodeConfig, lines: list[str], console: Console
 ) -> list[str]:
-    """The translations of lines by a run or model directory."""
     from nmt.translation import load_translator, translate_lines, warn
 
     options = TranslatorOptions([run], Compute("torch", device=device), target=target, decode=decode)
@@ -183,14 +189,8 @@ def translate(
     return translate_lines(translator, lines, console)
 
 
-def compared(same: bool, what: str, detail: str) -> Check:
-    return (SAME if same else DIFFERS), what, detail
-
-
 @dataclass
 class Verification:
-    """The files of a bundle, their statement, and what the user gives to check them."""
-
     config: VerifyConfig
     files: dict[str, bytes]
     stated: Statement
@@ -206,7 +206,7 @@ class Verification:
         for key in sorted(files - {*stated.files}):
             yield DIFFERS, shown(key), f"not a file that {STATEMENT} names"
         same = digest(self.files.get(DESCRIPTION, b"")) == stated.model[DESCRIPTION]
-        yield compared(same, DESCRIPTION, f"{'' if same else 'not '}of the model that is stated")
+        yield check_of(same, DESCRIPTION, f"{'' if same else 'not '}of the model that is stated")
         if (hypotheses := self.lines(name)) is None:
             raise NMTError(f"{self.config.bundle}: it holds no {name}: there is nothing to score")
         if len(hypotheses) != stated.lines:
@@ -224,14 +224,14 @@ class Verification:
         return list(decoded(lines, f"{self.config.bundle}, {name}, "))
 
     def text(self, kind: str, language: str, given: str | None) -> Generator[Check, None, list[str] | None]:
-        """The source or reference, given or in the bundle, if it is that of the test set; None if not."""
+        """The source or reference lines, given or from the bundle; None unless they are those of the statement."""
         name, sha256 = given or f"{kind}.{language}", self.stated.texts[kind]
         lines = list(read_texts(given)) if given else self.lines(name)
         if lines is None:
             yield UNCHECKED, kind, f"not in the bundle; pass {kind}=FILE with SHA-256 {sha256[:64]}"
             return None
         same = digest(text_of(lines)) == sha256 and len(lines) == self.stated.lines
-        yield compared(same, kind, f"{name} is {'' if same else 'not '}the {kind} of {shown(self.stated.test_set)}")
+        yield check_of(same, kind, f"{name} is {'' if same else 'not '}the {kind} of {shown(self.stated.test_set)}")
         return lines if same else None
 
     def scores(self, hypotheses: list[str], references: list[str] | None) -> Iterator[Check]:
@@ -246,7 +246,7 @@ class Verification:
             [again] = score(hypotheses, references, [metric], stated.language, stated.lowercase, tokenize)
             here = "" if again == before else f"; computed here {again.name} {again.value!r}  {again.signature}"
             same = again.value == before.value and method(again) == method(before)
-            yield compared(same, before.name, in_full + here)
+            yield check_of(same, before.name, in_full + here)
 
     def translations(self, hypotheses: list[str], sources: list[str] | None) -> Iterator[Check]:
         stated, run = self.stated, self.config.run
@@ -256,7 +256,7 @@ class Verification:
         if not run:
             return
         same = model_digests(model_to_cite(run)) == stated.model
-        yield compared(same, "model", f"{run} is {'' if same else 'not '}the model that is stated")
+        yield check_of(same, "model", f"{run} is {'' if same else 'not '}the model that is stated")
         if not same or sources is None:
             return
         decode = build(DecodeConfig, stated.decode, f"{STATEMENT}, decode")
@@ -267,22 +267,25 @@ class Verification:
         if changed:
             libraries = [f"{name} {stated.versions.get(name)}, here {new}" for name, new in versions().items()]
             details.append(f"made on {', '.join([stated.device, *libraries])}")
-        yield compared(not changed, "translations", "; ".join(details))
+        yield check_of(not changed, "translations", "; ".join(details))
 
 
 def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
-    """Everything that can be checked with what is given, and what is missing for the rest; NMTError for no bundle."""
+    """Check everything possible, and report what is missing for the rest; NMTError where this is no bundle."""
     path = Path(config.bundle) / STATEMENT
     files, sha256, changed = read_bundle(path.parent)
     if config.sha256 is not None:
-        yield compared(config.sha256.lower() == sha256, "bundle", f"SHA-256 {sha256}")
+        yield check_of(config.sha256.lower() == sha256, "bundle", f"SHA-256 {sha256}")
     for name, problem in changed.items():
         yield DIFFERS, shown(name), problem
     if not changed:
         yield SAME, "files", f"all {len(files)} as {SUMS} lists them"
-    confirmed = set[str]()
+    confirmed, tree = set[str](), None
+    with suppress(ValueError):
+        tree = parse_json(files[STATEMENT])
     try:
-        for check in Verification(config, files, read_statement(path, files[STATEMENT]), console).checks():
+        stated = build(Statement, tree, str(path))
+        for check in Verification(config, files, stated, console).checks():
             confirmed |= {check[1]} if check[0] == SAME else set()
             yield check
     except NMTError as error:
@@ -300,15 +303,7 @@ def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
         yield UNCHECKED, "bundle", f"{needed}; not proven without it: {', '.join(unproven)}"
 
 
-def read_statement(path: Path, content: bytes) -> Statement:
-    try:
-        tree = parse_json(content)
-    except ValueError as error:
-        raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
-    return build(Statement, tree, str(path))
-
-
 def method(score: Score) -> list[str]:
-    """What a score and its signature say of how it is computed, without the versions of libraries."""
+    """How a score was computed, without the versions of libraries."""
     versions = ("version", "sacrebleu", "sacremoses")
     return [score.name, *(part for part in score.signature.split("|") if part.split(":")[0] not in versions)]

@@ -1,11 +1,11 @@
 """Where systems differ: scores of lines in buckets, and counts of faults, with bootstrapped intervals.
 
-Lines are resampled, the same ones for all systems, with the seed of the tests. A row is a bucket or a fault:
+A row describes a bucket or a fault:
 
-- `title` (of the division, or "Faults"), `label`, `count` of lines, `unit` (name of the score, or "lines")
+- `title` (of the division, or "Faults"), `label`, `count` (lines), `unit` (name of the score, or "lines")
 - `values` of the systems
-- `gaps` of each system after the first to the first: `value` with the interval `low` to `high` of 95 %; `better`;
-  `significant` where the interval leaves out zero in enough lines
+- `gaps` between the first system and every other: `value`, its 95 % interval from `low` to `high`, `better`, and
+  `significant` (the interval excludes zero, and there are enough lines)
 """
 
 import re
@@ -28,28 +28,23 @@ from nmt.translation import TestSet
 Numbers = npt.NDArray[np.float64]
 Row = dict[str, Any]
 Division = tuple[str, list[str], list[int]]
-"""Buckets that every line falls into one of: title, labels, and of each line the index of its label."""
+"""A title, the labels of its buckets, and for every line the index of its bucket."""
 CHUNK = 50
-"""Resamples that are drawn at once."""
+"""Resamples drawn at a time."""
 SHORT, LONG, FEW_CHARACTERS = 0.6, 1.6, 10
-"""Shares of the reference's length beyond which a translation is too short or long; smaller differences are none."""
+"""A translation is too short or long beyond these shares of the reference's length, and by so many characters."""
 FREQUENCIES = {1: "never", 10: "1 to 9 times", 100: "10 to 99 times"}
-"""Bounds between buckets of frequency, and the names of what is below."""
+"""Upper bounds of the buckets of frequency, and their labels."""
 MOST_LINES = 200_000
-"""Training lines that are counted; of a larger corpus, as many that are spread over it evenly."""
+"""Training lines to count; in a larger corpus, they are spread evenly."""
 
 
 @dataclass
 class Details:
-    """Where systems differ in the lines of a test set."""
-
-    texts: list[list[list[str]]]
-    """Hypotheses, [system][seed][line]."""
-    faults: list[list[list[list[str]]]]
-    """Those of each hypothesis."""
+    texts: list[list[list[str]]]  # hypotheses, [system][seed][line]
+    faults: list[list[list[list[str]]]]  # of every hypothesis
     rows: list[Row]
-    counted: str
-    """Where the words of training were counted; empty where they are unknown."""
+    counted: str  # where the training words were counted; empty if they are unknown
 
 
 def words_of(text: str) -> list[str]:
@@ -57,7 +52,7 @@ def words_of(text: str) -> list[str]:
 
 
 def faults_of(source: str | None, reference: str, text: str, scripts: frozenset[str] | None) -> list[str]:
-    """What is wrong with a translation: flags, for which its source has to be known, and by its reference."""
+    """What is wrong with a translation: its flags, if the source is known, and its length beside the reference's."""
     finders = entries_of("flags").values() if source is not None else ()
     names = [f"flag {flag}" for entry in finders for flag in entry.load()(source, text, scripts, [])]
     if len(reference) - len(text) >= FEW_CHARACTERS and len(text) < SHORT * len(reference):
@@ -68,7 +63,6 @@ def faults_of(source: str | None, reference: str, text: str, scripts: frozenset[
 
 
 def divisions(test: TestSet) -> tuple[list[Division], str]:
-    """The divisions of a test set, and a phrase that says where words of training were counted, if they are known."""
     texts, side = (test.sources, "source") if test.sources else (test.references, "reference")
     lengths = [min(max(len(text.split()) - 1, 0) // 5, 9) for text in texts]
     by_length = f"Words of the {side}", [*(f"{n}-{n + 4}" for n in range(1, 46, 5)), "46+"], lengths
@@ -87,18 +81,13 @@ def divisions(test: TestSet) -> tuple[list[Division], str]:
 
 @dataclass
 class Bootstrap:
-    """Differences of systems by the sum of statistics of lines."""
-
-    metric: str
-    """That of the score; "" for numbers of lines, of which fewer are better."""
-    score: Callable[[Numbers], Numbers]
-    """Scores [N] of summed statistics [N, K]."""
-    seeds: list[int]
-    """The number of each system."""
+    metric: str  # "" counts lines, and fewer are better
+    score: Callable[[Numbers], Numbers]  # summed statistics [N, K] -> scores [N]
+    seeds: list[int]  # of every system
     sampling: Sampling
 
     def row(self, title: str, label: str, parts: list[Numbers]) -> Row:
-        """The row of some lines, whose K statistics are `parts`: [N, K] for each seed of each system."""
+        """The row of N lines; `parts` are their K statistics, [N, K], for every seed of every system."""
         rng, count, chunks = np.random.default_rng(self.sampling.seed), len(parts[0]), []
         for start in range(0, self.sampling.resamples, CHUNK):
             size = min(CHUNK, self.sampling.resamples - start)
@@ -118,7 +107,6 @@ class Bootstrap:
 
 
 def look_closer(systems: list[list[list[str]]], test: TestSet, metric: str, sampling: Sampling) -> Details:
-    """All faults that any translation has, and all buckets that hold lines."""
     scripts, seeds, rows = scripts_of_language(test.language or ""), list(map(len, systems)), list[Row]()
     pairs = [(test.sources[at] if test.sources else None, reference) for at, reference in enumerate(test.references)]
     faults = [

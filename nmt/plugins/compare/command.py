@@ -1,4 +1,4 @@
-"""`nmt compare`: several systems on one test set, and whether they differ significantly."""
+"""`nmt compare`: test whether systems differ significantly on a test set."""
 
 import json
 import sys
@@ -21,33 +21,33 @@ from nmt.config import (
 
 @dataclass
 class CompareConfig:
-    """The tree of `nmt compare`."""
+    """The options of `nmt compare`."""
 
     systems: list[str] = choice([])
-    """Runs, model directories, exported models or files of translations; words are short for it. Several seeds of one
-    system are NAME=[A,B]. All are tested against the first."""
+    """Runs, model directories or files of translations, also as words without `=`. NAME=[A,B] is one system with
+    several seeds. The first system is the baseline."""
     source: str | None = None
-    """File of source lines; null: the test set of the first system's corpus."""
+    """File of source lines; null: the test set of the baseline's corpus."""
     reference: str | None = None
-    """File of reference translations; null: those of the test set of the first system's corpus."""
+    """File of reference translations; null: the test set of the baseline's corpus."""
     prepared: str | None = None
-    """Folder of the prepared corpus; null: where the first system's run found it."""
+    """Folder of the prepared corpus; null: as recorded by the baseline's run."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=lambda: metric_names("paired"))
-    """bleu, chrf, chrf++, ter: the first decides for fail_if, and is that of the buckets."""
+    """bleu, chrf, chrf++ or ter; the first one decides fail_if and scores the buckets."""
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
     """Tokenizer of BLEU, as in `nmt score`; null: the recommended one for the target language."""
     fail_if: str | None = choice(None, "worse")
-    """worse: exit code 1 if the first system is significantly worse than the second; null: never."""
+    """worse: exit with code 1 if the first system is significantly worse than the second; null: never."""
     seed: int = number(12345, 1, 2**63 - 1)
-    """Seed of all tests; SACREBLEU_SEED of sacreBLEU's command line."""
+    """Seed of all tests, like SACREBLEU_SEED."""
     resamples: int = number(1000, 100, 1_000_000)
     """Resamples of the paired bootstrap."""
     trials: int = number(10000, 100, 10_000_000)
-    """Trials of approximate randomisation."""
+    """Trials of approximate randomization."""
     alpha: float = number(0.05, 1e-6, 0.5)
-    """Both tests have to be below it for a difference to be significant."""
+    """A difference is significant if both tests have a p-value below this."""
     output: str | None = "compare.html"
-    """The HTML page to write; null: none."""
+    """HTML page to write; null: none."""
     format: str = choice("text", "text", "json")
     """text or json."""
     translator: TranslatorOptions = inline(
@@ -61,7 +61,7 @@ class CompareConfig:
 
 
 def run(config: CompareConfig) -> int:
-    """Print the numbers and write the page; returns the exit code."""
+    """Print the numbers, write the page, and return the exit code."""
     from nmt.files import check_output, write_file
     from nmt.plugins.compare.systems import read_systems, translated
     from nmt.translation import read_test_set

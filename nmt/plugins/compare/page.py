@@ -1,4 +1,4 @@
-"""A comparison as JSON, as text, and as a page, which needs no script to be read: a small one filters and sorts."""
+"""A comparison as JSON, as text and as an HTML page; the page's script only filters and sorts."""
 
 import base64
 import hashlib
@@ -19,11 +19,10 @@ from nmt.translation import TestSet
 
 COSTS = ("sentences/s", "tokens/s", "size", "memory")
 EXAMPLES = 25
-"""The number of largest wins, and of largest losses, on the page."""
+"""The largest wins, and as many losses, on the page."""
 
 
 def as_tree(systems: list[System], test: TestSet, numbers: dict[str, Any], sampling: Sampling) -> dict[str, Any]:
-    """The numbers of `measure` with their systems; the first metric decides `first_is_worse`."""
     first, decisive = systems[0].name, next(iter(numbers["differences"][0].values()))
 
     def of_seed(seed: Seed, scores: dict[str, Any]) -> dict[str, Any]:
@@ -47,7 +46,7 @@ def as_tree(systems: list[System], test: TestSet, numbers: dict[str, Any], sampl
 
 
 def p_value(tree: dict[str, Any], difference: dict[str, Any], test: str) -> str:
-    """A p-value with its sign, such as = 0.0123; empty where nothing was tested."""
+    """A p-value such as `= 0.0123`; empty where nothing was tested."""
     if test not in difference["p"]:
         return ""
     p, least = difference["p"][test], 1 / (1 + tree[{"bs": "resamples", "ar": "trials"}[test]])
@@ -55,7 +54,6 @@ def p_value(tree: dict[str, Any], difference: dict[str, Any], test: str) -> str:
 
 
 def costs(cost: dict[str, Any] | None) -> list[str]:
-    """The COSTS as text; nothing for a file of translations."""
     if cost is None:
         return [""] * len(COSTS)
     speeds = [cost[count] / (cost["seconds"] or 1) for count in ("lines", "tokens")]
@@ -64,24 +62,21 @@ def costs(cost: dict[str, Any] | None) -> list[str]:
 
 
 def how_tested(tree: dict[str, Any]) -> str:
-    """What a star means, in words."""
     words = f"* differs from {tree['systems'][0]['name']}: both paired tests, on sentences, have"
     words += f" p < {tree['alpha']:g}"
     if any(len(system["seeds"]) > 1 for system in tree["systems"]):
-        words += ", for each pair of seeds (the largest p is told), and all pairs agree"
+        words += ", for each pair of seeds (the largest p is shown), and all pairs agree"
     if tree["lines"] < FEWEST_LINES:
         words = f"no *: tests need {FEWEST_LINES} lines, and there are {tree['lines']}"
     return f"{words}; ± is the 95 % confidence interval of the bootstrap; seed {tree['seed']}"
 
 
 def how_translated(tree: dict[str, Any]) -> list[str]:
-    """By which keys, and where, each model translated here."""
     seeds = [seed for system in tree["systems"] for seed in system["seeds"] if seed["cost"]]
     return [f"{seed['path']}: {seed['cost']['keys']}, on {seed['cost']['device']}" for seed in seeds]
 
 
 def as_text(tree: dict[str, Any]) -> str:
-    """The numbers for a terminal or a log."""
     metrics = list(tree["signatures"])
     rows = [["system", *(NAMES[m] for m in metrics), *COSTS]]
     for system, comparison in zip(tree["systems"], [None, *tree["comparisons"]], strict=True):
@@ -113,7 +108,7 @@ def signed(value: float, digits: int = 1) -> str:
 
 
 def examples(test: TestSet, details: Details, other: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The lines that a system wins by most against the first, and those that it loses by most."""
+    """The lines with the largest wins and losses of a system against the first."""
     chrf, rated = sentence_scorer("chrf"), list[dict[str, Any]]()
     for at, reference in enumerate(test.references):
         texts = [details.texts[system][0][at] for system in (0, other)]
@@ -127,7 +122,6 @@ def examples(test: TestSet, details: Details, other: int) -> tuple[list[dict[str
 
 
 def compare_page(tree: dict[str, Any], test: TestSet, details: Details) -> str:
-    """The HTML page."""
     others = [system["name"] for system in tree["systems"][1:]]
     script = (TEMPLATES / "compare.js").read_text(encoding="utf-8")
     return render(

@@ -11,20 +11,20 @@ from sacrebleu.significance import PairedTest
 from nmt.evaluation import sacrebleu_metric
 
 NAMES = {"bleu": "BLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
-TESTS = {"bs": "paired bootstrap", "ar": "approximate randomisation"}
-"""sacreBLEU's name of a test -> its name for people."""
+TESTS = {"bs": "paired bootstrap", "ar": "approximate randomization"}
+"""sacreBLEU's names of the tests, and ours."""
 FEWEST_LINES = 50
-"""Lines that a test needs. Fewer have too few different resamples: those of one line are all the same."""
+"""Lines that a test needs; with fewer, too many resamples are alike."""
 
 Difference = dict[str, Any]
-"""A system against the first one: `value`, the difference of their mean scores; `better`; `p`, test -> the largest
-p-value of all pairs of seeds, empty where there is nothing to test; `significant`, if both tests are below alpha for
-every pair and all pairs agree which is better; and the `verdict` in words."""
+"""A system against the first: `value`, the difference of their mean scores; `better`; `p`, test -> the largest p-value
+of all pairs of seeds (empty if nothing was tested); `significant`: both tests are below alpha for every pair of seeds,
+and all pairs agree on the better system; `verdict`, in words."""
 
 
 @dataclass
 class Sampling:
-    """Of the paired bootstrap (Koehn 2004), approximate randomisation (Riezler and Maxwell 2005), and BLEU."""
+    """Options of the paired bootstrap (Koehn 2004), approximate randomization (Riezler and Maxwell 2005) and BLEU."""
 
     seed: int = 12345
     resamples: int = 1000
@@ -38,7 +38,7 @@ def better(metric: str, difference: float) -> bool:
 
 
 def paired(test: str, texts: list[list[str]], references: list[str], metrics: list[str], sampling: Sampling) -> Any:
-    """Test the first texts against each of the others: sacreBLEU's signatures and results of all, by name of metric."""
+    """Test all texts against the first: sacreBLEU's signatures, and its results by the metric's name."""
     scorers = {NAMES[metric]: sacrebleu_metric(metric, sampling.tokenize) for metric in metrics}
     systems = [(str(number), lines) for number, lines in enumerate(texts)]
     samples = sampling.resamples if test == "bs" else sampling.trials
@@ -49,11 +49,11 @@ def paired(test: str, texts: list[list[str]], references: list[str], metrics: li
 def measure(
     systems: list[list[list[str]]], references: list[str], metrics: list[str], sampling: Sampling
 ) -> dict[str, Any]:
-    """Scores and tests of systems against the first one; `systems` are hypotheses, [system][seed][line].
+    """Score all systems, hypotheses [system][seed][line], and test them against the first.
 
     - signatures: metric -> test -> signature
     - scores: [system][seed], metric -> value, mean and margin; mean ± margin is the 95 % interval of the bootstrap
-    - means: [system], metric -> mean, and standard deviation between seeds, None for one seed
+    - means: [system], metric -> mean, and standard deviation between seeds (None for one seed)
     - differences: [system after the first], metric -> Difference
     """
     first, others = systems[0], [seed for system in systems[1:] for seed in system]
@@ -86,7 +86,7 @@ def measure(
 def difference(
     metric: str, first: list[float], other: list[float], p: dict[str, list[Any]], alpha: float, lines: int
 ) -> Difference:
-    """The difference of two systems by the scores of their seeds; `p` has the p-values of all their pairs by test."""
+    """The difference of two systems by the scores of their seeds; `p`: test -> p-values of all pairs of seeds."""
     gaps = [theirs - ours for ours in first for theirs in other]
     value, significant = fmean(gaps), False
     largest = {test: float(max(values)) for test, values in p.items()}

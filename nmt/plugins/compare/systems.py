@@ -1,7 +1,4 @@
-"""Systems, and their translations of a test set: read from a file, or made here once and kept in the cache.
-
-What a model's translations cost is measured in a process that translates nothing else.
-"""
+"""Translations of a test set by several systems: read from files, or computed once in processes of their own."""
 
 import hashlib
 import json
@@ -40,41 +37,34 @@ from nmt.translation import TestSet, load_translator, warn, what_decides, with_e
 
 @dataclass
 class Cost:
-    """What it took to translate the test set here; without the time to load the model."""
+    """The cost of translating the test set, without loading the model."""
 
     seconds: float
     lines: int
-    tokens: int
-    """Subwords of the translations."""
-    memory: int
-    """Peak of the process, or of the GPU, in bytes; 0 where it is unknown."""
-    size: int
-    """Of the weights on the disk, in bytes."""
+    tokens: int  # subwords of the translations
+    memory: int  # peak of the process or GPU in bytes; 0: unknown
+    size: int  # of the weights on the disk, in bytes
     device: str
-    keys: str
-    """Those of `nmt translate` that decided: engine, precision, and of the search what is not as usual."""
+    keys: str  # engine, precision, and all keys of the search that are not defaults
 
 
 @dataclass
 class Seed:
-    """A run, model directory, exported model or file of translations, and its translations of the test set."""
-
     path: str
     hypotheses: list[str] = field(default_factory=list)
-    cost: Cost | None = None
-    """None for a file of translations."""
+    cost: Cost | None = None  # None for a file of translations
 
 
 @dataclass
 class System:
-    """A system to compare: one model or file of translations, or several that differ in their seed alone."""
+    """A model or file of translations, or several that differ in their seed alone."""
 
     name: str
     seeds: list[Seed]
 
 
 def read_systems(texts: list[str]) -> list[System]:
-    """The systems that words name: a path, or NAME=[A,B]; NMTError for fewer than two, and for one named twice."""
+    """The systems of words such as PATH or NAME=[A,B]; NMTError for fewer than two, or for duplicates."""
     require(len(texts) > 1, "systems: two are needed, or more: `nmt compare runs/new runs/old`")
     groups = {text: re.fullmatch(r"([\w.+-]+)=\[(.*)\]", text) for text in texts}
     names, systems = short_names([text for text, group in groups.items() if not group]), []
@@ -94,7 +84,7 @@ def read_systems(texts: list[str]) -> list[System]:
 
 
 def short_names(paths: list[str]) -> dict[str, str]:
-    """The ends of paths, of as many parts as it takes to tell them apart: runs/new and runs/old are new and old."""
+    """The shortest ends of paths that differ: runs/new and runs/old become new and old."""
     parts = {path: Path(path).parts for path in paths}
     for count in range(1, max(map(len, parts.values()), default=0)):
         names = {path: "/".join(part[-count:]) for path, part in parts.items()}
@@ -109,7 +99,7 @@ def model_folder(path: str) -> Path:
 
 
 def translated(path: str, test: TestSet, options: TranslatorOptions) -> Seed:
-    """The translations of a test set, from a file, the cache, or a model; NMTError if they are not parallel to it."""
+    """The translations of a test set, from a file, the cache or a model; NMTError if their number differs."""
     if not Path(path).is_dir():
         hypotheses = list(read_texts(path))
         if len(hypotheses) != len(test.references):
@@ -141,7 +131,7 @@ def translated(path: str, test: TestSet, options: TranslatorOptions) -> Seed:
 
 
 def translate_here(path: str, config: TranslatorOptions, sources: list[str]) -> Seed:
-    """Translate as `nmt translate` does, and measure it; the model has translated one line before."""
+    """Translate as `nmt translate` does, and measure it after a first line."""
     translator = load_translator(config, warn)
     translator.translate(sources[:1])
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The attention of every head to a sentence and its translation, as in the paper's figures 3, 4 and 5.
+"""The attention of every head to a sentence and its translation (figures 3, 4 and 5).
 
 Shapes: L layers, H heads, Q queries, K keys.
 """
@@ -34,7 +34,7 @@ from nmt.translation import find_models
 matplotlib.rcdefaults()  # a matplotlibrc in the working directory may be a stranger's
 
 Weights = npt.NDArray[np.float32]
-MAX_TOKENS = 200  # the longest sentence that is drawn; the size of a page grows with its square
+MAX_TOKENS = 200  # of a sentence, because the size of the page grows with its square
 MAX_LABEL_LETTERS = 15
 MAX_BANDS, MIN_SHARE = 5, 0.05  # per query; smaller shares of the largest weight get no band
 MEAN_HUE = 212  # of the mean of all heads, in degrees
@@ -51,7 +51,7 @@ class Stack(NamedTuple):
 
 
 def attention_page(config: AttentionConfig) -> str:
-    """A model's attention to a sentence and a translation, as in figures 3 to 5; NMTError for a text too long."""
+    """The HTML page; NMTError for a sentence or translation that is too long."""
     [folder], _, tokenizer = find_models([config.run])
     place = torch.device(choose_device(config.device))
     model = load_model(folder, place)
@@ -94,12 +94,12 @@ def attention_page(config: AttentionConfig) -> str:
 
 
 def hue(head: int) -> float:
-    """The hue of a head in degrees; steps of the golden angle keep any number of heads distinct."""
+    # Steps of the golden angle keep any number of heads distinct.
     return round((MEAN_HUE + 137.5 * (head - 1)) % 360, 1)
 
 
 def picture(weights_QK: Weights, degrees: float) -> str:
-    """A heat map as the data URL of a PNG with a pixel per weight; its opacity is the share of the largest weight."""
+    """A heat map as the data URL of a PNG with one pixel per weight; opacity is the share of the largest weight."""
     pixels = np.empty((*weights_QK.shape, 4), np.uint8)
     pixels[..., :3] = [round(255 * part) for part in colorsys.hls_to_rgb(degrees / 360, 0.47, 0.72)]
     pixels[..., 3] = np.round(255 * weights_QK / weights_QK.max())
@@ -109,7 +109,7 @@ def picture(weights_QK: Weights, degrees: float) -> str:
 
 
 def bands(weights_QK: Weights) -> list[tuple[int, int, float]]:
-    """The bands of a head: query, key, and the weight as a share of the largest."""
+    """Query, key and share of the largest weight, for every band of a head."""
     shares = weights_QK / weights_QK.max()
     strongest = np.argsort(-shares, axis=1)[:, :MAX_BANDS]
     pairs = [(query, int(key)) for query, keys in enumerate(strongest) for key in keys]
@@ -117,7 +117,7 @@ def bands(weights_QK: Weights) -> list[tuple[int, int, float]]:
 
 
 def sharpest(weights_HQK: Weights) -> int:
-    """The index of the head with the sharpest attention: the highest mean of each query's largest weight."""
+    """The head with the highest mean of every query's largest weight."""
     return int(weights_HQK.max(axis=2).mean(axis=1).argmax())
 
 

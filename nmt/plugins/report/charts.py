@@ -1,7 +1,4 @@
-"""Curves as SVG by matplotlib. Colors are variables of the style sheet, so that dark pages can have others.
-
-A chart has WIDTH x HEIGHT units and scales with the page. Its text stays text, in the font of the page.
-"""
+"""Curves as SVG by matplotlib: text stays text, and colors are variables of the page's style sheet."""
 
 import io
 import math
@@ -21,7 +18,7 @@ matplotlib.rcdefaults()  # a matplotlibrc in the working directory may be a stra
 WIDTH, HEIGHT = 400, 216
 LEFT, RIGHT, TOP, BOTTOM = 52, 390, 24, 190  # the edges of the plot within the chart
 VARIABLES = ("ground", "quiet", "grid", "training", "validation")
-"""Colors of the style sheet. matplotlib gets a placeholder for each, which is replaced in the SVG."""
+"""Colors of the style sheet. matplotlib draws placeholders, which are replaced in the SVG."""
 COLORS = {name: f"#00000{index}" for index, name in enumerate(VARIABLES, 1)}  # matplotlib omits black, #000000
 Curves = dict[str, list[tuple[int, float]]]
 """Points of training and validation."""
@@ -54,7 +51,7 @@ CHARTS = (
 
 
 def to_svg(figure: Figure, title: str) -> Markup:
-    """An SVG element for an HTML page: no fixed size, the style sheet's colors, and only ids that are used."""
+    """An SVG element without a fixed size, with the style sheet's colors and only the ids that it uses."""
     buffer = io.StringIO()
     # The salt makes ids reproducible, and different between the charts of a page.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):
@@ -68,7 +65,7 @@ def to_svg(figure: Figure, title: str) -> Markup:
 
 
 def round_ticks(low: float, high: float, intervals: int = 5) -> list[float]:
-    """Round numbers at equal distances, which include `low` and `high`."""
+    """Evenly spaced round numbers that cover `low` to `high`."""
     if high - low <= 1e-9 * max(abs(low), abs(high)):
         margin = abs(low) / 10 or 1.0
         low, high = low - margin, high + margin
@@ -76,7 +73,7 @@ def round_ticks(low: float, high: float, intervals: int = 5) -> list[float]:
 
 
 def draw(chart: Chart, curves: Curves, last_update: int) -> dict[str, Any] | None:
-    """The SVG, best point and number of stray values (off the scale) of finite curves; None if there are none."""
+    """The SVG, the best point, and the number of values off the scale; None without a finite value."""
     finite = {kind: [point for point in points if math.isfinite(point[1])] for kind, points in curves.items()}
     curves, last_update = {kind: points for kind, points in finite.items() if points}, max(last_update, 1)
     if not curves:

@@ -1,4 +1,4 @@
-"""`nmt report`: write a page about a training run. `nmt attention`: draw the attention of every head of a model."""
+"""`nmt report` and `nmt attention`: pages about a training run, and about what every head attends to."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,20 +10,20 @@ from nmt.errors import NMTError
 
 @dataclass
 class ReportConfig:
-    """The tree of `nmt report`."""
+    """The options of `nmt report`."""
 
     run: str = "runs/latest"
-    """The run, finished or still training; a word without = is short for it."""
+    """The run, finished or not; also a word without `=`."""
     output: str | None = None
-    """The HTML page to write; null: report.html in the run."""
+    """HTML page to write; null: report.html in the run."""
     prepared: str | None = None
-    """Folder of the prepared corpus; null: where the run found it."""
+    """Folder of the prepared corpus; null: as recorded by the run."""
     split: str = choice("valid", "valid", "test")
-    """The set that is translated: valid or test."""
+    """Set to translate: valid or test."""
     sentences: int | None = number(500, 0, 10**9)
-    """The number of its first sentences to translate; 0 for none, null for all."""
+    """Sentences to translate, from the beginning of the set; 0: none, null: all."""
     examples: int = number(12, 0, 10_000)
-    """The number of best, of median and of worst translations on the page."""
+    """Best, median and worst translations to show, each."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, mps."""
     decode: DecodeConfig = MISSING
@@ -31,27 +31,26 @@ class ReportConfig:
 
 @dataclass
 class AttentionConfig:
-    """The tree of `nmt attention`."""
+    """The options of `nmt attention`."""
 
     sentence: str = running_text(MISSING)
-    """The sentence to look at; words without = are short for it."""
+    """The sentence; also a word without `=`."""
     target: str | None = running_text(None)
     """Its translation; null: the model's own."""
     run: str = "runs/latest"
     """A run, or a model directory."""
     output: str = "attention.html"
-    """The page to write."""
+    """HTML page to write."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, mps."""
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
-        require(bool(self.sentence.strip()), "sentence: is empty; give one to look at")
+        require(bool(self.sentence.strip()), "sentence: is empty; pass a sentence")
         require(self.output.endswith(".html"), f"output={self.output}: must end in .html")
 
 
 def report(config: ReportConfig) -> None:
-    """Write the page about a run, and print its path."""
     from nmt.files import check_output, write_file
     from nmt.plugins.report.run import find_run, open_run
 
@@ -66,7 +65,6 @@ def report(config: ReportConfig) -> None:
 
 
 def attention(config: AttentionConfig) -> None:
-    """Write the page of a sentence's attention, and print its path."""
     from nmt.files import check_output, write_file
     from nmt.plugins.report.attention_page import attention_page
 
@@ -76,7 +74,7 @@ def attention(config: AttentionConfig) -> None:
 
 
 def sentence_and_run(words: list[str]) -> dict[str, str]:
-    """Take an existing folder as the run and the other word as the sentence; NMTError for more than one of either."""
+    """An existing folder is the run, another word the sentence; NMTError for two of either."""
     keys = ["run" if exists(Path(word)) and Path(word).is_dir() else "sentence" for word in words]
     if len(keys) != len(set(keys)):
         raise NMTError(f"{words[-1]}: one sentence and one run, please, as in `nmt attention 'A SENTENCE' runs/mine`")

@@ -1,6 +1,6 @@
-"""HTML pages from templates: each is one file that loads nothing, and in which all text is escaped.
+"""HTML pages from templates: single files that load nothing, with all text escaped.
 
-It runs nothing, but for the script of a comparison, which its policy knows by hash.
+Only the page of a comparison has a script, which its content security policy names by hash.
 """
 
 import difflib
@@ -22,19 +22,18 @@ Parts = list[tuple[str, bool]]
 
 
 def number(value: float) -> str:
-    """An integer in full, any other number with about four significant digits: 12,346, 3.142, 0.07 or 1.64e+14."""
+    """A number with about four significant digits, integers in full: 12,346, 3.142, 0.07, 1.64e+14."""
     return f"{value:,.0f}" if isinstance(value, int) or 1000 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def printable(value: object) -> object:
-    """A value as templates print it, before it is escaped: None as nothing, without unprintable characters."""
+    """A value for a template: None is empty, and unprintable characters are replaced."""
     if isinstance(value, Markup):
         return value
     return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", "" if value is None else str(value))
 
 
 def render(template: str, **content: Any) -> str:
-    """Render a template to HTML that XML parsers can read as well."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -48,10 +47,7 @@ def render(template: str, **content: Any) -> str:
 
 
 def differences(reference: str, hypothesis: str) -> tuple[Parts, Parts]:
-    """Split both texts into parts, each with True if the other text differs there; outer blanks count as equal.
-
-    A part consists of words, punctuation and the blanks between them.
-    """
+    """Split both texts into parts of words, punctuation and blanks; True marks a part that differs."""
     before, after = (re.findall(r"\w+|[^\w\s]|\s+", text) for text in (reference, hypothesis))
     sides: tuple[Parts, Parts] = ([], [])
     matcher: difflib.SequenceMatcher[str] = difflib.SequenceMatcher(str.isspace, before, after, autojunk=False)

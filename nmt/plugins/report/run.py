@@ -1,4 +1,4 @@
-"""Read the folder of a run: configuration, metrics, the record of the newest model, environment, corpus."""
+"""The folder of a run: configuration, metrics, environment, the newest model's record, and the corpus."""
 
 import math
 from contextlib import suppress
@@ -15,11 +15,10 @@ from nmt.training import check_no_links, read_config, read_metrics
 if TYPE_CHECKING:
     from nmt.data import PreparedCorpus
 
-SILENT_SECONDS = 3600.0  # without a report, after which a run counts as stopped
+SILENT_SECONDS = 3600.0  # a run without a report for this long counts as stopped
 
 
 def find_run(name: str) -> Path:
-    """The folder of a run; NMTError if it is not one."""
     hint = "not a training run (no config.yaml); give a folder that `nmt train` wrote"
     hint = "train a model first: `nmt preprocess`, then `nmt train`" if name == "runs/latest" else hint
     require((Path(name) / "config.yaml").is_file(), f"run={name}: {hint}")
@@ -28,7 +27,7 @@ def find_run(name: str) -> Path:
 
 
 def read_rows(run: Path) -> list[dict[str, float]]:
-    """The rows of metrics.csv, each with the columns that hold numbers; NMTError if nothing is logged yet."""
+    """The numbers in every row of metrics.csv; NMTError if it has no rows yet."""
     rows = list[dict[str, float]]()
     for cells in read_metrics(run):
         rows.append({})
@@ -48,7 +47,7 @@ class ModelScore(Score):
 
 @dataclass
 class Facts:
-    """The record of its training in a model directory; `corpus` is a fingerprint, `tokens` are target tokens."""
+    """The training record of a model directory; `corpus` is a fingerprint, `tokens` are target tokens."""
 
     updates: int
     vocabulary_size: int
@@ -61,17 +60,12 @@ class Facts:
 
 @dataclass
 class Run:
-    """The content of a run's folder, and `written`, the time of the last write to metrics.csv in seconds since 1970.
-
-    `model` is None before training has ended, or where the model directory cannot be read.
-    """
-
     folder: Path
     config: dict[str, Any]
     rows: list[dict[str, float]]
-    written: float
+    written: float  # time of the last write to metrics.csv, in seconds since 1970
     environment: dict[str, Any] = field(default_factory=dict)
-    model: Facts | None = None
+    model: Facts | None = None  # None before the end of training, or if the model directory is unreadable
     corpus: "PreparedCorpus | None" = None
     corpus_problem: str = ""
 
@@ -81,27 +75,25 @@ class Run:
 
     @property
     def updates(self) -> int:
-        """The planned number of updates, or the number made if that is higher."""
         planned = self.config.get("trainer", {}).get("max_steps")
         return max(planned if matches(planned, int) else 0, self.update)
 
     def series(self, column: str) -> list[tuple[int, float]]:
-        """The values of a column of metrics.csv, with their updates."""
+        """(update, value) for every value of a column of metrics.csv."""
         return [(int(row["step"]), row[column]) for row in self.rows if column in row]
 
     def last(self, column: str) -> float | None:
-        """The last finite value of a column; None if there is none."""
         return next((row[column] for row in reversed(self.rows) if math.isfinite(row.get(column, math.nan))), None)
 
     def state(self, now: float) -> str:
-        """finished, running or stopped; stopped means averaged before its last update, or silent for long."""
+        """finished, running or stopped (averaged before the last update, or silent for long)."""
         if self.model and self.model.updates >= self.update:
             return "finished" if self.model.updates >= self.updates else "stopped"
         return "running" if now - self.written < SILENT_SECONDS else "stopped"
 
 
 def open_run(folder: Path, prepared: str | None) -> Run:
-    """Read a run's folder; NMTError if it has no readable configuration, or no metrics yet."""
+    """Read the folder of a run; NMTError without a readable configuration and metrics."""
     from nmt.data import corpus_of
 
     run = Run(folder, read_config(folder), read_rows(folder), (folder / "metrics.csv").stat().st_mtime)

@@ -1,4 +1,4 @@
-"""The HTML page about a training run, with translations of a held-out set by its newest model."""
+"""The HTML page about a training run, with its newest model's translations of a held-out set."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -20,10 +20,7 @@ from nmt.translation import SPLITS, held_out_text, kind_of_corpus, load_translat
 
 
 def pick(examples: list[dict[str, Any]], count: int) -> dict[str, list[dict[str, Any]]]:
-    """The `count` best examples, as many from the middle, and as many worst; none twice.
-
-    Among equals the longest come first: a short sentence that is all right or all wrong says little.
-    """
+    """The `count` best, median and worst examples; among equals the longest, because short ones say little."""
     best_first = sorted(examples, key=lambda e: (-e["value"], -len(e["source"])))
     best, rest = best_first[:count], best_first[count:]
     worst = sorted(rest, key=lambda e: (e["value"], -len(e["source"])))[:count]
@@ -40,9 +37,9 @@ def sentence_score(hypothesis: str, reference: str, metric: str) -> float:
 
 
 def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tuple[dict[str, Any], str]:
-    """Scores and examples of a held-out set, and what was translated or why not; NMTError without a corpus."""
+    """Scores and examples of a held-out set, and a sentence about them; NMTError without a corpus."""
     if config.sentences == 0:
-        return {}, "None were asked for (sentences=0)."
+        return {}, "No translations were requested (sentences=0)."
     if not run.model:
         return {}, "The run has no model directory yet: training writes it at its end, and `nmt average` before."
     if not run.corpus:
@@ -76,7 +73,6 @@ def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tupl
 
 
 def training_page(run: Run, quality: dict[str, Any], translated: str) -> str:
-    """The HTML of a run's page; `translated` says what was translated, or why nothing was."""
     now, sized = datetime.now().astimezone(), run.model or (run.corpus and run.corpus.manifest)
     drawings = {}
     for chart in CHARTS if run.last("skipped") else CHARTS[:-1]:

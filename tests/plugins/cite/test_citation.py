@@ -361,7 +361,7 @@ def test_the_newest_run_is_cited_by_its_own_name(nmt, bundles, finished):
     stated = json.loads(contents(Path("runs/mine/citation-test.zip"))["bundle.json"])
     assert stated["run"] == "mine"
     assert "run=runs/mine" in stated["commands"][1]
-    nmt("cite", *SEARCH).refused("runs/mine/citation-test.zip is there already", "output=FILE")
+    nmt("cite", *SEARCH).refused("runs/mine/citation-test.zip exists", "output=FILE")
 
 
 def test_mistakes_are_one_line(nmt, bundles, finished, checkpoint):

@@ -56,7 +56,7 @@ def test_numbers_of_files_as_json_and_as_text(nmt, files):
     assert (tree["seed"], tree["lines"], tree["first_is_worse"]) == (12345, 80, False)
     text = nmt("compare", "good", "bad", *files, "seed=3").out
     assert "bad against good: BLEU -" in text
-    assert "significantly worse (paired bootstrap p <= 0.0099, approximate randomisation p <= 0.0099)" in text
+    assert "significantly worse (paired bootstrap p <= 0.0099, approximate randomization p <= 0.0099)" in text
     assert "seed:3|" in text
     assert "sentences/s" not in text  # no model was compared
 
@@ -69,7 +69,7 @@ def test_the_exit_code_is_1_only_where_the_first_is_significantly_worse(nmt, fil
     lines = Path("good").read_text().splitlines()
     write("nearly", [lines[0].replace("e", "ee"), *lines[1:]])
     ended = nmt("compare", "nearly", "good", *files, "fail_if=worse", "metrics=bleu")
-    verdict = "not significantly different: only the approximate randomisation has p < 0.05"
+    verdict = "not significantly different: only the approximate randomization has p < 0.05"
     assert (ended.code, f"{verdict} (paired" in ended.out) == (0, True)
     assert verdict in shown(parsed("compare.html"))
     for name in ("source", "reference", "good", "bad"):

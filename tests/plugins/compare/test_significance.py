@@ -78,7 +78,7 @@ def test_a_p_below_alpha_beside_no_difference_has_a_reason():
         ([1], 0.001, 0.0001, "significantly better"),
         ([-1], 0.001, 0.0001, "significantly worse"),
         ([1], 0.2, 0.3, "not significantly different"),
-        ([1], 0.2, 0.001, "not significantly different: only the approximate randomisation has p < 0.05"),
+        ([1], 0.2, 0.001, "not significantly different: only the approximate randomization has p < 0.05"),
         ([1], 0.001, 0.2, "not significantly different: only the paired bootstrap has p < 0.05"),
         ([1, -1], 0.001, 0.001, "not significantly different: pairs of seeds disagree which is better"),
     ):
@@ -92,7 +92,7 @@ def test_the_least_p_that_resamples_can_give_is_a_bound():
 
 
 def test_one_line_alone_is_not_significant():
-    """Any exchange of one line's translations gives the same difference, so approximate randomisation rejects it."""
+    """Any exchange of one line's translations gives the same difference, so approximate randomization rejects it."""
     references, (bad, *_) = texts()
     numbers = measure([[bad], [[references[0], *bad[1:]]]], references, ["bleu"], Sampling(1, 120, 300))
     result = numbers["differences"][0]["bleu"]
