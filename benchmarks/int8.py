@@ -16,14 +16,14 @@ import numpy as np
 from nmt.config import DecodeConfig
 from nmt.files import find_model_directory
 from nmt.plugins.exchange import ctranslate2
-from nmt.plugins.exchange.ctranslate2_load import load_engine
+from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
 from nmt.text import SOURCE, TARGET, read_tokenizer
 
 
 def scores(model: Path, folder: Path, pairs: list[tuple[list[int], list[int]]], precision: str) -> np.ndarray:
     """The log probability of each token."""
     ctranslate2.write(model, folder, precision)
-    return np.concatenate(load_engine(folder, DecodeConfig(), precision).forced_decoding(pairs))
+    return np.concatenate(CTranslate2Engine(model, folder, DecodeConfig()).forced_decoding(pairs))
 
 
 def main(model: Path, texts: list[Path], lines: int) -> None:

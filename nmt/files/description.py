@@ -18,7 +18,6 @@ from nmt.errors import NMTError, one_line
 from nmt.files.foreign import block, cell, check_regular, check_version, code, parse_json, plain, read_mapping
 
 FORMAT_VERSION = 1
-EXPORTED = "nmt.json"  # config.json of an exported model, where config.json belongs to another program
 MODEL_FILES = ("config.json", "tokenizer.model", "model.safetensors")
 EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weight")  # may be one (section 3.4)
 FLOATS = {"F64", "F32", "F16", "BF16"}
@@ -59,14 +58,12 @@ def find_model_directory(path: str, key: str = "run") -> Path:
     raise NMTError(f"{key}={path}: {hint}")
 
 
-def is_exported(folder: Path) -> bool:
-    return (folder / EXPORTED).is_file()
-
-
 def read_description(folder: Path) -> ModelDescription:
-    """The description of a model directory; NMTError where it is of another format version or broken."""
-    path = folder / (EXPORTED if is_exported(folder) else "config.json")
+    """The description of a model directory; NMTError if it is broken, of another version or of another program."""
+    path = folder / "config.json"
     tree = read_mapping(path, parse_json)
+    problem = f"{path}: not a model of nmt, perhaps an export for another program; name the run or its model directory"
+    require(tree.get("format_version") is not None, problem)
     check_version(path, tree.get("format_version"), FORMAT_VERSION)
     description = build(ModelDescription, tree, str(path))
     build(ModelConfig, description.model, str(path), "model.")

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import torch
 
-from nmt.config import DecodeConfig, require
+from nmt.config import DecodeConfig
 from nmt.errors import NMTError
-from nmt.files import is_exported
 from nmt.kernels import few_shapes, keep_freed_memory
 from nmt.model import Transformer, load_model
 from nmt.search.beam_search import beam_search, pad_source
@@ -30,11 +29,6 @@ def choose_device(name: str) -> str:
 
 def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str], None]) -> "TorchEngine":
     """The models of these directories, on the chosen device, in the chosen arithmetic."""
-    for folder in folders:
-        require(
-            not is_exported(folder),
-            f"run={folder}: exported for another program: name the run, or translate with engine=ctranslate2",
-        )
     keep_freed_memory()
     if options.threads:
         torch.set_num_threads(options.threads)

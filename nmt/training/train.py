@@ -19,7 +19,6 @@ from nmt.files import (
     architecture,
     check_direction,
     find_model_directory,
-    is_exported,
     locked_file,
     only_process,
     read_description,
@@ -102,7 +101,6 @@ class Training:
             return None
         where, folder = f"init={self.config.init}", find_model_directory(self.config.init, "init")
         description, corpus = read_description(folder), self.corpus
-        require(not is_exported(folder), f"{where}: exported for another program; name the run, or its model directory")
         same = description.tokenizer == corpus.manifest.tokenizer
         advice = f"prepare the corpus with it, `nmt preprocess {where} ...`"
         require(same, f"{where} has another vocabulary than {corpus.folder}: {advice}")

@@ -48,9 +48,8 @@ def input_lines(file: Iterable[bytes], first: int = 1, notice: Callable[[str], N
 def what_decides(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
     """What decides what lines become: the SHA-256 of weights, and keys, or of their file (metadata `decides`)."""
     translator = config.translator if isinstance(config, JobConfig) else config
-    folders = [find_model_directory(name) for name in translator.run]
-    weights = [next(filter(Path.exists, (folder / "model.safetensors", folder / "model.bin"))) for folder in folders]
-    decides, members = dict[str, Any](model=[*map(sha256, weights)]), keys_of(cast(Any, type(config)))
+    weights = [sha256(find_model_directory(name) / "model.safetensors") for name in translator.run]
+    decides, members = dict[str, Any](model=weights), keys_of(cast(Any, type(config)))
     for key, value in flatten(to_tree(config)).items():
         kind = members[key].metadata.get("decides") if key in members else None
         if kind != "nothing":

@@ -10,7 +10,7 @@ from rich.progress import track
 
 from nmt.config import require
 from nmt.errors import NMTError
-from nmt.files import find_model_directory, is_exported, read_description
+from nmt.files import find_model_directory, read_description
 from nmt.registry import entries_of, import_attribute
 from nmt.text import language_of_file, not_parallel, read_texts
 from nmt.translation.translator import RefusedLine, Translator
@@ -41,7 +41,7 @@ def corpus_of_model(model: str, prepared: str | None) -> "PreparedCorpus":
     from nmt.data import corpus_of  # imports torch
 
     folder = Path(model)
-    if folder.is_dir() and not is_exported(folder):
+    if folder.is_dir():
         folder = find_model_directory(model)
     files = "source=FILE reference=FILE"
     require(bool(prepared) or folder.is_dir(), f"{model}: of no run, whose test set could be taken; pass {files}")

@@ -132,6 +132,7 @@ def test_another_tokenizer_is_refused_even_where_its_size_is_the_same(folder):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
+        ({"format_version": None}, "not a model of nmt"),
         ({"format_version": 2}, "format version 2, but this nmt reads 1"),
         ({"vocabulary_size": 301}, "model.safetensors: not the weights"),
         ({"vocabulary_size": 2**62}, "vocabulary_size=4611686018427387904"),

@@ -15,11 +15,9 @@ from nmt import __version__
 from nmt.config import DecodeConfig, JobConfig, TranslatorOptions, build, matches, require
 from nmt.errors import NMTError
 from nmt.files import (
-    EXPORTED,
     LARGE,
     cache_folder,
     find_model_directory,
-    is_exported,
     is_parser,
     parse_json,
     read_description,
@@ -78,7 +76,7 @@ def read_systems(texts: list[str]) -> list[System]:
     for path in paths:
         exists = bool(path) and Path(path).exists()
         require(exists, f"{path or 'an empty name'}: no such file or folder; a system is a run, a model or a text")
-        if Path(path).is_dir() and is_parser(read_description(model_folder(path))):
+        if Path(path).is_dir() and is_parser(read_description(find_model_directory(path, "systems"))):
             raise NMTError(f"{path}: a parser; `nmt score metrics=[brackets]` scores its trees")
     return systems
 
@@ -93,11 +91,6 @@ def short_names(paths: list[str]) -> dict[str, str]:
     return {path: path for path in paths}
 
 
-def model_folder(path: str) -> Path:
-    """The model directory of a run, or the folder of a model, exported or not; NMTError where there is none."""
-    return Path(path) if is_exported(Path(path)) else find_model_directory(path, "systems")
-
-
 def translated(path: str, test: TestSet, options: TranslatorOptions) -> Seed:
     """The translations of a test set, from a file, the cache or a model; NMTError if their number differs."""
     if not Path(path).is_dir():
@@ -107,11 +100,10 @@ def translated(path: str, test: TestSet, options: TranslatorOptions) -> Seed:
         return Seed(path, hypotheses)
     if test.sources is None:
         raise NMTError(f"{path}: a model needs source lines to translate; pass source=FILE")
-    folder = model_folder(path)
-    compute = replace(options.compute, engine="ctranslate2") if is_exported(folder) else options.compute
-    config = with_engine(replace(options, run=[str(folder)], compute=compute), warn)
+    folder = find_model_directory(path, "systems")
+    config = with_engine(replace(options, run=[str(folder)]), warn)
     decides = {**what_decides(config), **asdict(config.compute), "batch_tokens": config.decode.batch_tokens}
-    decides["description"] = sha256(folder / (EXPORTED if is_exported(folder) else "config.json"))
+    decides["description"] = sha256(folder / "config.json")
     decides |= {"sources": test.sources, "processor": processor(), "nmt": __version__}
     identity = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
     file = cache_folder() / "compare" / f"{identity}.json"
@@ -153,11 +145,10 @@ def translate_here(path: str, config: TranslatorOptions, sources: list[str]) -> 
 
 def what_translated(engine: Engine, config: TranslatorOptions) -> tuple[Path, str]:
     """The file of the weights, and the keys of `Cost`."""
-    weights, compute = Path(config.run[0]) / "model.safetensors", config.compute
+    folder, compute = Path(config.run[0]), config.compute
     keys = {"engine": compute.engine, "precision": compute.precision}
-    if describe := entries_of("engine")[compute.engine].facts.get("describe"):
-        weights, changed = import_attribute(describe)(engine)
-        keys |= changed
+    weights_of = entries_of("engine")[compute.engine].facts.get("weights")
+    weights = import_attribute(weights_of)(folder, compute.precision) if weights_of else folder / "model.safetensors"
     if (protection := config.plugins.get("protection")) and protection.protect != ["usual"]:
         keys["protect"] = ",".join(protection.protect) or "none"
     usual, reported = asdict(DecodeConfig()), asdict(engine.config)

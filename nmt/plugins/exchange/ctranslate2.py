@@ -1,64 +1,37 @@
-"""Model directories as models of CTranslate2 (https://opennmt.net/CTranslate2).
+"""Conversion of model directories to CTranslate2 (https://opennmt.net/CTranslate2): weights, settings, vocabularies."""
 
-model.bin               weights, in float32 or int8
-config.json             CTranslate2's own
-shared_vocabulary.json  how tokens are written; source_vocabulary.json and target_vocabulary.json where these differ
-tokenizer.model         as in the model directory; of a model of Marian also source.spm and target.spm
-nmt.json                config.json of the model directory
-README.md               how to use it, and how far its results are those of the original
-"""
-
-import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from nmt.config import ModelConfig, require
-from nmt.errors import NMTError, one_line
-from nmt.files import EXPORTED, ModelDescription, is_exported, plain, read_description, whole_folder
+from nmt.files import read_description, whole_folder
 from nmt.model import Transformer, load_model, sinusoids
-from nmt.plugins.exchange.ctranslate2_load import ACTIVATIONS, check_model, table_length
+from nmt.plugins.exchange.ctranslate2_engine import check_model, table_length
 from nmt.plugins.exchange.names import layer_table
 from nmt.search import aligning_layer
-from nmt.text import SOURCE, TARGET, MarianTokenizer, SentencePieceTokenizer, Tokenizer, read_tokenizer
+from nmt.text import SOURCE, TARGET, Tokenizer, read_tokenizer
 
-MODELS = "source.spm", "target.spm"
+ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "gelu": "GELU", "quick_gelu": "GELUSigmoid"}
 NEVER = -1e9
 """Bias on the logit of a symbol without probability."""
 LEVELS = 88
-"""The largest number in a matrix of int8, as measured (docs/benchmarks.md); raise CONVERSION with it.
+"""The largest number in an int8 matrix, chosen by measurement (docs/benchmarks.md); raise CONVERSION with it.
 
 Processors with AVX2 but without VNNI add two products with activations of up to 255 in 16 bits. With numbers up to 127,
-as CTranslate2 itself writes them, many sums are cut; with up to 64 none is, but the numbers are coarser.
+as CTranslate2 itself writes them, many sums saturate. With numbers up to 64 none does, but they are coarser.
 """
 
 
 def write(folder: Path, output: Path, precision: str) -> None:
-    """Write a model directory as a model of CTranslate2, float32 or int8; an earlier export is replaced."""
-    description = read_description(folder)
-    check_model(ModelConfig(**description.model))
-    free = not output.exists() or is_exported(output)
-    require(free, f"output={output}: there already, and no exported model; name another folder")
-    tokenizer = read_tokenizer(folder)
-    spec = specification(load_model(folder), tokenizer)
+    """Convert a model directory, in float32 or int8, to a folder that is replaced if it exists."""
+    check_model(ModelConfig(**read_description(folder).model))
+    spec = specification(load_model(folder), read_tokenizer(folder))
     if precision == "int8":
         quantize(spec)
-    models = dict(zip(MODELS, tokenizer.models, strict=True)) if isinstance(tokenizer, MarianTokenizer) else {}
-    text = card(description)
-    if isinstance(tokenizer, SentencePieceTokenizer | MarianTokenizer):
-        encoder, decoder = MODELS if models else ("tokenizer.model",) * 2
-        text += PIECES.format(encoder=encoder, decoder=decoder)
-    try:
-        with whole_folder(output) as temporary:
-            spec.save(str(temporary))
-            shutil.copyfile(folder / "tokenizer.model", temporary / "tokenizer.model")
-            shutil.copyfile(folder / "config.json", temporary / EXPORTED)
-            for name, model in models.items():
-                (temporary / name).write_bytes(model)
-            (temporary / "README.md").write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise NMTError(f"cannot write {folder} as {output} ({one_line(error)})") from error
+    with whole_folder(output) as temporary:
+        spec.save(str(temporary))
 
 
 def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
@@ -72,8 +45,9 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
         pre_norm=config.norm == "pre",
         alignment_layer=aligning_layer(config.decoder_layers),
         alignment_heads=0,  # the mean of all heads
-        activation=Activation(ACTIVATIONS[config.activation]),
+        activation=Activation[ACTIVATIONS[config.activation]],
     )
+    spec.config.add_attribute("exported_by", "nmt")
     spec.config.add_source_eos = config.source_end
     spec.config.layer_norm_epsilon = config.norm_epsilon
     for row in layer_table(config):
@@ -118,29 +92,3 @@ def quantize(spec: Any) -> None:
             setattr(layer, f"{name}_scale", NumpyVariable(scale))
 
     visit_spec(spec, round_matrix)
-
-
-def card(description: ModelDescription) -> str:
-    source, target = plain(description.source), plain(description.target)
-    return f"""# {source}-{target}
-
-Exported by `nmt export` for CTranslate2. A Transformer that translates from {source} to {target}:
-
-```
-nmt translate run=THIS_FOLDER engine=ctranslate2 < input
-```
-"""
-
-
-PIECES = """
-Without nmt (normalize text by NFKC first, unless the vocabulary is Marian's; a tag of the target language is a piece):
-
-```python
-import ctranslate2
-from sentencepiece import SentencePieceProcessor
-
-pieces = SentencePieceProcessor(model_file="{encoder}").encode("A line.", out_type=str)
-[result] = ctranslate2.Translator(".").translate_batch([pieces], beam_size=4)
-print(SentencePieceProcessor(model_file="{decoder}").decode(result.hypotheses[0]))
-```
-"""

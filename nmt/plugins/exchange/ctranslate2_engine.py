@@ -1,75 +1,165 @@
-"""Search by CTranslate2, on processors. No torch.
+"""Search by CTranslate2 on processors, without torch, with a conversion of the model in the user's cache.
 
-CTranslate2 ranks hypotheses by log P / |Y|^alpha, so all finished ones are ranked anew, by the penalty of the search.
-Translations equal those of the torch engine up to rounding, except where the winner ends later than CTranslate2
-searches (at most 7 of 1,000 sentences), or after a prefix that the model would not write by itself: of 300 lines of the
-quickstart, 299 were the same after the beginning of the reference, and 178 after "zz Foo".
+CTranslate2 ranks hypotheses by log P / |Y|^alpha, so finished hypotheses are ranked again by the penalty of the search.
+Translations equal those of the torch engine up to rounding, except where the winner ends after CTranslate2 stops (at
+most 7 of 1,000 sentences), or after a prefix that the model would not write itself: of 300 lines of the quickstart, 299
+were the same after the beginning of the reference, and 178 after "zz Foo".
 """
 
+import hashlib
+import importlib.util
 import math
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from itertools import accumulate, chain, groupby
 from pathlib import Path
 from typing import Any
 
-import ctranslate2
 import numpy as np
 
-from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, require
+from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, in_words, require
 from nmt.errors import NMTError, one_line
+from nmt.files import MODEL_FILES, cache_folder, is_parser, read_description, sha256
 from nmt.hardware import usable_cores
-from nmt.plugins.exchange.ctranslate2_load import check_search
-from nmt.search import Constraints, Hypothesis, Pair, TokenScores, batches_by_length, penalty
-from nmt.text import SOURCE, TARGET
+from nmt.search import Constraints, EngineOptions, Hypothesis, Pair, TokenScores, batches_by_length, penalty
+from nmt.text import SOURCE, TARGET, read_tokenizer
+from nmt.version import __version__
 
-BATCH_TOKENS = {"int8": 512, "float32": 1024}
-"""Maximal source tokens in a batch of beam search, by arithmetic; greedy search takes twice as many."""
+CONVERSION = "3"
+"""Raise it whenever a conversion of the same model gets another content."""
+MIN_POSITIONS = 2048
+"""Length of the table of sinusoids, which CTranslate2 needs."""
+SAMPLING = ("temperature", "top_k", "top_p", "seed")  # without effect unless decode.do_sample
+ABLE = ("beam_size", "length_penalty", "length_penalty_kind", "max_extra_length", "n_best", "batch_tokens", *SAMPLING)
+"""Keys of the decoder that CTranslate2 follows, or that change nothing."""
 NO_TEXT = PAD, BOS, UNK
 NO_HYPOTHESIS = -1e9
 """CTranslate2 fills up its lists with hypotheses whose score is -1e10."""
 
 
-class CTranslate2Engine:
-    """A model in the files of CTranslate2, with vocabularies in the order of our ids, on one core for each worker.
+def require_ctranslate2(key: str) -> None:
+    problem = f"{key}=ctranslate2: CTranslate2 is not installed; pip install ctranslate2"
+    require(importlib.util.find_spec("ctranslate2") is not None, problem)
 
-    `precision` is the arithmetic; "default" is that of the files. With `scores=False`, greedy search computes no log
-    probabilities: they are nan.
+
+def check_search(config: DecodeConfig, target_prefix: str = "") -> None:
+    """Raise NMTError for a search that CTranslate2 does not have, or that finds worse translations than torch."""
+    usual = vars(DecodeConfig())
+    changed = {f"decode.{key}": value for key, value in vars(config).items() if value != usual[key] and key not in ABLE}
+    if config.beam_size > 1 and config.length_penalty > 1:
+        changed["decode.length_penalty"] = config.length_penalty
+    if target_prefix.strip():
+        changed["target_prefix"] = target_prefix
+    for key, value in changed.items():
+        problem = f"{key}={in_words(value)}: engine=ctranslate2 cannot, or finds worse translations; use engine=torch"
+        raise NMTError(problem)
+
+
+def check(folders: Sequence[Path], options: EngineOptions) -> None:
+    """Raise NMTError for what CTranslate2 cannot do, whatever the model is."""
+    instead = "use engine=torch"
+    require(len(folders) == 1, f"engine=ctranslate2: {len(folders)} models, but it has no ensembles; {instead}")
+    on_processor = options.device in ("auto", "cpu")
+    require(on_processor, f"device={options.device}: engine=ctranslate2 is for processors; {instead}")
+    require(not options.constraints, f"engine=ctranslate2: no search for given words; {instead}")
+    check_search(options.decode, options.target_prefix)
+
+
+def check_model(model: ModelConfig) -> None:
+    """Raise NMTError for a model that CTranslate2 cannot compute."""
+    width = model.d_model / model.heads
+    computable = {"d_k": width, "d_v": width, "attention": "scaled_dot_product", "attention_window": None}
+    for key, only in computable.items():
+        problem = f"model.{key}={getattr(model, key)}: CTranslate2 computes models with {only} only; use engine=torch"
+        require(getattr(model, key) == only, problem)
+
+
+def why_not_automatic(folders: Sequence[Path], options: EngineOptions) -> str:
+    """Why `engine=auto` does not take CTranslate2, or nothing."""
+    import ctranslate2
+
+    if options.device == "auto" and ctranslate2.get_cuda_device_count():
+        return "there is a GPU"
+    try:
+        check(folders, options)
+        description = read_description(folders[0])
+        if is_parser(description):
+            return "the model is a parser"
+        check_model(ModelConfig(**description.model))
+        cache_folder().mkdir(parents=True, exist_ok=True)
+    except NMTError as error:
+        return str(error)
+    except OSError as error:
+        return f"cannot write the cache, {error.filename}"
+    return ""
+
+
+def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str], None]) -> "CTranslate2Engine":
+    check(folders, options)
+    require_ctranslate2("engine")
+    conversion = converted(folders[0], options.precision, notice)
+    return CTranslate2Engine(folders[0], conversion, options.decode, options.threads, options.scores)
+
+
+def weights(folder: Path, precision: str) -> Path:
+    """The weights of the conversion in our cache, under a name that depends on the content of the model directory."""
+    parts = [__version__, CONVERSION, *(sha256(folder / name) for name in MODEL_FILES)]
+    name = f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()}-{precision}"
+    return cache_folder() / "ctranslate2" / name / "model.bin"
+
+
+def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Path:
+    """The conversion in our cache, which is made if it is missing."""
+    output = weights(folder, precision).parent
+    if not output.exists():
+        from nmt.plugins.exchange.ctranslate2 import write
+
+        try:
+            output.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = f"cannot write {output.parent} ({error.strerror})"
+            raise NMTError(f"{reason}: set XDG_CACHE_HOME to use another cache folder") from error
+        notice(f"converting the model for CTranslate2, once: {output}")
+        write(folder, output, precision)
+    return output
+
+
+def table_length(model: ModelConfig) -> int:
+    """Rows of the table of positions in a conversion."""
+    return model.max_positions if model.positions == "learned" else max(MIN_POSITIONS, model.max_positions)
+
+
+class CTranslate2Engine:
+    """A model directory and its conversion, on one core for each of `threads` workers.
+
+    With `scores=False`, greedy search computes no log probabilities: they are nan.
     """
 
-    folder: Path  # where the model lies, if nmt wrote it
     ahead = True
 
     def __init__(
-        self,
-        files: dict[str, bytes],
-        vocabularies: tuple[list[str], list[str]],
-        positions: int,
-        config: DecodeConfig,
-        precision: str = "default",
-        threads: int | None = None,
-        scores: bool = True,
+        self, folder: Path, conversion: Path, config: DecodeConfig, threads: int | None = None, scores: bool = True
     ) -> None:
-        self.config, self.scores, self.workers = config, scores, threads or usable_cores()
-        self.longest: int | None = positions
-        # Without a limit on waiting batches, to queue one never waits for the workers.
-        options: dict[str, Any] = {"inter_threads": self.workers, "intra_threads": 1, "max_queued_batches": -1}
-        try:
-            self.translator = ctranslate2.Translator("model", files=files, compute_type=precision, **options)
-        except (RuntimeError, ValueError) as error:
-            raise NMTError(f"not a model that CTranslate2 can load ({one_line(error)}); export it again") from error
-        self.vocabularies, self.symbols = vocabularies, vocabularies[TARGET]
-        self.ids = {symbol: number for number, symbol in enumerate(self.symbols)}
+        import ctranslate2
 
-    @property
-    def precision(self) -> str:
-        name: str = self.translator.compute_type
-        return "int8" if name.startswith("int8") else name
+        self.config, self.scores, self.workers = config, scores, threads or usable_cores()
+        self.longest: int | None = table_length(ModelConfig(**read_description(folder).model))
+        tokenizer = read_tokenizer(folder)
+        self.vocabularies = tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET)
+        self.symbols = self.vocabularies[TARGET]
+        self.ids = {symbol: number for number, symbol in enumerate(self.symbols)}
+        # Without a limit on waiting batches, to queue one never waits for the workers.
+        options = {"inter_threads": self.workers, "intra_threads": 1, "max_queued_batches": -1}
+        try:
+            self.translator = ctranslate2.Translator(str(conversion), **options)
+        except (RuntimeError, ValueError) as error:
+            raise NMTError(f"{conversion}: CTranslate2 cannot load it ({one_line(error)}); delete it") from error
 
     @property
     def batch_tokens(self) -> int:
-        most = BATCH_TOKENS["int8" if self.precision == "int8" else "float32"]
+        """Maximal source tokens in a batch, the fastest by measurement."""
+        most = 512 if self.translator.compute_type.startswith("int8") else 1024
         return min(self.config.batch_tokens, most if self.config.beam_size > 1 else 2 * most)
 
     @property

@@ -1,5 +1,6 @@
 """`nmt export`: write a model for another program, and compare the translations of CTranslate2 with ours."""
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,38 +45,82 @@ class ExportConfig:
 
 def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]:
     """Write the model and compare it with the original; yields lines to print. `status` is called with each step."""
-    from nmt.files import certified, expected_search, find_model_directory, is_exported, read_description, write_file
+    from nmt.files import certified, expected_search, find_model_directory, read_description, write_file
 
     folder = find_model_directory(config.run)
-    require(not is_exported(folder), f"run={config.run}: exported already; pass the run or model directory")
-    if config.format == "huggingface":
+    description, to_ctranslate2 = read_description(folder), config.format == "ctranslate2"
+    output = Path(config.output or folder / (f"ctranslate2-{config.precision}" if to_ctranslate2 else "huggingface"))
+    require(replaceable(output), f"output={output}: exists and is not an earlier export; name another folder")
+    if not to_ctranslate2:
         from nmt.plugins.exchange import huggingface
 
         status("writing")
-        output = Path(config.output or folder / "huggingface")
-        huggingface.write(folder, output)
+        huggingface.write(folder, output.resolve())
         yield f"{output}: {folder} with format=huggingface"
         return
-    from nmt.plugins.exchange.ctranslate2_load import require_ctranslate2
+    from nmt.plugins.exchange.ctranslate2_engine import converted, require_ctranslate2
 
     require_ctranslate2("format")
-    from nmt.plugins.exchange import ctranslate2
-
-    description = read_description(folder)
     lines, origin = sample_of(config, folder, description)
     decode = expected_search(replace(config.decode, n_best=1), description)
     status("writing")
-    output = Path(config.output or folder / f"ctranslate2-{config.precision}")
-    ctranslate2.write(folder, output, config.precision)
+    write_ctranslate2(folder, output.resolve(), converted(folder, config.precision, status), description)
     yield f"{output}: {folder} with format=ctranslate2 precision={config.precision}"
     if not lines:
         yield f"no sample was compared: {origin}; pass sample=FILE"
         return
     status(f"translating {len(lines):,} lines twice")
-    certificate = list(compare(folder, output, decode, lines, origin))
+    certificate = list(compare(folder, config.precision, decode, lines, origin))
     yield from certificate
     card = output / "README.md"
     write_file(card, certified(card.read_text(encoding="utf-8"), certificate))
+
+
+def replaceable(output: Path) -> bool:
+    """True if there is nothing, an empty folder, or an earlier export."""
+    from nmt.files import parse_json, read_mapping
+
+    if not output.is_dir():
+        return not output.exists()
+    try:
+        settings = output / "config.json"
+        return not any(output.iterdir()) or read_mapping(settings, parse_json).get("exported_by") == "nmt"
+    except (OSError, NMTError):
+        return False
+
+
+def write_ctranslate2(folder: Path, output: Path, conversion: Path, description: "ModelDescription") -> None:
+    """Write a conversion with all that other programs need to use it: the vocabularies, and how in README.md."""
+    from nmt.files import plain, whole_folder
+    from nmt.text import MarianTokenizer, SentencePieceTokenizer, read_tokenizer
+
+    tokenizer = read_tokenizer(folder)
+    names, models = ("tokenizer.model",) * 2, [tokenizer.content] * 2
+    if isinstance(tokenizer, MarianTokenizer):
+        names, models = ("source.spm", "target.spm"), tokenizer.models
+    source, target = plain(description.source), plain(description.target)
+    text = f"# {source}-{target}\n\nA Transformer that translates {source} to {target}, exported by `nmt export`.\n"
+    if isinstance(tokenizer, SentencePieceTokenizer | MarianTokenizer):
+        text += USAGE.format(encoder=names[0], decoder=names[1])
+    with whole_folder(output) as temporary:
+        shutil.copytree(conversion, temporary, dirs_exist_ok=True)
+        for name, model in zip(names, models, strict=True):
+            (temporary / name).write_bytes(model)
+        (temporary / "README.md").write_text(text, encoding="utf-8")
+
+
+USAGE = """
+Normalize the text to NFKC first, unless the vocabulary is Marian's. A tag of the target language is a piece.
+
+```python
+import ctranslate2
+from sentencepiece import SentencePieceProcessor
+
+pieces = SentencePieceProcessor(model_file="{encoder}").encode("A line.", out_type=str)
+[result] = ctranslate2.Translator(".").translate_batch([pieces], beam_size=4)
+print(SentencePieceProcessor(model_file="{decoder}").decode(result.hypotheses[0]))
+```
+"""
 
 
 def sample_of(config: ExportConfig, folder: Path, description: "ModelDescription") -> tuple[list[str], str]:
@@ -94,15 +139,14 @@ def sample_of(config: ExportConfig, folder: Path, description: "ModelDescription
         return [], str(error)
 
 
-def compare(folder: Path, output: Path, decode: DecodeConfig, lines: list[str], origin: str) -> Iterator[str]:
+def compare(folder: Path, precision: str, decode: DecodeConfig, lines: list[str], origin: str) -> Iterator[str]:
     """Lines that say how far CTranslate2, with the export, agrees with the model: log P of tokens, and translations."""
     from nmt.text import SOURCE
     from nmt.translation import encode_pairs, load_translator, score_pairs
 
-    computed = {str(folder): Compute("torch", device="cpu"), str(output): Compute("ctranslate2")}
     ours, theirs = (
-        load_translator(TranslatorOptions([path], compute, decode=decode), lambda words: None)
-        for path, compute in computed.items()
+        load_translator(TranslatorOptions([str(folder)], compute, decode=decode), lambda words: None)
+        for compute in (Compute("torch", device="cpu"), Compute("ctranslate2", precision=precision))
     )
     texts, others = ([row[0].text for row in program.translate(lines)] for program in (ours, theirs))
     pairs = list(zip(lines, texts, strict=True))

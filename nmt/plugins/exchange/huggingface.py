@@ -36,10 +36,8 @@ from nmt.files import (
     EMBEDDINGS,
     ModelDescription,
     expected_search,
-    parse_json,
     plain,
     read_description,
-    read_mapping,
     tied,
     whole_folder,
 )
@@ -71,11 +69,9 @@ SPELT_SYMBOL = Regex("<(?=0x[0-9A-F]{2}>|/?s>|pad>|unk>)")
 
 
 def write(folder: Path, output: Path) -> None:
-    """Write a model directory for transformers; an earlier export is replaced, but no other folder."""
+    """Write a model directory for transformers, to a folder that is replaced if it exists."""
     description = read_description(folder)
     check(description)
-    output = output.resolve()
-    require(replaceable(output), f"{output}: exists and is no earlier export; name another folder")
     tokenizer, model = read_tokenizer(folder), load_model(folder)
     is_marians, zero_start = isinstance(tokenizer, MarianTokenizer), model.config.zero_start
     problem = f"model.zero_start={zero_start}: format=huggingface has it with Marian's tokenizer, and only then"
@@ -105,16 +101,6 @@ def check(description: ModelDescription) -> None:
     for key, values in expressible.items():
         value, only = getattr(model, key), " or ".join(map(str, values))
         require(value in values, f"model.{key}={value}: format=huggingface has only {only}, as Marian's models")
-
-
-def replaceable(output: Path) -> bool:
-    """True if there is nothing, an empty folder, or an earlier export."""
-    if not output.is_dir():
-        return not output.exists()
-    try:
-        return not any(output.iterdir()) or read_mapping(output / "config.json", parse_json)["exported_by"] == "nmt"
-    except (OSError, NMTError, KeyError):
-        return False
 
 
 def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:

@@ -12,9 +12,9 @@ def register(add: Callable[..., None]) -> None:
     add(
         "engine",
         "ctranslate2",
-        f"{here}.ctranslate2_load:load",
+        f"{here}.ctranslate2_engine:load",
         precisions=("float32", "int8"),
         module="ctranslate2",
-        suits=f"{here}.ctranslate2_load:why_not_automatic",
-        describe=f"{here}.ctranslate2_load:describe",
+        suits=f"{here}.ctranslate2_engine:why_not_automatic",
+        weights=f"{here}.ctranslate2_engine:weights",
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nmt.config import require
-from nmt.files import is_exported, is_parser
+from nmt.files import is_parser
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.worker import Failed, Line, Search, Worker, log
 from nmt.translation import find_models, language_tag, languages, stages_of
@@ -138,9 +138,7 @@ class ServedModel:
 
     def __init__(self, name: str, config: ServeConfig) -> None:
         self.name, self.seconds, self.queue = name, config.limits.seconds, Queue()
-        [folder], [description], tokenizer = find_models([name])
-        exported = is_exported(folder) and config.translator.compute.engine == "torch"
-        require(not exported, f"run={name}: exported for another program; pass engine=ctranslate2")
+        _, [description], tokenizer = find_models([name])
         require(not is_parser(description), f"run={name}: a parser; `nmt parse` uses it")
         targets = languages(tokenizer)
         self.source = description.source

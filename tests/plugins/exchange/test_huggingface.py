@@ -14,6 +14,7 @@ from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerC
 from nmt.errors import NMTError
 from nmt.files import ModelDescription, sha256
 from nmt.model import Transformer, write_model_directory
+from nmt.plugins.exchange.export import ExportConfig, export
 from nmt.plugins.exchange.huggingface import write
 from nmt.search import pad_source
 from nmt.text import Tokenizer, clean, train_tokenizer
@@ -173,12 +174,12 @@ def test_what_marian_cannot_express_is_refused(tokenizer, tmp_path, settings, na
 
 
 def test_only_an_earlier_export_is_replaced(trained, tmp_path):
+    config = ExportConfig(str(trained[0]), format="huggingface", output=str(tmp_path), decode=DecodeConfig())
     for name in ("config.json", "notes"):
         (tmp_path / name).write_text(json.dumps({"model_type": "marian"}))
-        for path in (tmp_path, tmp_path / name):
-            with pytest.raises(NMTError, match="exists and is no earlier export"):
-                write(trained[0], path)
+        with pytest.raises(NMTError, match="exists and is not an earlier export"):
+            list(export(config, print))
         (tmp_path / name).unlink()
     for _ in range(2):
-        write(trained[0], tmp_path)
+        list(export(config, print))
     assert json.loads((tmp_path / "config.json").read_text())["exported_by"] == "nmt"

@@ -54,7 +54,7 @@ def test_a_model_of_marian_scores_and_translates_as_marian_and_is_exported(nmt, 
     assert done.code == 0, done.err
     assert float(done.out.split("within ")[1].split()[0]) < 1e-4
     assert "24 of 24 lines" in done.out
-    out = nmt("translate", "ct2", "engine=ctranslate2", short, f"input={folder / 'test.src'}").out
+    out = nmt("translate", "a", "engine=ctranslate2", short, f"input={folder / 'test.src'}").out
     assert out.splitlines() == results
     if name == "separate":
         line = lines_of(folder / "test.src")[0]
@@ -62,7 +62,7 @@ def test_a_model_of_marian_scores_and_translates_as_marian_and_is_exported(nmt, 
         monkeypatch.chdir("ct2")
         command = [sys.executable, "-c", snippet.replace("A line.", line)]
         alone = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert alone.stdout.strip() == nmt("translate", ".", "engine=ctranslate2", f"text={line}").out.strip()
+        assert alone.stdout.strip() == nmt("translate", "../a", "engine=ctranslate2", f"text={line}").out.strip()
 
 
 # A folder as on the hub.
