@@ -26,7 +26,8 @@ class ModelConfig:
     d_v: int | None = number(None, 1, 65_536)
     """Width of a head's values; null: d_model / heads."""
     attention: str = choice("scaled_dot_product", "scaled_dot_product", "dot_product", "additive")
-    """The score of a query and a key: scaled_dot_product (equation 1), dot_product or additive (section 3.2.1)."""
+    """The score of a query and a key: scaled_dot_product (equation 1), dot_product or additive (section 3.2.1), whose
+    memory grows with queries x keys x d_k."""
     attention_window: int | None = number(None, 1, 1_000_000)
     """r: a position attends to the r around it, or in the decoder to the last r (section 4); null: to all."""
     dropout: float = number(0.1, 0.0, 0.99)

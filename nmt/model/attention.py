@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.config import ModelConfig
-from nmt.kernels import additive_scores, linear
+from nmt.kernels import linear
 
 KeysValues = tuple[Tensor, Tensor]
 """Keys [B, H, S, K] and values [B, H, S, V] of all heads."""
@@ -78,7 +78,8 @@ class MultiHeadAttention(nn.Module):
     def weights(self, q_BHTK: Tensor, k_BHSK: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
         """The softmax of the scores, [B, H, T, S]; `mask` and `causal` as in `attend`."""
         if self.kind == "additive":
-            scores_BHTS = additive_scores(q_BHTK, k_BHSK, self.v)
+            hidden_BHTSK = torch.tanh(q_BHTK[:, :, :, None] + k_BHSK[:, :, None])
+            scores_BHTS = torch.einsum("bhtsk,hk->bhts", hidden_BHTSK, self.v)
         else:
             scores_BHTS = q_BHTK @ k_BHSK.transpose(2, 3)
             if self.kind == "scaled_dot_product":

@@ -6,7 +6,6 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import nmt.kernels.products
-import nmt.model.attention
 from nmt.config import ModelConfig
 from nmt.model import Transformer, training_flops
 
@@ -18,17 +17,10 @@ SHAPES = [
 ]
 
 
-def whole_scores(q, k, v):
-    """v^T tanh(q + k) as one product, of which torch counts the backward pass as well."""
-    hidden = (q[:, :, :, None] + k[:, :, None]).tanh()
-    return torch.matmul(hidden.flatten(2, 3), v[:, :, None]).view(hidden.shape[:4])
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_training_step_needs_what_torch_counts(shape, monkeypatch):
     """Torch counts all pairs of the decoder's self-attention; the half above the diagonal is taken off here."""
     monkeypatch.setattr(nmt.kernels.products, "ONEDNN", False)
-    monkeypatch.setattr(nmt.model.attention, "additive_scores", whole_scores)
     config = ModelConfig(name="test", dropout=0.0, **shape)
     model = Transformer(config, vocabulary_size=40)
     source, target = torch.full((2, 7), 5), torch.full((2, 5), 6)

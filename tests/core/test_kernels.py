@@ -1,10 +1,10 @@
-"""Linear maps and gradients are torch's; dropout keeps the share it should; additive scores need little memory."""
+"""Linear maps and gradients are torch's; dropout keeps the share it should."""
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from nmt.kernels import Dropout, additive_scores, has_fast_product, linear, outer_product, product
+from nmt.kernels import Dropout, has_fast_product, linear, outer_product, product
 from nmt.kernels.dropout import LEVELS, random_bits
 from nmt.kernels.products import ONEDNN
 
@@ -51,17 +51,6 @@ def test_products_of_any_strides(rows, inputs, outputs):
     x, weight, above = torch.randn(inputs, rows).t(), torch.randn(inputs, outputs).t(), torch.randn(rows, outputs)
     torch.testing.assert_close(product(x, weight), x @ weight.t(), rtol=1e-5, atol=1e-4)
     torch.testing.assert_close(outer_product(above, x), above.t() @ x, rtol=1e-5, atol=1e-3)
-
-
-@pytest.mark.parametrize("block", [1, 2 * 2 * 3 * 7 * 4, 10**6])
-def test_additive_scores_in_blocks_are_those_of_the_whole_layer(monkeypatch, block):
-    monkeypatch.setattr("nmt.kernels.additive.BLOCK_NUMBERS", block)
-    assert_same_with_gradients(
-        additive_scores,
-        lambda q, k, v: (torch.tanh(q[:, :, :, None] + k[:, :, None]) * v[:, None, None]).sum(-1),
-        *((2, 3, 5, 4), (2, 3, 7, 4), (3, 4)),
-        dtype=torch.float64,
-    )
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
