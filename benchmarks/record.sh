@@ -39,7 +39,7 @@ t sampling.txt engine=torch decode.do_sample=true
 t glossary.txt engine=torch glossary=glossary.tsv
 t unprotected.txt engine=torch protect=none
 nmt translate run="[runs/post,runs/two]" engine=torch input=lines.en output="$out/texts/ensemble.txt"
-nmt score "$out/texts/torch.txt" lines.de metrics='[bleu,chrf,ter,tokenised,split]' language=de format=json > "$out/texts/score.json"
+nmt score "$out/texts/torch.txt" lines.de metrics='[bleu,chrf,ter,tokenized,split]' language=de format=json > "$out/texts/score.json"
 nmt score "$out/texts/torch.txt" lines.de source=lines.en flags=true format=json > "$out/texts/flags.json"
 nmt score runs/post source=lines.en hypothesis=lines.de format=tsv > "$out/texts/likelihood.tsv"
 nmt compare "A=[$out/texts/torch.txt]" "B=[$out/texts/torch.greedy]" source=lines.en reference=lines.de --json > "$out/texts/compare.json" || true

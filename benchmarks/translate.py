@@ -7,7 +7,7 @@ MODEL is a run or a model directory, TEXT a file of source lines; `base` and `sm
 random weights, whose translations are 20 tokens long, and random sentences. Each contender is a process of its own;
 they translate the first LINES (400) lines by turns, ROUNDS (3) times, with a beam of 4 and greedily:
 
-- nmt torch, nmt ctranslate2: raw lines in, translations out, so that tokenising and ordering count;
+- nmt torch, nmt ctranslate2: raw lines in, translations out, so that tokenizing and ordering count;
 - CTranslate2: its own call on tokens that are ready, sorted by length, with two threads, or two workers of one thread,
   in batches of the size that was found to be fastest;
 - Hugging Face: `generate` of transformers on the exported model, sorted by length, in batches of 32.
@@ -49,7 +49,7 @@ Translate = Callable[[list[str]], int]
 """Raw lines, or tokens joined by blanks, to the number of tokens that came out."""
 
 
-def tokenised(folder: Path, lines: list[str]) -> list[list[int]]:
+def tokenized(folder: Path, lines: list[str]) -> list[list[int]]:
     from nmt.text import clean, read_tokenizer
 
     return read_tokenizer(folder).encode([clean(line) for line in lines])
@@ -81,7 +81,7 @@ def ctranslate2_by_hand(folder: Path, beam: int, precision: str, workers: int, t
     size = 512 if precision == "int8" else 1024 if beam > 1 else 2048
 
     def translate(lines: list[str]) -> int:
-        ids = sorted(tokenised(folder, lines), key=len, reverse=True)
+        ids = sorted(tokenized(folder, lines), key=len, reverse=True)
         tokens = [[vocabulary[i] for i in sentence] + ["</s>"] for sentence in ids]
         longest = len(ids[0]) + MAX_EXTRA
         start = time.perf_counter()
@@ -102,7 +102,7 @@ def hugging_face(folder: Path, beam: int) -> Translate:
     model.generation_config.max_length = None
 
     def translate(lines: list[str]) -> int:
-        ids = sorted(([*sentence, 2] for sentence in tokenised(folder, lines)), key=len, reverse=True)
+        ids = sorted(([*sentence, 2] for sentence in tokenized(folder, lines)), key=len, reverse=True)
         start, tokens = time.perf_counter(), 0
         for first in range(0, len(ids), 32):
             batch = [torch.tensor(sentence) for sentence in ids[first : first + 32]]
@@ -135,7 +135,7 @@ def contender(name: str, folder: Path, beam: int) -> Translate:
 def contend(name: str, folder: Path, text: Path, lines: int) -> None:
     """A contender's process: for each line of standard input, a beam, it translates the text and says how long it took.
 
-    What a contender's own clock leaves out, as tokenising, is not counted.
+    What a contender's own clock leaves out, as tokenizing, is not counted.
     """
     source = text.read_text(encoding="utf-8").split("\n")[:lines]
     translators = {beam: contender(name, folder, beam) for beam in BEAMS.values()}

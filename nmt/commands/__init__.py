@@ -45,8 +45,6 @@ def register(add: Callable[..., None]) -> None:
         add("command", name, f"nmt.commands.{name}:COMMAND", summary=summary)
     for metric in ("bleu", "chrf", "chrf++", "ter"):
         add("metric", metric, "nmt.evaluation.scores:sacrebleu_score", text=True, paired=True)
-    for metric in ("tokenised", "split"):
-        add("metric", metric, "nmt.evaluation.scores:paper_bleu", text=True)
     add("engine", "torch", "nmt.search.torch_engine:load", precisions=("float32", "bfloat16"))
     add("corpus", "files", "nmt.preparation.corpora:Files")
     add("optimizer", "adam", "nmt.training.module:adam")

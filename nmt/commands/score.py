@@ -26,7 +26,7 @@ class ScoreConfig:
     source: str | None = None
     """File of source lines, shown beside the examples."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=metric_names)
-    """bleu, chrf, chrf++ and ter are sacreBLEU's; tokenised and split the paper's BLEUs; brackets EVALB's, of trees."""
+    """bleu, chrf, chrf++ and ter by sacreBLEU; tokenized and split, the paper's BLEUs; brackets of trees, as EVALB."""
     language: str | None = None
     """Target language, by which BLEU splits words; null: the suffix of the reference's or the hypothesis' name."""
     lowercase: bool = False
@@ -104,7 +104,7 @@ COMMAND = Command(
     files_or_run,
     usage="[HYPOTHESIS REFERENCE or RUN...]",
     example="out.de ref.de",
-    keys="hypothesis=out.de reference=ref.de metrics=[bleu,chrf,tokenised] lowercase=true source=input.en "
+    keys="hypothesis=out.de reference=ref.de metrics=[bleu,chrf,tokenized] lowercase=true source=input.en "
     "examples=10 format=json flags=true run=runs/mine device=cpu",
     options={"--json": Option("Short for format=json.", override="format=json")},
     memory="pass a lower batch_tokens",

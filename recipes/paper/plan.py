@@ -15,7 +15,7 @@ from nmt.config import require, set_text
 
 HERE = Path(__file__).parent
 TABLES = ("table1", "table2", "table3", "table4")
-PROTOCOL = {"en-de": "split", "en-fr": "tokenised"}
+PROTOCOL = {"en-de": "split", "en-fr": "tokenized"}
 """Corpus -> the paper's BLEU: of Moses tokens, and for German with hyphenated compounds split."""
 DEFAULTS = {
     **{"table": "", "scale": "paper", "rows": "", "output": "recipes", "work": "", "seed": "1"},

@@ -45,6 +45,7 @@ BUDGETS = {
     "judge": 320,
     "minutes": 300,
     "muon": 95,
+    "paper_bleu": 70,
     "parse": 460,
     "protection": 1070,
     "quickstart": 160,

@@ -25,7 +25,7 @@ def test_the_commands_of_a_row_are_the_papers_protocol():
     assert (train.checkpoints.keep, train.checkpoints.every_steps, train.checkpoints.every_minutes) == (20, 600, None)
     assert (train.batching.tokens_per_update, train.optim.warmup, train.seed) == (25_000, 4000, 3)
     assert (decode.beam_size, decode.length_penalty, decode.max_extra_length) == (4, 0.6, 50)
-    assert (score.metrics, score.language) == (["bleu", "tokenised"], "fr")
+    assert (score.metrics, score.language) == (["bleu", "tokenized"], "fr")
     assert commands["preprocess"].prepared == train.prepared
     assert commands["translate"].translator.run == [train.run]
     assert commands["translate"].output == score.hypothesis

@@ -23,7 +23,7 @@ class CiteConfig:
     text: bool = False
     """Include the source and reference lines; check first that their license allows it."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=lambda: metric_names("text"))
-    """bleu, chrf, chrf++, ter, tokenised, split, as in `nmt score`."""
+    """bleu, chrf, chrf++, ter, tokenized, split, as in `nmt score`."""
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
     """Tokenizer of BLEU, as in `nmt score`; null: the recommended one for the target language."""
     lowercase: bool = False

@@ -32,7 +32,7 @@ def cited(finished, toy, tmp_path_factory) -> Path:
     from nmt.plugins.cite.cite import cite
 
     folder = tmp_path_factory.mktemp("cited")
-    for words in (["bare.zip"], ["full.zip", "text=true", "metrics=[bleu,chrf,ter,tokenised,split]"]):
+    for words in (["bare.zip"], ["full.zip", "text=true", "metrics=[bleu,chrf,ter,tokenized,split]"]):
         words[0] = f"output={folder / words[0]}"
         cite(compose("cite", [str(finished), *SEARCH, *words]), Console(quiet=True))
     prepared = Path(toy[-1].removeprefix("prepared="))
@@ -129,7 +129,7 @@ def test_a_bundle_verifies_elsewhere_with_nothing_of_the_run_at_hand(bundles):
     command = [sys.executable, "-c", program, "verify", "full.zip", f"sha256={sha256}"]
     done = subprocess.run(command, cwd=elsewhere, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    scores = {"BLEU", "chrF2", "TER", "BLEU (tokenised)", "BLEU (tokenised, compounds split)"}
+    scores = {"BLEU", "chrF2", "TER", "BLEU (tokenized)", "BLEU (tokenized, compounds split)"}
     assert told(done.stdout, "same") == {"bundle", "files", "config.json", "source", "reference"} | scores
     assert told(done.stdout, "unchecked") == {"translations"}
 
