@@ -14,7 +14,7 @@ from typing import Any
 
 KINDS = (
     *("command", "option", "options", "engine", "pool", "document"),
-    *("corpus", "metric", "flags", "stage", "transform", "plan", "optimizer"),
+    *("corpus", "metric", "flags", "stage", "transform", "plan", "optimizer", "tokenizer"),
 )
 
 

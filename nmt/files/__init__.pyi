@@ -1,6 +1,6 @@
 from .description import EMBEDDINGS as EMBEDDINGS, MODEL_FILES as MODEL_FILES
 from .description import ModelDescription as ModelDescription, Shapes as Shapes, architecture as architecture
-from .description import certified as certified, check_direction as check_direction, duration as duration
+from .description import check_direction as check_direction, duration as duration
 from .description import expected_search as expected_search, find_model_directory as find_model_directory
 from .description import is_parser as is_parser, model_card as model_card
 from .description import positions as positions, read_description as read_description, stored_shapes as stored_shapes

@@ -201,8 +201,3 @@ def model_card(description: ModelDescription, parameters: int) -> str:
     table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
     usage = block(f"nmt {command} run=THIS_FOLDER < input.{description.source}")
     return f"# {title}\n\nA Transformer{does}.\n\n| | |\n|---|---|\n{table}\n\n{usage}\n"
-
-
-def certified(card: str, certificate: list[str]) -> str:
-    """A card with the result of a comparison with the model of another program."""
-    return f"{card}\nCompared with the original:\n\n{block(chr(10).join(certificate))}\n"

@@ -9,11 +9,11 @@ from .filters import reason_to_drop as reason_to_drop, words as words
 from .languages import language_name as language_name, language_of_file as language_of_file, script as script
 from .languages import scripts_of_characters as scripts_of_characters, scripts_of_language as scripts_of_language
 from .languages import scripts_of_text as scripts_of_text, split_sentences as split_sentences
-from .tokenizers import CONTINUES as CONTINUES, ESCAPE as ESCAPE, MARIAN_SYMBOLS as MARIAN_SYMBOLS, META as META
-from .tokenizers import SOURCE as SOURCE, SYMBOLS as SYMBOLS, TAG as TAG, TARGET as TARGET
-from .tokenizers import MarianTokenizer as MarianTokenizer, SentencePieceTokenizer as SentencePieceTokenizer
+from .tokenizers import CONTINUES as CONTINUES, ESCAPE as ESCAPE, META as META
+from .tokenizers import SOURCE as SOURCE, SYMBOLS as SYMBOLS, TARGET as TARGET
+from .tokenizers import SentencePieceTokenizer as SentencePieceTokenizer
 from .tokenizers import Tokenizer as Tokenizer, WordPieceTokenizer as WordPieceTokenizer, clean as clean
-from .tokenizers import escaped as escaped, load_tokenizer as load_tokenizer, marian_tokenizer as marian_tokenizer
+from .tokenizers import escaped as escaped, load_tokenizer as load_tokenizer
 from .tokenizers import nfkc as nfkc, read_tokenizer as read_tokenizer, single_blanks as single_blanks
 from .vocabulary import KEPT_LETTERS as KEPT_LETTERS, Encode as Encode, fast_encode as fast_encode, parsed as parsed
 from .vocabulary import train_tokenizer as train_tokenizer, vocabulary_kind as vocabulary_kind

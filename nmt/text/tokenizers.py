@@ -1,21 +1,19 @@
 """Subword vocabularies, joint over both languages: BPE and unigram by sentencepiece, word-piece by tokenizers.
 
-Those learned here are lossless: decode(encode(line)) is the line in NFKC. Imported ones have unknown pieces.
+They are lossless: decode(encode(line)) is the line in NFKC. Plugins add other kinds of files.
 """
 
-import json
-import re
 import unicodedata
 from abc import ABC, abstractmethod
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from nmt.config import BOS, EOS, PAD, UNK, ModelConfig, require
 from nmt.errors import NMTError, one_line
 from nmt.files import parse_json, read_bytes, read_description, sha256, write_file
+from nmt.registry import entries_of
 
 SOURCE, TARGET = 0, 1
 """The sides of a pair."""
@@ -29,10 +27,6 @@ CONTINUES = "\u25b8"
 """Marks a word-piece that continues a word. Not "##": byte-level text contains "#" but never this character."""
 WORD_BYTES = 500
 """Longer words, such as sentences without blanks, are cut: longest match takes 18 seconds for 10,000 letters."""
-MARIAN = "nmt_marian"
-"""The key of a file for `MarianTokenizer`; its value is the version of the format."""
-MARIAN_SYMBOLS = ("</s>", "<unk>", "<pad>")
-TAG = re.compile(">>.*?<<")
 
 
 def nfkc(text: str) -> str:
@@ -52,6 +46,7 @@ def clean(line: str) -> str:
 class Tokenizer(ABC):
     """Text to subword ids and back, without start and end symbols. Most treat both sides, SOURCE and TARGET, alike."""
 
+    kind: str  # as in TokenizerConfig
     vocabulary_size: int  # of the target
     source_vocabulary_size: int | None = None  # None where there is one vocabulary for both sides
     clean: Callable[[str], str] = staticmethod(clean)
@@ -132,6 +127,8 @@ class SentencePieceTokenizer(Tokenizer):
 class WordPieceTokenizer(Tokenizer):
     """Word-piece by greedy longest match (Wu et al. 2016), on the bytes of words, so that no text is unknown."""
 
+    kind = "wordpiece"
+
     def __init__(self, content: bytes) -> None:
         import tokenizers
         from tokenizers import decoders
@@ -170,64 +167,6 @@ def wordpiece_of(vocabulary: dict[str, int]) -> Any:
     return tokenizer
 
 
-class MarianTokenizer(Tokenizer):
-    """That of a model of Marian or of OPUS-MT: a sentencepiece model for each side, and tables that number the pieces.
-
-    Its file is JSON: the models in base64, and for each side a table in Marian's order, or one for both. The ids are
-    PAD, BOS, EOS, UNK, and then the other entries in that order. The sentencepiece models normalise the text, and with
-    `tags` do not see a tag such as >>fra<< at the beginning.
-    """
-
-    clean = staticmethod(single_blanks)
-
-    def __init__(self, content: bytes) -> None:
-        import sentencepiece
-
-        super().__init__(content)
-        tree = parse_json(content)
-        self.tables, self.has_tags = tree["tables"], tree["tags"]
-        self.models = [b64decode(model, validate=True) for model in tree["models"]]
-        strings = all(isinstance(entry, str) for table in self.tables for entry in table)
-        # sentencepiece takes nothing for a model, and fails at the first line.
-        if (tree[MARIAN], len(self.models), all(self.models), strings) != (1, 2, True, True):
-            raise ValueError("not as nmt writes it")
-        self.processors = [sentencepiece.SentencePieceProcessor(model_proto=model) for model in self.models]
-        sides = [[e for e in table if e not in MARIAN_SYMBOLS] for table in (self.tables[0], self.tables[-1])]
-        self.ids = [{entry: number for number, entry in enumerate(table, UNK + 1)} for table in sides]
-        # A table may have <s>, too, which is not ours.
-        self.entries = [[*SYMBOLS, *(entry + META * (entry in SYMBOLS) for entry in table)] for table in sides]
-        self.vocabulary_size = len(self.entries[TARGET])
-        self.source_vocabulary_size = len(self.entries[SOURCE]) if len(self.tables) == 2 else None
-        if self.has_tags:
-            self.tags = {entry: id for entry, id in self.ids[SOURCE].items() if TAG.fullmatch(entry)}
-
-    def symbol(self, id: int, side: int = TARGET) -> str:
-        return str(self.entries[side][id])
-
-    def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
-        tags = [tag[0] if self.has_tags and (tag := TAG.match(line)) else "" for line in lines]
-        texts = [line.removeprefix(tag) for line, tag in zip(lines, tags, strict=True)]
-        pieces = [self.processors[side].encode(text, out_type=str) for text in texts]
-        rows = ([tag, *row] if tag else row for tag, row in zip(tags, pieces, strict=True))
-        return [[self.ids[side].get(piece, UNK) for piece in row] for row in rows]
-
-    def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
-        text = str(self.processors[side].decode_pieces([self.symbol(int(i), side) for i in ids if i > UNK]))
-        return text.replace(META, " ").strip()  # pieces of the other side stay as they are
-
-
-def marian_tokenizer(models: Sequence[bytes], tables: Sequence[Sequence[str]], tags: bool) -> MarianTokenizer:
-    """The tokenizer of two sentencepiece models, and of one or two tables; ValueError where one of them is none."""
-    for table in tables:
-        if len(set(table)) < len(table) or not set(MARIAN_SYMBOLS[:2]) <= set(table):
-            raise ValueError("its vocabulary has an entry twice, or no </s> and <unk>")
-    tree = {MARIAN: 1, "tags": tags, "models": [b64encode(model).decode() for model in models], "tables": list(tables)}
-    try:
-        return MarianTokenizer(json.dumps(tree, ensure_ascii=False).encode())
-    except RuntimeError as error:
-        raise ValueError(f"not a model of sentencepiece ({one_line(error)})") from error
-
-
 def load_tokenizer(path: Path) -> Tokenizer:
     """Read a tokenizer file, which may come from anyone; NMTError if it is missing or not one of ours."""
     content = read_bytes(path)
@@ -248,8 +187,9 @@ def kind_of(content: bytes) -> type[Tokenizer]:
     if not content.startswith(b"{"):
         return SentencePieceTokenizer
     tree = parse_json(content)
-    if MARIAN in tree:
-        return MarianTokenizer
+    for entry in entries_of("tokenizer").values():
+        if entry.facts["key"] in tree:
+            return cast(type[Tokenizer], entry.load())
     vocabulary = tree["model"]["vocab"]
     if not isinstance(vocabulary, dict) or sorted(vocabulary.values()) != list(range(len(vocabulary))):
         raise ValueError("the ids of its vocabulary are not 0, 1, 2 and so on")

@@ -12,7 +12,6 @@ from nmt.text.tokenizers import (
     CONTINUES,
     META,
     SYMBOLS,
-    MarianTokenizer,
     SentencePieceTokenizer,
     Tokenizer,
     WordPieceTokenizer,
@@ -108,9 +107,9 @@ def parsed(tokenizer: SentencePieceTokenizer) -> Any:
 
 
 def vocabulary_kind(tokenizer: Tokenizer) -> str:
-    """bpe, unigram, wordpiece or marian."""
+    """As in TokenizerConfig."""
     if not isinstance(tokenizer, SentencePieceTokenizer):
-        return "marian" if isinstance(tokenizer, MarianTokenizer) else "wordpiece"
+        return tokenizer.kind
     trainer = parsed(tokenizer).trainer_spec
     return "unigram" if trainer.model_type == trainer.UNIGRAM else "bpe"
 

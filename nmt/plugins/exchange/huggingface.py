@@ -43,14 +43,13 @@ from nmt.files import (
 )
 from nmt.model import Transformer, load_model
 from nmt.plugins.exchange.marian import COMPUTED_BY, VOCABULARY, Weights
+from nmt.plugins.exchange.marian_tokenizer import MARIAN_SYMBOLS, MarianTokenizer
 from nmt.plugins.exchange.names import halves, layer_table
 from nmt.text import (
     CONTINUES,
     ESCAPE,
-    MARIAN_SYMBOLS,
     META,
     SYMBOLS,
-    MarianTokenizer,
     SentencePieceTokenizer,
     Tokenizer,
     WordPieceTokenizer,

@@ -20,8 +20,10 @@ Shapes: D d_model, N vocabulary.
 """
 
 import io
+import json
 import re
 import zipfile
+from base64 import b64encode
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,8 +50,9 @@ from nmt.files import (
     stored_shapes,
 )
 from nmt.model import Transformer
+from nmt.plugins.exchange.marian_tokenizer import MARIAN_SYMBOLS, VERSION_KEY, MarianTokenizer
 from nmt.plugins.exchange.names import halves, layer_table
-from nmt.text import MARIAN_SYMBOLS, SOURCE, MarianTokenizer, marian_tokenizer
+from nmt.text import SOURCE
 
 Weights = dict[str, Tensor]
 VOCABULARY = (
@@ -281,9 +284,11 @@ def entries_by_number(path: Path, numbers: dict[str, Any]) -> list[str]:
 
 
 def tokenizer_of(models: Sequence[Path], tables: Sequence[list[str]], tags: bool) -> MarianTokenizer:
+    contents = [b64encode(read_bytes(path)).decode() for path in models]
+    tree = {VERSION_KEY: 1, "tags": tags, "models": contents, "tables": list(tables)}
     try:
-        return marian_tokenizer([read_bytes(path) for path in models], tables, tags)
-    except ValueError as error:
+        return MarianTokenizer(json.dumps(tree, ensure_ascii=False).encode())
+    except (ValueError, RuntimeError) as error:
         raise NMTError(f"{models[0].parent}: no tokenizer ({one_line(error)})") from error
 
 

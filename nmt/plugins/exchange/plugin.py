@@ -6,9 +6,10 @@ from collections.abc import Callable
 def register(add: Callable[..., None]) -> None:
     here = "nmt.plugins.exchange"
     summary = "Write a model for another program, and compare their translations."
-    add("command", "export", f"{here}.export:COMMAND", summary=summary)
+    add("command", "export", f"{here}.commands:EXPORT", summary=summary)
     summary = "Make a model of Marian or OPUS-MT one of nmt's, to use and to train on."
-    add("command", "import", f"{here}.import_model:COMMAND", summary=summary)
+    add("command", "import", f"{here}.commands:IMPORT", summary=summary)
+    add("tokenizer", "marian", f"{here}.marian_tokenizer:MarianTokenizer", key="nmt_marian")
     add(
         "engine",
         "ctranslate2",

@@ -18,8 +18,8 @@ from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
 from nmt.files import ModelDescription, sha256
 from nmt.model import Transformer, write_model_directory
+from nmt.plugins.exchange.commands import ExportConfig, export
 from nmt.plugins.exchange.ctranslate2_engine import weights
-from nmt.plugins.exchange.export import ExportConfig, certificate, export
 from nmt.text import train_tokenizer
 from nmt.translation import load_translator
 
@@ -66,8 +66,8 @@ def test_a_sample_is_translated_twice_and_compared(model, tmp_path):
     (tmp_path / "sample").write_text("\n".join(LINES) + "\n")
     first, scores, same = exported(model, sample=str(tmp_path / "sample"), output=str(tmp_path / "out"))
     assert first == f"{tmp_path}/out: {model} with format=ctranslate2 precision=float32"
-    assert same == f"12 of 12 lines (100.0%) are translated as by CTranslate2: {tmp_path}/sample"
-    pattern = r"log P of (\d+) tokens is that of CTranslate2 within (\S+) a token"
+    assert same == f"CTranslate2 translates 12 of 12 lines (100.0%) alike: {tmp_path}/sample"
+    pattern = r"log P of (\d+) tokens equals that of CTranslate2 within (\S+) per token"
     tokens, largest = re.fullmatch(pattern, scores).groups()
     assert int(tokens) >= len(LINES)
     assert 0 < float(largest) < 1e-4
@@ -76,19 +76,10 @@ def test_a_sample_is_translated_twice_and_compared(model, tmp_path):
     assert scores not in (tmp_path / "out" / "README.md").read_text()  # a certificate is of the export beside it
 
 
-def test_a_certificate_is_the_largest_difference_of_a_token():
-    ours = [[-1.0, -2.0], [-3.0], [-9.0]]
-    line = "log P of 3 tokens is that of Marian within 1.0e+00 a token"
-    assert certificate(ours, [[-1.5, -2.0], [-2.0], []], "Marian") == line
-    for others in ([[-1.0, -2.0]], [[-1.0], [-3.0], []]):
-        with pytest.raises(NMTError, match="of other lines or tokens"):
-            certificate(ours, others, "Marian")
-
-
 def test_the_validation_set_is_the_sample_where_it_still_is(toy, tmp_path):
     prepared = toy[-1].removeprefix("prepared=")
     for folder, line, text in (
-        (prepared, 2, "40 of 40 lines (100.0%)"),
+        (prepared, 2, "CTranslate2 translates 40 of 40 lines (100.0%)"),
         ("nowhere", 1, "no sample was compared: nowhere: no prepared corpus"),
     ):
         model = make(tmp_path, {"config": {"prepared": folder, "data": {"filters": {"max_tokens": 50}}}})

@@ -14,7 +14,7 @@ from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerC
 from nmt.errors import NMTError
 from nmt.files import ModelDescription, sha256
 from nmt.model import Transformer, write_model_directory
-from nmt.plugins.exchange.export import ExportConfig, export
+from nmt.plugins.exchange.commands import ExportConfig, export
 from nmt.plugins.exchange.huggingface import write
 from nmt.search import pad_source
 from nmt.text import Tokenizer, clean, train_tokenizer

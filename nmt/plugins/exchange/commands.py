@@ -1,9 +1,10 @@
-"""`nmt export`: write a model for another program, and compare the translations of CTranslate2 with ours."""
+"""`nmt export` and `nmt import`: models for and from other programs."""
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from nmt.commands.console import one_run, talker
@@ -17,8 +18,6 @@ SAMPLE_LINES = 200
 """Lines of the validation set to compare."""
 SHOWN_LINES = 2
 """Lines with different translations to print."""
-Scores = Sequence[Sequence[float]]
-"""For each pair the log probabilities of the target's tokens and of the end symbol; none for a pair without a score."""
 
 
 @dataclass
@@ -45,7 +44,7 @@ class ExportConfig:
 
 def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]:
     """Write the model and compare it with the original; yields lines to print. `status` is called with each step."""
-    from nmt.files import certified, expected_search, find_model_directory, read_description, write_file
+    from nmt.files import block, expected_search, find_model_directory, read_description, write_file
 
     folder = find_model_directory(config.run)
     description, to_ctranslate2 = read_description(folder), config.format == "ctranslate2"
@@ -73,7 +72,8 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
     certificate = list(compare(folder, config.precision, decode, lines, origin))
     yield from certificate
     card = output / "README.md"
-    write_file(card, certified(card.read_text(encoding="utf-8"), certificate))
+    text = f"{card.read_text(encoding='utf-8')}\nCompared with the original:\n\n{block(chr(10).join(certificate))}\n"
+    write_file(card, text)
 
 
 def replaceable(output: Path) -> bool:
@@ -92,7 +92,8 @@ def replaceable(output: Path) -> bool:
 def write_ctranslate2(folder: Path, output: Path, conversion: Path, description: "ModelDescription") -> None:
     """Write a conversion with all that other programs need to use it: the vocabularies, and how in README.md."""
     from nmt.files import plain, whole_folder
-    from nmt.text import MarianTokenizer, SentencePieceTokenizer, read_tokenizer
+    from nmt.plugins.exchange.marian_tokenizer import MarianTokenizer
+    from nmt.text import SentencePieceTokenizer, read_tokenizer
 
     tokenizer = read_tokenizer(folder)
     names, models = ("tokenizer.model",) * 2, [tokenizer.content] * 2
@@ -140,7 +141,9 @@ def sample_of(config: ExportConfig, folder: Path, description: "ModelDescription
 
 
 def compare(folder: Path, precision: str, decode: DecodeConfig, lines: list[str], origin: str) -> Iterator[str]:
-    """Lines that say how far CTranslate2, with the export, agrees with the model: log P of tokens, and translations."""
+    """Lines that compare CTranslate2 with torch, by log P of tokens and by translations."""
+    import numpy as np
+
     from nmt.text import SOURCE
     from nmt.translation import encode_pairs, load_translator, score_pairs
 
@@ -150,35 +153,73 @@ def compare(folder: Path, precision: str, decode: DecodeConfig, lines: list[str]
     )
     texts, others = ([row[0].text for row in program.translate(lines)] for program in (ours, theirs))
     pairs = list(zip(lines, texts, strict=True))
-    encoded = encode_pairs(theirs.tokenizer, pairs)
-    engine: Any = theirs.engine  # which has no score for a pair without a source
-    scored = iter(engine.forced_decoding([pair for pair in encoded if pair[SOURCE]]))
-    scores = [next(scored) if source else [] for source, _ in encoded]
-    yield certificate([score.token_log_probabilities for score in score_pairs(ours, pairs)], scores, "CTranslate2")
+    encoded = zip(encode_pairs(theirs.tokenizer, pairs), score_pairs(ours, pairs), strict=True)
+    scored = [(pair, score) for pair, score in encoded if pair[SOURCE]]  # CTranslate2 cannot score an empty source
+    engine: Any = theirs.engine
+    rows = zip(scored, engine.forced_decoding([pair for pair, _ in scored]), strict=True)
+    differences = [abs(np.subtract(score.token_log_probabilities, other)) for (_, score), other in rows]
+    tokens, largest = sum(map(len, differences)), max((row.max() for row in differences), default=0.0)
+    yield f"log P of {tokens:,} tokens equals that of CTranslate2 within {largest:.1e} per token"
     different = [row for row in enumerate(zip(lines, others, texts, strict=True), 1) if row[1][1] != row[1][2]]
     same, count = len(lines) - len(different), len(lines)
-    yield f"{same:,} of {count:,} lines ({same / count:.1%}) are translated as by CTranslate2: {origin}"
+    yield f"CTranslate2 translates {same:,} of {count:,} lines ({same / count:.1%}) alike: {origin}"
     for number, (line, their, our) in different[:SHOWN_LINES]:
         yield from (f"line {number}: {line}", f"  CTranslate2: {their}", f"  nmt:         {our}")
 
 
-def certificate(ours: Scores, theirs: Scores, program: str) -> str:
-    """The number of scored tokens, and the largest |difference of log P| of one."""
-    import numpy as np
-
-    rows = [(a, b) for a, b in zip(ours, theirs, strict=False) if len(b)]
-    same_tokens = len(ours) == len(theirs) and all(len(a) == len(b) for a, b in rows)
-    require(same_tokens, f"the scores are of other lines or tokens: {len(theirs)} of {len(ours)} lines")
-    tokens, largest = sum(len(a) for a, _ in rows), max((np.abs(np.subtract(a, b)).max() for a, b in rows), default=0.0)
-    return f"log P of {tokens:,} tokens is that of {program} within {largest:.1e} a token"
-
-
-def run(config: ExportConfig) -> None:
+def run_export(config: ExportConfig) -> None:
     with talker().status("loading") as status:
         for line in export(config, status.update):
             print(line)
 
 
-COMMAND = Command(
-    "export", ExportConfig, run, one_run, usage="[RUN]", example="runs/mine precision=int8", groups={"decode": "paper"}
+EXPORT = Command(
+    "export",
+    ExportConfig,
+    run_export,
+    one_run,
+    usage="[RUN]",
+    example="runs/mine precision=int8",
+    groups={"decode": "paper"},
 )
+
+
+@dataclass
+class ImportConfig:
+    """The tree of `nmt import`."""
+
+    path: str = MISSING
+    """A MarianMT folder as on the Hugging Face hub, an .npz of Marian, or a folder with one and its decoder.yml."""
+    output: str = MISSING
+    """The model directory to write."""
+    source: str | None = None
+    """The source language, such as en; null: as the folder has it."""
+    target: str | None = None
+    """The target language."""
+
+
+def run_import(config: ImportConfig) -> None:
+    from nmt.files import ModelDescription, model_card, sha256
+    from nmt.model import check_ours, write_model_directory
+    from nmt.plugins.exchange.marian import read_model
+
+    output = Path(config.output)
+    check_ours(output)
+    with talker().status("reading"), TemporaryDirectory() as folder:
+        model, tokenizer, trained_by, alpha, (source, target) = read_model(Path(config.path))
+        file, origin = Path(folder) / "tokenizer.model", f"trained by {trained_by}"
+        tokenizer.save(file)
+        training = {"imported": origin, "length_penalty": alpha, "length_penalty_kind": "marian"}
+        languages, size = (config.source or source, config.target or target), tokenizer.vocabulary_size
+        description = ModelDescription(asdict(model.config), size, *languages, sha256(file), training)
+        card = model_card(description, sum(parameter.numel() for parameter in model.parameters()))
+        write_model_directory(output, model, file, description, card)
+    print(f"{output}: {config.path}, {origin}")
+
+
+def one_path(words: list[str]) -> dict[str, Any]:
+    require(len(words) == 1, f"{words[-1]}: this command takes one folder or file; {words[0]} is given too")
+    return {"path": words[0]}
+
+
+IMPORT = Command("import", ImportConfig, run_import, one_path, usage="PATH", example="opus-mt-en-de output=runs/opus")
