@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 import lazy_loader
 
-from nmt.version import __version__ as __version__
-
 if TYPE_CHECKING:
     from nmt.api import load as load, prepare as prepare, train as train
 
-# Their imports take seconds, and the command line imports this file too.
+__version__ = "0.1.0"
+# The imports of the Python API take seconds, and the command line imports this file too.
 __getattr__, __dir__, __all__ = lazy_loader.attach(__name__, submod_attrs={"api": ["load", "prepare", "train"]})

@@ -1,39 +1,38 @@
-"""The command line: the only file that imports Typer. The file of each command in commands/ or plugins/ defines it."""
+"""The command line. Only this file imports Typer; each command is defined in its file in commands/ or plugins/."""
 
 import os
 import sys
 from pathlib import Path
 from typing import Annotated
 
+from nmt import __version__
 from nmt.commands import COMMANDS
 from nmt.errors import NMTError, SameForAll, enough_memory_or
 from nmt.registry import entries_of
-from nmt.version import __version__
 
-LONGEST = 1000
-"""Characters of a message, of which a file of a stranger may have written the most."""
+LONGEST = 1000  # characters of a message, which may contain text from an untrusted file
 
 
 def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None = None, help: bool = False) -> int:
-    """Run a command, and return its exit code."""
+    """Run a command and return its exit code."""
     from nmt.config import compose, compose_tree, help_text, to_yaml
 
     command = COMMANDS[name]
     options = command.all_options
-    given = [word for word in words if word in ("-h", *options)]
+    given = {word for word in words if word in options}
     overrides = [word for word in words if word not in given]
-    if help or "-h" in given:
-        sys.stdout.write(help_text(command, overrides, config_dir))
+    if help or "-h" in words:
+        sys.stdout.write(help_text(command, [word for word in overrides if word != "-h"], config_dir))
         return 0
     overrides += [options[option].override for option in given if options[option].override]
     run_instead = next((options[option].run for option in given if options[option].run), None)
-    if cfg and run_instead:
-        raise NMTError(f"--cfg prints one configuration; leave {', '.join(given)} out")
     if cfg:
+        if run_instead:
+            raise NMTError(f"--cfg prints one configuration; omit {', '.join(given)}")
         sys.stdout.write(to_yaml(compose_tree(command, overrides, config_dir)))
         return 0
     if run_instead:
-        return run_instead(overrides, config_dir, set(given)) or 0
+        return run_instead(overrides, config_dir, given) or 0
     try:
         config = compose(command, overrides, config_dir)
     except NMTError as error:
@@ -42,13 +41,13 @@ def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None 
 
 
 def run_with_options(name: str) -> int:
-    """Run a command line that has options; returns the exit code."""
+    """Run a command line that has options, and return its exit code."""
     import typer
     from typer.exceptions import TyperException
 
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
-    # nmt prints the help of a command itself, and explains a mistyped option as it explains a mistyped key.
+    # nmt prints the help of commands itself, and explains mistyped options like mistyped keys.
     @app.command(context_settings={"help_option_names": [], "ignore_unknown_options": True})
     def nmt(
         words: Annotated[list[str], typer.Argument()],
@@ -66,7 +65,7 @@ def run_with_options(name: str) -> int:
 
 
 def print_commands(words: list[str]) -> None:
-    """Print the commands, or the version."""
+    """Print the commands or the version."""
     if words not in ([], ["--help"], ["-h"], ["--version"]):
         raise NMTError(f"{words[0]}: name a command first; `nmt --help` lists them")
     if words == ["--version"]:
@@ -81,10 +80,7 @@ def print_commands(words: list[str]) -> None:
 
 
 def main() -> None:
-    """Run the command line; an error that a user can fix is one line on standard error, with exit code 2.
-
-    Ctrl-C is exit code 130, and a closed output pipe 1.
-    """
+    """Run the command line. Exit codes: 2 for an error that a user can fix, 130 for Ctrl-C, 1 for a closed pipe."""
     words, code = sys.argv[1:], 0
     name = next((word for word in words if not word.startswith("-")), "")
     try:
@@ -101,7 +97,7 @@ def main() -> None:
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:
-        # What is still buffered goes nowhere, or Python would report that when it ends.
+        # Discard what is still buffered, or Python would report the closed pipe when it exits.
         for stream in filter(None, (sys.stdout, sys.stderr)):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         code = 1
@@ -112,7 +108,7 @@ def main() -> None:
 
 
 def complain(error: Exception) -> None:
-    """Print an error as one line on standard error; one that all processes share is printed by the first alone."""
+    """Print an error as one line on standard error; the first process alone prints an error that all processes have."""
     from nmt.training import is_first_process
 
     message = " ".join(str(error).splitlines())

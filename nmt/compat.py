@@ -1,4 +1,4 @@
-"""The only file that touches private names of other libraries, each with the version it was checked against."""
+"""All uses of other libraries' private names, each with the version it was checked against."""
 
 from contextlib import suppress
 from subprocess import Popen
@@ -19,12 +19,12 @@ def onednn_linear(x: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -
 
 
 def without_sigterm_broadcast(trainer: "Trainer") -> None:
-    """Keep Lightning from asking all processes before each micro-batch whether one got a SIGTERM (Lightning 2.6)."""
+    """Keep Lightning from broadcasting before each micro-batch whether a process received SIGTERM (Lightning 2.6)."""
     trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
 
 
 def launched_processes(trainer: "Trainer") -> list[Popen[bytes]]:
-    """The processes that Lightning launched beside this one (Lightning 2.6)."""
+    """The other processes that Lightning launched (Lightning 2.6)."""
     from lightning.pytorch.strategies.launchers import subprocess_script
 
     launcher: Any = trainer.strategy.launcher
@@ -32,26 +32,23 @@ def launched_processes(trainer: "Trainer") -> list[Popen[bytes]]:
 
 
 def silence_process_observer() -> None:
-    """Turn off Lightning's observer of launched processes, which kills this one without a message (Lightning 2.6)."""
+    """Disable Lightning's observer of launched processes, which kills this one without a message (Lightning 2.6)."""
     from lightning.pytorch.strategies.launchers import subprocess_script
 
     subprocess_script._launch_process_observer = lambda processes: None  # type: ignore[assignment,attr-defined]
 
 
 def line_statistics(metric: Any, hypotheses: list[str], references: list[str]) -> list[list[float]]:
-    """The statistics of each line by a metric of sacreBLEU (2.6), which add up over lines."""
+    """The statistics of each line for a metric of sacreBLEU (2.6); their sums are those of the corpus."""
     return [list(row) for row in metric._extract_corpus_statistics(hypotheses, [references])]
 
 
 def score_of_statistics(metric: Any, statistics: Any) -> float:
-    """The score of summed statistics by a metric of sacreBLEU (2.6)."""
+    """The score of a metric of sacreBLEU (2.6) for summed statistics."""
     return float(metric._compute_score_from_stats(statistics).score)
 
 
 def close_answers(pool: "ProcessPoolExecutor") -> None:
-    """Close our end of the pipe of a pool whose workers were killed (CPython 3.11).
-
-    Its thread would wait forever for the rest of a half-sent answer.
-    """
+    """Close the pipe of a pool whose thread would wait for the rest of a killed worker's answer (CPython 3.11)."""
     with suppress(AttributeError, OSError):
         pool._result_queue._writer.close()  # type: ignore[attr-defined]

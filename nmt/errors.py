@@ -1,4 +1,4 @@
-"""The one exception that users see, and recognising that memory ran out, which libraries report in many ways."""
+"""The exception that users see, and recognition of out-of-memory errors, which libraries report in many ways."""
 
 import errno
 import re
@@ -7,20 +7,19 @@ from contextlib import contextmanager
 
 
 class NMTError(Exception):
-    """Something that a user can fix: one line that says what is wrong, where, and what to do."""
+    """An error that a user can fix: one line that says what is wrong, where, and what to do."""
 
 
 class SameForAll(NMTError):
-    """An error that occurs in every process of a training: only the first process reports it."""
+    """An error that occurs in every training process: only the first process reports it."""
 
 
 def how_to_install(extra: str) -> str:
-    """The command that installs an optional library."""
     return f"in the clone of nmt: pip install -c constraints.txt '.[{extra}]'"
 
 
 def one_line(error: BaseException) -> str:
-    """The message of a library's error, without line ends and cut at 200 characters."""
+    """The message of another library's error, without line breaks, cut at 200 characters."""
     return " ".join(str(error).split())[:200].rstrip()
 
 
@@ -32,14 +31,13 @@ OUT_OF_MEMORY = re.compile(
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """True for an error that says that the memory of a device or the processor ran out."""
     is_message = isinstance(error, RuntimeError | ImportError) and OUT_OF_MEMORY.search(str(error)) is not None
     return is_message or isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
 
 
 @contextmanager
 def enough_memory_or(advice: str) -> Iterator[None]:
-    """Raise NMTError with `advice` where memory runs out in the block."""
+    """Raise NMTError with `advice` if memory runs out in the block."""
     try:
         yield
     except (RuntimeError, ImportError, MemoryError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Processor, cores, free memory and libraries of this machine, without torch, which takes seconds to import."""
+"""Processor, cores, free memory and libraries of this machine, without importing torch."""
 
 import os
 import platform
@@ -6,11 +6,11 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from nmt.version import __version__
+from nmt import __version__
 
 
 def proc_value(file: str, key: str) -> str | None:
-    """The value of the first line `key: value` in a file of Linux's /proc; None elsewhere, or where a process ended."""
+    """The value of the first line `key: value` of a file in /proc; None without /proc, or if the process has ended."""
     try:
         lines = Path("/proc", file).read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -23,17 +23,16 @@ def processor() -> str:
 
 
 def usable_cores() -> int:
-    """Processor cores that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def available_memory() -> int:
-    """Free main memory in bytes; 2^62 where it is unknown."""
+    """Free main memory in bytes; 2^62 if unknown."""
     value = proc_value("meminfo", "MemAvailable:")
     return 1024 * int(value.split()[0]) if value else 2**62
 
 
 def versions() -> dict[str, str]:
-    """Versions of nmt, Python, and the libraries that can change the result of a training."""
+    """Versions of nmt, Python, and the libraries that affect the results of training."""
     libraries = {name: version(name) for name in ("torch", "lightning", "sentencepiece", "sacrebleu")}
     return {"nmt": __version__, "python": platform.python_version(), **libraries}

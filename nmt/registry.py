@@ -1,6 +1,6 @@
-"""What the core and its plugins add, by kind and name; each entry is imported when it is used.
+"""Everything that the core and the plugins add, by kind and name; each entry is imported when it is used.
 
-A plugin has a function `register(add)`: the core in `nmt/commands/__init__.py`, our own plugins in
+A plugin has a function `register(add)`: the core in `nmt/commands/__init__.py`, built-in plugins in
 `nmt/plugins/NAME/plugin.py`, and other packages under the entry-point group `nmt.plugins`.
 """
 
@@ -20,28 +20,24 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that a plugin adds."""
-
     name: str
-    path: str
-    """Where it is, as `package.module:attribute`."""
+    path: str  # package.module:attribute
     plugin: str
-    facts: Mapping[str, Any]
-    """What is known of it without importing it, such as a command's summary or a document's suffixes."""
+    facts: Mapping[str, Any]  # properties that need no import, such as a command's summary or a document's suffixes
 
     def load(self) -> Any:
         return import_attribute(self.path)
 
 
 def import_attribute(path: str) -> Any:
-    """What `package.module:attribute` names."""
+    """Import `package.module:attribute`."""
     module, _, attribute = path.partition(":")
     return getattr(import_module(module), attribute)
 
 
 @cache
 def registry() -> dict[str, dict[str, Entry]]:
-    """Kind -> name -> entry: the core's first, then those of nmt's own plugins, then those of other packages."""
+    """Kind -> name -> entry: first from the core, then from built-in plugins, then from other packages."""
     plugins = sorted(file.parent.name for file in (Path(__file__).parent / "plugins").glob("*/plugin.py"))
     registers = {"core": import_module("nmt.commands").register}
     registers |= {name: import_module(f"nmt.plugins.{name}.plugin").register for name in plugins}
@@ -50,8 +46,8 @@ def registry() -> dict[str, dict[str, Entry]]:
     for plugin, register in registers.items():
 
         def add(kind: str, name: str, path: str, plugin: str = plugin, **facts: Any) -> None:
-            assert kind in KINDS, f"{plugin}: {kind} is none of {', '.join(KINDS)}"
-            assert name not in entries[kind], f"{plugin}: {entries[kind][name].plugin} adds {kind} {name} already"
+            assert kind in KINDS, f"{plugin}: unknown kind {kind}"
+            assert name not in entries[kind], f"{plugin}: {entries[kind][name].plugin} already adds {kind} {name}"
             entries[kind][name] = Entry(name, path, plugin, facts)
 
         register(add)
@@ -59,5 +55,4 @@ def registry() -> dict[str, dict[str, Entry]]:
 
 
 def entries_of(kind: str) -> dict[str, Entry]:
-    """All entries of a kind, by name."""
     return registry()[kind]

@@ -1,18 +1,19 @@
-"""The commands, by name; each is imported when it is used. `register` adds all that the core contains."""
+"""The commands by name, each imported when it is used, and what they share. `register` adds everything in the core."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from nmt.errors import NMTError
 from nmt.registry import entries_of
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from nmt.config import Command
 
 
 class Commands(Mapping[str, "Command"]):
-    """Name -> command."""
-
     def __getitem__(self, name: str) -> "Command":
         return cast("Command", entries_of("command")[name].load())
 
@@ -27,10 +28,43 @@ COMMANDS = Commands()
 
 
 def compose(command: str, overrides: list[str], config_dir: Path | None = None) -> Any:
-    """The options of a command, as its dataclass, checked."""
+    """The checked options of a command, as its dataclass."""
     from nmt.config import compose
 
     return compose(COMMANDS[command], overrides, config_dir)
+
+
+def paths_and_texts(words: list[str], forms: str) -> tuple[list[str], list[str], list[str]]:
+    """Sort words into files, folders and texts; NMTError, which ends in `forms`, for any other word."""
+    from nmt.config import exists
+
+    files, folders, texts = list[str](), list[str](), list[str]()
+    for word in words:
+        if word == "-" or (word.strip() and exists(Path(word))):
+            (folders if Path(word).is_dir() else files).append(word)
+        elif len(word.split()) > 1:
+            texts.append(word)
+        elif word == "runs/latest":
+            raise NMTError("runs/latest: train a model first: `nmt preprocess`, then `nmt train`")
+        else:
+            raise NMTError(f"{word or repr(word)}: no such file or folder; {forms}")
+    return files, folders, texts
+
+
+def one_run(words: list[str]) -> dict[str, Any]:
+    """The run or model directory; NMTError for more than one."""
+    if len(words) > 1:
+        raise NMTError(f"{words[-1]}: this command takes one run; {words[0]} is given too")
+    return {"run": words[0]}
+
+
+def talker() -> "Console":
+    """A console on standard error that does not wrap lines, silent in all processes but the first."""
+    from rich.console import Console
+
+    from nmt.training import is_first_process
+
+    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=not is_first_process())
 
 
 def register(add: Callable[..., None]) -> None:
@@ -38,9 +72,9 @@ def register(add: Callable[..., None]) -> None:
         ("preprocess", "Prepare a parallel corpus for training."),
         ("train", "Train a model, or resume a run."),
         ("translate", "Translate raw text, line by line."),
-        ("score", "Score translations, with signatures; or by a model, as to filter a corpus."),
+        ("score", "Score translations by metrics, or by the probabilities of a model."),
         ("average", "Average checkpoints into a model."),
-        ("plugins", "List the plugins, and what each adds."),
+        ("plugins", "List the plugins and what each adds."),
     ):
         add("command", name, f"nmt.commands.{name}:COMMAND", summary=summary)
     for metric in ("bleu", "chrf", "chrf++", "ter"):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt.commands.console import one_run
+from nmt.commands import one_run
 from nmt.config import Command, number, require
 from nmt.errors import NMTError
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 @dataclass
 class AverageConfig:
-    """The tree of `nmt average`."""
+    """The options of `nmt average`."""
 
     run: str = "runs/latest"
-    """The run whose last checkpoints are averaged."""
+    """The run whose last checkpoints to average."""
     checkpoints: list[str] = field(default_factory=list)
     """Checkpoint files to average instead of the run's last ones."""
     last: int | None = number(None, 1, 10_000)
-    """How many of the run's last checkpoints; null: by the run's rule, `checkpoints.average`."""
+    """Number of the run's last checkpoints; null: by the run's rule, `checkpoints.average`."""
     output: str | None = None
     """The model directory to write; null: model/ in the run."""
 
 
 def choose_checkpoints(config: AverageConfig) -> list[Path]:
-    """The checkpoints to average, or to choose from; NMTError where there are none, or fewer than asked for."""
+    """The checkpoints to average, or to choose from."""
     from nmt.training import check_no_links, list_checkpoints
 
     if config.checkpoints:
-        require(config.last is None, "last=N takes the last of a run's checkpoints: leave it out with checkpoints=...")
+        require(config.last is None, "last=N selects checkpoints of a run: omit it with checkpoints=...")
         return [Path(os.path.realpath(path)) for path in config.checkpoints]  # resolve() raises for a loop of links
     check_no_links(Path(config.run))
     paths = list_checkpoints(Path(config.run))
@@ -44,7 +44,7 @@ def choose_checkpoints(config: AverageConfig) -> list[Path]:
 
 
 def average_of_run(folder: Path, newest: Path) -> "Average":
-    """The model that training would deliver now; NMTError where the run's corpus is needed and not there."""
+    """The model that training would deliver now; NMTError if that needs the run's corpus and it is missing."""
     import torch
 
     from nmt.config import CheckpointConfig, build
@@ -63,7 +63,6 @@ def average_of_run(folder: Path, newest: Path) -> "Average":
 
 
 def run(config: AverageConfig) -> None:
-    """Write the average as a model directory, and say what it is."""
     from nmt.files import only_process, weights_in_words
     from nmt.model import check_ours
     from nmt.training import Average, tokenizer_of, write_average
@@ -86,5 +85,5 @@ COMMAND = Command(
     one_run,
     usage="[RUN]",
     example="runs/mine last=3 output=runs/mine/last3",
-    memory="it takes some 20 bytes for each of the model's parameters, however many checkpoints there are",
+    memory="averaging takes about 20 bytes for each parameter of the model",
 )

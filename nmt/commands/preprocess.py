@@ -3,14 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from nmt.commands.console import talker
-from nmt.config import Command, ExperimentConfig, exists
-from nmt.errors import NMTError
+from nmt.commands import talker
+from nmt.config import Command, ExperimentConfig, exists, require
 from nmt.registry import entries_of
 
 
 def run(config: ExperimentConfig) -> None:
-    """Prepare the corpus, and print what was kept and dropped."""
     from nmt.preparation import preprocess
 
     console, data, name = talker(), config.data, config.prepared
@@ -28,28 +26,26 @@ def run(config: ExperimentConfig) -> None:
         kept = f"{split}: {counts['kept']:,} of {counts['read']:,} pairs kept"
         console.print(f"{kept} (dropped: {dropped})" if dropped else kept)
         if shared := counts.get("in_train"):
-            console.print(f"notice: {shared:,} pairs of {split} are in train too: a score on them says little")
-    entries, wished = manifest.vocabulary_size, config.tokenizer.vocabulary_size
-    if entries < wished:
-        fills = f"the corpus fills only {entries:,} of tokenizer.vocabulary_size={wished:,} entries"
-        console.print(f"notice: {fills}; the vocabulary is that small")
+            console.print(f"notice: {shared:,} pairs of {split} are also in train; scores on them are too high")
+    entries, limit = manifest.vocabulary_size, config.tokenizer.vocabulary_size
+    if entries < limit:
+        console.print(f"notice: the vocabulary has only {entries:,} of tokenizer.vocabulary_size={limit:,} entries")
     console.print(f"prepared corpus: {name} ({data.source} to {data.target}, {entries:,} subwords)")
 
 
 def corpus_files(words: list[str]) -> dict[str, Any]:
-    """The corpus of two files whose names differ in the ending, their language, or of one file with both sides."""
+    """The corpus of two files whose names differ only in their suffix, the language, or of one file of pairs."""
     from nmt.text import COMPRESSIONS, is_table
 
     forms = "`nmt preprocess corpus/train.en corpus/train.de`, or `nmt preprocess data=files data.train=A:B`"
     for word in words:
-        if not exists(Path(word)):
-            raise NMTError(f"{word}: no such file; {forms}")
+        require(exists(Path(word)), f"{word}: no such file; {forms}")
     if len(words) == 1 and is_table(words[0]):
         return {"data": "files", "data.name": Path(words[0]).name.partition(".")[0], "data.train": words[0]}
     plain = [next(word.removesuffix(end) for end in reversed(COMPRESSIONS) if word.endswith(end)) for word in words]
     prefixes = {name.rpartition(".")[0] for name in plain}
-    if len(words) != 2 or len(prefixes) != 1 or "" in prefixes or plain[0] == plain[1]:
-        raise NMTError(f"{' '.join(words)}: give two files whose names differ only in the ending; {forms}")
+    is_pair = len(words) == 2 and len(prefixes) == 1 and "" not in prefixes and plain[0] != plain[1]
+    require(is_pair, f"{' '.join(words)}: give two files whose names differ only in the suffix; {forms}")
     prefix = Path(prefixes.pop())
     source, target = (name.rpartition(".")[2] for name in plain)
     name = prefix.resolve().parent.name if prefix.parent != Path() else prefix.name
@@ -57,11 +53,12 @@ def corpus_files(words: list[str]) -> dict[str, Any]:
     return {"data": "files", "data.name": name, **languages, "data.train": str(prefix)}
 
 
-def initial_tokenizer(init: str) -> dict[str, dict[str, Any]]:
-    """Kind and size of the vocabulary of the model that training is to start from."""
+def initial_groups(init: str) -> dict[str, dict[str, Any]]:
+    """The configuration of the model that training starts from, and of its vocabulary."""
     from nmt.files import find_model_directory, read_description, tokenizer_settings
 
-    return {"tokenizer": tokenizer_settings(read_description(find_model_directory(init, "init")))}
+    description = read_description(find_model_directory(init, "init"))
+    return {"model": description.model, "tokenizer": tokenizer_settings(description)}
 
 
 GROUPS = {
@@ -77,11 +74,9 @@ COMMAND = Command(
     ExperimentConfig,
     run,
     corpus_files,
-    initial_tokenizer,
+    initial_groups,
     usage="[SOURCE TARGET]",
-    example="corpus/train.en corpus/train.de tokenizer=bpe8k",
-    keys="data=files data.name=mine data.source=en data.target=fr data.train=corpus/train data.valid=corpus/dev "
-    "data.test=corpus/test data.filters.max_ratio=3 tokenizer=bpe8k workers=8 overwrite=true",
+    example="corpus/train.en corpus/train.de tokenizer=bpe8k workers=8",
     hides="name run logger model optim batching checkpoints validation decode trainer",
     memory="pass fewer workers",
     groups=GROUPS,

@@ -1,11 +1,11 @@
-"""`nmt score`: score translations by metrics, with signatures."""
+"""`nmt score`: score translations by metrics."""
 
 import json
 import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from nmt.commands.console import paths_and_texts
+from nmt.commands import paths_and_texts
 from nmt.config import BLEU_TOKENIZERS, Command, Option, choice, metric_names, number, plugin_options, require
 
 FORMS = "`nmt score HYPOTHESIS REFERENCE`, or by a model `nmt score RUN source=FILE hypothesis=FILE`"
@@ -13,10 +13,10 @@ FORMS = "`nmt score HYPOTHESIS REFERENCE`, or by a model `nmt score RUN source=F
 
 @dataclass
 class ScoreConfig:
-    """The tree of `nmt score`.
+    """The options of `nmt score`.
 
-    Option records of plugins have the methods `takes_over(config)`, which is True where they have done the work, and
-    `findings(config, language, hypotheses, references, sources)`, which returns rows to add to the scores, by name.
+    A plugin's record has the methods `takes_over(config)`, which returns True if it has done the command's work, and
+    `findings(config, language, hypotheses, references, sources)`, which returns named lists of rows to print.
     """
 
     hypothesis: str = "-"
@@ -24,19 +24,19 @@ class ScoreConfig:
     reference: str | None = None
     """File of reference translations."""
     source: str | None = None
-    """File of source lines, shown beside the examples."""
+    """File of source lines, printed beside the examples."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=metric_names)
-    """bleu, chrf, chrf++ and ter by sacreBLEU; tokenized and split, the paper's BLEUs; brackets of trees, as EVALB."""
+    """bleu, chrf, chrf++, ter (sacreBLEU), tokenized, split (the paper's BLEUs) or brackets (EVALB, for trees)."""
     language: str | None = None
-    """Target language, by which BLEU splits words; null: the suffix of the reference's or the hypothesis' name."""
+    """Target language, which selects BLEU's tokenizer; null: the suffix of the reference or hypothesis file."""
     lowercase: bool = False
-    """Ignore case, in every metric."""
+    """Ignore case in every metric."""
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
-    """Tokenizer of BLEU, as of `sacrebleu --tokenize`; null: the recommended one for the target language."""
+    """Tokenizer of BLEU, as for `sacrebleu --tokenize`; null: the recommended one for the target language."""
     examples: int = number(0, 0, 1_000_000)
-    """Examples to show; source, reference and translation, spread evenly over the file."""
+    """Number of examples (source, reference and translation) to print, spread evenly over the file."""
     format: str = choice("text", "text", "json", "tsv", "jsonl")
-    """text or json; with run: text, tsv (line number, log probability, perplexity, tokens) or jsonl."""
+    """text or json; with `run`: text, tsv (line number, log probability, perplexity, tokens) or jsonl."""
     plugins: dict[str, Any] = plugin_options("score")
 
     def __post_init__(self) -> None:
@@ -44,7 +44,6 @@ class ScoreConfig:
 
 
 def example_text(sources: list[str] | None, references: list[str], hypotheses: list[str], count: int) -> str:
-    """`count` examples spread evenly over the file, each with source, reference and translation."""
     count = min(count, len(references))
     sides = {"source": sources, "reference": references, "translation": hypotheses}
     indices = (i * len(references) // count for i in range(count))
@@ -53,14 +52,12 @@ def example_text(sources: list[str] | None, references: list[str], hypotheses: l
 
 
 def scores_of(config: ScoreConfig) -> str:
-    """The scores and the findings of plugins, as text or JSON."""
     from nmt.evaluation import score
     from nmt.text import language_of_file, not_parallel, read_texts
 
     require(config.format in ("text", "json"), f"format={config.format}: must be one of text, json, without run")
     names = [config.hypothesis, config.reference, config.source]
-    endings = map(language_of_file, (config.reference or "", config.hypothesis))
-    language = config.language or next(filter(None, endings), "")
+    language = config.language or language_of_file(config.reference or "") or language_of_file(config.hypothesis) or ""
     hypotheses, references, sources = texts = [list(read_texts(name)) if name else [] for name in names]
     whole, lines = (config.hypothesis, hypotheses) if config.reference is None else (config.reference, references)
     for name, others in zip(names, texts, strict=True):
@@ -72,7 +69,7 @@ def scores_of(config: ScoreConfig) -> str:
     scores = []
     if config.reference is None:
         require(bool(findings), f"reference: a value is needed; {FORMS}")
-        require(config.examples == 0, f"examples={config.examples}: show references too; pass reference=FILE")
+        require(config.examples == 0, f"examples={config.examples}: needs reference=FILE")
     else:
         scores = score(hypotheses, references, config.metrics, language, config.lowercase, config.tokenize)
     rows = {"scores": scores, **findings}
@@ -84,16 +81,14 @@ def scores_of(config: ScoreConfig) -> str:
 
 
 def run(config: ScoreConfig) -> None:
-    """Score a file of translations by metrics, or leave it to a plugin."""
     if not any(options.takes_over(config) for options in config.plugins.values()):
         sys.stdout.write(scores_of(config))
 
 
 def files_or_run(words: list[str]) -> dict[str, Any]:
-    """Translations and their references, or the run or runs to score with."""
     files, folders, texts = paths_and_texts(words, FORMS)
     is_one_form = not texts and len(files) <= 2 and not (files and folders)
-    require(is_one_form, f"{' '.join(words)}: files or a run, please: {FORMS}")
+    require(is_one_form, f"{' '.join(words)}: give files or runs; {FORMS}")
     return {"run": folders} if folders else dict(zip(("hypothesis", "reference"), files, strict=False))
 
 
@@ -104,8 +99,6 @@ COMMAND = Command(
     files_or_run,
     usage="[HYPOTHESIS REFERENCE or RUN...]",
     example="out.de ref.de",
-    keys="hypothesis=out.de reference=ref.de metrics=[bleu,chrf,tokenized] lowercase=true source=input.en "
-    "examples=10 format=json flags=true run=runs/mine device=cpu",
     options={"--json": Option("Short for format=json.", override="format=json")},
     memory="pass a lower batch_tokens",
 )

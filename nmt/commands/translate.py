@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from nmt.commands.console import paths_and_texts
+from nmt.commands import paths_and_texts
 from nmt.config import Command, TranslateConfig
 from nmt.errors import NMTError
 
@@ -11,7 +11,6 @@ LESS_MEMORY = "pass a lower decode.batch_tokens, decode.beam_size or buffer, or 
 
 
 def run(config: TranslateConfig) -> None:
-    """Translate a text, a stream of lines, a document, or what a plugin's options say."""
     from nmt.translation import translate
 
     for options in config.plugins.values():
@@ -22,11 +21,11 @@ def run(config: TranslateConfig) -> None:
 
 
 def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, Any]:
-    """The file or text to translate or parse, and the run or runs to do it with."""
-    forms = forms or f"`nmt {command} FILE RUN`, or `nmt {command} 'A TEXT WITH BLANKS' RUN`; both may be left out"
+    """The file or text to translate or parse, and the run or runs."""
+    forms = forms or f"`nmt {command} FILE RUN`, or `nmt {command} 'A TEXT WITH BLANKS' RUN`; both are optional"
     files, folders, texts = paths_and_texts(words, forms)
     if len(files) + len(texts) > 1:
-        raise NMTError(f"{', '.join([*files, *texts])}: one file or text, please: {forms}")
+        raise NMTError(f"{', '.join([*files, *texts])}: give one file or text; {forms}")
     values = {"input": files, "text": texts, "run": folders}
     return {key: items[0] if len(items) == 1 else items for key, items in values.items() if items}
 
@@ -38,8 +37,6 @@ COMMAND = Command(
     partial(input_and_run, "translate"),
     usage="[FILE or 'A TEXT'] [RUN]...",
     example="runs/mine < input.en > output.de",
-    keys="run=runs/mine input=input.en output=output.de decode.beam_size=8 decode=greedy decode.n_best=4 "
-    "format=jsonl engine=ctranslate2 precision=int8 devices=4 threads=2",
     memory=LESS_MEMORY,
     groups={"decode": "paper"},
 )

@@ -1,7 +1,7 @@
-"""A command, and how its `KEY=VALUE` arguments become its option record. Only this file imports Hydra.
+"""A command, and the composition of its `KEY=VALUE` arguments into its option record. Only this file imports Hydra.
 
-Hydra composes plain trees: the defaults of the command's record, the chosen files of the groups, and the overrides.
-`build` then checks the result against the record.
+Hydra composes a plain tree from the record's defaults, the chosen files of the groups, and the overrides. `build`
+then checks it against the record.
 """
 
 import re
@@ -19,9 +19,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
 
-from nmt.config.fields import build, flatten, in_words, keys_of, require
+from nmt.config.fields import MISSING, build, flatten, in_words, keys_of, require
 from nmt.config.mistakes import explain_option, nearest, unknown_key
 from nmt.errors import NMTError, one_line
 from nmt.registry import entries_of
@@ -33,45 +33,41 @@ class Option:
 
     help: str
     override: str = ""
+    # Takes the overrides, `--config-dir` and all options on the command line.
     run: Callable[[list[str], Path | None, set[str]], int | None] | None = None
-    """Replaces the command's own; takes the overrides, `--config-dir` and all options that were given."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command of the command line: its keys, the words and options beside them, and its run function."""
-
     name: str
     config: type  # the dataclass of its keys
     run: Callable[[Any], int | None]  # returns the exit code; None is 0
     words: Callable[[list[str]], dict[str, Any]] | None = None
     """Turns words without = into keys and values. A mapping sets a whole group."""
-    initial: Callable[[str], dict[str, dict[str, Any]]] = lambda init: {}
-    """The groups that the model `init` decides, and their values."""
-    usage: str = ""  # the words without = that it takes, as shown in its help
-    example: str = ""  # of what follows its name
-    keys: str = ""  # the KEY=VALUE that people change most, for the first page of its help; empty: all of no group
-    hides: str = ""  # groups and keys of its tree that it does not read
+    initial: Callable[[str], dict[str, dict[str, Any]]] = lambda init: {}  # the groups that the model `init` sets
+    usage: str = ""  # words without =, for the help
+    example: str = ""  # arguments
+    hides: str = ""  # groups and keys that the command does not read
     groups: Mapping[str, str | None] = field(default_factory=dict)
-    """The groups of YAML files in its tree, in the order of their composition, and the default option of each."""
-    entries: str = ""  # the key that a word NAME=[A,B] is an entry of, where NAME is no key
+    """The groups of YAML files, in the order of their composition, with their default options."""
+    entries: str = ""  # the key that a word NAME=[A,B] adds an entry to, unless NAME is a key
     options: Mapping[str, Option] = field(default_factory=dict)
-    memory: str = "end other programs, or take a machine that has more"  # advice for running out of memory
+    memory: str = "end other programs, or use a machine that has more"  # advice if memory runs out
 
     @property
     def all_options(self) -> dict[str, Option]:
-        """Its options, and those that plugins add, which are registered as `COMMAND --OPTION`."""
+        """The command's options and those of plugins, which are registered as `COMMAND --OPTION`."""
         added = [entry for name, entry in entries_of("option").items() if name.split()[0] == self.name]
         return {**self.options, **{entry.name.split()[1]: entry.load() for entry in added}}
 
 
 def compose(command: Command, words: list[str], config_dir: Path | None = None) -> Any:
-    """The options of a command, checked; NMTError for the first mistake."""
+    """The checked options of a command; NMTError for the first mistake."""
     return build(command.config, compose_tree(command, words, config_dir))
 
 
 def compose_tree(command: Command, words: list[str], config_dir: Path | None = None) -> dict[str, Any]:
-    """The options as a tree, with interpolations resolved; NMTError if it cannot be composed."""
+    """The options as a tree, with interpolations resolved."""
     overrides, settled = read_words(command, words)
     require(config_dir is None or config_dir.is_dir(), f"--config-dir {config_dir}: no such folder")
     check_overrides(command, overrides, config_dir)
@@ -79,15 +75,19 @@ def compose_tree(command: Command, words: list[str], config_dir: Path | None = N
     try:
         tree = hydra_tree(command, overrides, config_dir)
         in_group = OmegaConf.select(tree, "experiment")
-        require(not in_group, "experiment: the first line of its file has to be # @package _global_")
+        require(not in_group, "experiment: the first line of its file must be # @package _global_")
         initial = command.initial(str(tree.init)) if tree.get("init") else {}
-        # Keys that were given are kept, and compared with the model or the corpus when it is read.
+        # Keys on the command line are kept, and compared with the model or the corpus when it is read.
         for key, value in flatten({**initial, **settled}).items():
             if not any(f"{key}.".startswith(f"{name}.") for name in keys):
                 OmegaConf.update(tree, key, literal(value))
         for plan in entries_of("plan").values() if "minutes" in tree else ():
             plan.facts["compose"](tree, keys)
         resolved: Any = OmegaConf.to_container(tree, resolve=True)
+    except InterpolationToMissingValueError as error:
+        values: Any = OmegaConf.to_container(tree)
+        key = next(key for key, value in flatten(values).items() if value == MISSING)
+        raise NMTError(f"{key}: a value is needed; pass {key}=VALUE") from error
     except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError, RecursionError) as error:
         where = f"--config-dir {config_dir}: " if config_dir and not isinstance(error, OmegaConfBaseException) else ""
         raise NMTError(where + one_line(error.__cause__ or error)) from error
@@ -96,7 +96,6 @@ def compose_tree(command: Command, words: list[str], config_dir: Path | None = N
 
 
 def hydra_tree(command: Command, overrides: list[str], config_dir: Path | None = None) -> DictConfig:
-    """Composed by Hydra, whose errors it raises."""
     chosen = [{group: option} for group, option in command.groups.items()]
     tree: dict[str, Any] = {"defaults": ["_self_", *chosen]}
     for name, member in keys_of(command.config).items():
@@ -112,26 +111,20 @@ def hydra_tree(command: Command, overrides: list[str], config_dir: Path | None =
 
 @cache
 def conf_folders() -> tuple[Path, ...]:
-    """The folders with the groups of the core and of the plugins."""
     package = Path(__file__).parents[1]
-    core = package / "conf"  # in a wheel; in a clone it is beside the package
+    core = package / "conf"  # in a wheel; in a clone, conf/ is next to the package
     return (core if core.is_dir() else package.parent / "conf", *sorted((package / "plugins").glob("*/conf")))
 
 
-def groups(config_dir: Path | None = None) -> dict[str, list[str]]:
-    """Every group -> its options; an option in a subfolder is called FOLDER/NAME."""
+def groups(command: Command, config_dir: Path | None = None) -> dict[str, tuple[str, list[str]]]:
+    """Every group of a command -> its default option and all options; those in a subfolder are called FOLDER/NAME."""
     options: dict[str, set[str]] = {}
     for folder in filter(None, (*conf_folders(), config_dir)):
         for file in folder.glob("*/**/*.yaml"):
             group, _, option = file.relative_to(folder).with_suffix("").as_posix().partition("/")
             options.setdefault(group, set()).add(option)
-    return {group: sorted(names) for group, names in sorted(options.items())}
-
-
-def command_groups(command: Command, config_dir: Path | None = None) -> dict[str, tuple[str, list[str]]]:
-    """Every group of a command -> its default option, and all of its options."""
     defaults = {group.removeprefix("optional "): option or "" for group, option in command.groups.items()}
-    return {group: (defaults[group], options) for group, options in groups(config_dir).items() if group in defaults}
+    return {group: (defaults[group], sorted(options[group])) for group in sorted(options.keys() & defaults)}
 
 
 def to_yaml(tree: dict[str, Any]) -> str:
@@ -140,7 +133,7 @@ def to_yaml(tree: dict[str, Any]) -> str:
 
 @lru_cache(maxsize=4096)
 def parse(word: str) -> Override | None:
-    """An override parsed by Hydra; None if it cannot be."""
+    """An override parsed by Hydra; None if that fails."""
     try:
         return OverridesParser.create().parse_override(word)
     except (HydraException, RecursionError, ValueError):  # ValueError: a number of thousands of digits
@@ -148,7 +141,7 @@ def parse(word: str) -> Override | None:
 
 
 def set_text(key: str, value: str | list[str]) -> str:
-    """The override that sets a key to a text or a list of texts, quoted if Hydra would misread it."""
+    """The override that sets a key to a text or a list of texts, in quotes where Hydra needs them."""
     if isinstance(value, list):
         return f"{key}=[{','.join(QuotedString(item, Quote.double).with_quotes() for item in value)}]"
     plain = parse(f"{key}={value}")
@@ -158,7 +151,7 @@ def set_text(key: str, value: str | list[str]) -> str:
 
 
 def literal(value: Any) -> Any:
-    """Escape ${} in the texts of a value, at any depth, so that OmegaConf does not interpolate it."""
+    """Escape ${} in the texts of a value, at any depth, against interpolation by OmegaConf."""
     if isinstance(value, dict):
         return {key: literal(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -167,16 +160,16 @@ def literal(value: Any) -> Any:
 
 
 def is_bare(word: str) -> bool:
-    """True for a word that is neither KEY=VALUE nor ~KEY: before = a path or a sentence has a slash or a blank."""
+    """True for a word that is neither KEY=VALUE nor ~KEY: it has no =, or a slash or blank before the =."""
     key, equals, _ = word.partition("=")
     return bool(re.search(r"[/\s]", key)) if equals else not re.fullmatch(r"~[\w.]+", word)
 
 
 def read_words(command: Command, words: list[str]) -> tuple[list[str], dict[str, Any]]:
-    """The overrides that words stand for, and the groups that words without = set as a whole."""
+    """The overrides that the words mean, and the groups that words without = set as a whole."""
     keys = keys_of(command.config)
     for word in words:
-        # A text to translate may begin with a dash, and a dash alone is standard input.
+        # A text to translate may begin with a dash, and a single dash is standard input.
         if word.startswith("-") and not re.search(r"\s|^-$", word):
             raise NMTError(explain_option(command.name, word, [*keys, *command.groups]))
         in_parts = word == "=" or re.fullmatch(r"[\w.]+=\[[^\]]*,", word)
@@ -187,7 +180,7 @@ def read_words(command: Command, words: list[str]) -> tuple[list[str], dict[str,
     if not bare:
         return named, {}
     if command.words is None:
-        raise NMTError(f"{bare[0]}: this command takes KEY=VALUE alone")
+        raise NMTError(f"{bare[0]}: this command takes only KEY=VALUE")
     values = command.words(bare)
     given = {word.partition("=")[0].lstrip("+") for word in named}
     for key in given & values.keys():
@@ -199,7 +192,7 @@ def read_words(command: Command, words: list[str]) -> tuple[list[str], dict[str,
 
 
 def as_written(command: Command, word: str) -> str:
-    """Quote a text that Hydra would take for a list or a number; null and what is quoted already keep their meaning."""
+    """Quote a text that Hydra would read as a list or a number; null and quoted texts keep their meaning."""
     key, _, value = word.partition("=")
     member = keys_of(command.config).get(key)
     if member is None or not member.is_text or value == "null" or (value[:1] == "[" and value[-1] != "]"):
@@ -216,7 +209,7 @@ def as_written(command: Command, word: str) -> str:
 
 def check_overrides(command: Command, overrides: list[str], config_dir: Path | None) -> None:
     """NMTError for the first override that cannot be parsed, or names an unknown key or option."""
-    options, keys = command_groups(command, config_dir), [*keys_of(command.config)]
+    options, keys = groups(command, config_dir), [*keys_of(command.config)]
     for text in overrides:
         override = parse(text)
         if override is None:
@@ -227,7 +220,7 @@ def check_overrides(command: Command, overrides: list[str], config_dir: Path | N
             raise NMTError(unknown_key(command.name, key, text, [*keys, *options]))
         if override.is_sweep_override():
             sweeps = ", and --sweep trains with each value in turn" if "--sweep" in command.all_options else ""
-            raise NMTError(f"{text}: one value, please; lists are written [a,b]{sweeps}")
+            raise NMTError(f"{text}: give one value; write lists as [a,b]{sweeps}")
         value = None if override.is_delete() else override.value()
         if key in options and value not in options[key][1] and (key, value) != ("experiment", None):
             raise NMTError(f"{key}={in_words(value)}: no such option; {nearest(str(value), options[key][1])}")

@@ -18,7 +18,7 @@ from nmt.config.fields import (
     shown,
     to_tree,
 )
-from nmt.config.mistakes import nearest, unknown
+from nmt.config.mistakes import nearest
 from nmt.registry import entries_of
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
@@ -150,7 +150,7 @@ def source_of(data: DataConfig, entry: Any) -> SourceConfig:
     tree = to_tree(data) | {"sources": [], "temperature": 1.0}
     keys = [key for key in tree if key not in ("name", "sources", "temperature")]
     for key in entry.keys() - OF_SOURCE:
-        require(key in keys, f"data.sources: {unknown(shown(str(key)), nearest(str(key), [*OF_SOURCE, *keys]))}")
+        require(key in keys, f"data.sources: unknown key {shown(key)}; {nearest(str(key), [*OF_SOURCE, *keys])}")
         is_group = isinstance(tree.get(key), dict) and isinstance(entry[key], dict)
         tree[key] = tree[key] | entry[key] if is_group else entry[key]
     values = {key: value for key, value in entry.items() if key in OF_SOURCE}

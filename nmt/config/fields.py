@@ -1,28 +1,27 @@
 """The fields of option records: ranges, choices and help, and the conversion between records and trees of keys.
 
-An option record is a dataclass. The type and the metadata of a field say which values its key takes, and the string
-literal below it is its help. `build` checks every value; `__post_init__` contains only rules that involve several keys.
+An option record is a dataclass. The type and the metadata of a field define the values of its key, and the string
+literal below it is its help. `build` checks every value; `__post_init__` contains only rules between several keys.
 
-A record of the core that has a field `plugin_options("OWNER")` gets the keys of plugins: an entry of kind "options"
-called "OWNER.NAME" is the group NAME, or with `inline=True` its keys stand beside those of the owner. At run time the
-record is `owner.plugins["NAME"]`; its method `check(owner)`, if any, raises NMTError for keys that do not go together.
+Plugins add keys to a record with a field `plugin_options("OWNER")`: an entry of kind "options" called "OWNER.NAME" is
+the group NAME, or with `inline=True` a set of keys beside those of the owner. At run time its record is
+`owner.plugins["NAME"]`; its method `check(owner)`, if any, raises NMTError for keys that exclude each other.
 """
 
 import ast
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING as NO_DEFAULT, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from itertools import pairwise
 from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin
 
-from nmt.config.mistakes import nearest_key, unknown
+from nmt.config.mistakes import nearest_key
 from nmt.errors import NMTError
 from nmt.registry import entries_of
 
-MISSING: Any = "???"
-"""OmegaConf's mark of a value that is needed."""
+MISSING: Any = "???"  # OmegaConf's mark of a required value
 Record = TypeVar("Record")
 
 
@@ -32,7 +31,7 @@ def number(default: Any, least: float, most: float, *names: str, **metadata: Any
 
 
 def choice(default: Any, *names: Any, names_of: Callable[[], Iterable[str]] = tuple) -> Any:
-    """A field for one of `names`, or a list of them if `default` is a list; `names_of` is called when it is used."""
+    """A field for one of `names`, or a list of them if `default` is a list; `names_of` is called at each use."""
     metadata = {"choices": lambda: (*names, *names_of())}
     if isinstance(default, list):
         return field(default_factory=lambda: [*default], metadata=metadata)
@@ -40,22 +39,21 @@ def choice(default: Any, *names: Any, names_of: Callable[[], Iterable[str]] = tu
 
 
 def running_text(default: Any, **metadata: Any) -> Any:
-    """A field for a text in which ${} is no reference to another key."""
+    """A field for a text in which ${} is not an interpolation."""
     return field(default=default, metadata={"literal": True, **metadata})
 
 
 def inline(default: Any, *offered: str) -> Any:
-    """A field for a record whose keys stand beside those of its owner; `offered` limits them, by key or by field."""
+    """A field for a record whose keys stand beside those of its owner; `offered` limits them to some keys or fields."""
     return field(default_factory=lambda: default, metadata={"inline": default, "offered": offered})
 
 
 def undecided(default: Any, decides: str = "nothing") -> Any:
-    """A field whose value does not decide results: another one may resume a job; or the "content" of its file does."""
+    """A field that does not affect results, and may change on resumption; "content": only its file's content does."""
     return field(default=default, metadata={"decides": decides})
 
 
 def plugin_options(owner: str) -> Any:
-    """The field `plugins: dict[str, Any]` of a record that plugins add keys to."""
     return field(default_factory=dict, kw_only=True, metadata={"owner": owner})
 
 
@@ -88,12 +86,11 @@ class Member:
 
     @property
     def is_text(self) -> bool:
-        """True where any text, or list of texts, is a value, and nothing else but null."""
+        """True if the key takes any text or list of texts, and nothing else but null."""
         return self.types <= {str, list[str], NoneType} and not self.choices
 
     @property
     def keys(self) -> dict[str, "Member"]:
-        """The keys of the record that it is, as far as they are offered."""
         return keys_of(self.type, tuple(self.metadata.get("offered", ())))
 
     @property
@@ -102,7 +99,8 @@ class Member:
 
 
 @cache
-def all_members(cls: Any) -> tuple[Member, ...]:
+def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
+    """The members of a record that users can set: all, or the keys in `offered` and the records with them."""
     members: list[Member] = []
     for item in fields(cls):
         if owner := item.metadata.get("owner"):
@@ -114,21 +112,18 @@ def all_members(cls: Any) -> tuple[Member, ...]:
             default = item.default if item.default_factory is NO_DEFAULT else item.default_factory()
             default = MISSING if default is NO_DEFAULT else default
             members.append(Member(cls, item.name, item.type, default, item.metadata))
-    return tuple(members)
-
-
-def members_of(cls: Any, offered: tuple[str, ...] = ()) -> Iterator[Member]:
-    """The members of a record that users can set: all, or the keys in `offered` and the records with them."""
-    for member in all_members(cls):
-        if not offered or member.name in offered:
-            yield member
-        elif member.is_inline and (part := tuple({name.split(".")[0] for name in member.keys} & {*offered})):
-            yield replace(member, metadata={**member.metadata, "offered": part})
+    if not offered:
+        return tuple(members)
+    for index, member in enumerate(members):
+        if member.is_inline and member.name not in offered:
+            part = tuple({name.split(".")[0] for name in member.keys} & {*offered})
+            members[index] = replace(member, metadata={**member.metadata, "offered": part})
+    return tuple(member for member in members if member.name in offered or member.metadata.get("offered"))
 
 
 @cache
 def keys_of(cls: Any, offered: tuple[str, ...] = ()) -> dict[str, Member]:
-    """Dotted key -> what is known of it, for every key of a record and of the records in it."""
+    """Dotted key -> member, for every key of a record and of the records in it."""
     keys: dict[str, Member] = {}
     for member in members_of(cls, offered):
         if member.is_inline:
@@ -144,10 +139,9 @@ def keys_of(cls: Any, offered: tuple[str, ...] = ()) -> dict[str, Member]:
 def build(
     cls: type[Record], tree: Any, where: str = "", group: str = "", base: Any = None, offered: tuple[str, ...] = ()
 ) -> Record:
-    """The record of a tree of keys; NMTError, after `where`, for an unknown or missing key or a wrong value.
+    """The record of a tree of keys; NMTError, prefixed by `where`, for an unknown or missing key or a wrong value.
 
-    `group` ends in a dot and precedes the keys. The values change `base` if there is one, and only the keys in
-    `offered` are known if it is not empty.
+    `group` ends in a dot and precedes the keys. The values replace those of `base`; `offered` limits the keys.
     """
     if where:
         try:
@@ -172,7 +166,7 @@ def build(
         (added if member.plugin else values)[name] = value
     for name in map(str, rest):
         near = nearest_key(f"{group}{name}", [f"{group}{key}" for key in keys_of(cast(Any, cls), offered)])
-        raise NMTError(unknown(shown(f"{group}{name}"), near))
+        raise NMTError(f"unknown key {shown(f'{group}{name}')}; {near}")
     if added:
         values["plugins"] = added
     record = replace(base, **values) if base is not None else cls(**values)
@@ -185,7 +179,7 @@ def build(
 def to_tree(record: Any) -> dict[str, Any]:
     """The keys and values of a record, as `build` takes them."""
     tree: dict[str, Any] = {}
-    for member in all_members(cast(Any, type(record))):
+    for member in members_of(cast(Any, type(record))):
         value = record.plugins.get(member.name) if member.plugin else getattr(record, member.name)
         if is_dataclass(value):
             tree |= to_tree(value) if member.is_inline else {member.name: to_tree(value)}
@@ -195,10 +189,10 @@ def to_tree(record: Any) -> dict[str, Any]:
 
 
 def checked(key: str, value: Any, member: Member) -> Any:
-    """A value, converted to a type of its key; NMTError unless the key takes it."""
+    """The value, converted to a type of its key; NMTError if the key does not take it."""
     require(value != MISSING, f"{key}: a value is needed; pass {key}=VALUE")
     limits, choices, fits = member.metadata.get("range"), member.choices, True
-    # What YAML reads is converted to the type that is meant: one text to a list, 1.10 to a text, 1 to 1.0.
+    # YAML's types are converted to the key's: one text to a list, 1.10 to a text, 1 to 1.0.
     if member.is_list and not matches(value, member.type) and not isinstance(value, bool | dict):
         items = value if isinstance(value, list | tuple) else as_list(value)
         value = [str(item) if is_number(item) else item for item in items]
@@ -219,7 +213,7 @@ def is_number(value: Any) -> bool:
 
 
 def matches(value: Any, kind: Any) -> bool:
-    """True where a value is of an annotated type; an int counts as a float, a bool as neither."""
+    """True if a value has an annotated type; an int counts as a float, a bool as neither."""
     origin, arguments = get_origin(kind), get_args(kind)
     if isinstance(kind, UnionType):
         return any(matches(value, option) for option in arguments)
@@ -248,7 +242,7 @@ def takes(member: Member) -> str:
 
 
 def in_words(value: Any) -> str:
-    """A value as it is written after KEY=."""
+    """A value as written after KEY=."""
     if isinstance(value, list | tuple):
         return f"[{','.join(in_words(item) for item in value)}]"
     return str(value).lower() if isinstance(value, bool) else "null" if value is None else str(value)
@@ -267,7 +261,7 @@ def shown(value: Any) -> str:
 def check_name(key: str, name: str) -> None:
     for part in name.split("/"):
         fits = part.isprintable() and not part.startswith(".") and bool(part.strip()) and len(part.encode()) <= 200
-        require(fits, f"{key}={shown(name)!r}: must name a file, by visible characters, without a dot at its beginning")
+        require(fits, f"{key}={shown(name)!r}: must be a file name of visible characters that begins with no dot")
 
 
 def as_list(value: Any) -> list[str]:

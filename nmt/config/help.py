@@ -8,7 +8,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from nmt.config.composition import Command, command_groups, hydra_tree, is_bare
+from nmt.config.composition import Command, groups, hydra_tree, is_bare
 from nmt.config.fields import MISSING, flatten, in_words, keys_of
 from nmt.config.mistakes import nearest
 from nmt.errors import NMTError
@@ -24,7 +24,7 @@ OPTIONS = {
 
 def help_text(command: Command, words: list[str], config_dir: Path | None) -> str:
     """The first page, or the keys of the group that the words name; NMTError for an unknown group."""
-    options, keys = command_groups(command, config_dir), keys_of(command.config)
+    options, keys = groups(command, config_dir), keys_of(command.config)
     about: dict[str, str] = {}
     for name, key in keys.items():
         if "." in name:
@@ -35,8 +35,10 @@ def help_text(command: Command, words: list[str], config_dir: Path | None) -> st
     rows = {name: (f"{name}={values.get(name, 'null')}", key.help) for name, key in keys.items()}
     topic = next(filter(is_bare, words), None)
     if topic is None:
-        about = {f"{name}={options[name][0] or 'null'}" if name in options else name: about[name] for name in about}
-        return first_page(command, rows, about)
+        singles = [row for name, row in rows.items() if "." not in name and is_read(command, name, row[1])]
+        read = {name: text for name, text in about.items() if is_read(command, name)}
+        chosen = {name: f"{name}={options[name][0] or 'null'}" for name in read if name in options}
+        return first_page(command, singles, [(chosen.get(name, name), text) for name, text in read.items()])
     if topic not in ("all", *about):
         raise NMTError(f"--help {topic}: no such group; {nearest(topic, ['all', *about])}")
     if topic == "all":  # keys of no group come first
@@ -44,41 +46,32 @@ def help_text(command: Command, words: list[str], config_dir: Path | None) -> st
         listed = [rows[name] for name in sorted(names, key=lambda name: "." in name)]
     else:
         listed = [(topic, about[topic]), *(row for name, row in rows.items() if name.startswith(f"{topic}."))]
-    return f"Keys of nmt {command.name}, their defaults, and what they mean\n{table(listed)}\n"
+    return f"Keys of nmt {command.name}, their defaults and meanings\n{table(listed)}\n"
 
 
-def first_page(command: Command, rows: dict[str, tuple[str, str]], about: dict[str, str]) -> str:
-    """Usage, the keys that people change most, the names of the groups, and the options."""
-    ungrouped = [name for name, (_, text) in rows.items() if "." not in name and is_read(command, name, text)]
-    examples = {word.partition("=")[0]: word for word in command.keys.split()}
-    examples = examples or {name: rows[name][0] for name in ungrouped}
-    texts = {name: first_sentence(text) for name, (_, text) in rows.items()}
-    texts |= {name.partition("=")[0]: text for name, text in about.items()}
-    keys = [(word, texts[key]) for key, word in examples.items() if key in texts]  # a plugin may be missing
-    others = f"Others: {', '.join(name for name in ungrouped if name not in examples)}"
-    listed = [(name, text) for name, text in about.items() if is_read(command, name.partition("=")[0])]
+def first_page(command: Command, keys: list[tuple[str, str]], groups: list[tuple[str, str]]) -> str:
+    """Usage, the keys of no group, the groups, and the options."""
     options = OPTIONS | {name: option.help for name, option in command.all_options.items()}
     parts = [
         " ".join(filter(None, ("Usage: nmt", command.name, command.usage, "[KEY=VALUE]... [OPTIONS]"))),
         f"As in: nmt {command.name} {command.example}\n" if command.example else "",
         f"{entries_of('command')[command.name].facts['summary']}\n",
-        f"Keys\n{table(keys)}" if keys else "",
-        textwrap.fill(others, WIDTH, initial_indent="  ", subsequent_indent="  ") if others[8:] else "",
-        f"\nGroups of keys; --help GROUP or --help all lists them\n{table(listed)}" if listed else "",
-        f"\nOptions\n{table(options.items())}\n",
+        f"Keys\n{table((name, first_sentence(text)) for name, text in keys)}\n" if keys else "",
+        f"Groups of keys; --help GROUP or --help all lists them\n{table(groups)}\n" if groups else "",
+        f"Options\n{table(options.items())}\n",
     ]
     return "\n".join(filter(None, parts))
 
 
 def is_read(command: Command, key: str, text: str = "") -> bool:
-    """False for a key that the command hides, or whose text begins with another command that it is for."""
+    """False for a key that the command hides, or whose help begins with the name of another command."""
     reader = text.partition(":")[0]
     is_of_other = reader != command.name and reader in entries_of("command")
     return not is_of_other and not any(f"{key}.".startswith(f"{name}.") for name in command.hides.split())
 
 
 def offered(options: list[str]) -> str:
-    """The options of a group; those in a subfolder are only counted."""
+    """The options of a group; options in a subfolder are only counted."""
     folders = [option.split("/")[0] for option in options if "/" in option]
     counted = [f"{folder}/... ({folders.count(folder)})" for folder in dict.fromkeys(folders)]
     return ", ".join([*(option for option in options if "/" not in option), *counted])
@@ -89,7 +82,7 @@ def first_sentence(text: str) -> str:
 
 
 def table(rows: Iterable[tuple[str, str]]) -> str:
-    """Two columns; the second is wrapped, and begins on the next line beside a long first one."""
+    """Two wrapped columns; next to a long first column, the second begins on the next line."""
     rows, lines = [*rows], list[str]()
     left = min(max((len(name) for name, _ in rows), default=0), 34)
     for name, text in rows:

@@ -1,4 +1,4 @@
-"""What was meant by an unknown key or option: ours for another toolkit's (foreign_words.tsv), or the nearest."""
+"""Answers to unknown keys and options: our equivalent of another toolkit's key (foreign_words.tsv), or the nearest."""
 
 import difflib
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ TABLE = Path(__file__).with_name("foreign_words.tsv")
 
 @cache
 def foreign_words() -> dict[tuple[str, str], tuple[str, str]]:
-    """A command and another toolkit's word -> an answer, and an example."""
+    """Command and word of another toolkit -> answer and example."""
     table: dict[tuple[str, str], tuple[str, str]] = {}
     for line in filter(None, TABLE.read_text(encoding="utf-8").splitlines()):
         if line[0] != "#":
@@ -21,53 +21,47 @@ def foreign_words() -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def our_words(command: str, word: str) -> str:
-    """The one-line answer to another toolkit's key or option, with or without dashes and value; empty: none."""
+    """The one-line answer to another toolkit's key or option, with or without dashes and value; empty if unknown."""
     name = word.partition("=")[0]
     answer, example = foreign_words().get((command, name.lstrip("-").replace("-", "_").lower()), ("", ""))
-    return f"{name}: {answer}{', as ' if example else ''}{example}" if answer else ""
+    return f"{name}: {answer}{', such as ' if example else ''}{example}" if answer else ""
 
 
 def exists(path: Path) -> bool:
-    """True if a path exists; False also for a text that cannot be a file name."""
+    """True if a path exists; False also for text that cannot be a file name."""
     try:
         return path.exists()
     except (OSError, ValueError):
         return False
 
 
-def unknown(key: str, near: str) -> str:
-    """The message for a key that does not exist, with what is there."""
-    return f"unknown key {key}; {near}"
-
-
 def unknown_key(command: str, key: str, word: str, keys: list[str]) -> str:
-    """What to write instead of an unknown key: the equivalent, the text that was meant, or the nearest."""
+    """The message for an unknown key, which names our equivalent, text=, or the nearest key."""
     group, _, name = key.rpartition(".")
     if any(other.startswith(f"{group}.") for other in keys) and (equivalent := our_words(command, name)):
         return f"{group}.{equivalent}"
     near = nearest_key(key, keys)
     if "text" in keys and " " in word and not near.startswith("did you mean"):
         near = f"for a text, write text='{word}'"
-    return our_words(command, key) or unknown(key, near)
+    return our_words(command, key) or f"unknown key {key}; {near}"
 
 
 def explain_option(command: str, word: str, keys: list[str]) -> str:
-    """The answer to a word that begins with a dash: the key without dashes, ours, or the nearest."""
+    """The message for a word that begins with a dash, which names the key without dashes, ours, or the nearest."""
     name, _, value = word.lstrip("-").partition("=")
     key = name.replace("-", "_")
     if key in keys:
-        return f"{word}: options are written KEY=VALUE, as {key}={value or 'VALUE'}"
+        return f"{word}: write options as KEY=VALUE, such as {key}={value or 'VALUE'}"
     return our_words(command, word) or f"{word}: no such option or key; {nearest_key(key, keys)}"
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """ "did you mean X?", or all of the words if none is near."""
     matches = difflib.get_close_matches(word, words := [*words], n=1, cutoff=0.5)
     return f"did you mean {matches[0]}?" if matches else f"there are {', '.join(words)}"
 
 
 def nearest_key(key: str, keys: list[str]) -> str:
-    """The nearest key by its last part, in its own group first; else the keys of that group."""
+    """The nearest key by its last part, first in the same group; otherwise the keys of that group."""
     group, _, last_part = key.rpartition(".")
     siblings = [name for name in keys if group and name.startswith(f"{group}.")]
     for names, cutoff in ((siblings or [name for name in keys if "." not in name], 0.6), (keys, 0.75)):

@@ -27,11 +27,11 @@ def test_nmt_alone_names_every_command(tmp_path):
 def test_help_of_a_command_is_a_page_or_the_keys_of_a_group(nmt):
     page = nmt("train", "--help")
     assert page.code == 0
-    assert "As in: nmt train data/mine experiment=laptop" in page.out
+    assert "As in: nmt train data/mine model=small" in page.out
     assert nmt("train", "-h").out == page.out
     assert "optim.warmup=4000 " in nmt("train", "--help", "optim").out
     nmt("train", "--help", "optm").refused("did you mean optim?")
-    nmt("help", "train").refused("as nmt train --help all")
+    nmt("help", "train").refused("such as nmt train --help all")
 
 
 def test_cfg_prints_the_tree_and_does_nothing_and_config_dir_adds_groups(nmt, tmp_path):
@@ -50,7 +50,7 @@ def test_cfg_prints_the_tree_and_does_nothing_and_config_dir_adds_groups(nmt, tm
     [
         (["trian"], "did you mean train?"),
         (["--cfg"], "--cfg: name a command first"),
-        (["train", "--devices=8"], "--devices: how many devices train is trainer.devices, as trainer.devices=2"),
+        (["train", "--devices=8"], "such as trainer.devices=2"),
         (["train", "big"], "KEY=VALUE"),
         (["translate", "--sweep"], "--sweep: no such option or key"),
         (["train", "model=big", "trainer.devices=8"], "run `nmt preprocess`"),
@@ -107,4 +107,4 @@ def test_preprocess_says_loudly_what_it_dropped_and_what_valid_shares_with_train
     done = nmt(*words, "data.name=toy", "workers=1")
     assert (done.code, done.out) == (0, "")
     assert "train: 100 of 200 pairs kept (dropped: 100 length ratio)" in done.err
-    assert "notice: 3 pairs of valid are in train too" in done.err
+    assert "notice: 3 pairs of valid are also in train" in done.err

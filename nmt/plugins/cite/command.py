@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from nmt.commands.console import one_run, talker
+from nmt.commands import one_run, talker
 from nmt.config import BLEU_TOKENIZERS, MISSING, Command, DecodeConfig, choice, metric_names, require, shown
 
 
@@ -96,7 +96,6 @@ CITE = Command(
     one_run,
     usage="[RUN]",
     example="runs/mine",
-    keys="run=runs/mine source=test.en reference=test.de text=true metrics=[bleu,chrf,ter] output=mine.zip device=cpu",
     groups={"decode": "paper"},
     memory="pass a lower decode.batch_tokens, or device=cpu",
 )
@@ -107,6 +106,5 @@ VERIFY = Command(
     one_bundle,
     usage="BUNDLE",
     example="citation-test.zip reference=test.de",
-    keys="sha256=null reference=test.de source=test.en run=runs/mine device=cpu",
     memory="pass device=cpu, or leave run out",
 )

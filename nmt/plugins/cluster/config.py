@@ -19,7 +19,7 @@ class RayConfig:
     """Lines in each Parquet file, which is the most that a worker loses when a run is killed."""
 
     def run_instead(self, config: TranslateConfig) -> None:
-        from nmt.commands.console import talker
+        from nmt.commands import talker
         from nmt.plugins.cluster.on_ray import translate_corpus
 
         translate_corpus(config, talker())

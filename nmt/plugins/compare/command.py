@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from nmt.commands.console import talker
+from nmt.commands import talker
 from nmt.config import (
     BLEU_TOKENIZERS,
     Command,
@@ -108,7 +108,6 @@ COMMAND = Command(
     lambda words: {"systems": words},
     usage="SYSTEM SYSTEM...",
     example="runs/new runs/old",
-    keys="source=test.en reference=test.de fail_if=worse metrics=[chrf,bleu] output=page.html format=json device=cpu",
     groups={"decode": "paper"},
     options={"--json": Option("Short for format=json.", override="format=json")},
     entries="systems",

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from nmt.commands.console import one_run, talker
+from nmt.commands import one_run, talker
 from nmt.config import MISSING, Command, Compute, DecodeConfig, TranslatorOptions, choice, require
 from nmt.errors import NMTError
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from nmt import __version__
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, in_words, require
 from nmt.errors import NMTError, one_line
 from nmt.files import MODEL_FILES, cache_folder, is_parser, read_description, sha256
 from nmt.hardware import usable_cores
 from nmt.search import Constraints, EngineOptions, Hypothesis, Pair, TokenScores, batches_by_length, penalty
 from nmt.text import SOURCE, TARGET, read_tokenizer
-from nmt.version import __version__
 
 CONVERSION = "3"
 """Raise it whenever a conversion of the same model gets another content."""

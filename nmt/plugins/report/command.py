@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from nmt.commands.console import one_run, talker
+from nmt.commands import one_run, talker
 from nmt.config import MISSING, Command, DecodeConfig, choice, exists, number, require, running_text
 from nmt.errors import NMTError
 

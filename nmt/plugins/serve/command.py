@@ -5,7 +5,7 @@ import ipaddress
 from dataclasses import dataclass, field
 from typing import Any
 
-from nmt.commands.console import paths_and_texts
+from nmt.commands import paths_and_texts
 from nmt.config import Command, Option, TranslatorOptions, as_list, inline, number, require
 from nmt.errors import how_to_install
 
@@ -108,7 +108,6 @@ COMMAND = Command(
     models,
     usage="[RUN]...",
     example="runs/mine precision=int8",
-    keys="host=0.0.0.0 port=8000 keys=keys.txt precision=int8 decode=greedy limits.characters=5000",
     options={"--open": Option("Short for open=true: open the page in a browser.", override="open=true")},
     memory="serve fewer models, or take precision=int8",
     groups={"decode": "paper"},

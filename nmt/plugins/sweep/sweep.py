@@ -18,8 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from nmt.commands import compose
-from nmt.commands.console import talker
+from nmt.commands import compose, talker
 from nmt.config import ExperimentConfig, Option, in_words, parse, require, set_text
 from nmt.errors import NMTError
 

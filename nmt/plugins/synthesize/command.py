@@ -6,7 +6,7 @@ In back-translation (Sennrich 2016) that is the source, in distillation (Kim and
 from dataclasses import dataclass
 from functools import partial
 
-from nmt.commands.console import talker
+from nmt.commands import talker
 from nmt.commands.translate import LESS_MEMORY, input_and_run
 from nmt.config import (
     MISSING,
@@ -73,10 +73,6 @@ COMMAND = Command(
     partial(input_and_run, "synthesise", forms="`nmt synthesise FILE RUN output=FOLDER`"),
     usage="FILE [RUN]... output=FOLDER",
     example="mono.de runs/de-en output=synthetic/bt",
-    keys=(
-        "run=runs/mine input=mono.de output=synthetic/bt drop=0.1 flagged=keep "
-        "reference=train.de decode.do_sample=true decode=greedy devices=4 threads=2"
-    ),
     hides="ray.lines",
     memory=LESS_MEMORY,
     groups={"decode": "paper"},
