@@ -1,6 +1,6 @@
-"""DOCX (ECMA-376, part 1, section 17): paragraphs are sentences, and runs that look unlike most are elements in them.
+"""DOCX (ECMA-376, part 1, section 17): paragraphs are sentences; runs that look unlike most of them are elements.
 
-Paragraphs that are translated are written anew; all else in their parts, and all other files in the archive, stay.
+Only translated paragraphs are rewritten: all else in their parts and all other files in the archive stay.
 """
 
 import io
@@ -26,27 +26,25 @@ UNSEEN = frozenset(("lang", "noProof"))
 """Properties of a run that do not show."""
 AROUND = frozenset(("hyperlink", "ins", "moveTo", "smartTag"))
 DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen"))
-"""Properties, which are read apart, and notes about the old text."""
+"""Properties, which are read separately, and notes about the source text."""
 BREAKS = frozenset(("br", "cr", "tab", "ptab", "drawing", "pict", "object", "oMath", "oMathPara"))
 UNREADABLE = (BadZipFile, EOFError, LookupError, OSError, RuntimeError, ValueError, lzma.LZMAError, zlib.error)
 PRESERVE = {"{http://www.w3.org/XML/1998/namespace}space": "preserve"}
-Runs = tuple[Unit, list[Element], Element]
-"""A sentence, the elements that it covers, and the properties of most of its text."""
 
 
 class Reader:
-    """Collects the sentences of a part: the runs in a row of a paragraph, with what stands between them."""
+    """Collects the sentences of a part, with the elements that they cover and the properties of most of their text."""
 
     def __init__(self, root: Element) -> None:
-        self.w = f"{{{etree.QName(root).namespace}}}"  # the namespace of WordprocessingML, which has two
-        self.sentences, self.properties = list[Runs](), dict[str, Element]()
+        self.w = f"{{{etree.QName(root).namespace}}}"  # WordprocessingML has two namespaces
+        self.sentences, self.properties = list[tuple[Unit, list[Element], Element]](), dict[str, Element]()
         self.begin()
         for paragraph in root.iter(f"{self.w}p"):
             self.read(list(paragraph))
             self.end()
 
     def begin(self) -> None:
-        """Begin a sentence: its tokens with the look of their runs, None outside of runs; its elements."""
+        """Begin a sentence; `pieces` are tokens with the look of their runs, or None outside of runs."""
         self.unit, self.pieces, self.covered = Unit(), list[tuple[str | None, Token]](), list[Element]()
 
     def end(self) -> None:
@@ -66,14 +64,14 @@ class Reader:
         self.begin()
 
     def joins(self, element: Element) -> bool:
-        """Whether an element stands within a sentence: a run, a link and the like, or something without text."""
+        """True for an element inside a sentence: a run, a link or the like, or anything without text."""
         if name_of(element) in AROUND:
             return all(map(self.joins, element))
         names = ("p", "fldChar") if name_of(element) == "r" else ("p", "fldChar", "t")
         return next(element.iter(*(f"{self.w}{name}" for name in names)), None) is None
 
     def read(self, elements: Sequence[Element]) -> None:
-        """Read the elements of a paragraph, or of one around runs in it. The marks of a field end a sentence."""
+        """Read the content of a paragraph, or of an element around runs in it. Field marks end a sentence."""
         for element in elements:
             name = name_of(element)
             if name in DROPPED or name.endswith("Pr"):
@@ -110,39 +108,33 @@ class Reader:
             elif name not in DROPPED:
                 self.note(Token("point", self.unit.alone(inside), breaks=name in BREAKS), run, look=look)
 
-    def write(self, sentence: Runs, references: Element) -> None:
-        unit, covered, properties = sentence
-        parent = covered[0].getparent()
-        places = [parent.index(element) for element in covered if element.getparent() is parent]
-        new = etree.Element(parent.tag)
-        self.build(unit, new, references, properties)
-        parent[places[0] : places[-1] + 1] = list(new)
 
-    def build(self, unit: Unit, parent: Element, references: Element, properties: Element) -> None:
-        """Add the elements that references stand for, and their text in runs with these properties."""
+def write_text(unit: Unit, parent: Element, references: Element, properties: Element) -> None:
+    """Add the referenced elements to `parent`, and the text between them in runs with these properties."""
+    w = properties.tag.removesuffix("rPr")
 
-        def add_run(content: Element) -> None:
-            etree.SubElement(parent, f"{self.w}r").extend([deepcopy(properties), content][not len(properties) :])
+    def add_run(content: Element) -> None:
+        etree.SubElement(parent, f"{w}r").extend([deepcopy(properties), content][not len(properties) :])
 
-        def add_text(text: str | None) -> None:
-            if text:
-                content = etree.Element(f"{self.w}t", PRESERVE)
-                content.text = text
-                add_run(content)
+    def add_text(text: str | None) -> None:
+        if text:
+            content = etree.Element(f"{w}t", PRESERVE)
+            content.text = text
+            add_run(content)
 
-        add_text(references.text)
-        for reference in references:
-            element = unit.element_of(reference)
-            if name_of(element) == "rPr":
-                self.build(unit, parent, reference, element)
-            elif reference.tag.startswith("p"):
-                is_inside = name_of(element.getparent()) == "r"
-                (add_run if is_inside else parent.append)(deepcopy(element))
-            else:
-                new = etree.SubElement(parent, element.tag, element.attrib)
-                new.extend(deepcopy(inside) for inside in element if name_of(inside).endswith("Pr"))
-                self.build(unit, new, reference, properties)
-            add_text(reference.tail)
+    add_text(references.text)
+    for reference in references:
+        element = unit.element_of(reference)
+        if name_of(element) == "rPr":
+            write_text(unit, parent, reference, element)
+        elif reference.tag.startswith("p"):
+            is_inside = name_of(element.getparent()) == "r"
+            (add_run if is_inside else parent.append)(deepcopy(element))
+        else:
+            new = etree.SubElement(parent, element.tag, element.attrib)
+            new.extend(deepcopy(inside) for inside in element if name_of(inside).endswith("Pr"))
+            write_text(unit, new, reference, properties)
+        add_text(reference.tail)
 
 
 class Docx(Document):
@@ -152,13 +144,13 @@ class Docx(Document):
             with ZipFile(io.BytesIO(content)) as archive:
                 self.files, self.comment = archive.infolist(), archive.comment
                 if (size := sum(file.file_size for file in self.files)) > LARGE:
-                    raise NMTError(f"{size:,} bytes when unpacked, of {LARGE:,} that a document may have")
+                    raise NMTError(f"{size:,} bytes when unpacked; a document may have {LARGE:,}")
                 self.contents = list(map(archive.read, self.files))
         except UNREADABLE as error:  # zipfile raises all of these
-            raise NMTError(f"no DOCX, or damaged or encrypted ({one_line(error)})") from error
+            raise NMTError(f"not a DOCX file, or damaged or encrypted ({one_line(error)})") from error
         trees = {n: parse_xml(self.contents[n]) for n, file in enumerate(self.files) if PART.fullmatch(file.filename)}
         if not any(tree.find(".//{*}body") is not None for tree in trees.values()):
-            raise NMTError("no word/document.xml with text in it: save it as DOCX")
+            raise NMTError("no word/document.xml with text: save the file as DOCX")
         self.parts = list(trees)
         units = [unit for tree in trees.values() for unit, *_ in Reader(tree.getroot()).sentences]
         self.lines = [line for unit in units for line in unit.content().lines]
@@ -166,13 +158,16 @@ class Docx(Document):
     def join(self, translations: Sequence[Translated]) -> bytes:
         left, contents = iter(translations), self.contents.copy()
         for number in self.parts:
-            tree = parse_xml(contents[number])
-            reader = Reader(tree.getroot())
-            results = [(sentence, *sentence[0].render(next(left))) for sentence in reader.sentences]
-            for sentence, references, is_new in results:
+            tree, changed = parse_xml(contents[number]), False
+            for unit, covered, properties in Reader(tree.getroot()).sentences:
+                references, is_new = unit.render(next(left))
                 if is_new:
-                    reader.write(sentence, references)
-            if any(is_new for *_, is_new in results):
+                    parent = covered[0].getparent()
+                    new = etree.Element(parent.tag)
+                    places = [parent.index(element) for element in covered if element.getparent() is parent]
+                    write_text(unit, new, references, properties)
+                    parent[places[0] : places[-1] + 1], changed = list(new), True
+            if changed:
                 contents[number] = serialized(tree, contents[number])
         if contents == self.contents:
             return self.content

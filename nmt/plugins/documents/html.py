@@ -1,4 +1,4 @@
-"""HTML as browsers read it (https://html.spec.whatwg.org, section 13.2.5), with the place of everything in the text."""
+"""HTML, read as browsers read it (https://html.spec.whatwg.org, section 13.2.5), with the offsets of all markup."""
 
 import re
 from collections import defaultdict
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from html import escape, unescape
 
-from nmt.plugins.documents.document import Part, Spliced, Stretch, Text, Translated
+from nmt.plugins.documents.document import Part, Spliced, Text, Translated
 from nmt.plugins.documents.markup import Sentence, Token
 
-# Possessive, so that no input takes more than linear time.
+# Possessive, so that every input takes linear time.
 VALUE = r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z))"""
 ATTRIBUTE = re.compile(rf"""(?P<name>[^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?P<value>{VALUE}|[^\s>"'][^\s>]*+))?+""")
 MARKUP = re.compile(
@@ -31,27 +31,22 @@ RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext"
 """Other elements whose content is left as it is."""
 READ = frozenset(["alt", "title", "placeholder", "aria-label"])
 """Attributes that people read."""
-CHARSET = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 
 
 @dataclass
 class Tag:
-    """A tag, a comment, or the like."""
+    """A tag, a comment or the like; `attributes` locates the values with their quotes."""
 
     begin: int
     end: int
-    name: str = ""  # in small letters; none for a comment
-    closes: bool = False
-    attributes: dict[str, tuple[int, int]] = field(default_factory=dict)  # where the values are, with their quotes
-    partner: int = 0  # the index of the tag that closes the element, if there is one
-
-    def is_fixed(self, text: str) -> bool:
-        says = [text[slice(*self.attributes.get(name, (0, 0)))].lower() for name in ("translate", "class")]
-        return says[0].strip("\"'") == "no" or "notranslate" in says[1].strip("\"'").split()
+    name: str  # in lower case; empty for a comment
+    closes: bool
+    attributes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    partner: int = 0  # the index of the closing tag; 0: none
 
 
 def tags_of(text: str) -> list[Tag]:
-    """The tags of a text, in order, without those in scripts and other elements that have text alone."""
+    """The tags of a text in order, except in elements that contain text alone, such as scripts."""
     tags, at, opened = list[Tag](), 0, defaultdict[str, list[int]](list)
     while markup := MARKUP.search(text, at):
         at = markup.end()
@@ -69,11 +64,11 @@ def tags_of(text: str) -> list[Tag]:
     return tags
 
 
-class Page:
-    """A page, or a part of one: its sentences, and the values of attributes, which come first."""
+class Page(Part):
+    """A page, or a fragment of one: its sentences, and the values of attributes, which come first."""
 
     def __init__(self, text: str, begin: int = 0, language: str = "") -> None:
-        self.text, self.begin, self.end, self.language = text, begin, begin + len(text), language
+        self.text, self.language = text, language
         self.tags, self.sentences, self.values = tags_of(text), list[Sentence](), list[Part]()
         self.first, self.tokens = 0, list[Token]()
         """Where the next sentence begins, and its tokens so far."""
@@ -86,16 +81,18 @@ class Page:
         self.add_text(at, len(text))
         self.end_sentence()
         self.attributes = Spliced(text, sorted(self.values, key=lambda part: part.begin))
-        self.lines = self.attributes.lines + Spliced(text, self.sentences).lines
+        super().__init__(begin, begin + len(text), self.attributes.lines + Spliced(text, self.sentences).lines)
 
     def add_text(self, begin: int, end: int) -> None:
         if begin < end:
             self.tokens.append(Token("text", self.text[begin:end], unescape(self.text[begin:end])))
 
     def add(self, index: int) -> int:
-        """Add a tag, or the whole of an element; the index of its last tag."""
+        """Add a tag, or a whole element; return the index of its last tag."""
         tag = self.tags[index]
-        fixed, whole = tag.is_fixed(self.text), tag.partner or index
+        values = (self.text[slice(*tag.attributes.get(name, (0, 0)))] for name in ("translate", "class"))
+        translate, classes = (value.lower().strip("\"'") for value in values)
+        fixed, whole = translate == "no" or "notranslate" in classes.split(), tag.partner or index
         raw, element = self.text[tag.begin : tag.end], self.text[tag.begin : self.tags[whole].end]
         if (tag.name in COPIED or (fixed and tag.name in INLINE)) and tag.partner:
             shown = "" if tag.name in ("math", "svg") else unescape(MARKUP.sub("", element))
@@ -113,7 +110,7 @@ class Page:
             self.end_sentence()
             self.first = self.tags[index].end
             if tag.name == "html" and self.language and "lang" in tag.attributes:
-                self.values.append(Stretch(*tag.attributes["lang"], written=f'"{self.language}"'))
+                self.values.append(Part(*tag.attributes["lang"], otherwise=f'"{self.language}"'))
         for begin, end in sorted(tag.attributes[name] for name in READ & tag.attributes.keys() if not fixed):
             quoted = self.text[begin] in "\"'"
             value = self.text[begin + quoted : end - (quoted and end > begin + 1)]
@@ -133,9 +130,9 @@ class Page:
 
 
 class Html(Text):
-    """A page, or a part of one; its language, if it says that, is the target language then."""
+    """A page, or a fragment of one. If its root element has a `lang`, that becomes the target language."""
 
-    charset = CHARSET
+    charset = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 
     def parts(self, text: str, target: str) -> list[Part]:
         return [Page(text, 0, target.replace("_", "-"))]

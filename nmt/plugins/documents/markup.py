@@ -1,6 +1,6 @@
-"""A sentence with markup: its plain text for a translator, and its markup placed again in the translation.
+"""Sentences with markup: the plain text for a translator, and the markup placed again in its translation.
 
-An element goes around the longest run of the translation that aligns to what was in it; other tags go between words.
+An element goes around the longest run of translated words that align to its words; other tags go between words.
 """
 
 import re
@@ -13,45 +13,41 @@ from typing import Literal, NamedTuple
 
 import regex
 
-from nmt.plugins.documents.document import Translated
+from nmt.plugins.documents.document import Alignment, Part, Translated
 from nmt.plugins.protection.items import USUAL, Finder
 from nmt.text import WITHOUT_BLANKS
 
 DEEPEST, MOST = 50, 50
-"""Elements that are nested deeper are kept as single tags; of more equal texts, the first are looked at."""
+"""Elements nested deeper become single tags; code is looked for among this many occurrences of its text."""
 ONE = WITHOUT_BLANKS.pattern
 LETTER = rf"(?:(?!{ONE})\w)"
 WORD = regex.compile(
     # A grapheme of a script without blanks, with the punctuation that closes after it; a word; other punctuation.
     rf"(?={ONE})\X[\p{{Pe}}\p{{Pf}}\p{{Po}}]*+|{LETTER}(?:(?:(?!{ONE})\S)*{LETTER})?|(?!{ONE})[^\s\w]++"
 )
-
 Kind = Literal["text", "open", "close", "point", "copy"]
 
 
 @dataclass
 class Token:
-    """A stretch of a file: text, a tag that opens or closes an element, another tag, or what is copied, as code is."""
+    """A stretch of a file: text, an opening or a closing tag, any other tag ("point"), or code, which is copied."""
 
     kind: Kind
-    raw: str  # as it stands in the file
-    text: str = ""  # what a reader sees of text, and of what is copied
-    name: str = ""  # an element is closed by the next tag of its name
-    breaks: bool = False  # a tag between words, even without a blank
-    optional: bool = False  # an element that is left out where it would be empty, or a line break where another one is
-    closing: str = ""  # what closes an element: in a translation, it may be more than `raw`
-    # As a node of the tree of markup: characters of the plain text, whether a word touches it, what is in an element.
+    raw: str  # as in the file
+    text: str = ""  # what a reader sees of text or code
+    name: str = ""  # a closing tag closes the last open tag of its name
+    breaks: bool = False  # separates words, even without a blank
+    optional: bool = False  # an element that is dropped where it would be empty, or a line break beside another
+    closing: str = ""  # what closes an element in a translation, if not the `raw` of the closing tag
+    # Set in the tree of markup: the span in the plain text, whether a word precedes it directly, and the nodes inside.
     begin: int = 0
     end: int = 0
     is_glued: bool = False
     children: list["Token"] = field(default_factory=list)
 
-    def is_element(self) -> bool:
-        return self.kind == "open" and bool(self.closing)
-
 
 def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
-    """The indices of the tags that open and close an element, by each other; elements are nested."""
+    """Map the index of each tag that opens or closes an element to that of its partner; elements are nested."""
     partners, opened, names = dict[int, int](), list[int](), Counter[str]()
     for index, token in enumerate(tokens):
         if token.kind == "open" and len(opened) < DEEPEST:
@@ -66,30 +62,31 @@ def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
 
 
 def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
-    """The plain text of tokens, and the markup in it."""
-    partners, plain, stack = find_pairs(tokens), "", [(Token("open", ""), 0)]
+    """The plain text of tokens, and the nodes of their markup."""
+    partners, plain, stack = find_pairs(tokens), "", [Token("open", "")]
     for index, token in enumerate(tokens):
         node = replace(token, begin=len(plain), is_glued=bool(plain[-1:].strip()), children=[])
         if token.kind == "text":
             plain += token.text
-        elif token.kind == "open" and index in partners:
-            stack.append((node, index))
-        elif token.kind == "close" and index in partners:
-            element, opened = stack.pop()
+        elif index not in partners:
+            plain += " " * token.breaks + token.text
+            kind: Kind = "copy" if token.kind == "copy" else "point"
+            stack[-1].children.append(replace(node, kind=kind, end=node.begin + len(token.text), closing=""))
+        elif token.kind == "open":
+            stack.append(node)
+        else:
+            element = stack.pop()
             element.end, element.closing = len(plain), token.closing or token.raw
             if not plain[element.begin :].strip():  # an element without words is a single tag
-                raw = "".join(inside.raw for inside in tokens[opened : index + 1])
+                raw = "".join(inside.raw for inside in tokens[partners[index] : index + 1])
                 plain = plain[: element.begin] + " " * (len(plain) > element.begin)
                 element = Token("point", raw, begin=element.begin, end=element.begin, is_glued=element.is_glued)
-            stack[-1][0].children.append(element)
-        else:
-            plain += " " * token.breaks + token.text
-            stack[-1][0].children.append(replace(node, end=node.begin + len(token.text), closing=""))
-    return plain, stack[0][0].children
+            stack[-1].children.append(element)
+    return plain, stack[0].children
 
 
 def strip(token: Token, right: bool) -> str:
-    """Take the white space from one side of a text, and return it."""
+    """Remove the white space at one end of a text, and return it."""
     cut, whole = str.rstrip if right else str.lstrip, token.raw
     token.raw = cut(whole)
     if token.raw != whole:
@@ -98,9 +95,9 @@ def strip(token: Token, right: bool) -> str:
 
 
 def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
-    """Tokens without markup and white space around the words, and the length of what is left out before them.
+    """The tokens from the first word to the last, with all elements that touch them, and the length of those before.
 
-    A line break takes the white space beside it with it, another tag between two blanks takes one of them.
+    A line break takes in the white space beside it; any other tag between two blanks takes in one of them.
     """
     partners = find_pairs(tokens)
     worded = [index for index, token in enumerate(tokens) if token.text.strip() or token.closing] or [0, -1]
@@ -123,28 +120,28 @@ def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
 
 
 def without_optional(nodes: Iterable[Token]) -> Iterator[Token]:
-    """Nodes without the tags of optional elements among them."""
+    """Replace all optional elements by their content."""
     for node in nodes:
         children = list(without_optional(node.children))
-        yield from children if node.optional and node.is_element() else [replace(node, children=children)]
+        yield from children if node.optional and node.kind == "open" else [replace(node, children=children)]
 
 
-class Sentence:
-    """A part of a text, translated as one line; its tokens start at `begin`, and `escape` writes text for the file."""
+class Sentence(Part):
+    """A part that is translated as one line; its tokens start at `begin`, and `escape` writes text for the file."""
 
     def __init__(self, begin: int, tokens: Sequence[Token], escape: Callable[[str], str]) -> None:
         size, inside = core(tokens)
         self.raw, self.escape = "".join(token.raw for token in inside), escape
-        self.begin, self.end = begin + size, begin + size + len(self.raw)
         self.plain, self.nodes = tree(inside)
         has_words = any(c.isalpha() for token in inside if token.kind == "text" for c in token.text)
-        self.lines = [" ".join(self.plain.split())] if has_words else []
+        lines = [" ".join(self.plain.split())] if has_words else []
+        super().__init__(begin + size, begin + size + len(self.raw), lines)
 
     def render(self, translations: Sequence[Translated]) -> str:
         return self.written(translations, self.nodes)
 
     def written(self, translations: Sequence[Translated], nodes: Sequence[Token]) -> str:
-        """The sentence with a translation instead of its text, and with these nodes of its markup."""
+        """The translation with these nodes placed in it; the source if there is no translation or it is the same."""
         text = " ".join(translations[0].text.split()) if translations else ""
         if text in ("", " ".join(self.plain.split())):
             return self.raw
@@ -154,7 +151,7 @@ class Sentence:
 
 
 class Tokens:
-    """The words of a text, its punctuation and protected items; `chunks` are what blanks separate."""
+    """The words, punctuation and protected items of a text; `chunks` are the spans between blanks."""
 
     def __init__(self, text: str, edges: Iterable[int] = ()) -> None:
         items = [(item.start, item.end) for item in Finder([USUAL]).stretches(text)]
@@ -166,7 +163,7 @@ class Tokens:
         self.starts, self.ends = [begin for begin, _ in spans], [end for _, end in spans]
 
     def between(self, begin: int, end: int) -> range:
-        """The tokens that have characters between two places."""
+        """The tokens that overlap a span."""
         return range(bisect_right(self.ends, begin), bisect_left(self.starts, end))
 
     def is_word(self, token: int) -> bool:
@@ -179,13 +176,8 @@ class Tokens:
         return [range(*edges) for edges in pairwise([tokens.start, words[0], words[-1] + 1, tokens.stop])]
 
 
-def spread(source: Sequence[int], target: Sequence[int]) -> Iterator[tuple[int, int]]:
-    size = max(len(source), len(target)) if source and target else 0
-    return ((source[n * len(source) // size], target[n * len(target) // size]) for n in range(size))
-
-
 class Placed(NamedTuple):
-    """A node, and the characters and the tokens of the translation that it covers."""
+    """A node with its span and its tokens in the translation."""
 
     begin: int
     end: int
@@ -194,24 +186,22 @@ class Placed(NamedTuple):
 
 
 class Projection:
-    """The tokens of a sentence and of its translation, and how they align."""
+    """Places markup in a translation along the alignment of both sides' tokens."""
 
-    def __init__(
-        self, plain: str, nodes: Sequence[Token], target: str, alignment: Iterable[tuple[int, int]] | None
-    ) -> None:
+    def __init__(self, plain: str, nodes: Sequence[Token], target: str, alignment: Alignment) -> None:
         everywhere = list(nodes)
         for node in everywhere:
             everywhere += node.children
         self.source = Tokens(plain, (edge for node in everywhere for edge in (node.begin, node.end)))
         self.target, self.copied, self.broken = Tokens(target), bytearray(len(target)), set[int]()
-        """In the translation: the characters that are copied, and the tokens that a line break stands before."""
+        """In the translation: which characters are copied code, and which tokens follow a line break."""
         self.sources_of, self.targets_of = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
         for a, b in sorted(set(self.aligned(alignment))):
             self.sources_of[b].append(a)
             self.targets_of[a].append(b)
 
-    def aligned(self, alignment: Iterable[tuple[int, int]] | None) -> Iterator[tuple[int, int]]:
-        """Pairs of tokens, given pairs of chunks; a chunk with several partners gives each a share of its words."""
+    def aligned(self, alignment: Alignment) -> Iterator[tuple[int, int]]:
+        """Refine pairs of chunks to pairs of tokens; a chunk with several partners gives each a share of its words."""
         sizes = len(self.source.chunks), len(self.target.chunks)
         if alignment is None:  # as if both had the same order
             alignment = ((index * sizes[0] // sizes[1], index) for index in range(sizes[1]))
@@ -224,14 +214,15 @@ class Projection:
                 first = min(len(words) * number // size, len(words) - 1)
                 part[1] = words[first : max(len(words) * (number + 1) // size, first + 1)]
                 numbers[end] += 1
-            for sides in zip(*parts, strict=True):
-                yield from spread(*sides)
+            for source, target in zip(*parts, strict=True):
+                size = max(len(source), len(target)) if source and target else 0
+                yield from ((source[n * len(source) // size], target[n * len(target) // size]) for n in range(size))
 
     def render(self, place: Placed, escape: Callable[[str], str]) -> str:
-        """The characters of a place, with the nodes in it."""
+        """The translated text of a place with the markup inside."""
         pieces, at = list[str](), place.begin
         for inner in self.places(place):
-            node, is_element = inner.node, inner.node.is_element()
+            node, is_element = inner.node, inner.node.kind == "open"
             inside = self.render(inner, escape) if is_element else ""
             pieces.append(escape(self.target.text[at : inner.begin]))
             if inside or not (node.optional and is_element):
@@ -240,23 +231,21 @@ class Projection:
         return "".join(pieces) + escape(self.target.text[at : place.end])
 
     def places(self, parent: Placed) -> list[Placed]:
-        """The places of the nodes in an element, in the order of the translation."""
+        """The places of an element's nodes, in the order of the translation."""
         nodes, owners, runs = parent.node.children, dict[int, int](), list[tuple[int, range]]()
         for index, node in enumerate(nodes):
             owners |= dict.fromkeys(self.source.between(node.begin, node.end) if node.kind != "copy" else (), index)
         for token in parent.tokens:
             votes = [owners.get(source, -1) for source in self.sources_of[token]]
             owner = max(set(votes), key=lambda index: (votes.count(index), index), default=-1)
-            if runs and runs[-1][0] == owner and token - runs[-1][1].stop < 2:  # over at most one word of nobody's
+            if runs and runs[-1][0] == owner and token - runs[-1][1].stop < 2:  # at most one word without owner between
                 runs[-1] = owner, range(runs[-1][1].start, token + 1)
             elif owner >= 0:
                 runs.append((owner, range(token, token + 1)))
-        longest = dict[int, range]()
-        for index, run in runs:
-            longest[index] = max(longest.get(index, range(0)), run, key=len)
+        longest = dict(sorted(runs, key=lambda run: (len(run[1]), -run[1].start)))
         placed = {index: self.covering(nodes[index], run) for index, run in longest.items()}
         taken = {token: index for index, place in placed.items() for token in place.tokens}
-        for place_of in (self.copy_of, self.between):  # what is copied first, so that no tag is put inside of it
+        for place_of in (self.copy_of, self.between):  # code first, so that no tag is placed inside it
             for index, node in enumerate(nodes):
                 if index not in placed and (place := place_of(node, parent, taken)):
                     placed[index] = place
@@ -267,7 +256,7 @@ class Projection:
         return Placed(self.target.starts[tokens[0]], self.target.ends[tokens[-1]], node, tokens)
 
     def copy_of(self, node: Token, parent: Placed, taken: dict[int, int]) -> Placed | None:
-        """Where the text of a node stands that is copied, in the translation of the element around it."""
+        """The place of code: a free occurrence of its text in the translation of the element around it."""
         text, nodes = regex.escape(" ".join(self.source.text[node.begin : node.end].split())), parent.node.children
         pattern, (low, high) = rf"(?<!{LETTER}){text}(?!{LETTER})", parent[:2]
         in_item = not self.source.in_items.isdisjoint((node.begin, node.end))
@@ -282,9 +271,9 @@ class Projection:
         return None
 
     def between(self, node: Token, parent: Placed, taken: dict[int, int]) -> Placed | None:
-        """The place of what covers no aligned words: around a free word beside it, or between tokens."""
+        """The place of a node without aligned words: an element takes a free word beside it; tags go between tokens."""
         low, high, at, target = parent.tokens.start, parent.tokens.stop, self.gap(node, parent), self.target
-        for token in (at, at - 1) if node.is_element() else ():
+        for token in (at, at - 1) if node.kind == "open" else ():
             if token in parent.tokens and token not in taken and target.is_word(token):
                 return self.covering(node, range(token, token + 1))
         around = (gap for step in range(high - low + 1) for gap in (at - step, at + step) if low <= gap <= high)
@@ -304,10 +293,7 @@ class Projection:
         return Placed(begin, end, node, range(at, at))
 
     def gap(self, node: Token, parent: Placed) -> int:
-        """The token of the translation before which a node without aligned tokens stands.
-
-        It follows what the token before it aligns to if no blank separated them, else it precedes what the next does.
-        """
+        """The token that a node without aligned words precedes: beside the partner of a source word beside it."""
         low, high = parent.tokens.start, parent.tokens.stop
         words = self.source.between(parent.node.begin, parent.node.end)
         following = bisect_left(self.source.starts, node.begin)

@@ -1,6 +1,6 @@
 """Message catalogs of GNU gettext (https://www.gnu.org/software/gettext/manual, section PO Files), and subtitles.
 
-Messages without a translation get one, and the flag `fuzzy`, because nobody has checked it.
+Messages without a translation get one with the flag `fuzzy`, because nobody has checked it.
 """
 
 import re
@@ -15,21 +15,21 @@ from nmt.plugins.documents.markup import Sentence, Token
 from nmt.plugins.protection.items import is_counted
 
 ESCAPED = "\ue000"
-"""Stands for the backslash of escapes of C that polib would lose."""
+"""Replaces the backslash of C escapes that polib would lose."""
 ESCAPE = re.compile(r"\\(?:(?=[abfvx0-7])|.)", re.DOTALL)
 MARKUP = re.compile(
     r"(?P<line>\r?\n)|</?(?P<name>(?!PRI[diouxX])[a-zA-Z][\w:-]*)(?:\s+[\w:-]+\s*=[^<>]*|\s*/)?>|\{\\[^{}]*\}"
     rf"|\A\s*[-*•\u2013]\s+|{ESCAPED}(?:(?:x[\da-fA-F]+|[0-7]{{1,3}})(?:\[[\d;]*[a-zA-Z])?|.)"
 )
-"""A line end, a tag, a command of subtitles such as {\\an8}, the dash at the beginning, or an escape of C."""
+"""A line end, a tag, a subtitle command such as {\\an8}, a dash at the beginning, or a C escape."""
 PARAGRAPH = re.compile(r"\r?\n(?=[ \t\r\n]|[-*•\u2013]|\d+[.)])")
-"""The end of a line before an empty line, an item of a list, or an indented line."""
+"""A line end before an empty line, a list item or an indented line."""
 TIMES = r"[ \t]*\d[\d:.,]* +--> "
 CUE = re.compile(rf"^{TIMES}.*\n(?P<text>(?:(?!(?:\d+[ \t\r]*\n)?{TIMES})[ \t\r]*+\S.*(?:\n|\Z))*+)", re.MULTILINE)
 FORMAT = re.compile(r"(?!no-|possible-|impossible-)([a-z][a-z+-]*)-format")
 FORMS = re.compile(r"nplurals[ \t]*=[ \t]*([1-9])(?!\d)")
 NOT_ONE = re.compile(r"plural[ \t]*=[ \t]*\(?[ \t]*n[ \t]*!=[ \t]*1[ \t]*\)?[ \t]*;")
-"""The rule of languages whose first plural form is for the number one alone."""
+"""The rule of languages that use the first plural form only for the number one."""
 PRINTF = (
     r"%(?:%|\{\w{1,60}+\}|(?:\d{1,3}+\$|\([^()%]{1,60}+\)|<(?!PRI)\w{1,60}+>)?+[-+#0' ,I]{0,5}+"
     r"(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+(?:hh|ll|[hlLqjzZt])?"
@@ -40,13 +40,13 @@ DIRECTIVES = {
     **dict.fromkeys(("python-brace", "csharp"), (r"\{\{|\}\}|\{(?:[^{}]|\{[^{}]{0,60}+\}){0,100}+\}", "{}")),
     **dict.fromkeys(("qt", "qt-plural", "kde"), (r"%L?+(?:\d{1,2}+|n)", "")),
 }
-"""Directives of a message's format, and characters of which no more may stand outside of them than in the source."""
+"""The directives of each format, and characters that may not be more frequent outside them than in the source."""
 OTHER = re.compile(r"(?<!\S)\S*?[%~{}<>&$'|@](?:\S+|\s*\S*)")
-"""Words that all stay in their order in other formats."""
+"""Words that keep their order in all other formats."""
 
 
 def same_directives(format: str, source: str, translation: str) -> bool:
-    """True if a translation takes the same arguments as its source, as `msgfmt --check` requires."""
+    """True if a translation takes the same arguments as the source, as `msgfmt --check` requires."""
     if format not in DIRECTIVES:
         return OTHER.findall(source) == OTHER.findall(translation)
     pattern, alone = DIRECTIVES[format]
@@ -58,7 +58,7 @@ def same_directives(format: str, source: str, translation: str) -> bool:
 
 
 def sentences_of(text: str, begin: int = 0) -> Iterator[Sentence]:
-    """The sentences of a text that stands at `begin` in a file."""
+    """The sentences of a text at offset `begin` in a file."""
     first = 0
     for end in [*(match.end() for match in PARAGRAPH.finditer(text)), len(text)]:
         paragraph, tokens, at = text[first:end], list[Token](), 0
@@ -75,7 +75,7 @@ def sentences_of(text: str, begin: int = 0) -> Iterator[Sentence]:
 
 
 class Subtitles(Text):
-    """Subtitles of SubRip: lines of text below a line of times, up to an empty line."""
+    """SubRip subtitles: lines of text below a line of times, up to an empty line."""
 
     def parts(self, text: str, target: str) -> list[Part]:
         cues = (match.span("text") for match in CUE.finditer(text))
@@ -83,7 +83,7 @@ class Subtitles(Text):
 
 
 class Message:
-    """A message without a translation; `one`: whether the first plural form is for the number one alone."""
+    """An untranslated message; `one` is True if the first plural form is only for the number one."""
 
     def __init__(self, entry: polib.POEntry, forms: int, one: bool) -> None:
         self.entry, self.forms, self.one = entry, forms, one
@@ -92,7 +92,7 @@ class Message:
         self.lines = [line for string in self.strings for line in string.lines]
 
     def write(self, translations: Sequence[Translated]) -> bool:
-        """Write a translation; False if it would not do as a format string."""
+        """Store a translation; returns False for an invalid format string."""
         entry, count = self.entry, len(self.strings[0].lines)
         parts = (translations[:count], translations[count:])
         texts = [string.render(part) for string, part in zip(self.strings, parts, strict=False)]
@@ -102,14 +102,14 @@ class Message:
             return False
         if len(texts) == 1:
             entry.msgstr = texts[0]
-        else:  # the only form of a language without a plural is for all numbers
+        else:  # a language without plural has one form for all numbers
             new = {form: texts[form > 0 or self.forms == 1] for form in range(self.forms)}
             entry.msgstr_plural = {form: entry.msgstr_plural.get(form) or text for form, text in new.items()}
         entry.flags = entry.flags if "fuzzy" in entry.flags else ["fuzzy", *entry.flags]
         return True
 
     def alike(self, source: str, text: str) -> bool:
-        """Whether a translation begins and ends as its source does, and takes the same arguments."""
+        """True if a text has the line ends and the arguments of its source."""
         ends = [(side.startswith("\n"), side.endswith("\n")) for side in (source, text)]
         formats = [kind[1] for flag in self.entry.flags if (kind := FORMAT.fullmatch(flag))]
         return ends[0] == ends[1] and all(same_directives(format, source, text) for format in formats)
@@ -118,24 +118,23 @@ class Message:
 class Catalog(Document):
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.text, self.mark, self.encoding = decoded(content, convert="convert it with `msgconv -t UTF-8`")
-        self.content = content
-        metadata = self.read().metadata
-        charset = metadata.get("Content-Type", "charset=UTF-8").partition("charset=")[2].lower()
-        if charset == "charset" or "INTEGER" in metadata.get("Plural-Forms", ""):
-            raise NMTError(f"a template: make a catalog of it first, with `msginit -l {target or 'CODE'}`")
+        self.content, catalog = content, self.read()
+        charset = catalog.metadata.get("Content-Type", "charset=UTF-8").partition("charset=")[2].lower()
+        if charset == "charset" or "INTEGER" in catalog.metadata.get("Plural-Forms", ""):
+            raise NMTError(f"a template: first make a catalog with `msginit -l {target or 'CODE'}`")
         if charset not in ("", "utf-8", "utf8", "us-ascii", "ascii"):
-            raise NMTError(f"it says that it is in {charset}: convert it with `msgconv -t UTF-8`")
-        self.lines = [line for message in self.messages(self.read()) for line in message.lines]
+            raise NMTError(f"declares the charset {charset}: convert it with `msgconv -t UTF-8`")
+        self.lines = [line for message in self.messages(catalog) for line in message.lines]
 
     def read(self) -> polib.POFile:
         text = ESCAPE.sub(lambda escape: escape[0] if escape[0] != "\\" else ESCAPED, self.text)
-        try:  # with a line end, it is no name of a file; polib needs a blank before flags
+        try:  # the line end shows polib that this is no file name; it needs a blank before flags
             return polib.pofile(re.sub(r"^#,(?=\S)", "#, ", text, flags=re.MULTILINE) + "\n")
         except (OSError, ValueError, IndexError) as error:
-            raise NMTError(f"no catalog, or damaged: {error}") from error
+            raise NMTError(f"not a message catalog, or damaged: {error}") from error
 
     def messages(self, catalog: polib.POFile) -> Iterator[Message]:
-        """The messages without a translation, but not plurals of a catalog without Plural-Forms."""
+        """The untranslated messages, except plurals in a catalog without Plural-Forms."""
         rule = catalog.metadata.get("Plural-Forms", "")
         forms = int(nplurals[1]) if (nplurals := FORMS.search(rule)) else 0
         for entry in catalog:
@@ -153,7 +152,7 @@ class Catalog(Document):
             left += not message.write(translations[at : at + len(message.lines)])
             at += len(message.lines)
         if left:
-            self.notice = f"messages left untranslated, because their format directives did not arrive: {left:,}"
+            self.notice = f"messages left untranslated because the model lost their format directives: {left:,}"
         text = str(catalog).replace(ESCAPED, "\\")
-        text = text if catalog.metadata else text.partition('msgstr ""\n\n')[2]  # else polib makes a header
+        text = text if catalog.metadata else text.partition('msgstr ""\n\n')[2]  # polib adds a header
         return self.mark + text.replace("\n", "\r\n" if "\r\n" in self.text else "\n").encode(self.encoding)

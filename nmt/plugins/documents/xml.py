@@ -1,6 +1,6 @@
 """Sentences in XML, and XLIFF 1.2 (https://docs.oasis-open.org/xliff): units without a target get one, all else stays.
 
-Among the tokens of a sentence, elements stand as references: `<e0>` and `</e0>` around text, `<p1/>` for one alone.
+The tokens of a sentence refer to elements: `<e0>` and `</e0>` around text, `<p1/>` for an element alone.
 """
 
 import re
@@ -16,19 +16,18 @@ from nmt.errors import NMTError
 from nmt.plugins.documents.document import Document, Spliced, Translated
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 
-Element = Any
-Tree = Any
-"""The classes of lxml are private, and have no types."""
+Element = Tree = Any
+"""The classes of lxml are private and have no types."""
 INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 UNTRANSLATED = ("new", "needs-translation")
-"""States of a target without a translation."""
+"""States of a target that is no translation yet."""
 
 
 def parse_xml(content: bytes) -> Tree:
-    """The tree of a file; NMTError if it is not well-formed, or declares entities, which can stand for billions."""
+    """Parse a file; raises NMTError if it is not well-formed, or declares entities, which can expand to gigabytes."""
     try:
         content.decode()
-        encoding = "utf-8"  # whatever is declared: a client of the server sends a text
+        encoding = "utf-8"  # whatever it declares, because clients of the server may have decoded it
     except UnicodeDecodeError:
         encoding = None
     parser = etree.XMLParser(encoding=encoding, resolve_entities=False, strip_cdata=False)
@@ -37,19 +36,19 @@ def parse_xml(content: bytes) -> Tree:
     except etree.XMLSyntaxError as error:
         raise NMTError(f"line {error.lineno}: not well-formed XML ({error.msg})") from error
     for entity in tree.docinfo.internalDTD.iterentities() if tree.docinfo.internalDTD is not None else ():
-        raise NMTError(f"it declares the entity {entity.name[:40]!r}: write out what that stands for")
+        raise NMTError(f"declares the entity {entity.name[:40]!r}: replace the entity by its text")
     return tree
 
 
 def serialized(tree: Tree, content: bytes) -> bytes:
-    """A tree in the encoding of the file that it was read from."""
+    """Write a tree in the encoding of the file that it was read from."""
     info, declared = tree.docinfo, b"<?xml" in content[:10].replace(b"\0", b"")
     options = {"xml_declaration": declared, "standalone": info.standalone or None}
     return bytes(etree.tostring(tree, encoding=info.encoding, **options))
 
 
 def name_of(element: Element) -> str:
-    """The name of an element without its namespace; empty for a comment or a processing instruction."""
+    """The local name of an element; empty for a comment or a processing instruction."""
     return etree.QName(element).localname if isinstance(element.tag, str) else ""
 
 
@@ -62,13 +61,12 @@ def text_token(text: str) -> Token:
 
 
 class Unit:
-    """A sentence whose tokens refer to elements."""
+    """A sentence with references to elements."""
 
     def __init__(self) -> None:
         self.tokens, self.elements = list[Token](), list[Element]()
 
     def alone(self, element: Element) -> str:
-        """A reference to an element that stands alone."""
         self.elements.append(element)
         return f"<p{len(self.elements) - 1}/>"
 
@@ -83,12 +81,12 @@ class Unit:
         return Spliced("".join(token.raw for token in self.tokens), [Sentence(0, self.tokens, escaped)])
 
     def render(self, translation: Translated) -> tuple[Element, bool]:
-        """References with a translation between them, and whether it differs from the text itself."""
+        """Return the translation as an element with references in it, and whether it differs from the source."""
         content = self.content()
         markup = content.render([translation])
         try:
             return etree.fromstring(f"<x>{markup}</x>"), markup != content.text
-        except etree.XMLSyntaxError:  # elements nested too deeply to be placed
+        except etree.XMLSyntaxError:  # elements that are nested too deeply
             return etree.fromstring(f"<x>{content.text}</x>"), True
 
 
@@ -97,7 +95,7 @@ def text_of(element: Element | None) -> str:
 
 
 def tokens_of(unit: Unit, element: Element) -> Iterator[Token]:
-    """The tokens of the content of a source; text in other elements than these is code of the original file."""
+    """The tokens of a <source>; all elements but <g> and <mrk> contain code of the original file, not text."""
     yield text_token(element.text or "")
     for inside in element:
         name = name_of(inside)
@@ -108,7 +106,7 @@ def tokens_of(unit: Unit, element: Element) -> Iterator[Token]:
             yield Token("open", opening, name=name)
             yield from tokens_of(unit, inside)
             yield Token("close", closing, name=name)
-        else:  # code that opens or closes something has the same reference at both ends
+        else:  # opening and closing code have the same id
             reference = inside.get("rid") or inside.get("id") or "" if name else ""
             kinds: dict[str, Kind] = {"bpt": "open", "bx": "open", "ept": "close", "ex": "close"}
             yield Token(kinds.get(name, "point"), unit.alone(inside), name=reference)
@@ -116,7 +114,7 @@ def tokens_of(unit: Unit, element: Element) -> Iterator[Token]:
 
 
 def fill(unit: Unit, element: Element, references: Element) -> None:
-    """Give an element the text and the elements that references stand for."""
+    """Set the content of an element to a text with references."""
     element.text, element[:] = references.text, []
     for reference in references:
         new = deepcopy(unit.element_of(reference))
@@ -133,7 +131,7 @@ class Xliff(Document):
         self.lines = [line for unit, _ in self.units(tree) for line in unit.content().lines]
 
     def units(self, tree: Tree) -> Iterator[tuple[Unit, Element]]:
-        """The sentences without a translation, and the elements that they are of."""
+        """The sentences without a translation, with their <trans-unit>."""
         for element in tree.iter("{*}trans-unit"):
             source, target = element.find("{*}source"), element.find("{*}target")
             says = (around.get("translate") for around in (element, *element.iterancestors()))

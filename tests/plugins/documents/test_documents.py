@@ -590,7 +590,7 @@ def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
 @pytest.mark.parametrize(
     ("format", "content", "told"),
     [
-        ("docx", b"PK no zip", "no DOCX, or damaged"),
+        ("docx", b"PK no zip", "not a DOCX file, or damaged"),
         ("docx", archive_of("<w:p>", "x.xml"), "no word/document.xml"),
         ("docx", archive_of("<w:p>"), "not well-formed"),
         ("docx", archive_of('<!DOCTYPE w [<!ENTITY e "ee">]><w>&e;</w>'), "declares the entity 'e'"),
@@ -601,7 +601,7 @@ def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
         ("html", b"a\xff", "not UTF-8 at byte 2"),
         ("html", b"a" * 2**21, "longer than"),
         ("po", b'msgid ""\nmsgstr "Content-Type: text/plain; charset=CHARSET\\n"\n', "a template"),
-        ("po", b'msgid ""\nmsgstr "Content-Type: text/plain; charset=koi8-r\\n"\n', "in koi8-r"),
+        ("po", b'msgid ""\nmsgstr "Content-Type: text/plain; charset=koi8-r\\n"\n', "the charset koi8-r"),
     ],
 )
 def test_what_cannot_be_read_is_told(format, content, told):

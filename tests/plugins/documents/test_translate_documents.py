@@ -48,9 +48,9 @@ def test_subtitles_and_catalogs(word_model, tmp_path):
     ("name", "words", "told"),
     [
         ("a.html", ["format=jsonl"], "a.html is a document"),
-        ("a.txt", ["format=docx"], "no DOCX, or damaged or encrypted (File is not a zip file)"),
+        ("a.txt", ["format=docx"], "not a DOCX file, or damaged or encrypted (File is not a zip file)"),
         ("a.html", ["output=o.docx"], "output=o.docx: the translation is html, as its source"),
-        ("a.po", [], "a.po: a template: make a catalog of it first, with `msginit -l de`"),
+        ("a.po", [], "a.po: a template: first make a catalog with `msginit -l de`"),
     ],
 )
 def test_what_a_document_cannot_be_is_told_in_a_line(word_model, tmp_path, name, words, told):
