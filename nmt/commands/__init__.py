@@ -80,7 +80,7 @@ def register(add: Callable[..., None]) -> None:
     for metric in ("bleu", "chrf", "chrf++", "ter"):
         add("metric", metric, "nmt.evaluation.scores:sacrebleu_score", text=True, paired=True)
     add("engine", "torch", "nmt.search.torch_engine:load", precisions=("float32", "bfloat16"))
-    add("corpus", "files", "nmt.preparation.corpora:Files")
+    add("corpus", "files", "nmt.preparation.reading:Files")
     add("optimizer", "adam", "nmt.training.module:adam")
     add("stage", "tags", "nmt.translation.translator:tags", order=10)
     add("stage", "characters", "nmt.translation.translator:characters", order=25)

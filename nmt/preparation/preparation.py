@@ -1,41 +1,99 @@
-"""From raw pairs of lines to a prepared corpus, in an empty folder.
+"""`nmt preprocess`: from raw sentence pairs to a prepared corpus.
 
-read -> clean and filter -> deduplicate, hold out -> learn the vocabulary -> encode -> Arrow
+read -> clean and filter -> deduplicate, hold out -> train the tokenizer -> encode -> Arrow
 """
 
+import gc
+import os
 import re
+import signal
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import asdict
 from functools import lru_cache, partial
+from importlib.metadata import version
 from math import ceil
+from multiprocessing import active_children, parent_process
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from nmt.config import ExperimentConfig, held_out_name, require, sources_of
-from nmt.data import IDS_SCHEMA, TOKENIZER, source_copies, transforms_for
+from nmt.compat import close_answers
+from nmt.config import ExperimentConfig, difference, held_out_name, require, sources_of, to_tree
+from nmt.data import (
+    FORMAT_VERSION,
+    IDS_SCHEMA,
+    TOKENIZER,
+    Manifest,
+    as_prepared,
+    check_ours,
+    fingerprint,
+    read_manifest,
+    source_copies,
+    transforms_for,
+)
 from nmt.errors import NMTError
-from nmt.files import check_direction, find_model_directory, read_description
-from nmt.preparation.reading import EMPTY, HELD_OUT, Flags, Reading, Say, arrow_blocks, arrow_writer, blocks, text_pairs
-from nmt.text import Encode, Tokenizer, fast_encode, load_tokenizer, read_tokenizer, train_tokenizer
+from nmt.files import (
+    check_direction,
+    check_replaceable,
+    find_model_directory,
+    is_parser,
+    locked_file,
+    only_process,
+    read_description,
+    remove_leftovers,
+    sha256,
+    tokenizer_settings,
+    whole_folder,
+)
+from nmt.preparation.reading import EMPTY, HELD_OUT, Reading, Say, arrow_writer, corpus_for, learn_vocabulary
+from nmt.text import Encode, Tokenizer, fast_encode, load_tokenizer, read_tokenizer
 
 SIDES = ("source", "target")
-RECORDED_CHARACTERS = 20_000  # of a side; a corpus with more is taken to have all
-LEARNT = 50  # times that a character occurs, which the vocabulary spells in bytes, before it is recorded
+RECORDED_CHARACTERS = 20_000  # per side; a corpus with more is assumed to contain every character
+LEARNED = 50  # occurrences from which the model is assumed to have learned a character that is spelled in bytes
 
 
-def learn_vocabulary(samples: list[tuple[Path, Flags]], sides: tuple[int, ...], *options: Any) -> Tokenizer:
-    """Train a tokenizer on these sides of sampled pairs: files of text, and true for each pair in the sample."""
-    pairs = (pair for text, sample in samples for block in arrow_blocks(text, sample) for pair in text_pairs(block))
-    return train_tokenizer((pair[side] for block in blocks(pairs) for side in sides for pair in block), *options)
+def begin() -> None:
+    """Initialize a worker. Ctrl-C in a terminal reaches all processes, but the parent ends its workers itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    gc.freeze()  # inherited objects stay: the garbage collector need not scan them again and again
+
+    def end_with_parent() -> None:
+        parent_process().join()  # type: ignore[union-attr]
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+@contextmanager
+def worker_pool(count: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
+    """A process pool for a block; if that ends by an exception, the workers are killed.
+
+    `options` are those of the executor; another initializer must call `begin`.
+    """
+    others = set(active_children())
+    pool = ProcessPoolExecutor(count, **{"initializer": begin, **options})
+    try:
+        yield pool
+    except BaseException:
+        for worker in set(active_children()) - others:
+            worker.kill()
+        close_answers(pool)
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 @lru_cache(maxsize=1)
 def worker_tokenizer(path: Path) -> tuple[Tokenizer, Encode]:
-    """A tokenizer and its encoding, read once in each process."""
     tokenizer = load_tokenizer(path)
     return tokenizer, fast_encode(tokenizer)
 
@@ -43,9 +101,9 @@ def worker_tokenizer(path: Path) -> tuple[Tokenizer, Encode]:
 def encode_block(
     block: pa.RecordBatch, tokenizer_file: Path, limit: int | None, tag: str | None
 ) -> tuple[pa.RecordBatch, int, list[Counter[str]]]:
-    """Ids of clean pairs with a tag before the source, except those of more than `limit` tokens on a side.
+    """Encode clean pairs and drop those with more than `limit` tokens on a side.
 
-    Returns IDS_SCHEMA, the number of dropped pairs, and the characters of each side.
+    Returns a block of IDS_SCHEMA, the number of dropped pairs, and the characters of each side.
     """
     tokenizer, encode = worker_tokenizer(tokenizer_file)
     ids = [encode(block.column(side).to_pylist(), side) for side in (0, 1)]
@@ -67,31 +125,23 @@ def usual_and_longest(lengths: Counter[int]) -> dict[str, int]:
 
 
 class Preparation:
-    """One run of `nmt preprocess`, which writes into `folder`."""
+    """One run of `nmt preprocess`, which writes to `folder`."""
 
-    def __init__(self, config: ExperimentConfig, folder: Path, say: Say, pool: ProcessPoolExecutor) -> None:
-        self.config, self.folder, self.say, self.pool = config, folder, say, pool
+    def __init__(
+        self, config: ExperimentConfig, folder: Path, say: Say, pool: ProcessPoolExecutor, initial: Tokenizer | None
+    ) -> None:
+        self.config, self.folder, self.say, self.pool, self.initial = config, folder, say, pool, initial
         self.tokenizer_file, self.sources = folder / TOKENIZER, sources_of(config.data)
-        self.tags = sorted({source.data.tag for source in self.sources if source.data.tag})
         self.counts: dict[str, Any] = {}
-        self.characters: dict[str, str] | None = None  # side -> characters of the training pairs, unless very many
-        self.initial: Tokenizer | None = None  # that of the model `init`
-        if config.init is not None:
-            model = find_model_directory(config.init, "init")
-            check_direction(f"init={config.init}", read_description(model), config.data.source, config.data.target)
-            self.initial = read_tokenizer(model)
-            has = f"the vocabulary of init={config.init} has {', '.join(self.initial.tags) or 'no tags'}"
-            for tag in self.tags:
-                advice = "leave the tag out, or use a model that has it"
-                require(tag in self.initial.tags, f"tag {tag}: {has}; {advice}")
-        clean = (self.initial or Tokenizer).clean
+        self.characters: dict[str, str] | None = None  # side -> characters of the training pairs
+        clean = (initial or Tokenizer).clean
         self.readings = [
             Reading(source.data, config.seed, folder / f"text-{number}.arrow", say, self.map, clean)
             for number, source in enumerate(self.sources)
         ]
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        """`map` over processes, in order; reads few items ahead of the results."""
+        """`map` over the worker processes, in order. It reads only a few items ahead of the results."""
         waiting: deque[Future[Any]] = deque()
         for item in items:
             waiting.append(self.pool.submit(function, item))
@@ -100,16 +150,16 @@ class Preparation:
         while waiting:
             yield waiting.popleft().result()
 
-    def run(self) -> None:
-        """Write everything but the manifest."""
+    def run(self, content: dict[str, Any]) -> Manifest:
+        """Write everything but the manifest, which is returned."""
         self.for_each_source(Reading.read_held_out)
         given = np.concatenate([EMPTY, *(hashes for reading in self.readings for hashes in reading.given.values())])
         self.for_each_source(lambda reading: reading.read_train(given))
         self.compare_sources()
-        # NMTError where a source gets too small a share, or the vocabulary cannot do what a transform needs.
+        # Training would refuse too small a share of a source, or a vocabulary that a transform cannot use: check now.
         source_copies(self.sources, [reading.keep.sum() for reading in self.readings], self.config.data.temperature)
         validated = any(reading.held_out["valid"] for reading in self.readings)
-        require(validated, "data.valid_size=0: training needs some pairs to be validated on; give data.valid")
+        require(validated, "data.valid_size=0: training needs some pairs to validate on; give data.valid")
         (self.initial or self.learned()).save(self.tokenizer_file)
         transforms_for(self.tokenizer_file, self.sources, self.config.seed)
         self.write_ids("train")
@@ -118,9 +168,13 @@ class Preparation:
             self.write_ids(split)
         for reading in self.readings:
             reading.text.unlink()
+        versions = {name: version(name) for name in ("nmt-toolkit", "sentencepiece", "tokenizers", "datasets")}
+        size, digest = load_tokenizer(self.tokenizer_file).vocabulary_size, sha256(self.tokenizer_file)
+        record = self.counts, size, digest, versions, self.characters
+        return Manifest(FORMAT_VERSION, fingerprint(content), content, *record)
 
     def for_each_source(self, read: Callable[[Reading], None]) -> None:
-        """Read each source; errors name it, if there are several."""
+        """Call `read` for each source; errors name the source if there are several."""
         for source, reading in zip(self.sources, self.readings, strict=True):
             try:
                 read(reading)
@@ -129,7 +183,7 @@ class Preparation:
                 raise NMTError(f"{where}{error}") from error
 
     def compare_sources(self) -> None:
-        """Drop lines like a held-out line of another source, count pairs of given sets in train, and add up counts."""
+        """Drop lines like a held-out line of another source, count given pairs in train, and sum the counts."""
         in_train = np.concatenate([reading.in_given for reading in self.readings])
         sources, targets = (set[str]().union(*(reading.drawn[side] for reading in self.readings)) for side in (0, 1))
         for reading in self.readings:
@@ -151,19 +205,19 @@ class Preparation:
         if len(indices) > config.sample:
             keep = np.zeros_like(keep)
             keep[np.random.default_rng(self.config.seed).choice(indices, config.sample, replace=False)] = True
-        self.say(f"learning a {config.kind} vocabulary from {int(keep.sum()):,} pairs")
+        self.say(f"training a {config.kind} vocabulary on {int(keep.sum()):,} pairs")
         ends = np.cumsum([len(reading.keep) for reading in self.readings])
         samples = list(zip([reading.text for reading in self.readings], np.split(keep, ends[:-1]), strict=True))
-        structured = [reading for reading in self.readings if reading.corpus.structured]
-        blocks_of = ((reading.corpus, block) for reading in structured for block in reading.blocks_of("train"))
-        targets = ((corpus, target) for corpus, block in blocks_of for target in block.column(1).to_pylist())
-        entries = sorted({entry for corpus, target in targets for entry in corpus.entries(target)})
+        entries, structured = set[str](), [reading for reading in self.readings if reading.corpus.structured]
+        for reading in structured:
+            targets = (target for block in reading.blocks_of("train") for target in block.column(1).to_pylist())
+            entries.update(entry for target in targets for entry in reading.corpus.entries(target))
+        sides, tags = (0,) if structured else (0, 1), {source.data.tag for source in self.sources if source.data.tag}
         # In a worker process, because the library ignores signals while it trains, and to free its memory.
-        sides = (0,) if structured else (0, 1)
-        return self.pool.submit(learn_vocabulary, samples, sides, config, entries, self.tags).result()
+        return self.pool.submit(learn_vocabulary, samples, sides, config, sorted(entries), sorted(tags)).result()
 
     def write_texts(self, split: str) -> None:
-        """Write the raw lines of a held-out set, and of its part from each source, for `nmt translate` and `score`."""
+        """Write the raw lines of a held-out set, as a whole and by source."""
         data = self.config.data
         texts = [(split, data, [pair for reading in self.readings for pair in reading.held_out[split]])]
         for number, (source, reading) in enumerate(zip(self.sources, self.readings, strict=True)):
@@ -172,12 +226,12 @@ class Preparation:
                 texts.append((f"{split}.{name}", reading.data, reading.held_out[split]))
         for name, languages, pairs in texts:
             for side, language in enumerate((languages.source, languages.target)):
-                # Texts from JSON and the hub may contain line ends; here a line is a sentence.
+                # Texts from JSON may contain line ends; here a line is a sentence.
                 lines = "".join(re.sub(r"[\r\n]+", " ", pair[side]) + "\n" for pair in pairs)
                 (self.folder / f"{name}.{language}").write_text(lines, encoding="utf-8", newline="\n")
 
     def write_ids(self, split: str) -> None:
-        """Encode, write and count clean pairs and their tokens; a split without pairs has no folder."""
+        """Encode a split, write it, and count its pairs and tokens. A split without pairs gets no folder."""
         lengths, characters = [Counter[int](), Counter[int]()], [Counter[str](), Counter[str]()]
         file, counts, kept_of = self.folder / split / "pairs.arrow", self.counts[split], list[int]()
         file.parent.mkdir()
@@ -210,11 +264,81 @@ class Preparation:
             counts["sources"] = dict(zip([source.name for source in self.sources], kept_of, strict=True))
 
     def recorded(self, characters: list[Counter[str]]) -> dict[str, str] | None:
-        """The characters that the model can learn, sorted, for each side; None if they are too many."""
+        """Side -> the characters that the model can learn, sorted; None if there are too many."""
         if max(map(len, characters)) > RECORDED_CHARACTERS:
             return None
         tokenizer, recorded = load_tokenizer(self.tokenizer_file), {}
         for number, counts in enumerate(characters):
             spelled = {" ", *"".join(tokenizer.vocabulary(number))}
-            recorded[SIDES[number]] = "".join(sorted(c for c in counts if c in spelled or counts[c] >= LEARNT))
+            recorded[SIDES[number]] = "".join(sorted(c for c in counts if c in spelled or counts[c] >= LEARNED))
         return recorded
+
+
+def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
+    """Prepare the corpus of `config` in `config.prepared`. Returns its manifest, and False if it existed already.
+
+    Raises NMTError if another process prepares it, or the folder contains anything else, such as a corpus with another
+    configuration without `config.overwrite`.
+    """
+    corpora = [corpus_for(source.data) for source in sources_of(config.data)]
+    fits = config.tokenizer.kind != "wordpiece" or not any(corpus.structured for corpus in corpora)
+    require(fits, f"tokenizer.kind=wordpiece with data.kind={config.data.kind}: use tokenizer.kind=bpe or unigram")
+    folder = Path(config.prepared)
+    existing_corpus(config)  # before the sources are hashed, which takes time
+    tokenizer, init = initial_tokenizer(config)
+    content = {
+        **{"data": to_tree(config.data), "tokenizer": to_tree(config.tokenizer), "seed": config.seed},
+        **{"sources": {name: digest for corpus in corpora for name, digest in corpus.digests().items()}, **init},
+    }
+    with only_process(folder, "prepared", replaced=True):
+        if manifest := existing_corpus(config, content):
+            return manifest, False
+        remove_leftovers(folder.parent, re.escape(folder.name))
+        in_use = f"{folder}: a training uses this corpus; wait until it ends, or pass data.name=OTHER"
+        with locked_file(folder / TOKENIZER, True, in_use), whole_folder(folder) as temporary:
+            try:
+                with worker_pool(config.workers) as pool:
+                    manifest = Preparation(config, temporary, say, pool, tokenizer).run(content)
+            except BrokenProcessPool as error:
+                advice = "try workers=1, or lower tokenizer.sample or tokenizer.vocabulary_size"
+                raise NMTError(f"a worker process died, perhaps out of memory: {advice}") from error
+            manifest.write(temporary)
+            return manifest, True
+
+
+def existing_corpus(config: ExperimentConfig, content: dict[str, Any] | None = None) -> Manifest | None:
+    """The manifest of the corpus in `config.prepared`; NMTError for other `content`, or if the folder is not ours."""
+    folder = Path(config.prepared)
+    if config.overwrite or not (folder / "manifest.json").is_file():
+        check_replaceable(folder)
+        if folder.exists():
+            check_ours(folder)
+        return None
+    manifest = read_manifest(folder)
+    if content is not None and manifest.content != content:
+        old, new = ({**tree, "data": as_prepared(tree["data"])} for tree in (manifest.content, content))
+        advice = "pass overwrite=true to replace it, or data.name=OTHER to keep both"
+        changed = f"{folder} was prepared with another configuration ({difference(old, new)})"
+        require(old == new, f"{changed}: {advice}")
+        manifest.content = content  # only keys that training reads differ
+        manifest.write(folder)
+    return manifest
+
+
+def initial_tokenizer(config: ExperimentConfig) -> tuple[Tokenizer | None, dict[str, Any]]:
+    """The tokenizer of the model `init`, and its record in the manifest; NMTError if the model does not fit."""
+    if config.init is None:
+        require(config.tokenizer.kind != "marian", "tokenizer.kind=marian: cannot be trained; pass init=MODEL")
+        return None, {}
+    folder, where = find_model_directory(config.init, "init"), f"init={config.init}"
+    description = read_description(folder)
+    same_task = is_parser(description) == (config.data.kind == "treebank")
+    require(same_task, f"{where}: a parser cannot be trained further on translations, nor a translator on trees")
+    changed = difference(tokenizer_settings(description), {**asdict(config.tokenizer), "sample": None})
+    require(not changed, f"{where} has another vocabulary ({changed}): omit tokenizer=")
+    check_direction(where, description, config.data.source, config.data.target)
+    tokenizer = read_tokenizer(folder)
+    missing = {tag for source in sources_of(config.data) if (tag := source.data.tag) and tag not in tokenizer.tags}
+    tags = f"the vocabulary of {where} has {', '.join(tokenizer.tags) or 'no tags'}"
+    require(not missing, f"tag {', '.join(sorted(missing))}: {tags}; omit the tag, or use a model that has it")
+    return tokenizer, {"init": {"tokenizer": description.tokenizer}}

@@ -1,6 +1,6 @@
-"""Reading one source of a corpus: its clean training pairs that pass the filters, and its validation and test sets.
+"""Sources of a corpus, and the clean training pairs and held-out sets that are read from each.
 
-Text passes through memory in blocks of an Arrow file; only a hash and a flag are kept for each pair.
+Text passes through memory in blocks of an Arrow file; only a hash and a flag of each pair are kept.
 """
 
 import hashlib
@@ -17,8 +17,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nmt.config import DataConfig, require
-from nmt.preparation.corpora import Corpus, corpus_for
-from nmt.text import Pair, letters, reason_to_drop, words
+from nmt.files import sha256
+from nmt.registry import entries_of
+from nmt.text import Pair, Tokenizer, letters, read_files, reason_to_drop, resolve, train_tokenizer, words
 
 HELD_OUT = ("valid", "test")
 BLOCK_PAIRS = 5000
@@ -33,15 +34,64 @@ Hashes = NDArray[np.uint64]
 EMPTY = np.empty(0, np.uint64)
 
 
+class Corpus:
+    """A source of sentence pairs. Plugins subclass it. Worker processes receive it, so it must keep no file open."""
+
+    structured = False
+    """True for targets that are structures, not text: the vocabulary is trained on the sources and `entries`."""
+
+    def __init__(self, data: DataConfig) -> None:
+        self.data = data
+
+    def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
+        """The raw pairs of a split, or None to draw it from train. `data.errors=skip` counts in `dropped`."""
+        raise NotImplementedError
+
+    def digests(self) -> dict[str, str]:
+        """File -> SHA-256, or whatever else identifies the content."""
+        raise NotImplementedError
+
+    def as_read(self, pair: Pair, clean: Callable[[str], str]) -> Pair:
+        """A raw pair as the model reads it; `clean` belongs to the tokenizer."""
+        return clean(pair[0]), clean(pair[1])
+
+    def entries(self, target: str) -> list[str]:
+        """The words of a target that become one vocabulary entry each."""
+        return []
+
+
+class Files(Corpus):
+    """Parallel text files, TSV or JSONL."""
+
+    def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
+        entries = getattr(self.data, split)
+        forms = "data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, a .tsv or a .jsonl"
+        require(split != "train" or bool(entries), f"data=files needs {forms}")
+        return read_files(entries, self.data, dropped) if entries else None
+
+    def digests(self) -> dict[str, str]:
+        entries = [*self.data.train, *self.data.valid, *self.data.test]
+        return file_digests(path for entry in entries for path in resolve(entry, self.data))
+
+
+def corpus_for(data: DataConfig) -> Corpus:
+    corpus: Corpus = entries_of("corpus")[data.kind].load()(data)
+    return corpus
+
+
+def file_digests(paths: Iterable[Path]) -> dict[str, str]:
+    return {str(path): sha256(path.resolve()) for path in paths}
+
+
 @contextmanager
 def arrow_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
-    """Open an Arrow stream file, and give a function that appends a block to it, unless the block is empty."""
+    """Open an Arrow stream file and yield a function that appends a block, unless the block is empty."""
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
         yield lambda block: writer.write_batch(block) if len(block) else None
 
 
 def arrow_blocks(path: Path, chosen: Flags | None = None) -> Iterator[pa.RecordBatch]:
-    """The blocks of an Arrow stream file, or the `chosen` pairs in them. A memory map would count as our memory."""
+    """The blocks of an Arrow stream file, or their `chosen` pairs. A memory map would count as our memory."""
     start = 0
     with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
         for block in reader:
@@ -70,7 +120,7 @@ def pair_hashes(pairs: Iterable[Pair]) -> Hashes:
 
 
 def first_of_equals(hashes: Hashes) -> Flags:
-    """True at the first occurrence of every value; large inputs are sorted in parts, to save memory."""
+    """True at the first occurrence of each value; large inputs are sorted in parts, to save memory."""
     keep, parts = np.zeros(len(hashes), dtype=bool), len(hashes) // 4_000_000 + 1
     for part in range(parts):
         indices = np.flatnonzero(hashes % np.uint64(parts) == part)
@@ -81,7 +131,7 @@ def first_of_equals(hashes: Hashes) -> Flags:
 def clean_and_filter(
     numbered: Numbered, corpus: Corpus, clean: Clean, hashed: bool
 ) -> tuple[pa.RecordBatch, Hashes, Counter[str]]:
-    """The clean pairs that pass the filters, their hashes if asked for, and counts of dropped pairs."""
+    """The clean pairs that pass the filters, their hashes if `hashed`, and counts of dropped pairs by reason."""
     pairs = [(line, corpus.as_read(raw, clean)) for line, raw in numbered]
     reasons = [reason_to_drop(pair, corpus.data.filters) for _, pair in pairs]
     kept = [pair for pair, reason in zip(pairs, reasons, strict=True) if not reason]
@@ -93,32 +143,39 @@ def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> F
     return np.array([letters(source) in sides[0] or letters(target) in sides[1] for source, target in pairs], bool)
 
 
+def learn_vocabulary(samples: list[tuple[Path, Flags]], sides: tuple[int, ...], *options: Any) -> Tokenizer:
+    """Train a tokenizer on these sides of the sampled pairs of each text file."""
+    pairs = (pair for text, sample in samples for block in arrow_blocks(text, sample) for pair in text_pairs(block))
+    return train_tokenizer((pair[side] for block in blocks(pairs) for side in sides for pair in block), *options)
+
+
 class Reading:
-    """One source of a corpus, read by `read_held_out` and then `read_train`, which writes clean pairs to `text`."""
+    """One source of a corpus. `read_held_out` comes first, then `read_train`, which writes clean pairs to `text`."""
 
     def __init__(self, data: DataConfig, seed: int, text: Path, say: Say, map: Map, clean: Clean) -> None:
         self.data, self.seed, self.text, self.say, self.map, self.clean = data, seed, text, say, map, clean
         self.corpus = corpus_for(data)
-        self.counts: dict[str, Any] = {}  # split -> pairs read and dropped, by reason
+        self.counts: dict[str, Any] = {}  # split -> pairs read, and pairs dropped by reason
         self.held_out: dict[str, list[Pair]] = {}  # split -> raw pairs
-        self.given: dict[str, Hashes] = {}  # split -> hashes of its pairs, for a set that is not drawn from train
-        self.in_given = EMPTY  # hashes of the training pairs that are in a set that is given
+        self.given: dict[str, Hashes] = {}  # split -> hashes of its pairs, unless it is drawn from train
+        self.in_given = EMPTY  # hashes of the training pairs that occur in a given set
         self.drawn: tuple[set[str], set[str]] = (set(), set())  # letters of both sides of the pairs drawn from train
-        self.keep = np.empty(0, np.bool_)  # true for each pair of `text` that is trained on
+        self.keep = np.empty(0, np.bool_)  # for each pair of `text`, true if it stays in train
 
     def read_held_out(self) -> None:
         for split in HELD_OUT:
             dropped = Counter[str]()
             raw = self.corpus.read(split, dropped)
-            if raw is None:
-                continue
-            pairs = self.held_out[split] = list(raw)
-            require(split != "valid" or bool(pairs), "data.valid holds no pair: training needs some to be validated on")
-            self.counts[split] = {"read": len(pairs) + dropped.total(), "dropped": dropped}
-            self.given[split] = pair_hashes(self.corpus.as_read(pair, self.clean) for pair in pairs)
+            if raw is not None:
+                pairs = self.held_out[split] = list(raw)
+                require(
+                    split != "valid" or bool(pairs), "data.valid has no pairs, but training needs some to validate on"
+                )
+                self.counts[split] = {"read": len(pairs) + dropped.total(), "dropped": dropped}
+                self.given[split] = pair_hashes(self.corpus.as_read(pair, self.clean) for pair in pairs)
 
     def read_train(self, given: Hashes) -> None:
-        """Read train into `text`, and draw the sets that are not given; `given` are hashes of those of all sources."""
+        """Write train to `text`, and draw missing held-out sets; `given` has the hashes of all sources' given sets."""
         dropped, reasons, unique = Counter[str](), Counter[str](), self.data.filters.deduplicate
         kept, hashes, in_given, pairs = 0, [EMPTY], [EMPTY], self.corpus.read("train", dropped)
         assert pairs is not None
@@ -148,11 +205,11 @@ class Reading:
         require(left, message)
 
     def hold_out(self, splits: list[str]) -> None:
-        """Draw splits from the training pairs, and drop all with the same letters, whatever their case and digits."""
+        """Draw splits from train, and drop all training pairs that differ from them only in case, digits or symbols."""
         text = pa.ipc.open_stream(pa.memory_map(str(self.text))).read_all()
         order = iter(np.random.default_rng(self.seed).permutation(np.flatnonzero(self.keep)).tolist())
         sizes = {"valid": self.data.valid_size, "test": self.data.test_size}
-        # The test set comes first, so that it is the same whether or not data.valid is given.
+        # Draw the test set first, so that it does not depend on whether data.valid is given.
         drawn = {split: self.draw(text, order, sizes[split]) for split in reversed(splits)}
         self.drop_alike(self.drawn, sum(map(len, drawn.values())))
         require(
@@ -165,9 +222,8 @@ class Reading:
             self.held_out[split], self.counts[split] = text_pairs(rows), {"read": len(rows), "dropped": Counter()}
             if self.corpus.structured:  # `text` does not show the original pairs
                 originals = dict.fromkeys(rows.column("line").to_pylist(), ("", ""))
-                for line, pair in enumerate(self.corpus.read("train", Counter()) or (), start=1):
-                    if line in originals:
-                        originals[line] = pair
+                pairs = enumerate(self.corpus.read("train", Counter()) or (), start=1)
+                originals |= {line: pair for line, pair in pairs if line in originals}
                 self.held_out[split] = list(originals.values())
 
     def draw(self, text: pa.Table, order: Iterator[int], size: int) -> list[int]:
@@ -184,7 +240,7 @@ class Reading:
         return drawn
 
     def drop_alike(self, sides: tuple[set[str], set[str]], held_out: int = 0) -> None:
-        """Drop the training pairs with these letters on either side; `held_out` of them are not counted."""
+        """Drop the training pairs with these letters on either side, and count all but `held_out` of them."""
         alike = np.concatenate(list(self.map(partial(shares_letters, sides=sides), arrow_blocks(self.text))))
         if lost := int((self.keep & alike).sum()) - held_out:
             self.counts["train"]["dropped"]["like a held-out line"] += lost
