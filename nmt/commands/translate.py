@@ -13,10 +13,6 @@ LESS_MEMORY = "pass a lower decode.batch_tokens, decode.beam_size or buffer, or 
 def run(config: TranslateConfig) -> None:
     from nmt.translation import translate
 
-    for options in config.plugins.values():
-        if getattr(options, "enabled", False):
-            options.run_instead(config)
-            return
     translate(config)
 
 

@@ -159,7 +159,6 @@ class TranslateConfig(JobConfig):
 
     format: str = choice("auto", "auto", "text", "tsv", "jsonl", names_of=documents)
     """Of lines: text, tsv (line number, score, translation) or jsonl; or that of a document; auto: by its suffix."""
-    plugins: dict[str, Any] = plugin_options("translate")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,4 @@
-"""Lines to lines: long lines, several devices, Ray, and jobs that resume after they were killed."""
+"""Lines to lines: long lines, several devices, and jobs that resume after they were killed."""
 
 import lazy_loader
 

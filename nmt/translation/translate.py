@@ -47,7 +47,7 @@ def open_translator(config: JobConfig, stack: ExitStack) -> Translator:
     if config.translator.compute.devices == 1:
         return load_translator(config.translator, warn)
     pools = entries_of("pool")
-    require("devices" in pools, "devices: needs the plugin nmt/plugins/cluster")
+    require("devices" in pools, "devices: needs the plugin nmt/plugins/devices")
     translator: Translator = stack.enter_context(pools["devices"].load()(config))
     return translator
 

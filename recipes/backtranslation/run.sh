@@ -23,7 +23,7 @@ real=(experiment=multi30k data.train=$work/half "${held_out[@]}")
 nmt preprocess "${real[@]}" data.name=$name-de_en data.source=de data.target=en
 nmt train data/$name-de_en "${training[@]}" name=$name/reverse
 synthesis=(engine=ctranslate2 "${search[@]}" drop=0.1)
-nmt synthesise $work/mono.de runs/$name/reverse output=synthetic/$name "${synthesis[@]}"
+nmt synthesize $work/mono.de runs/$name/reverse output=synthetic/$name "${synthesis[@]}"
 
 # English to German, with that and without, by two seeds.
 nmt preprocess experiment=multi30k data.name=$name-with "$sources" "${held_out[@]}"

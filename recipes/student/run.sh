@@ -17,9 +17,9 @@ nmt train $data "${training[@]}" name=student/teacher
 
 # The training text in the teacher's words: its best translations, and of its eight best those most like the references.
 teaching=("$corpus/train.en" runs/student/teacher engine=ctranslate2 protect=none "${search[@]}")
-nmt synthesise "${teaching[@]}" output=synthetic/best
+nmt synthesize "${teaching[@]}" output=synthetic/best
 closest=("reference=$corpus/train.de" metric=bleu decode.beam_size=8 decode.n_best=8)
-nmt synthesise "${teaching[@]}" "${closest[@]}" output=synthetic/closest
+nmt synthesize "${teaching[@]}" "${closest[@]}" output=synthetic/closest
 sources="data.sources=[{name:best,train:synthetic/best/train},{name:closest,train:synthetic/closest/train}]"
 nmt preprocess experiment=multi30k data.name=student "$sources" "${held_out[@]}"
 

@@ -15,7 +15,7 @@ from nmt.errors import NMTError
 
 NEEDED = {
     **{"score": ["reference=x"], "attention": ["sentence=x"], "import": ["path=x", "output=y"]},
-    **{"verify": ["bundle=x"], "synthesise": ["input=x", "output=y"]},
+    **{"verify": ["bundle=x"], "synthesize": ["input=x", "output=y"]},
 }
 KEYS = [(command, key) for command in COMMANDS for key in keys_of(COMMANDS[command].config) if command != "preprocess"]
 # The keys of a group that several commands have are tested once.

@@ -20,7 +20,6 @@ BETWEEN_PLUGINS = {
     ("compare", "report"): "both write pages of the same style",
     ("documents", "protection"): "markup is put around whole protected items",
     ("serve", "documents"): "the server translates files",
-    ("synthesize", "cluster"): "pairs are written in the blocks of a corpus",
 }
 BUDGETS = {
     "config": 1440,
@@ -37,8 +36,8 @@ BUDGETS = {
     "commands": 530,
     "augment": 350,
     "cite": 570,
-    "cluster": 410,
     "compare": 700,
+    "devices": 130,
     "documents": 1320,
     "exchange": 1580,
     "hub": 90,

@@ -61,7 +61,10 @@ def be_command(job: dict[str, Any]) -> None:
     faulthandler.dump_traceback_later(0.9 * job["seconds"])
     code = 1
     try:
-        command(job["words"])
+        from nmt.cli import main
+
+        sys.argv = ["nmt", *job["words"]]
+        main()
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException:
@@ -69,23 +72,6 @@ def be_command(job: dict[str, Any]) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
-
-
-def command(words: list[str]) -> None:
-    from nmt.cli import complain, main
-    from nmt.errors import NMTError
-    from nmt.plugins.cluster.blocks import cut, find_files, read_block
-
-    if words[0] == "blocks":  # what a cluster is told to translate: rows of Parquet, or lines
-        try:
-            for block in cut(find_files(words[1]), 7)[0]:
-                read_block(block, print)
-        except NMTError as error:
-            complain(error)
-            sys.exit(2)
-        sys.exit(0)
-    sys.argv = ["nmt", *words]
-    main()
 
 
 if __name__ == "__main__":

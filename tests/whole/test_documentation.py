@@ -87,7 +87,7 @@ def test_commands_in_pages_compose_and_links_lead_somewhere(page, tmp_path, monk
         overrides = [word for word in words if not word.startswith(("-", "$")) and word not in ("FOLDER", ".")]
         overrides = [re.sub(r"(?<=^data.target=)\$.*", "xx", word) for word in overrides]
         named = [word for word in overrides if word.startswith("input=") or ("=" not in word and "/" not in word)]
-        if command == "synthesise" and not named:  # a file of lines by a variable of the shell
+        if command == "synthesize" and not named:  # a file of lines by a variable of the shell
             overrides.append("input=mono")
         write_what_words_name(command, overrides)
         if "--sweep" in words:

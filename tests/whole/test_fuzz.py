@@ -23,7 +23,6 @@ from random import Random, randrange
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from conftest import TOY, WORDS
 from mutations import mutate
@@ -92,7 +91,6 @@ CASES = {
     "prepared_again": Case(2, "text prepared", PREPARED, ["preprocess", *TRAIN, "overwrite=true", "seed=3"]),
     "treebank": Case(2, "trees", ["trees/train.mrg", "trees/valid.mrg"], ["preprocess", *PARSER, "prepared=new"]),
     "wheel": Case(2, "wheels", ["wheels/*"], ["preprocess", "data=quickstart", *DATA, *WHEEL]),
-    "parquet": Case(2, "rows", ["rows/*.parquet"], ["blocks", "rows"]),
 }
 
 
@@ -142,7 +140,7 @@ def world(run, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def write_texts(folder: Path) -> None:
     random = Random(1)
-    for name in ("text", "pairs", "trees", "wheels", "rows", "bundles"):
+    for name in ("text", "pairs", "trees", "wheels", "bundles"):
         (folder / name).mkdir(parents=True)
     for split, size in (("train", 60), ("valid", 8), ("test", 5)):
         sentences = [" ".join(random.choices(WORDS, k=random.randint(2, 9))) for _ in range(size)]
@@ -157,7 +155,6 @@ def write_texts(folder: Path) -> None:
         path.write_text("".join(f"{text}\n" for text in texts))
         for suffix, compress in compressions.items():
             path.with_name(f"{path.name}.{suffix}").write_bytes(compress(path.read_bytes()))
-    pq.write_table(pa.table({"source": sentences, "number": range(len(sentences))}), folder / "rows/rows.parquet")
     write_treebank(folder / "trees")
     for name in ("a.trees", "b.trees"):
         (folder / "trees" / name).write_text("(S (NP (DT the) (NN cat)) (. .))\n(S (NP (DT the) (NN dog)))\n")

@@ -5,4 +5,4 @@ from collections.abc import Callable
 
 def register(add: Callable[..., None]) -> None:
     summary = "Write synthetic pairs for training: back-translation, or distillation for a smaller model."
-    add("command", "synthesise", "nmt.plugins.synthesize.command:COMMAND", summary=summary)
+    add("command", "synthesize", "nmt.plugins.synthesize.command:COMMAND", summary=summary)

@@ -1,227 +1,177 @@
-"""`nmt synthesise`: a corpus of lines to pairs for training, by the blocks that `nmt translate --ray` has too.
+"""Translate lines once, then choose the pairs to train on. The output folder has these files:
 
-parts/         Parquet files of translations and what decides whether a pair is kept, each whole or not there
-train.LANGUAGE the pairs, as two files
-summary.json   what was kept, and why the rest was not
+identity.json       what decides the translations: SHA-256 of input and model, and keys
+translations.jsonl  an object for each line, with all its translations, best first
+train.LANGUAGE      the chosen pairs, one file for each side
+summary.json        the number of pairs kept, and of pairs dropped for each reason
 """
 
 import json
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
-from functools import cache, cached_property, partial
-from itertools import islice
+from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from nmt.config import TranslateConfig, require
+from nmt.commands import talker
+from nmt.config import JobConfig, require
 from nmt.errors import NMTError
 from nmt.evaluation import bleu_tokenizer, sentence_scorer
-from nmt.files import find_model_directory, remove_leftovers, whole_file, write_file
-from nmt.plugins.cluster import blocks as cluster, devices
-from nmt.plugins.cluster.blocks import Block, BlockTranslator
-from nmt.plugins.cluster.on_ray import on_cluster, require_ray
+from nmt.files import parse_json, read_mapping, remove_leftovers, sha256, whole_file, write_file
 from nmt.plugins.synthesize.command import SynthesisConfig
-from nmt.text import TARGET, not_parallel
+from nmt.text import TARGET, open_text, parallel, raw_lines, read_lines
 from nmt.translation import (
-    Translation,
+    Models,
     find_models,
     flagger,
-    load_translator,
+    input_lines,
+    open_job,
+    open_translator,
+    report,
+    summarize,
     warn,
     what_decides,
     with_engine,
 )
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-KEPT, EMPTY, FLAGGED, UNLIKELY = range(4)
-"""What becomes of a pair."""
+TRANSLATIONS = "translations.jsonl"
 
 
-@dataclass
-class Summary:
-    """What became of the lines."""
-
-    given: str
-    """The language of the lines, and that of their translations."""
-    written: str
-    lines: int
-    kept: int
-    dropped: dict[str, int]
-    """Lines by the reason why they were left out."""
-    flags: dict[str, int]
-    """Pairs that have each flag; a pair may have several."""
-    least: float | None
-    """The lowest log P per token of a pair that is kept."""
+def claim(folder: Path, identity: dict[str, Any]) -> None:
+    """Record what decides the translations in a folder; NMTError if it has others, or foreign files."""
+    path = folder / "identity.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(folder)
+    is_ours = path.exists() or not any(folder.iterdir())
+    require(is_ours, f"output={folder} has other files: name a new folder or an empty one")
+    has_translations = any(folder.glob(f"*{TRANSLATIONS}*"))  # complete or partial
+    earlier = read_mapping(path, parse_json) if has_translations else identity
+    other = ", ".join(key for key in identity if earlier.get(key) != identity[key])
+    require(not other, f"output={folder} has translations with another {other}: name another folder")
+    write_file(path, json.dumps(identity, indent=2) + "\n")
 
 
-class PartWriter(BlockTranslator):
-    """Translates parts, chooses among several translations by a metric, and judges the pairs."""
-
-    def __init__(self, config: TranslateConfig, metric: str) -> None:
-        super().__init__(config)
-        self.metric = metric
-
-    @cached_property
-    def flags_of(self) -> Callable[[str, Translation], list[str]]:
-        return flagger(find_models(self.config.translator.run))
-
-    def write(self, block: Block, lines: list[str], rows: list[list[Translation]]) -> None:
-        best, tokenizer = [translations[0] for translations in rows], self.translator.tokenizer
-        if block.reference:
-            references = cluster.read_block(block.reference, self.notices.append)
-            assert self.translator.models
-            language = self.translator.models.target(self.config.translator)
-            like = sentence_scorer(self.metric, bleu_tokenizer(None, language, references))
-            best = [  # of equal ones, the likeliest
-                max(translations, key=lambda translation: like(translation.text, reference))
-                for translations, reference in zip(rows, references, strict=True)
+def write_translations(config: JobConfig, models: Models) -> None:
+    """Translate to a file of JSON lines, which a later call resumes."""
+    with ExitStack() as stack:
+        translator = open_translator(config, stack)
+        job = open_job(replace(config, translator=translator.options), "synthesize", stack)
+        flags_of, counts = flagger(models), job.output.notes.counts
+        for number, line, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
+            report(translator.stages, line, translations[0], f"line {number}", counts, warn)
+            texts = [models.tokenizer.clean(translation.text) for translation in translations]
+            lengths = [len(tokens) + 1 for tokens in models.tokenizer.encode(texts, TARGET)]  # 1: the end symbol
+            records = [
+                {
+                    "text": translation.text,
+                    "log_probability_per_token": translation.log_probability / length,
+                    "flags": flags_of(line, translation),
+                }
+                for translation, length in zip(translations, lengths, strict=True)
             ]
-        tokens = tokenizer.encode([tokenizer.clean(translation.text) for translation in best], TARGET)
-        pairs = zip(best, tokens, strict=True)
-        scores = [translation.log_probability / (len(ids) + 1) for translation, ids in pairs]  # 1: the end symbol
-        flags = pa.array(map(self.flags_of, lines, best), pa.list_(pa.string()))
-        more = {"log_probability_per_token": scores, "flags": flags}
-        cluster.write_block(Path(self.config.output), block, lines, best, **more)
+            record = {"line": number, "source": line, "translations": records}
+            job.output.write(json.dumps(record, ensure_ascii=False) + "\n", number)
+    summarize(counts, warn)
 
 
-@cache
-def part_writer(metric: str) -> PartWriter:
-    """That of a process on one of several devices."""
-    writer = PartWriter(cast(TranslateConfig, devices.worker_config), metric)
-    writer.translator = devices.worker_translator()
-    return writer
-
-
-def write_part(metric: str, row: dict[str, Any]) -> dict[str, Any]:
-    """In a process of the pool: write a part."""
-    return part_writer(metric)(row)
-
-
-def write_here(config: TranslateConfig, metric: str, parts: Sequence[Block]) -> Iterator[dict[str, Any]]:
-    """Write parts on this machine; gives the report of each one."""
-    rows = map(asdict, parts)
-    if config.translator.compute.devices == 1:
-        writer = PartWriter(config, metric)
-        writer.translator = load_translator(config.translator, warn)
-        yield from map(writer, rows)
-    else:
-        with devices.on_devices(config) as pool:
-            yield from pool.run(partial(write_part, metric), rows)
-
-
-def find_parts(config: SynthesisConfig) -> tuple[list[Block], dict[str, Any]]:
-    """The parts of the input, and the SHA-256 of all texts; NMTError where the references are not parallel."""
-    cut_files = partial(cluster.cut, size=config.lines)
-    parts, hashes = cut_files(cluster.find_files(config.input))
-    require(bool(parts), f"input={config.input}: it is empty")
-    if config.reference is None:
-        return parts, {"input": [*hashes.values()], "reference": None}
-    references, reference_hashes = cut_files(cluster.find_files(config.reference, "reference"))
-    shapes = [[(part.first, part.count) for part in side] for side in (parts, references)]
-    if shapes[0] != shapes[1]:
-        raise not_parallel((config.input, config.reference), [sum(count for _, count in shape) for shape in shapes])
-    parts = [replace(part, reference=reference) for part, reference in zip(parts, references, strict=True)]
-    return parts, {"input": [*hashes.values()], "reference": [config.metric, *reference_hashes.values()]}
+def read_translations(folder: Path) -> Iterator[dict[str, Any]]:
+    path = folder / TRANSLATIONS
+    try:
+        with path.open(encoding="utf-8", newline="\n") as file:
+            yield from map(json.loads, file)
+    except ValueError as error:
+        raise NMTError(f"{path}: damaged; remove it, and the same command translates again") from error
 
 
 def worst(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
-    """The indices of that share of the scores, rounded down, that are lowest; of equal ones, the last."""
+    """The indices of the lowest `share` of the scores, rounded down; of equal scores, the last ones."""
     order = np.lexsort((-np.arange(len(scores)), np.nan_to_num(scores, nan=-np.inf, neginf=-np.inf)))
     return order[: math.floor(share * len(scores) + 1e-9)]
 
 
-def judge_pairs(files: Sequence[Path], config: SynthesisConfig) -> tuple[list[int], list[float], Counter[str]]:
-    """What becomes of each pair, their log P per token, and how many have each flag.
+def read_references(config: SynthesisConfig, models: Models) -> tuple[Iterable[str], Callable[[str, str], float]]:
+    """A reference for each line, and the similarity of a text to a reference."""
+    if config.reference is None:
+        return repeat(""), lambda text, reference: 0.0
+    with open_text(config.reference) as file:
+        references = list(input_lines(raw_lines(file, config.reference)))
+    tokenizer = bleu_tokenizer(None, models.target(config.job.translator), references)
+    return references, sentence_scorer(config.metric, tokenizer)
 
-    Empty pairs are dropped, then those with flags unless flagged=keep, then the worst share of the rest.
+
+def write_pairs(config: SynthesisConfig, models: Models) -> dict[str, Any]:
+    """Write the chosen pairs and the summary, which is returned; NMTError if there are no pairs.
+
+    Drops empty pairs, then those with flags unless flagged=keep, then the worst share of the rest.
     """
-    codes, scores, flags = list[int](), list[float](), Counter[str]()
-    for file in files:
-        try:
-            rows = pq.read_table(file).to_pylist()
-        except (pa.ArrowException, OSError) as error:
-            raise NMTError(f"{file}: damaged; remove it, and the same command writes it again") from error
-        for row in rows:
-            pair = row["source"].strip() and row["translation"].strip()
-            flags.update(row["flags"] if pair else ())
-            codes.append(EMPTY if not pair else FLAGGED if row["flags"] and config.flagged == "drop" else KEPT)
-            scores.append(row["log_probability_per_token"])
-    left = [index for index, code in enumerate(codes) if code == KEPT]
-    for index in worst(np.array(scores, np.float64)[left], config.drop):
-        codes[left[index]] = UNLIKELY
-    return codes, scores, flags
-
-
-def kept_pairs(files: Sequence[Path], codes: list[int]) -> Iterator[tuple[str, str]]:
-    """Line and translation of the pairs that are kept, in the order of the lines."""
-    fates = iter(codes)
-    for file in files:
-        rows = pq.read_table(file, columns=["source", "translation"]).to_pylist()
-        pairs = zip(rows, islice(fates, len(rows)), strict=True)
-        yield from ((row["source"], row["translation"]) for row, fate in pairs if fate == KEPT)
-
-
-def write_pairs(config: SynthesisConfig, files: Sequence[Path], folder: Path) -> Summary:
-    """Write the pairs of these Parquet files that are good enough, and a summary; NMTError if there are none."""
-    _, [description, *_], _ = find_models(config.translation.translator.run)
-    codes, scores, flags = judge_pairs(files, config)
-    kept, empty, flagged, unlikely = (codes.count(code) for code in (KEPT, EMPTY, FLAGGED, UNLIKELY))
-    why = f"{empty:,} are empty and {flagged:,} have flags, which flagged=keep keeps"
-    require(kept > 0, f"{folder}: none of {len(codes):,} pairs is left: {why}")
-    sides = (description.source, description.target)  # of a line, and of its translation
-    # After a kill no file is there that belongs to others.
+    folder = Path(config.output)
+    picks, scores, fates, flags = list[int](), list[float](), list[str](), Counter[str]()
+    references, similarity = read_references(config, models)
+    for row, reference in zip(read_translations(folder), references, strict=False):
+        similarities = [similarity(translation["text"], reference) for translation in row["translations"]]
+        picks.append(int(np.argmax(similarities)))  # of equal ones, the likeliest, which comes first
+        best = row["translations"][picks[-1]]
+        is_empty = not (row["source"].strip() and best["text"].strip())
+        flags.update([] if is_empty else best["flags"])
+        is_flagged = best["flags"] and config.flagged == "drop"
+        fates.append("empty" if is_empty else "flagged" if is_flagged else "kept")
+        scores.append(best["log_probability_per_token"])
+    candidates = [index for index, fate in enumerate(fates) if fate == "kept"]
+    for index in worst(np.array(scores)[candidates], config.drop):
+        fates[candidates[index]] = "unlikely"
+    dropped = {reason: fates.count(reason) for reason in ("empty", "flagged", "unlikely")}
+    kept = len(fates) - sum(dropped.values())
+    why = f"{dropped['empty']:,} are empty and {dropped['flagged']:,} have flags, which flagged=keep keeps"
+    require(kept > 0, f"{folder}: none of {len(fates):,} pairs is left: {why}")
+    sides = (models.descriptions[0].source, models.descriptions[0].target)  # of a line, and of its translation
+    # After a kill, no file of an earlier choice is left beside those of this one.
     for name in ("summary.json", *(f"train.{side}" for side in sides)):
         (folder / name).unlink(missing_ok=True)
     with ExitStack() as stack:
-        names = [stack.enter_context(whole_file(folder / f"train.{side}")) for side in sides]
-        outputs = [stack.enter_context(name.open("w", encoding="utf-8", newline="\n")) for name in names]
-        for pair in kept_pairs(files, codes):
-            for output, text in zip(outputs, pair, strict=True):
-                output.write(f"{text}\n")
-    dropped = {"empty": empty, "flagged": flagged, "unlikely": unlikely}
-    least = min(score for score, code in zip(scores, codes, strict=True) if code == KEPT)
-    summary = Summary(*sides, len(codes), kept, dropped, dict(flags.most_common()), least)
-    write_file(folder / "summary.json", json.dumps(asdict(summary), indent=2) + "\n")
+        paths = [stack.enter_context(whole_file(folder / f"train.{side}")) for side in sides]
+        sources, targets = (stack.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in paths)
+        for row, pick, fate in zip(read_translations(folder), picks, fates, strict=True):
+            if fate == "kept":
+                sources.write(f"{row['source']}\n")
+                targets.write(f"{row['translations'][pick]['text']}\n")
+    summary = {
+        **{"given": sides[0], "written": sides[1], "lines": len(fates), "kept": kept, "dropped": dropped},
+        "flags": dict(flags.most_common()),
+        "least": min(score for score, fate in zip(scores, fates, strict=True) if fate == "kept"),
+    }
+    write_file(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
     return summary
 
 
-def synthesize(config: SynthesisConfig, console: "Console") -> Summary:
-    """Write the pairs of `config.input` to the folder `config.output`.
+def synthesize(config: SynthesisConfig) -> None:
+    """Write pairs of the lines of a file and their translations.
 
-    Parts that are there stay: the same command goes on after a kill, and keys that only choose pairs translate nothing.
+    Complete translations are kept: keys that only choose pairs translate nothing again.
     """
-    translation, folder = config.translation, Path(config.output).absolute()
-    on_ray, part_folder = translation.plugins["ray"].enabled, folder / "parts"
-    if on_ray:
-        require_ray(translation)
-    else:
-        translation = replace(translation, translator=with_engine(translation.translator, warn))
-    with console.status("reading the input"):
-        parts, hashes = find_parts(config)
-        models = [str(find_model_directory(name).resolve()) for name in translation.translator.run]
-        cluster.claim(Path(config.output), {"lines": config.lines, **what_decides(translation), **hashes})
-        part_folder.mkdir(exist_ok=True)
-        remove_leftovers(part_folder)
-    options = replace(translation.translator, run=models)
-    translation = replace(translation, translator=options, output=str(part_folder))
-    write_on_ray = partial(on_cluster, translation, PartWriter, (config.metric,))
-    reports = write_on_ray if on_ray else partial(write_here, translation, config.metric)
-    try:
-        cluster.write_blocks(parts, part_folder, console, reports)
-    except NMTError:
-        if not any(part_folder.iterdir()):  # nothing was translated: leave the folder to other commands
-            part_folder.rmdir()
-            (folder / cluster.DESCRIPTION).unlink()
-        raise
-    with console.status("choosing pairs"):
-        return write_pairs(config, [part_folder / part.name for part in parts], folder)
+    folder, options = Path(config.output), config.job.translator
+    if config.reference is not None:
+        names = (config.input, config.reference)
+        deque(parallel(names, [read_lines(name) for name in names]), maxlen=0)  # before hours of translation
+    models = find_models(options.run)
+    job = replace(
+        config.job,
+        translator=with_engine(options, warn, models),
+        input=config.input,
+        output=str(folder / TRANSLATIONS),
+    )
+    claim(folder, {"input": sha256(Path(config.input).resolve()), **what_decides(job)})
+    if not Path(job.output).exists():
+        write_translations(job, models)
+    with talker().status("choosing pairs"):
+        summary = write_pairs(config, models)
+    flags = ", ".join(f"{flag} {count:,}" for flag, count in summary["flags"].items())
+    reasons = {"empty": "empty", "flagged": f"flagged ({flags})", "unlikely": "least likely by the teacher"}
+    dropped = ", ".join(f"{count:,} {reasons[reason]}" for reason, count in summary["dropped"].items() if count)
+    print(f"{summary['kept']:,} of {summary['lines']:,} pairs kept" + (f" (dropped: {dropped})" if dropped else ""))
+    print(f"{folder}/train.{summary['written']} (by the model) and train.{summary['given']}")

@@ -1,1 +1,0 @@
-"""Translation on several devices, and on a Ray cluster."""
