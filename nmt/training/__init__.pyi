@@ -1,7 +1,7 @@
-from .averaging import Average as Average, delivered_model as delivered_model, tokenizer_of as tokenizer_of
-from .averaging import write_average as write_average
-from .checkpoints import RunState as RunState, check_corpus as check_corpus, check_origin as check_origin
-from .checkpoints import load_checkpoint as load_checkpoint
+from .checkpoints import Average as Average, RunState as RunState, check_corpus as check_corpus
+from .checkpoints import check_origin as check_origin, delivered_model as delivered_model
+from .checkpoints import load_checkpoint as load_checkpoint, tokenizer_of as tokenizer_of
+from .checkpoints import write_average as write_average
 from .metrics import peak_flops_per_second as peak_flops_per_second, precision_dtype as precision_dtype
 from .metrics import synchronize as synchronize
 from .module import TranslationModule as TranslationModule, noam as noam

@@ -1,38 +1,44 @@
-"""Checkpoints: writing, reading and checking them, when to save, and which one a run resumes from.
+"""Checkpoints: saving, reading, resuming from and averaging them (section 6.1).
 
-`checkpoints/step=00001000.ckpt` holds plain tensors, numbers and strings; it loads with weights_only=True. Lightning
+`checkpoints/step=00001000.ckpt` contains only tensors, numbers and strings, and loads with weights_only=True. Lightning
 writes weights, Adam's moments and loops; everything else is under "nmt".
 """
 
 import json
 import signal
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from lightning import LightningModule, Trainer
 from torch import Tensor
 
 from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, build, difference, matches, require, to_tree
-from nmt.data import STOPPING, Manifest, PreparedCorpus, as_prepared
-from nmt.errors import NMTError, one_line
-from nmt.files import check_version, load_plain, parse_json
-from nmt.model import check_ours, check_shapes
+from nmt.data import STOPPING, Manifest, PreparedCorpus, PreparedSplit, as_prepared
+from nmt.errors import NMTError, enough_memory_or, one_line
+from nmt.evaluation import Score
+from nmt.files import ModelDescription, check_version, load_plain, model_card, parse_json, sha256
+from nmt.model import Transformer, check_ours, check_shapes, write_model_directory
 from nmt.training.module import TranslationModule
-from nmt.training.run_folder import check_configuration, check_no_links, list_checkpoints, remove_older
+from nmt.training.run_folder import (
+    check_configuration,
+    check_no_links,
+    kept_checkpoints,
+    list_checkpoints,
+    remove_older,
+)
 from nmt.training.trainer import UpdateCallback
-from nmt.training.validation import Validation
+from nmt.training.validation import Validation, validation_loss
 
 FORMAT_VERSION = 3
-PREFIX = "model."  # of the names of the Transformer's own weights
+PREFIX = "model."  # of the names of the Transformer's weights
 CONTENT = {
     **{"global_step": int, "epoch": int, "sums": Tensor, "skipped": int, "callbacks": dict[str, dict[str, Any]]},
     **{"state_dict": dict[str, Tensor], "optimizer_states": list[dict[Any, Any]]},
 }
-"""Keys of a checkpoint beside "nmt", and the types of their values."""
 AGREEMENT_UPDATES = 10
 """Updates between two agreements of the processes on stopping and saving. Each one waits for the device."""
 
@@ -59,12 +65,8 @@ class RunState:
     format_version: int = FORMAT_VERSION
 
 
-class UnreadableCheckpoint(NMTError):
-    """A checkpoint that is empty, cut or damaged, or not written by nmt. The one before it may still be good."""
-
-
 def load_checkpoint(path: Path) -> dict[str, Any]:
-    """A checkpoint's content, memory-mapped and verified; UnreadableCheckpoint, or NMTError for another format."""
+    """A checkpoint's content, memory-mapped and checked; NMTError where training cannot have written it."""
     require(path.is_file(), f"{path}: no such checkpoint")
     try:
         content: dict[str, Any] = load_plain(path)
@@ -74,7 +76,7 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
         if state["format_version"] == FORMAT_VERSION:
             check_content(content)
     except (NMTError, ValueError, TypeError) as error:
-        raise UnreadableCheckpoint(f"{path}: no readable checkpoint ({one_line(error)})") from error
+        raise NMTError(f"{path}: no readable checkpoint ({one_line(error)}): restore or remove this file") from error
     check_version(path, state["format_version"], FORMAT_VERSION)
     return content
 
@@ -96,14 +98,14 @@ def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
 
 
 class CheckpointCallback(UpdateCallback):
-    """Saves checkpoints to average and, by the clock, others that are not kept; stops the run early on request."""
+    """Saves checkpoints to average and, by the clock, for safety; stops the run early on request."""
 
     def __init__(
         self, config: CheckpointConfig, state: RunState, validation: Validation, max_seconds: float | None
     ) -> None:
         self.config, self.state, self.validation, self.max_seconds = config, state, validation, max_seconds
         self.metrics, self.run = validation.metrics, validation.metrics.run
-        # The last signal that this process was sent, and the one that ended the run early; 0: none.
+        # The last signal to this process, and the signal that ended the run early; 0: none.
         self.signal = self.stopped_by = 0
         # The handlers from before training. Lightning sets its own in the meantime, and restores these.
         self.handlers = {number: signal.getsignal(number) for number in STOPPING}
@@ -153,7 +155,7 @@ class CheckpointCallback(UpdateCallback):
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         assert isinstance(pl_module, TranslationModule)
-        pl_module.check_finite()  # a checkpoint never holds such an update
+        pl_module.check_finite()  # so that no checkpoint contains an update that is not
         validation = {"best": self.validation.best, "worse": self.validation.worse}
         checkpoint["nmt"] = {**vars(self.state), **self.metrics.state(pl_module), "validation": validation}
 
@@ -163,39 +165,30 @@ class CheckpointCallback(UpdateCallback):
         vars(self.validation).update(state["validation"])
 
 
-@dataclass
-class Resumed:
-    """Where a run resumes: at its beginning, or at a checkpoint, with the newer ones that are unreadable."""
+class Resumed(NamedTuple):
+    """Where a run starts: at a checkpoint, or without one from the beginning."""
 
     checkpoint: Path | None = None
     update: int = 0
     finished: bool = False
-    unreadable: tuple[Path, ...] = ()
 
 
 def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -> Resumed:
-    """Find the newest readable checkpoint; NMTError where the run cannot resume, or its options or files changed."""
+    """Find the newest checkpoint; NMTError where the run cannot resume, or its options or files changed."""
     run = Path(config.run)
     check_no_links(run)
     check_ours(run / "model")
     check_configuration(run, config)
-    unreadable: dict[Path, UnreadableCheckpoint] = {}
-    for path in reversed(list_checkpoints(run)):
-        try:
-            content = load_checkpoint(path)
-        except UnreadableCheckpoint as error:
-            unreadable[path] = error
-            continue
-        state, update, patience = RunState(**content["nmt"]), content["global_step"], config.validation.patience
-        check_origin(path, state, corpus, now.files)
-        start = config.init or "null (random)"
-        require(state.init == now.init, f"{path} began with other weights than those of init={start}: pass name=OTHER")
-        assert config.trainer.max_steps is not None
-        stopped_early = patience is not None and state.validation["worse"] >= patience
-        return Resumed(path, update, update >= config.trainer.max_steps or stopped_early, tuple(unreadable))
-    for reason in unreadable.values():
-        raise NMTError(f"{reason}; none of {run} can be read: remove that folder to start again, or pass name=OTHER")
-    return Resumed()
+    paths = list_checkpoints(run)
+    if not paths:
+        return Resumed()
+    content, start = load_checkpoint(paths[-1]), config.init or "null (random)"
+    state, update, patience = RunState(**content["nmt"]), content["global_step"], config.validation.patience
+    check_origin(paths[-1], state, corpus, now.files)
+    require(state.init == now.init, f"{paths[-1]} began with other weights than init={start}: pass name=OTHER")
+    assert config.trainer.max_steps is not None
+    stopped_early = patience is not None and state.validation["worse"] >= patience
+    return Resumed(paths[-1], update, update >= config.trainer.max_steps or stopped_early)
 
 
 def check_origin(path: Path, state: RunState, corpus: PreparedCorpus, files: dict[str, str] | None = None) -> None:
@@ -203,16 +196,109 @@ def check_origin(path: Path, state: RunState, corpus: PreparedCorpus, files: dic
     before = {"tokenizer": state.tokenizer, "corpus": state.corpus} | (state.files if files is not None else {})
     now = {"tokenizer": corpus.manifest.tokenizer, "corpus": corpus.manifest.fingerprint} | (files or {})
     for name, identity in before.items():
-        there = f"than there is now ({corpus.folder}): restore it, or pass name=OTHER for a new run"
-        require(now.get(name) == identity, f"{path} was trained with another {name} {there}")
+        advice = f"than {corpus.folder} has now: restore it, or pass name=OTHER for a new run"
+        require(now.get(name) == identity, f"{path} was trained with another {name} {advice}")
 
 
 def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
-    """NMTError where the corpus was prepared with another configuration of data or tokenizer."""
+    """NMTError where the corpus was prepared with other options of `data` or `tokenizer`."""
     trees = manifest.content, to_tree(config)
     changed = difference(*({"data": as_prepared(x["data"]), "tokenizer": x["tokenizer"]} for x in trees))
+    advice = "pass the same options to nmt train, or prepare it again"
+    require(not changed, f"{Path(config.prepared)} was prepared with another configuration ({changed}): {advice}")
+
+
+class Average:
+    """The mean of checkpoints of one model (section 6.1), summed in float64.
+
+    `updates` are the checkpoints' updates, `state`, `skipped` and `made` (updates) those of the checkpoint added last;
+    `losses` are the validation losses of candidates, by their updates.
+    """
+
+    state: RunState
+    skipped: int
+    made: int
+
+    def __init__(self, *paths: Path) -> None:
+        self.sums, self.updates, self.losses = dict[str, Tensor](), list[int](), dict[str, float]()
+        for path in paths:
+            self.add(path)
+
+    def add(self, path: Path) -> None:
+        """Add a checkpoint; NMTError where it is of another model."""
+        checkpoint = load_checkpoint(path)
+        state = RunState(**checkpoint["nmt"])
+        models = (
+            {"model": x.config["model"], "vocabulary_size": x.vocabulary_size, "tokenizer": x.tokenizer}
+            for x in (self.state if self.updates else state, state)
+        )
+        changed = difference(*models)
+        require(not changed, f"{path} is of another model than the checkpoints before it ({changed})")
+        for name, tensor in model_weights(checkpoint).items():
+            self.sums[name] = tensor.double() + self.sums[name] if name in self.sums else tensor.double()
+        self.state, self.skipped, self.made = state, checkpoint["skipped"], checkpoint["global_step"]
+        self.updates.append(self.made)
+
+    def make_model(self) -> Transformer:
+        model = Transformer(ModelConfig(**self.state.config["model"]), self.state.vocabulary_size)
+        model.load_state_dict({name: (total / len(self.updates)).float() for name, total in self.sums.items()})
+        return model.eval()
+
+
+def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSplit, device: torch.device) -> Average:
+    """The model that a run delivers by the rule `checkpoints.average`; `split` is its validation set.
+
+    The paper fixes the number of checkpoints. By default the validation loss chooses it, because a model that learns
+    fast is better than its mean. Raises NMTError where the run skipped more than half of its updates.
+    """
+    paths, best = kept_checkpoints(run, checkpoints.every_steps, checkpoints.keep), run / "checkpoints" / "best.ckpt"
+    mean = Average(paths[-1])
+    newest = {"state": mean.state, "made": mean.made, "skipped": mean.skipped}
     require(
-        not changed,
-        f"{Path(config.prepared)} was prepared with another configuration ({changed}): "
-        "pass the same options to nmt train, or prepare it again",
+        2 * mean.skipped <= mean.made,
+        f"{run}: no model is written, because optim.not_finite=skip left out {mean.skipped:,} of the "
+        f"{mean.made:,} updates. Pass a lower optim.factor, or trainer.precision=32-true, with name=OTHER",
     )
+    if checkpoints.average == "all":
+        return Average(*paths)
+    smoothing = mean.state.config["optim"]["label_smoothing"]
+    losses, sources = dict[str, float](), dict[str, tuple[Path, ...]]()
+
+    def consider(average: Average, *paths: Path) -> None:
+        name = ", ".join(f"{update:,}" for update in sorted(average.updates))
+        if name not in losses:
+            losses[name] = validation_loss(average.make_model().to(device), split, smoothing)
+            sources[name] = paths
+
+    with enough_memory_or("validation of the candidates does not fit: pass checkpoints.average=all"):
+        consider(mean, paths[-1])
+        for number, path in enumerate(reversed(paths[:-1]), 2):
+            mean.add(path)
+            consider(mean, *paths[-number:])
+        if best.is_file():
+            consider(Average(best), best)
+    chosen = Average(*sources[min(losses, key=losses.__getitem__)])
+    vars(chosen).update(newest, losses=losses)
+    return chosen
+
+
+def tokenizer_of(checkpoint: Path, state: RunState) -> Path:
+    """The tokenizer of a checkpoint's run; NMTError where it is missing, or not the one used in training."""
+    path = checkpoint.parent.parent / "tokenizer.model"
+    same = path.is_file() and sha256(path) == state.tokenizer
+    require(same, f"{path}: missing, or not the tokenizer that {checkpoint} was trained with")
+    return path
+
+
+def write_average(average: Average, tokenizer_file: Path, output: Path, score: tuple[Score, int] | None = None) -> None:
+    """Write the model directory of an average; `score` is its validation score and the number of sentences."""
+    state, model = average.state, average.make_model()
+    scored = {**asdict(score[0]), "sentences": score[1]} if score else {}
+    optional = {"init": state.init, "candidates": average.losses, "score": scored}
+    recorded = ("tokens", "seconds", "devices", "versions", "corpus", "config")
+    training = {"updates": average.made, "averaged": average.updates, **{key: vars(state)[key] for key in recorded}}
+    training |= state.seen | {key: value for key, value in optional.items() if value}
+    sides = state.source, state.target
+    description = ModelDescription(state.config["model"], state.vocabulary_size, *sides, state.tokenizer, training)
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    write_model_directory(output, model, tokenizer_file, description, model_card(description, parameters))

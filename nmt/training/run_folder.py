@@ -17,8 +17,6 @@ DECISIVE = (
     *("checkpoints.every_steps", "trainer.precision", "trainer.gradient_clip_val"),
 )
 GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoints", "validation", "trainer")
-CHECKPOINT = re.compile(r"step=[0-9]{1,18}\.ckpt")
-UPDATE = re.compile(r"[0-9]{1,15}")
 
 
 def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
@@ -40,7 +38,7 @@ def checkpoint_step(path: Path) -> int:
 def list_checkpoints(run: Path) -> list[Path]:
     """The checkpoints of a run, oldest first; other files in the folder are ignored."""
     paths = (run / "checkpoints").glob("step=*.ckpt")
-    return sorted((path for path in paths if CHECKPOINT.fullmatch(path.name)), key=checkpoint_step)
+    return sorted((path for path in paths if re.fullmatch(r"step=[0-9]{1,18}", path.stem)), key=checkpoint_step)
 
 
 def kept_checkpoints(run: Path, every_steps: int, keep: int) -> list[Path]:
@@ -50,19 +48,19 @@ def kept_checkpoints(run: Path, every_steps: int, keep: int) -> list[Path]:
 
 
 def remove_older(run: Path, config: CheckpointConfig) -> None:
-    """Remove checkpoints that will not be averaged, except one before the last, in case the last is unreadable."""
-    for path in set(list_checkpoints(run)).difference(kept_checkpoints(run, config.every_steps, max(config.keep, 2))):
-        path.unlink(missing_ok=True)
+    """Remove the checkpoints that will not be averaged."""
+    for path in set(list_checkpoints(run)).difference(kept_checkpoints(run, config.every_steps, config.keep)):
+        path.unlink()
 
 
 def check_no_links(run: Path) -> None:
     """NMTError where a folder that training writes into is a link."""
     for name in ("checkpoints", "model", "tensorboard", "wandb"):
-        require(not (run / name).is_symlink(), f"{run / name} is a link, and would not be written through: replace it")
+        require(not (run / name).is_symlink(), f"{run / name} is a link, which nmt does not write through: replace it")
 
 
 def read_config(run: Path) -> dict[str, Any]:
-    """The configuration of a run; NMTError where it cannot be read, or is none."""
+    """The configuration of a run; NMTError where the file is not readable as one."""
     tree = read_mapping(run / "config.yaml", parse_yaml)
     groups = all(isinstance(tree.get(group, {}), dict) for group in GROUPS)
     require(groups, f"{run / 'config.yaml'}: not the configuration of a run")
@@ -70,21 +68,18 @@ def read_config(run: Path) -> dict[str, Any]:
 
 
 def check_configuration(run: Path, config: ExperimentConfig) -> None:
-    """NMTError where a run in that folder was trained with another configuration."""
+    """NMTError where the folder contains a run with another configuration."""
     if (run / "config.yaml").exists() and (list_checkpoints(run) or (run / "model").exists()):
         trees = read_config(run), to_tree(config)
         changed = difference(*({key: within(tree, *key.split(".")) for key in DECISIVE} for tree in trees))
         init = trees[0].get("init")
-        start = f"began with init={shown(init)}, and " if init and not config.init else ""
-        require(
-            not changed,
-            f"{run} {start}holds a run of another configuration ({changed}): "
-            "pass name=OTHER for a new run, or remove that folder",
-        )
+        start = f", which began with init={shown(init)}," if init and not config.init else ""
+        advice = "pass name=OTHER for a new run, or remove that folder"
+        require(not changed, f"the run in {run}{start} has another configuration ({changed}): {advice}")
 
 
 def is_finished(run: Path, updates: int, corpus: str) -> bool:
-    """True where the run's model has at least that many updates, on the corpus with that fingerprint."""
+    """True where the run's model was trained for that many updates, on the corpus with that fingerprint."""
     try:
         training = read_mapping(run / "model" / "config.json", parse_json)["training"]
         return training["corpus"] == corpus and int(training["updates"]) >= updates
@@ -118,4 +113,4 @@ def read_metrics(run: Path) -> list[dict[str, str]]:
         rows = [row for row in csv.DictReader(whole_lines) if None not in (*row, *row.values())]
     except csv.Error as error:
         raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
-    return [row for row in rows if UPDATE.fullmatch(row.get("step", ""))]
+    return [row for row in rows if re.fullmatch("[0-9]{1,15}", row.get("step", ""))]

@@ -32,8 +32,14 @@ from nmt.kernels import forget_old_kernels, keep_freed_memory
 from nmt.model import load_model
 from nmt.search import TorchEngine
 from nmt.text import load_tokenizer
-from nmt.training.averaging import delivered_model, write_average
-from nmt.training.checkpoints import CheckpointCallback, RunState, check_corpus, check_run
+from nmt.training.checkpoints import (
+    CheckpointCallback,
+    RunState,
+    check_corpus,
+    check_run,
+    delivered_model,
+    write_average,
+)
 from nmt.training.metrics import MetricsCallback, ProgressLine
 from nmt.training.module import TranslationModule
 from nmt.training.run_folder import is_finished, is_first_process, latest_beside, point_latest_to, remove_older
@@ -43,17 +49,14 @@ from nmt.translation import Translator
 
 
 def train(config: ExperimentConfig, console: Console) -> int | None:
-    """Train the run of `config`, or resume it, and average its last checkpoints at the end.
-
-    Returns the number of the signal that stopped it early, or None.
-    """
-    installed = "wandb" not in config.logger or find_spec("wandb") is not None
-    require(installed, f"logger=wandb: it is not installed; {how_to_install('wandb')}")
+    """Start or resume a run and average its checkpoints; returns the number of the signal that stopped it, or None."""
+    if "wandb" in config.logger and find_spec("wandb") is None:
+        raise NMTError(f"logger=wandb: it is not installed; {how_to_install('wandb')}")
     keep_freed_memory()
     forget_old_kernels()
     torch.set_float32_matmul_precision(config.float32_matmul_precision)
     folder, run, most = Path(config.prepared), Path(config.run), config.model.max_positions
-    busy = f"{folder}: `nmt preprocess` is replacing this corpus; wait for its end"
+    busy = f"{folder}: `nmt preprocess` is replacing this corpus; wait until it ends"
     with locked_file(folder / TOKENIZER, False, busy):
         corpus = open_corpus(folder)
         check_corpus(corpus.manifest, config)
@@ -66,7 +69,7 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
 
 
 def joined(before: Any, now: Any) -> Any:
-    """What two corpora show together: the characters of both, and the greater lengths."""
+    """The union of the characters of two corpora, and the greater lengths."""
     if isinstance(before, dict):
         return {key: joined(before[key], now[key]) for key in before if key in now}
     return "".join(sorted({*before, *now})) if isinstance(before, str) else max(before, now)
@@ -81,7 +84,6 @@ class Training:
     console: Console
 
     def __post_init__(self) -> None:
-        """Find where the run starts or resumes; NMTError where it cannot."""
         corpus, manifest, seen = self.corpus, self.corpus.manifest, self.corpus.manifest.seen
         self.folder, self.initial = Path(self.config.run), self.find_initial()
         if self.initial:
@@ -110,14 +112,13 @@ class Training:
         return folder
 
     def run(self) -> int | None:
-        """Make the remaining updates and the model; the number of the signal that stopped the run early, or None."""
-        folder, resumed, say = self.folder, self.resumed, self.console.print
-        for path in resumed.unreadable:
-            say(f"{path} cannot be read, and is left aside: the run resumes from {resumed.checkpoint}")
+        """Make the remaining updates and the model; returns the number of the signal that stopped the run, or None."""
+        folder, resumed = self.folder, self.resumed
         if resumed.finished and is_finished(folder, resumed.update, self.state.corpus):
             if is_first_process():
                 point_latest_to(folder)
-            say(f"{folder} is already trained for {resumed.update:,} updates: its model is in {folder}/model")
+            trained = f"{folder} is already trained for {resumed.update:,} updates"
+            self.console.print(f"{trained}: its model is in {folder}/model")
             return None
         if resumed.finished:
             self.open_folder()
@@ -128,7 +129,7 @@ class Training:
         return None
 
     def open_folder(self) -> None:
-        """Write the run's configuration and tokenizer, and put aside what a killed process or a full disk has left."""
+        """Write the run's configuration and tokenizer, and remove what a killed process left."""
         try:
             (self.folder / "checkpoints").mkdir(parents=True, exist_ok=True)
             if is_first_process():
@@ -136,16 +137,13 @@ class Training:
                 text = yaml.safe_dump(self.state.config, sort_keys=False, allow_unicode=True)
                 write_file(self.folder / "config.yaml", text)
                 write_file(self.folder / TOKENIZER, self.corpus.tokenizer_file.read_bytes())
-                for path in self.resumed.unreadable:
-                    path.replace(path.with_suffix(".unreadable"))
                 remove_leftovers(self.folder)
                 remove_leftovers(self.folder / "checkpoints")
         except OSError as error:
-            reason = error.strerror
-            raise NMTError(f"cannot write the run directory {self.folder} ({reason}): pass run=FOLDER") from error
+            raise NMTError(f"cannot write the run folder {self.folder} ({error.strerror}): pass run=FOLDER") from error
 
     def fit(self) -> int:
-        """Make the remaining updates; the number of the signal that stopped them early, or 0."""
+        """Make the remaining updates; returns the number of the signal that stopped them, or 0."""
         config, size, checkpoint = self.config, self.state.vocabulary_size, self.resumed.checkpoint
         needed, sources = (x.source_vocabulary_size or size for x in (self.corpus, config.model))
         require(needed == sources, f"the corpus needs model.source_vocabulary_size={needed}")
@@ -175,7 +173,7 @@ class Training:
                 explained = isinstance(error, NMTError) or is_out_of_memory(error)
                 if explained or checkpoint is None or metrics.batch is not None:
                     raise
-                raise NMTError(f"{checkpoint}: a run cannot resume from it ({one_line(error)})") from error
+                raise NMTError(f"{checkpoint}: the run cannot resume from it ({one_line(error)})") from error
             finally:
                 metrics.close()
                 saver.restore_handlers()

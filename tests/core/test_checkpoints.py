@@ -26,7 +26,6 @@ from nmt.training import (
     list_checkpoints,
     load_checkpoint,
 )
-from nmt.training.checkpoints import UnreadableCheckpoint
 from nmt.training.run_folder import kept_checkpoints
 
 AGAIN = ("run=run", "checkpoints.every_steps=12")
@@ -102,7 +101,7 @@ DAMAGES = [
 @pytest.mark.parametrize(("damage", "words"), DAMAGES)
 def test_a_checkpoint_that_training_cannot_have_written_is_named(checkpoint, damage, words):
     damage(checkpoint)
-    with pytest.raises(UnreadableCheckpoint) as raised:
+    with pytest.raises(NMTError) as raised:
         load_checkpoint(checkpoint)
     message = str(raised.value)
     assert message.startswith(f"{checkpoint}: no readable checkpoint")
@@ -123,7 +122,7 @@ class Payload:
 @pytest.mark.parametrize("save", [torch.save, lambda content, path: path.write_bytes(pickle.dumps(content))])
 def test_a_checkpoint_runs_nothing(tmp_path, save):
     save({"nmt": Payload(tmp_path / "touched")}, tmp_path / "step=1.ckpt")
-    with pytest.raises(UnreadableCheckpoint, match=r"step=1\.ckpt") as raised:
+    with pytest.raises(NMTError, match=r"step=1\.ckpt") as raised:
         load_checkpoint(tmp_path / "step=1.ckpt")
     assert "weights_only" not in str(raised.value)
     assert not (tmp_path / "touched").exists()
@@ -135,29 +134,19 @@ def test_a_checkpoint_of_another_format_names_both_versions(checkpoint):
         load_checkpoint(checkpoint)
 
 
-def test_a_damaged_checkpoint_is_put_aside_and_the_one_before_is_used(toy, nmt, run, finished, checkpoint):
-    flip(checkpoint)
+def test_a_run_resumes_only_from_a_checkpoint_that_is_whole(toy, nmt, run, finished, checkpoint):
     shutil.rmtree(run / "model")
-    outcome = nmt("train", *toy, *AGAIN)
-    assert outcome.code == 0
-    assert f"{checkpoint.name} cannot be read" in outcome.err
-    assert "step=00000048.ckpt" in outcome.err
-    paths = [folder / "model" / "model.safetensors" for folder in (run, finished)]
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-    assert checkpoint.with_suffix(".unreadable").exists()
-
-
-def test_a_run_without_a_checkpoint_to_go_on_from_says_so(toy, nmt, run, checkpoint):
-    shutil.rmtree(run / "model")
-    for path in list_checkpoints(run)[:-1]:
-        path.write_bytes(b"")
     state = edited(
         lambda content: content["optimizer_states"][0].pop("param_groups") and content.update(global_step=48)
     )
-    state(checkpoint)
+    broken(checkpoint)
     nmt("train", *toy, *AGAIN).failed("step=00000060.ckpt", "cannot resume from it")
-    checkpoint.write_bytes(b"")
-    nmt("train", *toy, *AGAIN).refused("step=00000060.ckpt", "none of run can be read")
+    flip(checkpoint)
+    nmt("train", *toy, *AGAIN).refused("step=00000060.ckpt", "restore or remove this file")
+    checkpoint.unlink()
+    assert nmt("train", *toy, *AGAIN).code == 0
+    paths = [folder / "model" / "model.safetensors" for folder in (run, finished)]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
 def assert_averaged(model_directory: Path, paths: list[Path], updates: list[int]) -> None:

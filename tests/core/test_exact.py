@@ -40,8 +40,8 @@ def die_at(owner: Any, name: str, call: int, last_words: Callable[..., None] | N
     setattr(owner, name, deadly)
 
 
-def half_a_checkpoint(save: Callable[..., None], trainer: Any, path: Path) -> None:
-    save(trainer, path)
+def half_a_checkpoint(save: Callable[..., None], content: Any, path: Path) -> None:
+    save(content, path)
     os.truncate(path, path.stat().st_size // 2)
 
 
@@ -53,8 +53,6 @@ def half_a_row(write: Callable[..., None], book: Any, metrics: dict[str, float],
 
 def kill_while(moment: str) -> None:
     """Let this process be killed then."""
-    from lightning import Trainer
-
     from nmt.model import weights
     from nmt.training.metrics import Logbook
     from nmt.training.module import TranslationModule
@@ -64,7 +62,7 @@ def kill_while(moment: str) -> None:
         "starting": (Path, "replace", 2),
         "updating": (TranslationModule, "losses", 45),
         "in the optimizer": (torch.optim.Adam, "step", 23, lambda step, *words, **named: step(*words, **named)),
-        "writing a checkpoint": (Trainer, "save_checkpoint", 3, half_a_checkpoint),
+        "writing a checkpoint": (torch, "save", 3, half_a_checkpoint),
         "renaming a checkpoint": (Path, "replace", 6),
         "removing old checkpoints": (Path, "unlink", 5),
         "validating": (Validation, "domain_sums", 2),
