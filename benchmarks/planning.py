@@ -63,12 +63,11 @@ def measure_planning(lengths: Lengths, micro_batches: int) -> None:
 
 def store(lengths: Lengths, folder: Path) -> None:
     """A split as `nmt preprocess` writes it, of random ids."""
-    import datasets
     import pyarrow as pa
 
     from nmt.data import IDS_SCHEMA
+    from nmt.preparation import arrow_writer
 
-    datasets.disable_progress_bars()
     random = np.random.default_rng(1)
     columns = {}
     for name, side in zip(("source", "target"), lengths, strict=True):
@@ -76,7 +75,10 @@ def store(lengths: Lengths, folder: Path) -> None:
         columns[name] = pa.ListArray.from_arrays(ends, random.integers(4, VOCABULARY, ends[-1], dtype=np.int32))
         columns[f"{name}_length"] = pa.array(side)
     columns["line"] = pa.array(np.arange(1, len(lengths[0]) + 1))
-    datasets.Dataset(pa.table(columns, schema=IDS_SCHEMA)).save_to_disk(str(folder))
+    folder.mkdir()
+    with arrow_writer(folder / "pairs.arrow", IDS_SCHEMA) as write:
+        for block in pa.table(columns, schema=IDS_SCHEMA).to_batches(5000):
+            write(block)
 
 
 def measure_batches(lengths: Lengths) -> None:

@@ -8,4 +8,4 @@ from .prepared import Domain as Domain, Manifest as Manifest, PreparedCorpus as 
 from .prepared import PreparedSplit as PreparedSplit, as_prepared as as_prepared, check_ours as check_ours
 from .prepared import corpus_of as corpus_of, dummy_batch as dummy_batch, fingerprint as fingerprint
 from .prepared import open_corpus as open_corpus, read_manifest as read_manifest
-from .shuffling import INCREMENT as INCREMENT, Ints as Ints, shifted as shifted, splitmix as splitmix
+from .planning import INCREMENT as INCREMENT, Ints as Ints, shifted as shifted, splitmix as splitmix

@@ -1,4 +1,4 @@
-"""From the planner to Lightning: each device's micro-batches, in order."""
+"""The micro-batches of each device, for Lightning."""
 
 import signal
 from collections.abc import Iterator, Sequence
@@ -14,32 +14,30 @@ from numpy.typing import NDArray
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from nmt.config import ExperimentConfig, SourceConfig, sources_of
-from nmt.data.planning import BatchPlanner, MicroBatch, Mixture, source_copies
+from nmt.data.planning import BatchPlanner, Ints, MicroBatch, Mixture, source_copies
 from nmt.data.prepared import IDS, Batch, PreparedCorpus, PreparedSplit, padded_batch
-from nmt.data.shuffling import Ints
 from nmt.errors import SameForAll
 from nmt.registry import entries_of
 
-# Ctrl-C, a scheduler's SIGTERM, and the signals by which SLURM announces it. Not every system has all of them.
+# Ctrl-C, a scheduler's SIGTERM, and the signals that SLURM sends before it. Not every system has all of them.
 STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
 IdPair = tuple[list[int], list[int]]  # source and target, without end symbols
 
 
 class Transform(Protocol):
-    """A change of training pairs, such as noise. Plugins register a factory of it as "transform".
+    """A change of training pairs, such as noise.
 
-    The factory is `(tokenizer_file, sources, seed) -> Transform | None`, and raises NMTError where the vocabulary does
-    not suffice.
+    Plugins register a factory as "transform": `(tokenizer_file, sources, seed) -> Transform | None`. It raises NMTError
+    for a vocabulary that the transform cannot use.
     """
 
-    growth: NDArray[np.float64]  # [sources], sentences are planned as this many times longer, in tokens
+    growth: NDArray[np.float64]  # [sources], factor of the length in tokens that is planned for
 
     def __call__(self, pairs: list[IdPair], sources: Ints, planned: MicroBatch) -> list[IdPair]:
-        """The changed pairs of a micro-batch, a function of the seed and the numbers in `planned`."""
+        """The changed pairs of a micro-batch: a function of the seed and the numbers in `planned`."""
 
 
 def transforms_for(tokenizer_file: Path, sources: Sequence[SourceConfig], seed: int) -> list[Transform]:
-    """All registered transforms that a source asks for."""
     made = (entry.load()(tokenizer_file, sources, seed) for entry in entries_of("transform").values())
     return [transform for transform in made if transform is not None]
 
@@ -53,7 +51,7 @@ class PlannedBatches:
     transforms: Sequence[Transform] = ()
 
     def batch(self, planned: MicroBatch) -> Batch:
-        """The sentences of a micro-batch. A pair that would get longer than planned for stays as it was."""
+        """The sentences of a micro-batch. A pair stays as it is if a transform makes it longer than planned."""
         if self.bounds is None:
             batch = self.split.batch(planned.indices)
         else:
@@ -69,7 +67,7 @@ class PlannedBatches:
 
 @dataclass
 class UpdateDataset(IterableDataset[Batch]):
-    """The micro-batches of one rank, from update `start` on."""
+    """The micro-batches of one rank, starting at update `start`."""
 
     batches: PlannedBatches
     planner: BatchPlanner
@@ -80,7 +78,7 @@ class UpdateDataset(IterableDataset[Batch]):
     def __iter__(self) -> Iterator[Batch]:
         updates = map(self.planner.update, count(self.start))
         planned = chain.from_iterable(update[self.rank :: self.world_size] for update in updates)
-        # DataLoader takes one batch from each worker in turn, which restores the order. Planning is quick, so every
+        # DataLoader takes one batch from each worker in turn, which restores the order. Planning is fast, so each
         # worker plans all batches, but builds only its own.
         worker = get_worker_info()
         return map(self.batches.batch, islice(planned, worker.id, None, worker.num_workers) if worker else planned)
@@ -93,7 +91,7 @@ def leave_signals_to_training(worker: int) -> None:
 
 
 class UpdateDataModule(LightningDataModule):
-    """Training updates of a prepared corpus, from update `trainer.global_step` on."""
+    """Training updates of a prepared corpus, starting at update `trainer.global_step`."""
 
     def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig) -> None:
         super().__init__()
@@ -118,7 +116,7 @@ class UpdateDataModule(LightningDataModule):
     def train_dataloader(self) -> DataLoader[Batch]:
         trainer = self.trainer
         assert trainer is not None
-        device = trainer.strategy.root_device.type  # without an accelerator, loading would take cores from the model
+        device = trainer.strategy.root_device.type  # on a CPU, loading would take cores from the model
         return DataLoader(
             UpdateDataset(self.batches, self.planner, trainer.global_step, trainer.global_rank, trainer.world_size),
             batch_size=None,
@@ -129,7 +127,7 @@ class UpdateDataModule(LightningDataModule):
 
 
 def accumulation(micro_batches: int, devices: int) -> int:
-    """Micro-batches of an update for each device; NMTError where they cannot be shared evenly."""
+    """Micro-batches of an update for each device; NMTError if devices cannot share them evenly."""
     if micro_batches % devices:
         divisors = ", ".join(str(n) for n in range(1, micro_batches + 1) if micro_batches % n == 0)
         raise SameForAll(

@@ -1,38 +1,91 @@
-"""The sentences of update n: a pure function of the corpus lengths, the seed and n, so a run can start at any update.
+"""The sentences of update n: a pure function of corpus lengths, seed and n, so that training can start at any update.
 
-Pairs are counted by source and target length, and the table of these counts is cut in two, recursively, along
-whichever length saves the most padding: into groups, whose pairs are padded to the same widths. Its cells are arrays:
-`widths` [2, cells] of source and target, and `counts` [cells] of pairs. Each group is cut into micro-batches of at most
-`budget` padded tokens on either side. The cuts depend only on lengths, so every pass over the corpus has the same
-number of micro-batches, M. The seed and the pass decide the order of the pairs in each group, and the order of the
-micro-batches (by the ciphers of shuffling.py). Micro-batch g is in pass g // M, and update n, of m micro-batches, has
-those from n * m on.
+Grouping: a table counts the pairs of each source and target length. It is cut in two recursively, along whichever
+length saves the most padding. Each resulting group pads its pairs to the same widths. The cells of the table are
+arrays: `widths` [2, cells] of source and target, and `counts` [cells] of pairs.
 
-A mixture has several sources, whose rows follow one another. Within a group, the pairs of each source form an endless
-stream of shuffled rounds, and each pass takes as many of them as there are copies, which need not be a whole number.
+Batching: each group is cut into micro-batches of at most `budget` padded tokens on either side. The cuts depend on
+lengths alone, so each pass over the corpus has the same number of micro-batches, M. The seed and the pass decide the
+order of the pairs in each group and the order of the micro-batches. Micro-batch g belongs to pass g // M. Update n, of
+m micro-batches, starts with micro-batch n * m.
+
+Mixtures: the rows of the sources follow one another. In each group, the pairs of a source form an endless stream of
+shuffled rounds. Each pass takes `copies` times the pairs of the source from it; `copies` need not be whole.
+
+Shuffling: a cipher on the numbers below n is a permutation of them, chosen by its key, so no list is shuffled. This
+one is a Feistel network on the numbers below a square, repeated until the result is below n (method 3 of Black and
+Rogaway 2002, "Ciphers with arbitrary finite domains").
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from nmt.config import BatchingConfig, SourceConfig
-from nmt.data.shuffling import Ints, shuffle_key, shuffled
-from nmt.errors import NMTError
+from nmt.config import BatchingConfig, SourceConfig, require
 
-MOST_COPIES = 64  # sentences in a pass, for each pair of the corpus
-MIN_MICRO_BATCHES = 3
-"""A group is not cut where a part would fill fewer: its pairs would be batched together again in every pass."""
-PADDING_SHARE = 0.02
-"""A group with no more padding than this is not cut: finer groups would be shuffled less and gain nothing."""
-BLOCK_PAIRS = 1 << 20
-"""Pairs processed at a time, so that temporary arrays stay in the processor's cache and do not add to peak memory."""
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Ints = NDArray[np.int64]
+Integers = TypeVar("Integers", Ints, "Tensor")
+MOST_COPIES = 64  # sentences in a pass for each pair of the corpus
+MIN_MICRO_BATCHES = 3  # in a group: the pairs of a smaller one would be batched together again in every pass
+PADDING_SHARE = 0.02  # a group with less is not cut: finer groups would be shuffled less and gain nothing
+BLOCK_PAIRS = 1 << 20  # processed at a time, so that temporary arrays stay in cache and do not add to peak memory
+ROUNDS = 8  # of the cipher: with six, ranges of a few dozen items have some orders too often
+# Signed, because torch has no unsigned arithmetic. The increment is 2^64 divided by the golden ratio.
+INCREMENT = 0x9E3779B97F4A7C15 - 2**64
+MIXERS = ((30, 0xBF58476D1CE4E5B9 - 2**64), (27, 0x94D049BB133111EB - 2**64))
+
+
+def shifted(values: Integers, bits: int) -> Integers:
+    """64-bit integers shifted to the right, with zeros shifted in."""
+    return (values >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def splitmix(states: Integers) -> Integers:
+    """The outputs of SplitMix64 for these states, which are overwritten (Steele, Lea and Flood 2014, figure 17)."""
+    for bits, factor in MIXERS:
+        states ^= shifted(states, bits)
+        states *= factor
+    states ^= shifted(states, 31)
+    return states
+
+
+def integers(numbers: ArrayLike) -> Ints:
+    # At least one dimension: numpy warns when the product of 64-bit scalars wraps around.
+    return np.atleast_1d(np.asarray(numbers)).astype(np.int64)
+
+
+def shuffle_key(*numbers: ArrayLike) -> Ints:
+    """A key that depends on each of `numbers`; arrays among them give an array of keys."""
+    key = integers(0)
+    for number in numbers:
+        key = splitmix((key ^ integers(number)) + INCREMENT)
+    return key
+
+
+def shuffled(indices: NDArray[Any], size: ArrayLike, key: Ints) -> Ints:
+    """The items at `indices` of range(size) after shuffling by `key`; each index may have its own size and key."""
+    sizes, keys = (np.broadcast_to(integers(values), indices.shape) for values in (size, key))
+    # The square is hardly larger than the range. Below 2**52 the root is exact enough.
+    sides = np.ceil(np.sqrt(sizes)).astype(np.int64)
+    items, outside = integers(indices), np.arange(len(indices))
+    while len(outside):
+        side, round_key = sides[outside], keys[outside]
+        left, right = np.divmod(items[outside], side)
+        for _ in range(ROUNDS):
+            round_key = round_key + INCREMENT
+            left, right = right, (left + (shifted(splitmix((right ^ round_key) + INCREMENT), 32) * side >> 32)) % side
+        items[outside] = left * side + right
+        outside = outside[items[outside] >= sizes[outside]]
+    return items
 
 
 def bucket_widths(lengths: NDArray[Any]) -> Ints:
-    """Each length rounded up to the width of its bucket: in steps of 1 up to 64, then 32 steps for each doubling."""
+    """Round lengths up to multiples of 1 up to 64, of 2 up to 128, of 4 up to 256, and so on."""
     steps = 2 ** np.maximum(np.frexp(lengths - 1)[1].astype(np.int64) - 6, 0)
     return np.asarray(-(-lengths // steps) * steps)
 
@@ -44,7 +97,7 @@ def cost(widths: Ints, counts: Ints, budget: int) -> Ints:
 
 
 def best_cut(widths: Ints, counts: Ints, side: int, budget: int) -> tuple[int, Ints, Ints] | None:
-    """The best cut along one side's lengths: its cost, and the cells of both parts; None where there is no cut."""
+    """The best cut along one side's lengths: its cost, and the cells of both parts; None if no cut is allowed."""
     order = np.argsort(widths[side], kind="stable")
     widths, counts = widths[:, order], counts[order]
     # A cut may follow the last cell of each width. The widths and counts of both parts, for all cuts at once:
@@ -79,7 +132,7 @@ def partition(widths: Ints, counts: Ints, budget: int) -> list[Ints]:
 
 class Groups(NamedTuple):
     order: NDArray[np.signedinteger[Any]]  # [pairs], the pairs of the first group, of the second, ...
-    starts: Ints  # [groups + 1], where in `order` each group begins, and its end
+    starts: Ints  # [groups + 1], where each group begins in `order`, and its end
     widths: Ints  # [2, groups], the widest source and target
 
 
@@ -109,11 +162,11 @@ def group_by_lengths(source_lengths: NDArray[Any], target_lengths: NDArray[Any],
 
 
 class Mixture(NamedTuple):
-    """The sources of a corpus, and the lengths that transforms may give to their pairs."""
+    """The sources of a corpus, and how much longer transforms may make their sentences."""
 
     bounds: Ints  # [sources + 1], the first row of each source, and the end of the last one
     copies: NDArray[np.float64]  # [sources], occurrences of each pair in a pass, mostly 1 or more
-    growth: NDArray[np.float64]  # [sources], sentences may get this many times longer
+    growth: NDArray[np.float64]  # [sources], factor of the length that is planned for
 
 
 def source_shares(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> NDArray[np.float64]:
@@ -128,13 +181,12 @@ def source_shares(sources: Sequence[SourceConfig], sizes: Sequence[int], tempera
 
 
 def source_copies(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> NDArray[np.float64]:
-    """How often each pair of a source occurs in a pass; NMTError where a source is left without a pair."""
-    pairs, chosen = np.array(sizes), source_shares(sources, sizes, temperature)
-    # Every pair occurs once in a pass, or more often, unless that would make passes too long.
-    taken = chosen * min(np.max(pairs / np.maximum(chosen, 1e-12)), MOST_COPIES * pairs.sum())
-    if taken.min() < 1:
-        name = sources[int(taken.argmin())].name
-        raise NMTError(f"data.sources: the shares leave {name} less than a sentence in {taken.sum():,.0f}")
+    """The occurrences of each pair of a source in a pass; NMTError if a source gets less than one sentence."""
+    pairs, shares = np.array(sizes), source_shares(sources, sizes, temperature)
+    # Each pair occurs at least once in a pass, unless that would make passes too long.
+    taken = shares * min(np.max(pairs / np.maximum(shares, 1e-12)), MOST_COPIES * pairs.sum())
+    name = sources[int(taken.argmin())].name
+    require(taken.min() >= 1, f"data.sources: the shares leave {name} less than a sentence in {taken.sum():,.0f}")
     return np.asarray(taken / pairs)
 
 
@@ -180,13 +232,13 @@ class MicroBatch(NamedTuple):
     update: int
     micro_batch: int
     size: UpdateSize  # of the whole update
-    widths: tuple[int, int]  # the longest source and target, end symbols included, that there is room for
+    widths: tuple[int, int]  # the longest source and target that fit, with the end symbol
 
 
 class BatchPlanner:
-    """Computes the sentences of each micro-batch of any update (section 5.1), from lengths with the end symbol.
+    """Plans the micro-batches of any update (section 5.1), from lengths with the end symbol.
 
-    Groups are cut into parts, each a micro-batch in every pass. Arrays are [groups], of a mixture [sources, groups].
+    A part of a group is a micro-batch in every pass. Arrays are [groups], or [sources, groups] in a mixture.
     """
 
     def __init__(
@@ -199,18 +251,17 @@ class BatchPlanner:
         mixture: Mixture | None = None,
     ) -> None:
         self.micro_batches, self.seed, self.attention_window = batching.micro_batches, seed % 2**64, attention_window
-        self.lengths = source_lengths, target_lengths
-        planned: list[NDArray[Any]] = [*self.lengths]
+        self.lengths = planned = [source_lengths, target_lengths]
         if mixture:
             growth = np.repeat(mixture.growth, np.diff(mixture.bounds))
-            planned = [np.ceil(side * growth).astype(np.int32) for side in self.lengths]
+            planned = [np.ceil(side * growth).astype(np.int32) for side in planned]
         longest, budget = int(max(side.max() for side in planned)), batching.tokens_per_update // self.micro_batches
-        if longest > budget:
-            raise NMTError(
-                f"batching.tokens_per_update={batching.tokens_per_update} in "
-                f"batching.micro_batches={batching.micro_batches} leaves {budget} tokens a micro-batch, but the "
-                f"longest sentence has {longest}: raise batching.tokens_per_update, or lower batching.micro_batches"
-            )
+        require(
+            longest <= budget,
+            f"batching.tokens_per_update={batching.tokens_per_update} in batching.micro_batches={self.micro_batches} "
+            f"leaves {budget} tokens per micro-batch, but the longest sentence has {longest}: "
+            "raise batching.tokens_per_update, or lower batching.micro_batches",
+        )
         self.groups, self.is_mixed = group_by_lengths(planned[0], planned[1], budget), mixture is not None
         self.sizes = np.diff(self.groups.starts)
         if mixture:
@@ -248,7 +299,7 @@ class BatchPlanner:
         ]
 
     def pairs(self, passes: Ints, parts: Ints) -> list[Ints]:
-        """The rows of the corpus in each of these parts, in these passes."""
+        """The rows of the corpus in these parts of these passes."""
         groups = self.group_of_part[parts]
         sizes, count, number = self.sizes[groups], self.parts[groups], parts - self.first_parts[groups]
         begins, ends = number * sizes // count, (number + 1) * sizes // count

@@ -1,9 +1,9 @@
 """A prepared corpus: the folder that `nmt preprocess` writes and that training reads.
 
-manifest.json       what it was made from, its counts and checksums
-tokenizer.model     its vocabulary
-train/pairs.arrow   token ids of the training pairs; valid/ and test/ alike
-valid.en, valid.de  raw lines of the validation set; test.en and test.de alike
+manifest.json       sources, configuration, counts and checksums
+tokenizer.model     the vocabulary
+train/pairs.arrow   token ids of the training pairs; also valid/ and test/
+valid.en, valid.de  raw lines of the validation set; also test.en and test.de
 
 Shapes: B sentences, S source positions, T target positions.
 """
@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nmt.config import BOS, EOS, IN_TRAINING, LANGUAGE, PAD, UNK, DataConfig, build, held_out_name, require, sources_of
-from nmt.data.planning import UpdateSize
-from nmt.data.shuffling import Ints
+from nmt.data.planning import Ints, UpdateSize
 from nmt.errors import NMTError, one_line
 from nmt.files import LARGE, check_regular, check_version, parse_json, read_mapping, sha256, within, write_file
 from nmt.text import load_tokenizer, parallel, read_texts
@@ -35,9 +34,9 @@ IDS = pa.list_(pa.int32())
 IDS_SCHEMA = pa.schema(
     {"source": IDS, "target": IDS, "source_length": pa.int32(), "target_length": pa.int32(), "line": pa.int64()}
 )
-"""Ids without the end symbol, lengths with it, and the pair's line in its source, counted from 1."""
+"""Ids without the end symbol, lengths with it, and the line number of the pair in its source, from 1."""
 OUR_NAMES = re.compile(r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*|(train|valid|test)(/[\w-]+\.arrow)?")
-PARENT_LEVELS = 4  # above a run, in which a relative path in its configuration may begin
+PARENT_LEVELS = 4  # above a run, where a relative path in its configuration may start
 
 
 def as_prepared(data: dict[str, Any]) -> dict[str, Any]:
@@ -56,16 +55,14 @@ def fingerprint(content: dict[str, Any]) -> str:
 
 @dataclass
 class Manifest:
-    """`manifest.json` of a prepared corpus."""
-
     format_version: int
     fingerprint: str
-    content: dict[str, Any]  # the configuration of data and tokenizer, the seed, and the SHA-256 of the sources
-    counts: dict[str, Any]  # the `Counts` of each split, as a mapping
+    content: dict[str, Any]  # the configuration of data and tokenizer, the seed, and the SHA-256 of each source
+    counts: dict[str, Any]  # split -> `Counts` as a mapping
     vocabulary_size: int
     tokenizer: str  # SHA-256 of tokenizer.model
     versions: dict[str, str]
-    characters: dict[str, str] | None = None  # side -> characters of its training lines, sorted, unless very many
+    characters: dict[str, str] | None = None  # side -> characters of the training lines, sorted, unless very many
 
     @property
     def seen(self) -> dict[str, Any]:
@@ -83,22 +80,19 @@ class Manifest:
 
 @dataclass
 class Counts:
-    """Counts of one split in a manifest."""
-
     read: int
     dropped: dict[str, int]  # reason -> pairs
     kept: int
     tokens: dict[str, int]  # side -> tokens, end symbols included
-    lengths: dict[str, dict[str, int]]  # side -> tokens of a line, end symbol excluded: 99th percentile and maximum
-    in_train: int = 0  # pairs of this held-out set that the training text contains too
+    lengths: dict[str, dict[str, int]]  # side -> tokens of a line without end symbol: 99th percentile and maximum
+    in_train: int = 0  # pairs of this held-out set that are in the training text too
     sources: dict[str, int] | None = None  # source -> pairs kept, in the order of rows
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of the corpus prepared in `folder`; NMTError where there is none of this format."""
+    """The manifest of the corpus in `folder`; NMTError if it is missing or malformed."""
     path = folder / "manifest.json"
-    advice = "run `nmt preprocess` with the same data=... first"
-    require(path.is_file(), f"{folder}: no prepared corpus there; {advice}")
+    require(path.is_file(), f"{folder}: no prepared corpus; run `nmt preprocess` with the same data=... first")
     tree = read_mapping(path, parse_json, LARGE)
     check_version(path, tree.get("format_version"), FORMAT_VERSION, "prepare the corpus again with overwrite=true")
     manifest = build(Manifest, tree, str(path))
@@ -113,31 +107,31 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def check_ours(folder: Path) -> None:
-    """NMTError unless a folder that is to be replaced holds a prepared corpus, of any format, and nothing else."""
+    """NMTError unless a folder to be replaced contains a prepared corpus of any format version, and nothing else."""
     advice, path = "move it away, or pass prepared=FOLDER", folder / "manifest.json"
     keys = read_mapping(path, parse_json, LARGE).keys() if path.is_file() else set()
     ours = {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= keys
-    require(ours, f"{folder} is there already, but no prepared corpus: {advice}")
+    require(ours, f"{folder} exists, but is no prepared corpus: {advice}")
     for path in folder.rglob("*"):
         ours = not path.is_symlink() and OUR_NAMES.fullmatch(path.relative_to(folder).as_posix()) is not None
-        require(ours, f"{path} is not of the prepared corpus in {folder}, which is to be replaced: {advice}")
+        require(ours, f"{path} does not belong to the prepared corpus in {folder} that would be replaced: {advice}")
 
 
 class Batch(NamedTuple):
     """A padded micro-batch. Lightning copies the tensors of a plain tuple asynchronously."""
 
-    source: Tensor  # [B, S], each sentence closed by the end symbol
-    target_in: Tensor  # [B, T], each sentence after the start symbol
-    target_out: Tensor  # [B, T], each sentence closed by the end symbol: the token to predict at each position
+    source: Tensor  # [B, S], each sentence followed by the end symbol
+    target_in: Tensor  # [B, T], each sentence preceded by the start symbol
+    target_out: Tensor  # [B, T], each sentence followed by the end symbol: the token to predict at each position
     target_indices: Tensor  # [M], the positions of the M real tokens in target_out.flatten()
-    padded: bool = True  # true if `source` holds padding: stored, because a look at the tensor waits for the device
+    padded: bool = True  # true if `source` has padding; stored, because reading the tensor waits for the device
     update: int = 0
     micro_batch: int = 0
     size: UpdateSize = UpdateSize()  # of the whole update
 
 
 def pad(sentences: pa.ListArray) -> Tensor:
-    """[B, longest + 1], each sentence closed by the end symbol."""
+    """[B, longest + 1], each sentence followed by the end symbol."""
     lengths = sentences.value_lengths().to_numpy().astype(np.int64)
     padded = np.full((len(lengths), int(lengths.max(initial=0)) + 1), PAD, dtype=np.int64)
     padded[np.arange(padded.shape[1]) < lengths[:, None]] = sentences.flatten().to_numpy()
@@ -146,43 +140,41 @@ def pad(sentences: pa.ListArray) -> Tensor:
 
 
 def shift(target_out: Tensor) -> Tensor:
-    """Sentences closed by the end symbol -> the same after the start symbol, without the end symbol."""
+    """Replace the end symbol after each sentence by a start symbol before it."""
     before = target_out[:, :-1]
     return torch.cat((torch.full_like(target_out[:, :1], BOS), before.masked_fill(before == EOS, PAD)), dim=1)
 
 
 def padded_batch(sources: pa.ListArray, targets: pa.ListArray) -> Batch:
-    """Sentences without end symbols, padded to the longest."""
+    """A batch of sentences that have no end symbols yet."""
     source, target_out = pad(sources), pad(targets)
     real = (target_out.flatten() != PAD).nonzero()[:, 0]
     return Batch(source, shift(target_out), target_out, real, padded=bool((source == PAD).any()))
 
 
 def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:
-    """A batch of unknown tokens that takes as much memory as any of this shape, including the mask for padding."""
+    """A batch of unknown tokens that takes the memory of a full batch of this shape, padding mask included."""
     target = torch.full((rows, target_width), UNK)
     return Batch(torch.full((rows, source_width), UNK), target, target, torch.arange(max(target.numel() - 1, 1)))
 
 
 class PreparedSplit:
-    """One split, memory-mapped: `source_lengths` and `target_lengths` count the end symbol."""
+    """One memory-mapped split. `source_lengths` and `target_lengths` count the end symbol."""
 
     def __init__(self, folder: Path) -> None:
         import datasets
-        from datasets.table import MemoryMappedTable, concat_tables
+        from datasets.table import MemoryMappedTable
 
-        self.folder, tables = folder, []
-        for file in [] if folder.is_symlink() else sorted(folder.glob("*.arrow")):
-            check_regular(file)
-            try:
-                tables.append(MemoryMappedTable.from_file(str(file)).replace_schema_metadata(None))
-            except (OSError, ValueError, MemoryError, pa.ArrowException) as error:
-                raise self.damaged(error) from error
-            if tables[-1].schema != IDS_SCHEMA or any(column.null_count for column in tables[-1].columns):
-                raise NMTError(f"{file}: not the columns of a prepared corpus; prepare it again")
-        if not tables:
-            raise NMTError(f"{folder}: no prepared corpus (no .arrow file, or a link)")
-        self.table = datasets.Dataset(concat_tables(tables)).with_format("arrow")
+        self.folder, file = folder, folder / "pairs.arrow"
+        require(not folder.is_symlink() and file.exists(), f"{folder}: no prepared corpus (no pairs.arrow, or a link)")
+        check_regular(file)
+        try:
+            table = MemoryMappedTable.from_file(str(file)).replace_schema_metadata(None)
+        except (OSError, ValueError, MemoryError, pa.ArrowException) as error:
+            raise self.damaged(error) from error
+        fits = table.schema == IDS_SCHEMA and not any(column.null_count for column in table.columns)
+        require(fits, f"{file}: not the columns of a prepared corpus; prepare it again")
+        self.table = datasets.Dataset(table).with_format("arrow")
         self.source_lengths: NDArray[np.int32] = self.table.data.column("source_length").to_numpy()
         self.target_lengths: NDArray[np.int32] = self.table.data.column("target_length").to_numpy()
 
@@ -190,14 +182,14 @@ class PreparedSplit:
         return len(self.source_lengths)
 
     def __reduce__(self) -> tuple[type, tuple[Path]]:
-        # A worker process reopens the files, instead of receiving the lengths of a whole corpus.
+        # A worker process reopens the files instead of receiving the lengths of a whole corpus.
         return type(self), (self.folder,)
 
     def damaged(self, error: Exception) -> NMTError:
         return NMTError(f"{self.folder}: damaged, or no prepared corpus ({one_line(error)}); prepare it again")
 
     def check(self, vocabulary_sizes: tuple[int, int]) -> None:
-        """NMTError where offsets, lengths or ids of any pair are invalid: they would end in a traceback, or worse."""
+        """NMTError for invalid offsets, lengths or ids, which would end in a traceback, or worse."""
         try:
             for block in self.table.data.to_batches():
                 block.validate(full=True)
@@ -210,27 +202,24 @@ class PreparedSplit:
         except (ValueError, pa.ArrowException) as error:
             raise self.damaged(error) from error
 
-    def lines(self, indices: Ints) -> Ints:
-        """The line numbers of the pairs at `indices` in the corpus, counted from 1 over all its files."""
-        return np.asarray(self.table[indices].column("line").to_numpy())
-
     def batch(self, indices: Ints) -> Batch:
-        """The sentences at `indices`, padded to the longest."""
         rows = self.table[indices]
         return padded_batch(*(rows.column(side).combine_chunks() for side in ("source", "target")))
 
 
 class Domain(NamedTuple):
+    """The part of a held-out set that comes from one source."""
+
     name: str
     rows: range
-    tag: str = ""  # the tag before each source line, with a blank
+    tag: str = ""  # before each source line, with a blank
 
 
 @dataclass
 class PreparedCorpus:
     folder: Path
     manifest: Manifest
-    source_vocabulary_size: int | None = None  # entries of the source's vocabulary, unless both sides share one
+    source_vocabulary_size: int | None = None  # unless both sides share a vocabulary
 
     @property
     def source_language(self) -> str:
@@ -245,34 +234,35 @@ class PreparedCorpus:
         return self.folder / TOKENIZER
 
     def split(self, name: str) -> PreparedSplit:
-        """train, valid or test; NMTError where there is none, or it is damaged."""
+        """train, valid or test; NMTError if it is missing or damaged."""
         kept, size = self.kept(name), self.manifest.vocabulary_size
         split = PreparedSplit(self.folder / name)
         split.check((self.source_vocabulary_size or size, size))
-        mismatch = f"{len(split):,} pairs, not {kept:,} as the manifest says"
-        require(len(split) == kept, f"{split.folder}: {mismatch}: prepare it again")
+        self.compare(split.folder, len(split), kept)
         return split
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
-        """Raw source and target lines of valid or test; NMTError where there are none, or they are damaged."""
+        """Raw source and target lines of valid or test; NMTError if they are missing or damaged."""
         kept = self.kept(split)
         paths = [self.folder / f"{split}.{code}" for code in (self.source_language, self.target_language)]
         for path in paths:
             check_regular(path)
         pairs = list(parallel(paths, [read_texts(path) for path in paths]))
-        mismatch = f"{len(pairs):,} lines, not {kept:,} as the manifest says"
-        require(len(pairs) == kept, f"{paths[0]}: {mismatch}: prepare it again")
+        self.compare(paths[0], len(pairs), kept)
         return [source for source, _ in pairs], [target for _, target in pairs]
 
     def kept(self, split: str) -> int:
-        """The pairs of a split; NMTError where it has none."""
+        """The number of pairs in a split; NMTError if there are none."""
         kept = int(self.manifest.counts.get(split, {}).get("kept", 0))
-        advice = f"prepare it with data.{split} or data.{split}_size, or take another"
-        require(kept > 0, f"{self.folder} holds no {split} set: {advice}")
+        advice = f"prepare it with data.{split} or data.{split}_size, or use another"
+        require(kept > 0, f"{self.folder} has no {split} set: {advice}")
         return kept
 
+    def compare(self, path: Path, pairs: int, kept: int) -> None:
+        require(pairs == kept, f"{path}: {pairs:,} pairs, but the manifest says {kept:,}: prepare it again")
+
     def bounds(self, split: str) -> Ints:
-        """The first row of each source in a split, and the end of the last one; NMTError where they are unknown."""
+        """The first row of each source in a split, and the end of the last; NMTError if the counts are wrong."""
         counts = self.manifest.counts.get(split, {})
         sizes = list((counts.get("sources") or {"": counts.get("kept", 0)}).values())
         add_up = sum(sizes) == counts.get("kept")
@@ -280,7 +270,6 @@ class PreparedCorpus:
         return np.cumsum([0, *sizes])
 
     def domains(self, split: str, data: DataConfig) -> list[Domain]:
-        """The sources that have pairs in a validation or test set."""
         bounds = self.bounds(split).tolist()
         return [
             Domain(held_out_name(data, number, source, split), range(start, end), f"{source.data.tag or ''} ".lstrip())
@@ -290,7 +279,7 @@ class PreparedCorpus:
 
 
 def open_corpus(folder: Path) -> PreparedCorpus:
-    """The corpus prepared in `folder`; NMTError where there is none, or its tokenizer is another."""
+    """The corpus in `folder`; NMTError if there is none, or if its tokenizer was replaced."""
     manifest, path = read_manifest(folder), folder / TOKENIZER
     advice = f"is not the tokenizer that {folder} was prepared with: prepare the corpus again with overwrite=true"
     require(path.is_file() and sha256(path) == manifest.tokenizer, f"{path} {advice}")
@@ -300,14 +289,14 @@ def open_corpus(folder: Path) -> PreparedCorpus:
 
 
 def corpus_of(folder: Path, training: Mapping[str, Any], prepared: str | None = None) -> PreparedCorpus:
-    """The corpus in the folder `prepared`, or the one that the model in `folder` was trained on; NMTError otherwise.
+    """The corpus in `prepared`, or the corpus on which the model in `folder` was trained; NMTError if it is missing.
 
-    `training` is the record of a model or a checkpoint, with `config` and `corpus`, the fingerprint.
+    `training` is the record of a model or checkpoint, with its `config` and the fingerprint of its `corpus`.
     """
     name = prepared or within(training, "config", "prepared")
-    require(isinstance(name, str), f"{folder} does not say what it was trained on; name the corpus")
+    require(isinstance(name, str), f"{folder} does not record its corpus; pass prepared=FOLDER")
     places = [Path(name), *(parent / name for parent in folder.resolve().parents[:PARENT_LEVELS] if not prepared)]
     corpus = open_corpus(next((place for place in places if (place / "manifest.json").is_file()), places[0]))
-    another = f"{corpus.folder} holds another corpus than the one that {folder} was trained on"
-    require(training.get("corpus") in (None, corpus.manifest.fingerprint), f"{another}; pass prepared=FOLDER")
+    other = f"{corpus.folder} is not the corpus that {folder} was trained on; pass prepared=FOLDER"
+    require(training.get("corpus") in (None, corpus.manifest.fingerprint), other)
     return corpus

@@ -14,10 +14,11 @@ from nmt.data.planning import (
     bucket_widths,
     group_by_lengths,
     micro_batch_size,
+    shuffle_key,
+    shuffled,
     source_copies,
     source_shares,
 )
-from nmt.data.shuffling import shuffle_key, shuffled
 from nmt.errors import NMTError
 
 Lengths = tuple[np.ndarray, np.ndarray]

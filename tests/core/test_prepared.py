@@ -122,6 +122,7 @@ def test_a_split_in_many_chunks_is_sent_to_other_processes_by_its_name(tmp_path)
     columns: dict[str, Any] = {"source": sentences, "target": [sentence[::-1] for sentence in sentences]}
     columns |= {"source_length": lengths, "target_length": lengths, "line": np.arange(len(lengths))}
     datasets.Dataset(pa.table(columns, schema=IDS_SCHEMA)).save_to_disk(tmp_path)
+    next(tmp_path.glob("*.arrow")).rename(tmp_path / "pairs.arrow")
     sent = pickle.dumps(PreparedSplit(tmp_path))
     assert len(sent) < 1000
     split = pickle.loads(sent)
@@ -143,14 +144,14 @@ def test_a_split_in_many_chunks_is_sent_to_other_processes_by_its_name(tmp_path)
         ({"target": [END]}, "an id in target is outside the vocabulary"),
         ({"source": None}, "not the columns of a prepared corpus"),
         ({"source": [5, None]}, "an id in source is outside the vocabulary"),
-        ({}, "not 2,000 as the manifest says"),
+        ({}, "2 pairs, but the manifest says 2,000"),
     ],
 )
 def test_a_corpus_that_lies_about_its_pairs_is_refused(corpus, tmp_path, lie, words):
     """Lengths that are all 1 would pass the token budget; ids outside the vocabulary would end in a traceback."""
     row = {"source": [5, 6], "target": [7], "source_length": 3, "target_length": 2, "line": 1}
     (tmp_path / "train").mkdir()
-    with arrow_writer(tmp_path / "train" / "data-00000-of-00001.arrow", IDS_SCHEMA) as write:
+    with arrow_writer(tmp_path / "train" / "pairs.arrow", IDS_SCHEMA) as write:
         write(pa.RecordBatch.from_pylist([row, {**row, **lie}], schema=IDS_SCHEMA))
     counts = {"train": {**corpus.manifest.counts["train"], "kept": 2}}
     prepared = PreparedCorpus(tmp_path, replace(corpus.manifest, counts=counts))
@@ -177,11 +178,11 @@ def test_a_model_leads_to_the_corpus_that_it_was_trained_on_and_to_no_other(corp
     assert corpus_of(run / "model", trained).folder == corpus.folder
     assert corpus_of(Path("elsewhere"), {}, str(corpus.folder)).text("valid") == corpus.text("valid")
     for training, words in (
-        (trained | {"corpus": "another"}, "another corpus than the one that .*mine was trained on"),
-        ({}, "does not say what it was trained on"),
+        (trained | {"corpus": "another"}, "is not the corpus that .*mine was trained on"),
+        ({}, "does not record its corpus"),
         ({"config": {"prepared": "nowhere"}}, "nowhere: no prepared corpus"),
     ):
         with pytest.raises(NMTError, match=words):
             corpus_of(run, training)
-    with pytest.raises(NMTError, match="holds no other set"):
+    with pytest.raises(NMTError, match="has no other set"):
         corpus.text("other")

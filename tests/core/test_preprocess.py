@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-import numpy as np
 import pytest
 import sentencepiece
 
@@ -222,7 +221,7 @@ def test_each_pair_knows_its_line(tmp_path):
     write(tmp_path / "train", pairs)
     prepare(tmp_path, deduplicate=True, max_ratio=4)
     split = open_corpus(tmp_path / "out" / "toy").split("train")
-    lines = split.lines(np.arange(len(split)))
+    lines = split.table.data.column("line").to_pylist()
     assert len(split) == 300 - 3 - 50
     assert prepared_pairs(tmp_path, "train") == [pairs[line - 1] for line in lines]
 
@@ -307,7 +306,7 @@ def test_overwrite_replaces_nothing_but_a_prepared_corpus_and_says_so_before_any
     else:
         (corpus / "manifest.json").write_text("{}")
     before = content(corpus)
-    with pytest.raises(NMTError, match=r"train.* is not of the prepared corpus|no prepared corpus") as error:
+    with pytest.raises(NMTError, match=r"train.* does not belong to the prepared corpus|no prepared corpus") as error:
         preprocess(configuration(folder, overwrite=True, seed=2), pytest.fail)
     assert "\n" not in str(error.value)
     assert content(corpus) == before

@@ -365,7 +365,7 @@ def test_the_newest_run_is_cited_by_its_own_name(nmt, bundles, finished):
 
 
 def test_mistakes_are_one_line(nmt, bundles, finished, checkpoint):
-    nmt("cite", checkpoint).refused("does not say what it was trained on", "source=FILE reference=FILE")
+    nmt("cite", checkpoint).refused("does not record its corpus", "source=FILE reference=FILE")
     nmt("cite", str(finished), "source=test.en").refused("source, reference: pass both")
     nmt("cite", str(finished), "source=test.en", "reference=bundle.json").refused("bundle.json")
     nmt("cite", str(finished), "target=fr").refused("target=fr")
