@@ -40,7 +40,7 @@ def paths_and_texts(words: list[str], forms: str) -> tuple[list[str], list[str],
 
     files, folders, texts = list[str](), list[str](), list[str]()
     for word in words:
-        if word == "-" or (word.strip() and exists(Path(word))):
+        if word == "-" or (word.strip() and exists(word)):
             (folders if Path(word).is_dir() else files).append(word)
         elif len(word.split()) > 1:
             texts.append(word)

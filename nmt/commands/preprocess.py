@@ -39,7 +39,7 @@ def corpus_files(words: list[str]) -> dict[str, Any]:
 
     forms = "`nmt preprocess corpus/train.en corpus/train.de`, or `nmt preprocess data=files data.train=A:B`"
     for word in words:
-        require(exists(Path(word)), f"{word}: no such file; {forms}")
+        require(exists(word), f"{word}: no such file; {forms}")
     if len(words) == 1 and is_table(words[0]):
         return {"data": "files", "data.name": Path(words[0]).name.partition(".")[0], "data.train": words[0]}
     plain = [next(word.removesuffix(end) for end in reversed(COMPRESSIONS) if word.endswith(end)) for word in words]

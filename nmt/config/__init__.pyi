@@ -13,7 +13,6 @@ from .mistakes import exists as exists, nearest as nearest, our_words as our_wor
 from .model import ModelConfig as ModelConfig
 from .training import ENDING as ENDING, BatchingConfig as BatchingConfig, CheckpointConfig as CheckpointConfig
 from .training import ExperimentConfig as ExperimentConfig, OptimConfig as OptimConfig, TrainerConfig as TrainerConfig
-from .training import check_precision as check_precision
 from .translation import BLEU_TOKENIZERS as BLEU_TOKENIZERS, Compute as Compute, DecodeConfig as DecodeConfig
 from .translation import JobConfig as JobConfig, TranslateConfig as TranslateConfig
 from .translation import TranslatorOptions as TranslatorOptions, documents as documents, metric_names as metric_names

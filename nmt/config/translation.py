@@ -1,4 +1,4 @@
-"""Search, where to compute, what a translator is made of, the options of jobs over many lines, and of scores."""
+"""The options of search, computation, translators, and jobs over many lines."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -12,16 +12,14 @@ from nmt.registry import Entry, entries_of
 
 MAX_TOKENS = 1_000_000  # the limit for any key that counts tokens of a translation
 BLEU_TOKENIZERS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores101", "flores200", "spBLEU-1K", "none")
-"""sacreBLEU's names of them, without the one that it deprecates."""
+"""sacreBLEU's names, without the deprecated one."""
+OTHER_DOCUMENTS = re.compile(r"\.(vtt|ass|sub|tmx|rtf|tex|rst|json|ya?ml|xml|properties|strings|resx|ts|ini|csv)")
+"""Suffixes of text files whose lines make no sense alone."""
 
 
 def metric_names(fact: str = "") -> tuple[str, ...]:
-    """The metrics, or those with a fact: "text" for metrics of text, "paired" for those with tests of significance."""
+    """All metrics, or metrics with a fact: "text" for metrics of text, "paired" for those with significance tests."""
     return tuple(name for name, entry in entries_of("metric").items() if not fact or entry.facts.get(fact))
-
-
-OTHER_DOCUMENTS = re.compile(r"\.(vtt|ass|sub|tmx|rtf|tex|rst|json|ya?ml|xml|properties|strings|resx|ts|ini|csv)")
-"""Suffixes of files of text that nobody wants to have translated line by line."""
 
 
 def documents() -> dict[str, Entry]:
@@ -30,7 +28,7 @@ def documents() -> dict[str, Entry]:
 
 
 def document_format(name: str) -> str | None:
-    """The format of a document by its name, which may end in that of a compression; None: lines of text."""
+    """The format of a document by its file name, plain or compressed; None for lines of text."""
     suffix = PurePath(re.sub(r"\.(gz|bz2|xz|zst)$", "", name.lower())).suffix
     return next((name for name, entry in documents().items() if suffix in entry.facts["suffixes"]), None)
 
@@ -44,93 +42,93 @@ class DecodeConfig:
     """Beam search (section 6.1), or sampling."""
 
     beam_size: int = number(4, 1, 10_000)
-    """Hypotheses kept for each sentence; 1 is greedy search."""
+    """Number of hypotheses per sentence; 1 is greedy search."""
     length_penalty: float = number(0.6, 0.0, 10.0)
-    """alpha in ((5 + |Y|) / 6)^alpha, which divides log probabilities; |Y| counts the end symbol."""
+    """alpha in ((5 + |Y|) / 6)^alpha, the divisor of log probabilities; |Y| includes the end symbol."""
     length_penalty_kind: str | None = choice(None, "gnmt", "marian")
-    """gnmt (that formula) or marian (|Y|^alpha); null: gnmt, but for an imported model its own kind and alpha."""
+    """gnmt (that formula) or marian (|Y|^alpha); null: gnmt, or an imported model's kind and alpha."""
     max_extra_length: int = number(50, 0, MAX_TOKENS)
-    """Most tokens that a translation may have beyond the length of its source."""
+    """Maximum tokens of a translation beyond the length of its source."""
     min_length: int = number(0, 0, MAX_TOKENS)
-    """Fewest tokens of a translation."""
+    """Minimum tokens of a translation."""
     max_length: int | None = number(None, 1, MAX_TOKENS)
-    """Most tokens of a translation; null: max_extra_length alone decides."""
+    """Maximum tokens of a translation; null: only max_extra_length applies."""
     no_repeat_ngram_size: int = number(0, 0, MAX_TOKENS)
-    """No n-gram of this many tokens occurs twice in a translation; 0: no restriction."""
+    """Length of the n-grams of tokens that may not repeat in a translation; 0: no restriction."""
     do_sample: bool = False
-    """Sample n_best translations instead of searching for the best; beam_size is then ignored."""
+    """Sample n_best translations instead of beam search."""
     temperature: float = number(1.0, 1e-6, 1e6)
-    """do_sample: divides the logits; below 1 likely tokens are sampled more often, above 1 less often."""
+    """do_sample: divisor of the logits; below 1, likely tokens become more likely."""
     top_k: int = number(0, 0, MAX_TOKENS)
-    """do_sample: sample from this many of the likeliest tokens; 0: from all."""
+    """do_sample: number of the most likely tokens to sample from; 0: all."""
     top_p: float = number(1.0, 1e-6, 1.0)
-    """do_sample: sample from the likeliest tokens that together have this probability."""
+    """do_sample: total probability of the most likely tokens to sample from."""
     seed: int = number(1, 0, 2**63 - 1)
-    """do_sample: the samples depend on this seed and the sentence itself."""
+    """do_sample: seed of the samples, which also depend on the sentence."""
     n_best: int = number(1, 1, 10_000)
-    """Translations of each line, best first."""
+    """Number of translations of each line, best first."""
     batch_tokens: int = number(2000, 1, 10**9, decides="nothing")
-    """Source tokens in a search batch, padding included."""
+    """Source tokens of a search batch, including padding."""
 
     def __post_init__(self) -> None:
         ordered = self.max_length is None or self.max_length >= self.min_length
         require(ordered, f"decode.max_length={self.max_length}: must be at least decode.min_length={self.min_length}")
         is_used = self.do_sample or (self.temperature, self.top_k, self.top_p) == (1, 0, 1)
-        require(is_used, "decode.temperature, top_k and top_p are for sampling; pass decode.do_sample=true too")
+        require(is_used, "decode.temperature, top_k and top_p are for sampling; pass decode.do_sample=true")
         fits = self.do_sample or self.n_best <= self.beam_size
         require(fits, f"decode.n_best={self.n_best}: must be at most decode.beam_size={self.beam_size}")
 
 
 @dataclass(frozen=True)
 class Compute:
-    """Where and how a model is computed. Options that need it hold it, and its keys stand beside theirs."""
+    """The engine, device and precision of a model."""
 
     engine: str = choice("auto", "auto", names_of=lambda: entries_of("engine"))
-    """torch (any device), ctranslate2 (fast on processors), or auto: ctranslate2 where it can, and no GPU is."""
+    """torch (any device), ctranslate2 (fast on CPUs), or auto (ctranslate2 if it can and there is no GPU)."""
     precision: str = choice("float32", names_of=lambda: dict.fromkeys(chain(*precisions().values())))
-    """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch, on devices with products of it)."""
+    """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch, on devices that support it)."""
     threads: int | None = number(None, 1, 4096, decides="nothing")
-    """Processor cores to use; null: all."""
+    """Number of processor cores; null: all."""
     devices: int = number(1, 1, 1024, decides="nothing")
-    """torch: number of GPUs that share the lines, such as cuda:0 to cuda:3."""
+    """torch: number of GPUs that share the lines."""
     device: str = undecided("auto")
-    """auto, cpu, cuda, cuda:1, mps."""
+    """auto, cpu, cuda, cuda:1 or mps."""
 
     def __post_init__(self) -> None:
         if self.engine != "auto":  # plugins are registered after this class is made
             able = [engine for engine, names in precisions().items() if self.precision in names]
             require(self.engine in able, f"precision={self.precision}: pass engine={able[0]}, which has it")
         fits = self.devices == 1 or self.engine in ("auto", "torch")
-        require(fits, f"devices={self.devices} with engine={self.engine}: it uses all cores already; see threads")
+        require(fits, f"devices={self.devices} with engine={self.engine}: it always uses all cores; see threads")
 
 
 @dataclass(frozen=True)
 class TranslatorOptions:
-    """What a translator is made of: models, search, and stages; a command offers some of these keys."""
+    """The models, search and stages of a translator; commands offer some of these keys."""
 
     run: list[str] = field(default_factory=lambda: ["runs/latest"], metadata={"decides": "nothing"})
-    """A run or a model directory; a list of them is an ensemble, whose probabilities are averaged."""
+    """Run or model directory; a list is an ensemble, whose probabilities are averaged."""
     compute: Compute = inline(Compute())
     target: str | None = running_text(None)
-    """Target language of a model for several, such as fr for <2fr> or >>fra<<; a line may begin with its own tag."""
+    """Target language of a multilingual model, such as fr for <2fr> or >>fra<<; a line may begin with its own tag."""
     source_prefix: str = running_text("")
-    """Text put before every line, such as a tag for the target language."""
+    """Text to put before every line."""
     target_prefix: str = running_text("")
-    """Text that every translation begins with."""
+    """Text at the start of every translation."""
     split: str = choice("auto", "auto", "never")
-    """auto: translate each line sentence by sentence; never: as a whole."""
+    """auto: translate lines sentence by sentence; never: as a whole."""
     decode: DecodeConfig = field(default_factory=DecodeConfig)
     # text (the translations alone), scores, or tokens: with the scores and the alignment of each token.
     results: str = field(default="scores", metadata={"internal": True})
-    has_tags: bool = field(default=False, metadata={"internal": True})  # lines may begin with tags of their own
+    has_tags: bool = field(default=False, metadata={"internal": True})  # lines may begin with tags
     plugins: dict[str, Any] = plugin_options("translator")
 
     def __post_init__(self) -> None:
-        require(bool(self.run), "run: name a run, a model directory, or several as [a,b]")
+        require(bool(self.run), "run: name a run or a model directory, or several as [a,b]")
 
 
 def with_plugin_defaults(options: TranslatorOptions) -> TranslatorOptions:
-    """The options with those of plugins, at their defaults: what `nmt translate` does unless told otherwise."""
+    """The options with the plugins' options at their defaults, as in `nmt translate`."""
     return build(TranslatorOptions, {}, base=options)
 
 
@@ -140,17 +138,17 @@ class JobConfig:
 
     translator: TranslatorOptions = inline(TranslatorOptions())
     buffer: int = number(2000, 1, 10**9, decides="nothing")
-    """Most lines held in memory, to be sorted by length and searched in batches."""
+    """Maximum lines in memory, which are sorted by length and searched in batches."""
     text: str | None = running_text(None, decides="nothing")
-    """A line of text, instead of an input; a word with blanks and without = is short for it."""
+    """Line of text to translate instead of an input; an argument with blanks and without = sets it too."""
     input: str = undecided("-")
-    """File to read, plain or compressed; -: standard input."""
+    """Input file, plain or compressed; -: standard input."""
     output: str = undecided("-")
-    """File to write, which appears when it is complete; after a kill the same command goes on; -: standard output."""
+    """Output file, written when it is complete; after a crash the same command resumes; -: standard output."""
 
     def __post_init__(self) -> None:
-        require("\n" not in (self.text or ""), "text: one line, please; pass a file, or pipe lines in")
-        require(self.text is None or self.input == "-", f"input={self.input}: leave it out with a text to translate")
+        require("\n" not in (self.text or ""), "text: must be one line; for several, pass a file or standard input")
+        require(self.text is None or self.input == "-", f"input={self.input}: omit it with a text to translate")
 
 
 @dataclass
@@ -158,23 +156,22 @@ class TranslateConfig(JobConfig):
     """The options of `nmt translate`."""
 
     format: str = choice("auto", "auto", "text", "tsv", "jsonl", names_of=documents)
-    """Of lines: text, tsv (line number, score, translation) or jsonl; or that of a document; auto: by its suffix."""
+    """Format of lines: text, tsv (line number, score, translation) or jsonl; or of a document; auto: by suffix."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        document, n_best = document_format(self.input), self.translator.decode.n_best
-        is_right = document is None or self.format not in ("tsv", "jsonl")
-        require(is_right, f"format={self.format}: {self.input} is a document, translated as a whole; leave format out")
-        suffix = PurePath(self.input).suffix.lower()
-        is_right = document is not None or self.format != "auto" or not OTHER_DOCUMENTS.fullmatch(suffix)
-        what = f"no {suffix}, but {', '.join(documents())} are translated as documents"
-        require(is_right, f"input={self.input}: {what}; format=text takes its lines as text, whatever they are")
+        document, suffix = document_format(self.input), PurePath(self.input).suffix.lower()
+        by_line, n_best = self.format in ("tsv", "jsonl"), self.translator.decode.n_best
+        message = f"format={self.format}: {self.input} is a document, translated as a whole; omit format"
+        require(document is None or not by_line, message)
+        is_other = document is None and OTHER_DOCUMENTS.fullmatch(suffix) and self.format == "auto"
+        message = f"no {suffix}, but {', '.join(documents())} are translated as documents; pass format=text for lines"
+        require(not is_other, f"input={self.input}: {message}")
         self.format = (document or "text") if self.format == "auto" else self.format
-        is_right = n_best == 1 or self.format in ("tsv", "jsonl")
-        require(is_right, f"decode.n_best={n_best} with format={self.format}: several need format=tsv or jsonl")
+        require(n_best == 1 or by_line, f"decode.n_best={n_best}: needs format=tsv or jsonl")
         is_document = self.format in documents()
-        is_right = not is_document or document_format(self.output) in (None, self.format)
-        require(is_right, f"output={self.output}: the translation is {self.format}, as its source; name it so")
+        fits = not is_document or document_format(self.output) in (None, self.format)
+        require(fits, f"output={self.output}: must have the suffix of the source's format, {self.format}")
         has_tags = TAG.match((self.text or "").lstrip()) is not None
         results = "tokens" if is_document or self.format == "jsonl" else "text" if self.format == "text" else "scores"
         self.translator = replace(self.translator, results=results, has_tags=has_tags)

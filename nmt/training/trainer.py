@@ -24,7 +24,7 @@ from lightning.pytorch.plugins import TorchCheckpointIO
 from torch.optim import Optimizer
 
 from nmt.compat import launched_processes, silence_process_observer, without_sigterm_broadcast
-from nmt.config import BatchingConfig, ExperimentConfig, check_precision
+from nmt.config import BatchingConfig, ExperimentConfig
 from nmt.data import Batch, BatchPlanner, dummy_batch
 from nmt.errors import NMTError, enough_memory_or, is_out_of_memory, one_line
 from nmt.files import whole_file
@@ -142,7 +142,9 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
             trainer = Trainer(**flags)
     except (MisconfigurationException, TypeError, ValueError, RuntimeError) as error:
         raise NMTError(f"trainer: {one_line(error)}") from error
-    check_precision(config.trainer.precision, on_processor=trainer.strategy.root_device.type == "cpu")
+    # On a processor, Lightning would silently compute in bfloat16.
+    if config.trainer.precision == "16-mixed" and trainer.strategy.root_device.type == "cpu":
+        raise NMTError("trainer.precision=16-mixed: needs a GPU; on a processor, omit it")
     without_sigterm_broadcast(trainer)  # CheckpointCallback asks often enough
     return trainer
 

@@ -124,7 +124,7 @@ def test_an_override_takes_effect(override: str, key: str, value: Any) -> None:
         ("train", "data.train=[a,b", "'data.train=[a,b' cannot be read; quote"),
         ("train", "=3", "'=3'"),
         ("train", "name=${data.nmae}", "Interpolation key 'data.nmae' not found"),
-        ("preprocess", "prepared=", "prepared: is empty"),
+        ("preprocess", "prepared=", "prepared: must name a folder"),
         ("translate", "run=[]", "run: name a run"),
         ("train", "model.heads=7", "model.heads=7: must divide model.d_model=512, or set model.d_k and model.d_v"),
         ("train", "batching.tokens_per_update=4", "batching.tokens_per_update=4: must be at least batching.micro_"),
@@ -132,8 +132,8 @@ def test_an_override_takes_effect(override: str, key: str, value: Any) -> None:
         ("train", "decode.top_k=5", "decode.temperature, top_k and top_p are for sampling"),
         ("train", "tokenizer.vocabulary_size=299", "tokenizer.vocabulary_size=299: must be at least 300"),
         ("train", "trainer.devices=0", "trainer.devices=0: "),
-        ("train", "trainer.max_time=15min", "trainer.max_time=15min: must be a time, as 15m"),
-        ("train", "trainer.max_steps=null", "trainer.max_steps: a number of updates is needed, or trainer.max_time"),
+        ("train", "trainer.max_time=15min", "trainer.max_time=15min: must be a time, such as 15m"),
+        ("train", "trainer.max_steps=null", "trainer.max_steps: a number is needed, or trainer.max_time"),
     ],
 )
 def test_a_mistake_is_one_line_that_helps(command: str, override: str, line: str) -> None:

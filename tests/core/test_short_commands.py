@@ -63,7 +63,7 @@ def test_a_file_a_text_and_a_run_are_told_apart(words, run, input, text):
         ("translate", ["hello"], "hello: no such file or folder; `nmt translate FILE RUN`, or"),
         ("translate", ["runs/latest"], "train a model first"),
         ("translate", ["hyp.de", "Hello world"], "hyp.de, Hello world: give one file or text"),
-        ("translate", ["Hello world", "input=hyp.de"], "leave it out"),
+        ("translate", ["Hello world", "input=hyp.de"], "omit it"),
         ("translate", ["runs/mine", "run=runs/other"], "takes one run"),
         ("translate", ["text=a\nb"], "one line"),
         ("score", ["hyp.de", "runs/mine"], "give files or runs"),

@@ -75,7 +75,7 @@ def attention(config: AttentionConfig) -> None:
 
 def sentence_and_run(words: list[str]) -> dict[str, str]:
     """An existing folder is the run, another word the sentence; NMTError for two of either."""
-    keys = ["run" if exists(Path(word)) and Path(word).is_dir() else "sentence" for word in words]
+    keys = ["run" if exists(word) and Path(word).is_dir() else "sentence" for word in words]
     if len(keys) != len(set(keys)):
         raise NMTError(f"{words[-1]}: one sentence and one run, please, as in `nmt attention 'A SENTENCE' runs/mine`")
     return dict(zip(keys, words, strict=True))
