@@ -138,9 +138,9 @@ def import_fixture(name: str, output: Path) -> Path:
     """One of the models that Marian trained, as a model directory."""
     from nmt.commands import compose
 
-    import_model = pytest.importorskip("nmt.plugins.exchange.import_model").import_model
+    run_import = pytest.importorskip("nmt.plugins.exchange.commands").run_import
     words = [f"path={Path(__file__).parent / 'fixtures' / 'marian' / name}", f"output={output}"]
-    list(import_model(compose("import", [*words, "source=en", "target=de"]), lambda step: None))
+    run_import(compose("import", [*words, "source=en", "target=de"]))
     return output
 
 

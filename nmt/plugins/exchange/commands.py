@@ -1,23 +1,14 @@
 """`nmt export` and `nmt import`: models for and from other programs."""
 
-import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nmt.commands import one_run, talker
-from nmt.config import MISSING, Command, Compute, DecodeConfig, TranslatorOptions, choice, require
+from nmt.config import MISSING, Command, DecodeConfig, choice, require
 from nmt.errors import NMTError
-
-if TYPE_CHECKING:
-    from nmt.files import ModelDescription
-
-SAMPLE_LINES = 200
-"""Lines of the validation set to compare."""
-SHOWN_LINES = 2
-"""Lines with different translations to print."""
 
 
 @dataclass
@@ -42,42 +33,31 @@ class ExportConfig:
         require(not self.decode.do_sample, "decode.do_sample=true: translations by chance cannot be compared")
 
 
-def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]:
-    """Write the model and compare it with the original; yields lines to print. `status` is called with each step."""
-    from nmt.files import block, expected_search, find_model_directory, read_description, write_file
+def export(config: ExportConfig, status: Callable[[str], None]) -> list[str]:
+    """Write the model and compare it with the original; the lines to print. `status` is called with each step."""
+    from nmt.files import find_model_directory
 
     folder = find_model_directory(config.run)
-    description, to_ctranslate2 = read_description(folder), config.format == "ctranslate2"
-    output = Path(config.output or folder / (f"ctranslate2-{config.precision}" if to_ctranslate2 else "huggingface"))
+    name = f"ctranslate2-{config.precision}" if config.format == "ctranslate2" else "huggingface"
+    output, comparison = Path(config.output or folder / name), list[str]()
     require(replaceable(output), f"output={output}: exists and is not an earlier export; name another folder")
-    if not to_ctranslate2:
+    status("writing")
+    if config.format == "huggingface":
         from nmt.plugins.exchange import huggingface
 
-        status("writing")
         huggingface.write(folder, output.resolve())
-        yield f"{output}: {folder} with format=huggingface"
-        return
-    from nmt.plugins.exchange.ctranslate2_engine import converted, require_ctranslate2
+    else:
+        from nmt.plugins.exchange.ctranslate2_engine import require_ctranslate2
 
-    require_ctranslate2("format")
-    lines, origin = sample_of(config, folder, description)
-    decode = expected_search(replace(config.decode, n_best=1), description)
-    status("writing")
-    write_ctranslate2(folder, output.resolve(), converted(folder, config.precision, status), description)
-    yield f"{output}: {folder} with format=ctranslate2 precision={config.precision}"
-    if not lines:
-        yield f"no sample was compared: {origin}; pass sample=FILE"
-        return
-    status(f"translating {len(lines):,} lines twice")
-    certificate = list(compare(folder, config.precision, decode, lines, origin))
-    yield from certificate
-    card = output / "README.md"
-    text = f"{card.read_text(encoding='utf-8')}\nCompared with the original:\n\n{block(chr(10).join(certificate))}\n"
-    write_file(card, text)
+        require_ctranslate2("format")
+        from nmt.plugins.exchange import ctranslate2
+
+        comparison = ctranslate2.export(folder, output.resolve(), config, status)
+    return [f"{output}: {folder} with format={config.format} precision={config.precision}", *comparison]
 
 
 def replaceable(output: Path) -> bool:
-    """True if there is nothing, an empty folder, or an earlier export."""
+    """True for a missing or empty folder, or an earlier export."""
     from nmt.files import parse_json, read_mapping
 
     if not output.is_dir():
@@ -89,88 +69,10 @@ def replaceable(output: Path) -> bool:
         return False
 
 
-def write_ctranslate2(folder: Path, output: Path, conversion: Path, description: "ModelDescription") -> None:
-    """Write a conversion with all that other programs need to use it: the vocabularies, and how in README.md."""
-    from nmt.files import plain, whole_folder
-    from nmt.plugins.exchange.marian_tokenizer import MarianTokenizer
-    from nmt.text import SentencePieceTokenizer, read_tokenizer
-
-    tokenizer = read_tokenizer(folder)
-    names, models = ("tokenizer.model",) * 2, [tokenizer.content] * 2
-    if isinstance(tokenizer, MarianTokenizer):
-        names, models = ("source.spm", "target.spm"), tokenizer.models
-    source, target = plain(description.source), plain(description.target)
-    text = f"# {source}-{target}\n\nA Transformer that translates {source} to {target}, exported by `nmt export`.\n"
-    if isinstance(tokenizer, SentencePieceTokenizer | MarianTokenizer):
-        text += USAGE.format(encoder=names[0], decoder=names[1])
-    with whole_folder(output) as temporary:
-        shutil.copytree(conversion, temporary, dirs_exist_ok=True)
-        for name, model in zip(names, models, strict=True):
-            (temporary / name).write_bytes(model)
-        (temporary / "README.md").write_text(text, encoding="utf-8")
-
-
-USAGE = """
-Normalize the text to NFKC first, unless the vocabulary is Marian's. A tag of the target language is a piece.
-
-```python
-import ctranslate2
-from sentencepiece import SentencePieceProcessor
-
-pieces = SentencePieceProcessor(model_file="{encoder}").encode("A line.", out_type=str)
-[result] = ctranslate2.Translator(".").translate_batch([pieces], beam_size=4)
-print(SentencePieceProcessor(model_file="{decoder}").decode(result.hypotheses[0]))
-```
-"""
-
-
-def sample_of(config: ExportConfig, folder: Path, description: "ModelDescription") -> tuple[list[str], str]:
-    """The lines to compare and where they come from, or no lines and the reason."""
-    from nmt.data import corpus_of
-    from nmt.text import read_texts
-
-    if config.sample is not None:
-        lines = list(read_texts(config.sample))
-        return lines, config.sample if lines else f"{config.sample} is empty"
-    try:
-        corpus = corpus_of(folder, description.training)
-        name = corpus.folder / f"valid.{description.source}"
-        return corpus.text("valid")[0][:SAMPLE_LINES], f"the first lines of {name}"
-    except NMTError as error:
-        return [], str(error)
-
-
-def compare(folder: Path, precision: str, decode: DecodeConfig, lines: list[str], origin: str) -> Iterator[str]:
-    """Lines that compare CTranslate2 with torch, by log P of tokens and by translations."""
-    import numpy as np
-
-    from nmt.text import SOURCE
-    from nmt.translation import encode_pairs, load_translator, score_pairs
-
-    ours, theirs = (
-        load_translator(TranslatorOptions([str(folder)], compute, decode=decode), lambda words: None)
-        for compute in (Compute("torch", device="cpu"), Compute("ctranslate2", precision=precision))
-    )
-    texts, others = ([row[0].text for row in program.translate(lines)] for program in (ours, theirs))
-    pairs = list(zip(lines, texts, strict=True))
-    encoded = zip(encode_pairs(theirs.tokenizer, pairs), score_pairs(ours, pairs), strict=True)
-    scored = [(pair, score) for pair, score in encoded if pair[SOURCE]]  # CTranslate2 cannot score an empty source
-    engine: Any = theirs.engine
-    rows = zip(scored, engine.forced_decoding([pair for pair, _ in scored]), strict=True)
-    differences = [abs(np.subtract(score.token_log_probabilities, other)) for (_, score), other in rows]
-    tokens, largest = sum(map(len, differences)), max((row.max() for row in differences), default=0.0)
-    yield f"log P of {tokens:,} tokens equals that of CTranslate2 within {largest:.1e} per token"
-    different = [row for row in enumerate(zip(lines, others, texts, strict=True), 1) if row[1][1] != row[1][2]]
-    same, count = len(lines) - len(different), len(lines)
-    yield f"CTranslate2 translates {same:,} of {count:,} lines ({same / count:.1%}) alike: {origin}"
-    for number, (line, their, our) in different[:SHOWN_LINES]:
-        yield from (f"line {number}: {line}", f"  CTranslate2: {their}", f"  nmt:         {our}")
-
-
 def run_export(config: ExportConfig) -> None:
     with talker().status("loading") as status:
-        for line in export(config, status.update):
-            print(line)
+        lines = export(config, status.update)
+    print("\n".join(lines))
 
 
 EXPORT = Command(

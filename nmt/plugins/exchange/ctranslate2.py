@@ -1,18 +1,30 @@
-"""Conversion of model directories to CTranslate2 (https://opennmt.net/CTranslate2): weights, settings, vocabularies."""
+"""Models for CTranslate2 (https://opennmt.net/CTranslate2): the conversion, and `nmt export format=ctranslate2`."""
 
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nmt.config import ModelConfig, require
-from nmt.files import read_description, whole_folder
+from nmt.config import Compute, DecodeConfig, ModelConfig, TranslatorOptions, require
+from nmt.data import corpus_of
+from nmt.errors import NMTError
+from nmt.files import ModelDescription, block, expected_search, plain, read_description, whole_folder
 from nmt.model import Transformer, load_model, sinusoids
-from nmt.plugins.exchange.ctranslate2_engine import check_model, table_length
+from nmt.plugins.exchange.commands import ExportConfig
+from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine, check_model, converted, table_length
+from nmt.plugins.exchange.marian_tokenizer import MarianTokenizer
 from nmt.plugins.exchange.names import layer_table
 from nmt.search import aligning_layer
-from nmt.text import SOURCE, TARGET, Tokenizer, read_tokenizer
+from nmt.text import SOURCE, TARGET, SentencePieceTokenizer, Tokenizer, read_texts, read_tokenizer
+from nmt.translation import encode_pairs, load_translator, score_pairs
 
+SAMPLE_LINES = 200
+"""Lines of the validation set to compare."""
+SHOWN_LINES = 2
+"""Lines with different translations to print."""
 ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "gelu": "GELU", "quick_gelu": "GELUSigmoid"}
 NEVER = -1e9
 """Bias on the logit of a symbol without probability."""
@@ -92,3 +104,77 @@ def quantize(spec: Any) -> None:
             setattr(layer, f"{name}_scale", NumpyVariable(scale))
 
     visit_spec(spec, round_matrix)
+
+
+USAGE = """
+Normalize the text to NFKC first, unless the vocabulary is Marian's. A tag of the target language is a piece.
+
+```python
+import ctranslate2
+from sentencepiece import SentencePieceProcessor
+
+pieces = SentencePieceProcessor(model_file="{}").encode("A line.", out_type=str)
+[result] = ctranslate2.Translator(".").translate_batch([pieces], beam_size=4)
+print(SentencePieceProcessor(model_file="{}").decode(result.hypotheses[0]))
+```
+"""
+
+
+def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[str], None]) -> list[str]:
+    """Write the conversion, the vocabularies and a README.md; the lines that compare CTranslate2 with torch."""
+    description, tokenizer = read_description(folder), read_tokenizer(folder)
+    lines, origin = sample_of(folder, description, config.sample)
+    decode = expected_search(replace(config.decode, n_best=1), description)
+    conversion, comparison = converted(folder, config.precision, status), list[str]()
+    if lines:
+        status(f"translating {len(lines):,} lines twice")
+        comparison = list(compare(folder, config.precision, decode, lines, origin))
+    names, models = ["tokenizer.model"] * 2, [tokenizer.content] * 2
+    if isinstance(tokenizer, MarianTokenizer):
+        names, models = ["source.spm", "target.spm"], tokenizer.models
+    source, target = plain(description.source), plain(description.target)
+    text = f"# {source}-{target}\n\nA Transformer that translates {source} to {target}, exported by `nmt export`.\n"
+    if isinstance(tokenizer, SentencePieceTokenizer | MarianTokenizer):
+        text += USAGE.format(*names)
+    if comparison:
+        text += f"\nCompared with the original:\n\n{block(chr(10).join(comparison))}\n"
+    with whole_folder(output) as temporary:
+        shutil.copytree(conversion, temporary, dirs_exist_ok=True)
+        for name, model in zip(names, models, strict=True):
+            (temporary / name).write_bytes(model)
+        (temporary / "README.md").write_text(text, encoding="utf-8")
+    return comparison or [f"no sample was compared: {origin}; pass sample=FILE"]
+
+
+def sample_of(folder: Path, description: ModelDescription, sample: str | None) -> tuple[list[str], str]:
+    """The lines to compare and where they come from, or no lines and the reason."""
+    if sample is not None:
+        lines = list(read_texts(sample))
+        return lines, sample if lines else f"{sample} is empty"
+    try:
+        corpus = corpus_of(folder, description.training)
+        name = corpus.folder / f"valid.{description.source}"
+        return corpus.text("valid")[0][:SAMPLE_LINES], f"the first lines of {name}"
+    except NMTError as error:
+        return [], str(error)
+
+
+def compare(folder: Path, precision: str, decode: DecodeConfig, lines: list[str], origin: str) -> Iterator[str]:
+    ours, theirs = (
+        load_translator(TranslatorOptions([str(folder)], compute, decode=decode), lambda words: None)
+        for compute in (Compute("torch", device="cpu"), Compute("ctranslate2", precision=precision))
+    )
+    texts, others = ([row[0].text for row in program.translate(lines)] for program in (ours, theirs))
+    pairs, engine = list(zip(lines, texts, strict=True)), theirs.engine
+    assert isinstance(engine, CTranslate2Engine)
+    encoded = zip(encode_pairs(theirs.tokenizer, pairs), score_pairs(ours, pairs), strict=True)
+    scored = [(pair, score) for pair, score in encoded if pair[SOURCE]]  # CTranslate2 cannot score an empty source
+    rows = zip(scored, engine.forced_decoding([pair for pair, _ in scored]), strict=True)
+    differences = [np.abs(np.subtract(score.token_log_probabilities, other)) for (_, score), other in rows]
+    tokens, largest = sum(map(len, differences)), max((row.max() for row in differences), default=0.0)
+    yield f"log P of {tokens:,} tokens equals that of CTranslate2 within {largest:.1e} per token"
+    different = [row for row in enumerate(zip(lines, others, texts, strict=True), 1) if row[1][1] != row[1][2]]
+    same, count = len(lines) - len(different), len(lines)
+    yield f"CTranslate2 translates {same:,} of {count:,} lines ({same / count:.1%}) alike: {origin}"
+    for number, (line, their, our) in different[:SHOWN_LINES]:
+        yield from (f"line {number}: {line}", f"  CTranslate2: {their}", f"  nmt:         {our}")

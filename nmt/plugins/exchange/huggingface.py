@@ -2,23 +2,22 @@
 
 AutoModelForSeq2SeqLM and AutoTokenizer load it, and its logits equal ours up to rounding. Differences:
 
-- transformers has the paper's sinusoids, an epsilon of 1e-5, and its <pad>, from which the decoder starts, in the
-  softmax. So a model that was trained by Marian itself differs there: by some 1e-4 in log P of a token.
+- transformers has the paper's sinusoids, an epsilon of 1e-5, and has its <pad>, from which the decoder starts, in the
+  softmax. So log P of a token differs by about 1e-4 for a model that Marian trained.
 - Marian has a last position, MIN_POSITIONS or the model's max_positions, and biases, which are zeros if ours has none.
-- The search of transformers divides log P(Y|X) by |Y|^beta, as Marian does, instead of ((5 + |Y|) / 6)^alpha. Its beta
-  is chosen such that both grow equally fast at a typical length. A forced end symbol has no log probability.
+- The search of transformers divides log P(Y|X) by |Y|^beta, as Marian does, instead of ((5 + |Y|) / 6)^alpha. With the
+  beta in the export both grow equally fast at a typical length. A forced end symbol has no log probability.
 
-The tokenizer, if it is not an imported one, is a pipeline of the tokenizers library for PreTrainedTokenizerFast, as
+An imported model gets its MarianTokenizer back. Other tokenizers become a pipeline of the tokenizers library, because
 MarianTokenizer cannot spell unknown characters as bytes. It gives the same ids and texts for raw lines, except for
 
 - characters newer than the library's table of NFKC, 72 between Python 3.11 and tokenizers 0.23;
 - BPE: of two overlapping pairs of one subword, sentencepiece merges the left one, the library the first in its list;
-- unigram: segmentations whose scores differ only by rounding, and lines that contain a symbol or a byte as
-  sentencepiece writes them, such as <s> or <0x41>: no subword may reach over the < there;
+- unigram: segmentations whose scores differ only by rounding, and lines with a symbol or a byte as sentencepiece writes
+  them, such as <s> or <0x41>: no subword may cross the < there;
 - bytes that are not UTF-8: sentencepiece replaces each wrong byte, the library a run of them as one.
 """
 
-import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ from nmt.files import (
     whole_folder,
 )
 from nmt.model import Transformer, load_model
-from nmt.plugins.exchange.marian import COMPUTED_BY, VOCABULARY, Weights
+from nmt.plugins.exchange.marian import COMPUTED_BY, VOCABULARY, Weights, rows_of
 from nmt.plugins.exchange.marian_tokenizer import MARIAN_SYMBOLS, MarianTokenizer
 from nmt.plugins.exchange.names import halves, layer_table
 from nmt.text import (
@@ -73,18 +72,38 @@ def write(folder: Path, output: Path) -> None:
     check(description)
     tokenizer, model = read_tokenizer(folder), load_model(folder)
     is_marians, zero_start = isinstance(tokenizer, MarianTokenizer), model.config.zero_start
-    problem = f"model.zero_start={zero_start}: format=huggingface has it with Marian's tokenizer, and only then"
+    problem = f"model.zero_start={zero_start}: format=huggingface requires it with Marian's tokenizer, and only then"
     require(is_marians == bool(model.config.unpredicted), problem)
-    files = {**tokenizer_files(tokenizer), "README.md": card(description).encode()}
-    for name, tree in settings(description, tokenizer).items():
-        files[name] = (json.dumps(tree, indent=2) + "\n").encode()
+    trees, source, target = settings(description, tokenizer), plain(description.source), plain(description.target)
+    files = {"README.md": CARD.format(source=source, target=target).encode()}
+    if isinstance(tokenizer, MarianTokenizer):
+        trees["vocab.json"] = {entry: number for number, entry in enumerate(marian_table(tokenizer))}
+        files |= zip(("source.spm", "target.spm"), tokenizer.models, strict=True)
+    else:
+        files["tokenizer.json"] = fast_tokenizer(tokenizer).to_str().encode()
+    for name, tree in trees.items():
+        files[name] = (json.dumps(tree, ensure_ascii=False, indent=2) + "\n").encode()
     try:
         with whole_folder(output) as temporary:
             save_file(weights_of(model, tokenizer), temporary / "model.safetensors", {"format": "pt"})
             for name, content in files.items():
                 (temporary / name).write_bytes(content)
-    except (OSError, SafetensorError) as error:
+    except SafetensorError as error:
         raise NMTError(f"cannot write {output} ({one_line(error)}): is the disk full?") from error
+
+
+CARD = """# {source}-{target}
+
+A Transformer that translates {source} to {target}, exported by `nmt export`, for Hugging Face transformers:
+
+```
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained("."), AutoTokenizer.from_pretrained(".")
+lines = tokenizer(["A line of text."], return_tensors="pt", padding=True)
+print(tokenizer.batch_decode(model.generate(**lines), skip_special_tokens=True))
+```
+"""
 
 
 def check(description: ModelDescription) -> None:
@@ -99,11 +118,11 @@ def check(description: ModelDescription) -> None:
     }
     for key, values in expressible.items():
         value, only = getattr(model, key), " or ".join(map(str, values))
-        require(value in values, f"model.{key}={value}: format=huggingface has only {only}, as Marian's models")
+        require(value in values, f"model.{key}={value}: format=huggingface, like Marian, has only {only}")
 
 
 def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
-    """The weights under the names of transformers, in Marian's order; the model is one that `check` accepts."""
+    """The weights under the names of transformers, in Marian's order."""
     ours, config = {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}, model.config
     order_D, weights = torch.from_numpy(halves(config.d_model)), Weights()
     for row in layer_table(config):
@@ -112,12 +131,11 @@ def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
         weights |= zip(row.transformers, tensor.chunk(len(row.transformers)), strict=True)
     ids: Any = slice(None)
     if isinstance(tokenizer, MarianTokenizer):
-        # <pad> is the start symbol; other entries have the order that they have here.
-        symbols, others = dict(zip(MARIAN_SYMBOLS, (EOS, UNK, BOS), strict=True)), itertools.count(UNK + 1)
-        ids = [symbols[entry] if entry in symbols else next(others) for entry in marian_table(tokenizer)]
+        id_of = {row: id for id, row in enumerate(rows_of(marian_table(tokenizer), has_padding=True))}
+        ids = [id_of[row] for row in range(len(id_of))]
 
     def in_order(vocabulary: Tensor) -> Tensor:
-        """Where our decoder starts from zeros, the start symbol has a row of zeros: transformers takes its row."""
+        # transformers starts from the row of the start symbol, where our decoder may start from zeros.
         return (vocabulary.index_fill(0, torch.tensor([BOS]), 0) if config.zero_start else vocabulary)[ids]
 
     weights[VOCABULARY[-1]] = in_order(ours.get("output.bias", torch.zeros(model.vocabulary_size)))[None]
@@ -132,17 +150,8 @@ def marian_table(tokenizer: MarianTokenizer) -> list[str]:
     return list(dict.fromkeys((*tokenizer.tables[-1], MARIAN_SYMBOLS[2])))
 
 
-def tokenizer_files(tokenizer: Tokenizer) -> dict[str, bytes]:
-    """File names -> their content; an imported tokenizer's are those of MarianTokenizer."""
-    if not isinstance(tokenizer, MarianTokenizer):
-        return {"tokenizer.json": fast_tokenizer(tokenizer).to_str().encode()}
-    ids = {entry: number for number, entry in enumerate(marian_table(tokenizer))}
-    models = dict(zip(("source.spm", "target.spm"), tokenizer.models, strict=True))
-    return {**models, "vocab.json": json.dumps(ids, ensure_ascii=False, indent=2).encode()}
-
-
 def fast_tokenizer(ours: Tokenizer) -> tokenizers.Tokenizer:
-    """A pipeline from raw lines to our ids, with the end symbol, and back."""
+    """A pipeline from raw lines to our ids with the end symbol, and back."""
     cleaning = [normalizers.NFKC(), normalizers.Replace(BLANKS, " "), normalizers.Strip()]
     if isinstance(ours, SentencePieceTokenizer):
         pipeline = from_sentencepiece(ours, cleaning)
@@ -181,7 +190,7 @@ def from_sentencepiece(ours: SentencePieceTokenizer, cleaning: list[normalizers.
 
 
 def settings(description: ModelDescription, tokenizer: Tokenizer) -> dict[str, dict[str, Any]]:
-    """File names -> the settings that transformers reads from them."""
+    """The settings of transformers, by file."""
     model, size, ids = ModelConfig(**description.model), description.vocabulary_size, {**TOKENS, "decoder_start": BOS}
     positions, decode = max(MIN_POSITIONS, model.max_positions), expected_search(DecodeConfig(), description)
     if isinstance(tokenizer, MarianTokenizer):
@@ -220,20 +229,3 @@ def settings(description: ModelDescription, tokenizer: Tokenizer) -> dict[str, d
         **{**tokens, "max_length": positions},
     }
     return {"config.json": of_model, "generation_config.json": generation, "tokenizer_config.json": of_tokenizer}
-
-
-def card(description: ModelDescription) -> str:
-    source, target = plain(description.source), plain(description.target)
-    return f"""# {source}-{target}
-
-Exported by `nmt export`. A Transformer that translates from {source} to {target}, for
-Hugging Face transformers:
-
-```
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-
-model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained("."), AutoTokenizer.from_pretrained(".")
-lines = tokenizer(["A line of text."], return_tensors="pt", padding=True)
-print(tokenizer.batch_decode(model.generate(**lines), skip_special_tokens=True))
-```
-"""

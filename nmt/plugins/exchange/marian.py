@@ -1,20 +1,20 @@
-"""Models of Marian (https://marian-nmt.github.io), which may come from anyone: in its own files,
+"""Models of Marian (https://marian-nmt.github.io), from untrusted folders, in the files of Marian itself:
 
 model.npz               weights, and the settings of training
 decoder.yml             the names of model and vocabularies, the length penalty
 vocab.yml, *.spm        the vocabularies: tables with source.spm and target.spm beside them, or sentencepiece models
 
-and in folders of MarianMT as on the Hugging Face hub:
+or as MarianMT on the Hugging Face hub:
 
 config.json             settings; optional generation_config.json: length penalty, tokenizer_config.json: languages
 model.safetensors       weights
-vocab.json              the numbers of the pieces; with target_vocab.json, those of the source alone
+vocab.json              the numbers of the pieces; with target_vocab.json, those of the source
 source.spm, target.spm  the sentencepiece models
 
-Marian computes other sinusoids than transformers, has an epsilon of 1e-6, and its decoder starts from zeros. So does
-the imported model, unless transformers trained it: then the row of <pad>, from which the decoder starts there, is not
-zero. The vocabulary here begins with PAD, BOS, EOS and UNK. There, it is a table with </s> and <unk>, and with <pad> in
-transformers alone. names.py has the other differences.
+Marian computes other sinusoids than transformers, has an epsilon of 1e-6, and its decoder starts from zeros. The
+imported model does the same unless transformers trained it: then the row of <pad>, from which the decoder of
+transformers starts, is not zero. The vocabulary here begins with PAD, BOS, EOS and UNK. Theirs is a table with </s> and
+<unk>, and <pad> only in transformers. names.py has the other differences.
 
 Shapes: D d_model, N vocabulary.
 """
@@ -64,7 +64,7 @@ COMPUTED_BY: dict[str, dict[str, Any]] = {
     "marian": {"zero_start": True, "positions": "tensor2tensor", "norm_epsilon": 1e-6},
     "transformers": {"padding_probability": False},
 }
-"""What a program that trains such models computes otherwise than the paper."""
+"""Where the program that trained a model differs from the paper."""
 SUPPORTED: dict[str, tuple[Any, ...]] = {
     **{"type": ("transformer",), "transformer-decoder-autoreg": ("self-attention",), "input-types": ([],)},
     **{"transformer-ffn-depth": (2,), "transformer-decoder-ffn-depth": (0, 2), "transformer-tied-layers": ([],)},
@@ -75,30 +75,28 @@ SUPPORTED: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("transformer-train-position-embeddings", "transformer-train-positions"), (False,)),
     "output-omit-bias": (False,),
 }
-"""Keys of special:model.yml, and the values that are supported; Marian's defaults come first."""
-OPERATIONS = ("transformer-preprocess", "transformer-postprocess", "transformer-postprocess-top")
-NORMS = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
-"""Marian's operations before and after a sub-layer and on top of the stack, without dropout -> model.norm."""
-EXACT_GELU = (1, 12, 3)
-"""The version of Marian since which its gelu is not x sigmoid(1.702 x)."""
-SPECIAL = "special:model.yml"
-HUB_SUPPORTED: dict[str, tuple[object, ...]] = {
+"""Keys of special:model.yml and their supported values, Marian's default first."""
+HUB_SUPPORTED: dict[str, tuple[Any, ...]] = {
     **{"model_type": ("marian",), "scale_embedding": (True,), "add_final_layer_norm": (False,)},
     **{"normalize_before": (False,), "normalize_embedding": (False,), "static_position_embeddings": (True,)},
     "activation_function": ("relu", "swish", "silu", "gelu", "quick_gelu"),
 }
-"""Keys of config.json, and the values that are supported."""
+"""Keys of config.json and their supported values."""
+OPERATIONS = ("transformer-preprocess", "transformer-postprocess", "transformer-postprocess-top")
+NORMS = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
+"""Marian's operations before and after a sub-layer and on top of the stack, without dropout -> model.norm."""
+EXACT_GELU = (1, 12, 3)
+"""The first version of Marian whose gelu is not x sigmoid(1.702 x)."""
+SPECIAL = "special:model.yml"
 
 
 class MarianModel(NamedTuple):
-    """A model that was read, as one of ours."""
+    """An imported model."""
 
     model: Transformer
     tokenizer: MarianTokenizer
-    trained_by: str
-    """marian or transformers."""
-    length_penalty: float
-    """alpha, of kind marian."""
+    trained_by: str  # marian or transformers
+    length_penalty: float  # alpha, of kind marian
     languages: tuple[str, str] = ("und", "und")
 
 
@@ -106,13 +104,13 @@ def read_model(path: Path) -> MarianModel:
     if path.suffix == ".npz" or any(path.glob("*decoder.yml")):
         return read_marian(path)
     require(path.is_dir(), f"{path}: no such folder, and no .npz of Marian")
-    names = "neither config.json of MarianMT there, nor decoder.yml of Marian"
+    names = "neither config.json of MarianMT nor decoder.yml of Marian"
     require((path / "config.json").is_file(), f"{path}: {names}")
     return read_hub(path)
 
 
 def setting(where: Path, tree: dict[str, Any], key: str, kind: type, default: Any = None) -> Any:
-    """The value of a key, whose default also stands for null; NMTError where it is missing or of another type."""
+    """The value of a key, or the default if it is missing or null; NMTError for a value of another type."""
     value = default if tree.get(key) is None else tree[key]
     require(matches(value, kind), f"{where}: {key}={shown(repr(value))} is missing or of another type")
     return value
@@ -129,7 +127,7 @@ def check_settings(where: Path, tree: dict[str, Any], supported: dict[str, tuple
 
 def length_penalty(where: Path, tree: dict[str, Any], key: str, default: float) -> float:
     alpha = setting(where, tree, key, float, default)
-    require(0 <= alpha <= 10, f"{where}: {key}={shown(alpha)}: it must be between 0 and 10")
+    require(0 <= alpha <= 10, f"{where}: {key}={shown(alpha)}: must be between 0 and 10")
     return float(alpha)
 
 
@@ -140,32 +138,31 @@ def read_marian(path: Path) -> MarianModel:
     if decoder is None:
         raise NMTError(f"{folder}: no decoder.yml, which names the vocabularies")
     tree = read_mapping(decoder, parse_yaml)
-    # Only the names of the paths count: nothing outside of the folder is read.
+    # Only the file names of the paths count: nothing outside of the folder is read.
     lists = (setting(decoder, tree, key, list, []) for key in ("models", "vocabs"))
     models, names = ([folder / Path(str(name)).name for name in paths] for paths in lists)
-    require(path != folder or len(models) == 1, f"{decoder}: name the .npz of one model, of {len(models)} there")
-    require(len(names) == 2, f"{decoder}: it does not name two vocabularies, but {len(names)}")
+    require(path != folder or len(models) == 1, f"{decoder}: has {len(models)} models; pass the .npz of one")
+    require(len(names) == 2, f"{decoder}: has {len(names)} vocabularies, not two")
     file = path if path != folder else models[0]
     arrays = read_npz(file)
     settings = marian_settings(file, arrays.pop(SPECIAL, None))
     for name, array in arrays.items():
-        problem = f"{file}: {shown(name)} holds {array.dtype}, not float32; of an 8-bit model, import its original"
+        problem = f"{file}: {shown(name)} has type {array.dtype}, not float32; import the original of an 8-bit model"
         require(array.dtype in (np.float16, np.float32), problem)
     weights = {name: torch.from_numpy(array.astype(np.float32)) for name, array in arrays.items()}
     shared = weights.pop("Wemb", None)
     source, target = (weights.pop(f"{stack}_Wemb", shared) for stack in ("encoder", "decoder"))
     rows, columns, bias = (weights.pop(f"decoder_ff_logit_out_{name}", None) for name in ("Wt", "W", "b"))
     output = columns.T if columns is not None else rows if rows is not None else target
-    vocabulary = source, target, output, bias
     tokenizer = read_vocabularies(folder, names)
-    model = read_weights(file, settings, "marian", tokenizer, weights, vocabulary)
+    model = read_weights(file, settings, "marian", tokenizer, weights, (source, target, output, bias))
     return MarianModel(model, tokenizer, "marian", length_penalty(decoder, tree, "normalize", 0.0))
 
 
 def read_vocabularies(folder: Path, names: list[Path]) -> MarianTokenizer:
-    """The tokenizer of two vocabularies, which may be one: sentencepiece models, or tables in YAML."""
+    """The tokenizer of two vocabularies, which may be the same: sentencepiece models, or tables in YAML."""
     are_models = {path.suffix == ".spm" for path in names}
-    require(len(are_models) == 1, f"{folder}: one of its vocabularies is a sentencepiece model, the other is none")
+    require(len(are_models) == 1, f"{folder}: only one of its vocabularies is a sentencepiece model")
     if True in are_models:
         return tokenizer_of(names, [pieces(path) for path in dict.fromkeys(names)], tags=False)
     tables = [read_table(path) for path in dict.fromkeys(names)]
@@ -190,94 +187,7 @@ def read_table(path: Path) -> list[str]:
     return entries_by_number(path, tree)
 
 
-def read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
-    """The arrays of an .npz without pickles, none larger than its bytes."""
-    check_regular(path)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            check_members(archive, path.stat().st_size)
-            return {name.removesuffix(".npy"): read_array(archive.read(name)) for name in archive.namelist()}
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise NMTError(f"{path}: not an .npz that can be read ({one_line(error)})") from error
-
-
-def read_array(content: bytes) -> np.ndarray[Any, Any]:
-    file = io.BytesIO(content)
-    if np.lib.format.read_magic(file) != (1, 0):
-        raise ValueError("it holds an array in a newer format than Marian's")
-    shape, fortran, kind = np.lib.format.read_array_header_1_0(file)
-    return np.frombuffer(file.read(), kind).reshape(shape, order="F" if fortran else "C")
-
-
-def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[str, Any]:
-    if content is None:
-        raise NMTError(f"{path}: no {SPECIAL} in it, so it is no model of Marian")
-    try:
-        tree = parse_yaml(content.tobytes().rstrip(b"\0").decode())
-    except ValueError as error:
-        raise NMTError(f"{path}: its {SPECIAL} cannot be read ({one_line(error)})") from error
-    require(isinstance(tree, dict) and "type" in tree, f"{path}: its {SPECIAL} has no type")
-    check_settings(path, tree, SUPPORTED)
-    operations = tuple(setting(path, tree, key, str, "").replace("d", "") for key in OPERATIONS)
-    given = ", ".join(f"{key}={shown(tree.get(key))}" for key in OPERATIONS)
-    require(operations in NORMS, f"{path}: {given}: only post-norm (dan) or pre-norm layers (n, da, n) can be imported")
-    names = {"encoder_layers": "enc-depth", "decoder_layers": "dec-depth", "d_model": "dim-emb"}
-    names |= {"d_ff": "transformer-dim-ffn", "heads": "transformer-heads"}
-    sizes = {name: setting(path, tree, key, int) for name, key in names.items()}
-    inner = setting(path, tree, "transformer-decoder-dim-ffn", int, 0)
-    require(inner in (0, sizes["d_ff"]), f"{path}: transformer-decoder-dim-ffn differs")
-    activation = tree.get("transformer-ffn-activation") or "swish"
-    version = re.findall(r"\d+", str(tree.get("version")))
-    quick = activation == "gelu" and tuple(map(int, version[:3])) < EXACT_GELU
-    return {**sizes, "activation": "quick_gelu" if quick else activation, "norm": NORMS[operations]}
-
-
-def read_hub(folder: Path) -> MarianModel:
-    """The model of a folder. Marian trained it where the row of <pad> is zero, else transformers did."""
-    where, weights_file = folder / "config.json", folder / "model.safetensors"
-    tree = read_mapping(where, parse_json)
-    require("model_type" in tree, f"{where}: it has no model_type")
-    check_settings(where, tree, HUB_SUPPORTED)
-    for key in ("attention_heads", "ffn_dim"):
-        one, other = (setting(where, tree, f"{stack}_{key}", int) for stack in ("encoder", "decoder"))
-        require(one == other, f"{where}: encoder_{key} and decoder_{key} differ, {one} and {other}")
-    activation = setting(where, tree, "activation_function", str)
-    settings = {
-        **{key: setting(where, tree, key, int) for key in ("encoder_layers", "decoder_layers", "d_model")},
-        **{"d_ff": tree["encoder_ffn_dim"], "heads": tree["encoder_attention_heads"]},
-        "dropout": setting(where, tree, "dropout", float, 0.1),
-        "activation": "swish" if activation == "silu" else activation,
-    }
-    paths = [folder / "vocab.json", *folder.glob("target_vocab.json")]
-    tables = [entries_by_number(path, read_mapping(path, parse_json, LARGE)) for path in paths]
-    tokenizer = tokenizer_of([folder / "source.spm", folder / "target.spm"], tables, tags=True)
-    target_table = tables[-1]
-    require(MARIAN_SYMBOLS[2] in target_table, f"{folder}: its vocabulary has no <pad>, from which its decoder starts")
-    conversion = "MarianMTModel.from_pretrained(FOLDER).save_pretrained(FOLDER) of transformers writes it"
-    require(weights_file.exists(), f"{weights_file}: not there; from pytorch_model.bin, {conversion}")
-    stored_shapes(weights_file)
-    weights = load_file(weights_file)
-    for stack in ("encoder", "decoder"):  # sinusoids
-        weights.pop(f"model.{stack}.embed_positions.weight", None)
-    shared = weights.pop("model.shared.weight", None)
-    source, target, output, bias = (weights.pop(name, None) for name in VOCABULARY)
-    source, target = (shared if matrix is None else matrix for matrix in (source, target))
-    padding = target_table.index(MARIAN_SYMBOLS[2])
-    is_marians = target is None or target.dim() != 2 or not target[padding : padding + 1].any()
-    vocabulary = source, target, target if output is None else output, bias
-    trained_by = "marian" if is_marians else "transformers"
-    model = read_weights(folder, settings, trained_by, tokenizer, weights, vocabulary)
-    search, path = folder / "generation_config.json", folder / "tokenizer_config.json"
-    penalty = (search, read_mapping(search, parse_json)) if search.exists() else (where, tree)
-    languages = read_mapping(path, parse_json) if path.exists() else {}
-    codes = [languages.get(f"{side}_lang") for side in ("source", "target")]
-    first, second = (code if isinstance(code, str) and LANGUAGE.fullmatch(code) else "und" for code in codes)
-    alpha = length_penalty(*penalty, "length_penalty", 1.0)
-    return MarianModel(model, tokenizer, trained_by, alpha, (first, second))
-
-
 def entries_by_number(path: Path, numbers: dict[str, Any]) -> list[str]:
-    """The entries of a vocabulary in the order of their numbers; NMTError unless these are 0, 1, 2 and so on."""
     if sorted(map(str, numbers.values())) != sorted(map(str, range(len(numbers)))):
         raise NMTError(f"{path}: the numbers of its entries are not 0, 1, 2 and so on, each once")
     return sorted(numbers, key=lambda entry: int(numbers[entry]))
@@ -292,6 +202,93 @@ def tokenizer_of(models: Sequence[Path], tables: Sequence[list[str]], tags: bool
         raise NMTError(f"{models[0].parent}: no tokenizer ({one_line(error)})") from error
 
 
+def read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays of an .npz, without pickles; NMTError if it claims to have more bytes than the file."""
+    check_regular(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            check_members(archive, path.stat().st_size)
+            return {name.removesuffix(".npy"): read_array(archive.read(name)) for name in archive.namelist()}
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+        raise NMTError(f"{path}: not an .npz that can be read ({one_line(error)})") from error
+
+
+def read_array(content: bytes) -> np.ndarray[Any, Any]:
+    file = io.BytesIO(content)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError("an array has a newer format than Marian's")
+    shape, fortran, kind = np.lib.format.read_array_header_1_0(file)
+    return np.frombuffer(file.read(), kind).reshape(shape, order="F" if fortran else "C")
+
+
+def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[str, Any]:
+    """The values of ModelConfig in the settings of training."""
+    if content is None:
+        raise NMTError(f"{path}: no {SPECIAL}, so it is no model of Marian")
+    try:
+        tree = parse_yaml(content.tobytes().rstrip(b"\0").decode())
+    except ValueError as error:
+        raise NMTError(f"{path}: cannot read its {SPECIAL} ({one_line(error)})") from error
+    require(isinstance(tree, dict) and "type" in tree, f"{path}: its {SPECIAL} has no type")
+    check_settings(path, tree, SUPPORTED)
+    operations = tuple(setting(path, tree, key, str, "").replace("d", "") for key in OPERATIONS)
+    given = ", ".join(f"{key}={shown(tree.get(key))}" for key in OPERATIONS)
+    require(operations in NORMS, f"{path}: {given}: only post-norm (dan) or pre-norm layers (n, da, n) can be imported")
+    names = {"encoder_layers": "enc-depth", "decoder_layers": "dec-depth", "d_model": "dim-emb"}
+    names |= {"d_ff": "transformer-dim-ffn", "heads": "transformer-heads"}
+    sizes = {name: setting(path, tree, key, int) for name, key in names.items()}
+    inner = setting(path, tree, "transformer-decoder-dim-ffn", int, 0)
+    require(inner in (0, sizes["d_ff"]), f"{path}: transformer-decoder-dim-ffn differs")
+    activation = tree.get("transformer-ffn-activation") or "swish"
+    version = tuple(map(int, re.findall(r"\d+", str(tree.get("version")))[:3]))
+    if activation == "gelu" and version < EXACT_GELU:
+        activation = "quick_gelu"
+    return {**sizes, "activation": activation, "norm": NORMS[operations]}
+
+
+def read_hub(folder: Path) -> MarianModel:
+    """The model of a folder. Marian trained it if the row of <pad> is zero, else transformers."""
+    where, weights_file = folder / "config.json", folder / "model.safetensors"
+    tree = read_mapping(where, parse_json)
+    require("model_type" in tree, f"{where}: no model_type")
+    check_settings(where, tree, HUB_SUPPORTED)
+    for key in ("attention_heads", "ffn_dim"):
+        one, other = (setting(where, tree, f"{stack}_{key}", int) for stack in ("encoder", "decoder"))
+        require(one == other, f"{where}: encoder_{key} and decoder_{key} differ, {one} and {other}")
+    activation = setting(where, tree, "activation_function", str)
+    settings = {
+        **{key: setting(where, tree, key, int) for key in ("encoder_layers", "decoder_layers", "d_model")},
+        **{"d_ff": tree["encoder_ffn_dim"], "heads": tree["encoder_attention_heads"]},
+        "dropout": setting(where, tree, "dropout", float, 0.1),
+        "activation": "swish" if activation == "silu" else activation,
+    }
+    paths = [folder / "vocab.json", *folder.glob("target_vocab.json")]
+    tables = [entries_by_number(path, read_mapping(path, parse_json, LARGE)) for path in paths]
+    tokenizer = tokenizer_of([folder / "source.spm", folder / "target.spm"], tables, tags=True)
+    require(MARIAN_SYMBOLS[2] in tables[-1], f"{folder}: its vocabulary has no <pad>, from which its decoder starts")
+    conversion = "MarianMTModel.from_pretrained(FOLDER).save_pretrained(FOLDER) of transformers writes it"
+    require(weights_file.exists(), f"{weights_file}: not there; from pytorch_model.bin, {conversion}")
+    stored_shapes(weights_file)
+    weights = load_file(weights_file)
+    for stack in ("encoder", "decoder"):  # sinusoids
+        weights.pop(f"model.{stack}.embed_positions.weight", None)
+    shared = weights.pop("model.shared.weight", None)
+    source, target, output, bias = (weights.pop(name, None) for name in VOCABULARY)
+    source, target = (shared if matrix is None else matrix for matrix in (source, target))
+    padding = tables[-1].index(MARIAN_SYMBOLS[2])
+    is_marians = target is None or target.dim() != 2 or not target[padding : padding + 1].any()
+    vocabulary = source, target, target if output is None else output, bias
+    trained_by = "marian" if is_marians else "transformers"
+    model = read_weights(folder, settings, trained_by, tokenizer, weights, vocabulary)
+    search, path = folder / "generation_config.json", folder / "tokenizer_config.json"
+    penalty = (search, read_mapping(search, parse_json)) if search.exists() else (where, tree)
+    languages = read_mapping(path, parse_json) if path.exists() else {}
+    codes = [languages.get(f"{side}_lang") for side in ("source", "target")]
+    first, second = (code if isinstance(code, str) and LANGUAGE.fullmatch(code) else "und" for code in codes)
+    alpha = length_penalty(*penalty, "length_penalty", 1.0)
+    return MarianModel(model, tokenizer, trained_by, alpha, (first, second))
+
+
 def read_weights(
     where: Path,
     settings: dict[str, Any],
@@ -302,8 +299,8 @@ def read_weights(
 ) -> Transformer:
     """The model with these weights; matrices are tied where they are equal.
 
-    `by` is who trained the model, `layers` have the names of Marian or of transformers, `vocabulary` is in the order of
-    VOCABULARY. Raises NMTError unless these are all weights, of the right shapes, and no others.
+    `by` is the program that trained the model. `layers` have the names of Marian or of transformers, `vocabulary` is in
+    the order of VOCABULARY. Raises NMTError unless these are exactly the weights of the model, in the right shapes.
     """
     marians = any(name.startswith("encoder_l1_") for name in layers)
     tables, (source, target, output, _) = tokenizer.tables, vocabulary
@@ -317,11 +314,11 @@ def read_weights(
         if marians and name in layers and tensor.dim() == 2:
             tensor = tensor[0] if len(shape) == 1 and len(tensor) == 1 else tensor.T
         require(tensor.shape == shape, f"{where}: {name} is {list(tensor.shape)}, where there should be {list(shape)}")
-        require(bool(tensor.isfinite().all()), f"{where}: {name} holds values that are no finite numbers")
+        require(bool(tensor.isfinite().all()), f"{where}: {name} has values that are no finite numbers")
         return tensor.float()
 
     tied = torch.equal(target, output)
-    # A source whose matrix alone is not tied has a vocabulary of its own, if with the same entries.
+    # If only the source's matrix is not tied, it has a vocabulary of its own, although with the same entries.
     joint = len(tables) == 1 and (not tied or torch.equal(source, target))
     sizes = {"tied_embeddings": tied, "source_vocabulary_size": None if joint else len(tokenizer.entries[SOURCE])}
     biases = {"attention_bias": True, "output_bias": True}
@@ -337,14 +334,14 @@ def read_weights(
         # The last row is for PAD and BOS where the table has none.
         tensor = torch.cat((tensor, torch.zeros_like(tensor[:1])))[rows_of(table, by == "transformers")]
         weights[ours] = tensor.flatten() if is_bias else tensor
-    require(not left, f"{where}: it has {shown(min(left, default=''))}, which is not known to be in such a model")
+    require(not left, f"{where}: {shown(min(left, default=''))} is not known in such a model")
     model = Transformer(config, tokenizer.vocabulary_size)
     model.load_state_dict(weights)
     return model.eval()
 
 
 def rows_of(table: Sequence[str], has_padding: bool) -> list[int]:
-    """For each of our ids the row in Marian's order; without padding, that of PAD and BOS is one after the last."""
+    """The row in Marian's order of each of our ids; without padding, PAD and BOS are one row after the last."""
     row = {entry: number for number, entry in enumerate(table)}
     end, unknown, padding = (row.get(symbol, len(table)) for symbol in MARIAN_SYMBOLS)
     padding = padding if has_padding else len(table)

@@ -53,7 +53,7 @@ def model(tmp_path) -> Path:
 
 
 def exported(model: Path, **settings) -> list[str]:
-    return list(export(ExportConfig(str(model), decode=GREEDY, **settings), lambda words: None))
+    return export(ExportConfig(str(model), decode=GREEDY, **settings), lambda words: None)
 
 
 def translated(checkpoint: Path, notices: list[str] | None = None, **settings) -> list[str]:

@@ -178,8 +178,8 @@ def test_only_an_earlier_export_is_replaced(trained, tmp_path):
     for name in ("config.json", "notes"):
         (tmp_path / name).write_text(json.dumps({"model_type": "marian"}))
         with pytest.raises(NMTError, match="exists and is not an earlier export"):
-            list(export(config, print))
+            export(config, print)
         (tmp_path / name).unlink()
     for _ in range(2):
-        list(export(config, print))
+        export(config, print)
     assert json.loads((tmp_path / "config.json").read_text())["exported_by"] == "nmt"

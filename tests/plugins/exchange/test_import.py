@@ -127,7 +127,7 @@ def test_a_folder_of_the_hub_that_does_not_fit_is_named(nmt, hub, change, words)
         ({"enc-depth": "2"}, {}, ("encoder_l2_self_Wq is missing",)),
         ({"transformer-dim-ffn": "64"}, {}, ("encoder_l1_ffn_W1", "[64, 24]")),
         ({"dim-emb": "&a 24\nx: *a"}, {}, ("special:model.yml", "alias")),
-        ({}, {"Wemb": np.zeros((142, 24), np.int8)}, ("Wemb holds int8", "8-bit")),
+        ({}, {"Wemb": np.zeros((142, 24), np.int8)}, ("Wemb has type int8", "8-bit")),
         ({}, {"Wpos": np.zeros((64, 24), np.float32)}, ("Wpos", "not known")),
         ({}, {"special:model.yml": None}, ("no special:model.yml",)),
     ],
@@ -162,9 +162,9 @@ def test_an_npz_is_never_unpickled_or_larger_than_its_file(nmt, folder):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("models: [model.npz]\nvocabs: [vocab.yml]\n", ("does not name two vocabularies",)),
+        ("models: [model.npz]\nvocabs: [vocab.yml]\n", ("has 1 vocabularies, not two",)),
         ("models: [model.npz]\nvocabs: [vocab.yml, source.spm]\n", ("one of its vocabularies is a sentencepiece",)),
-        ("models: [a.npz, b.npz]\nvocabs: [vocab.yml, vocab.yml]\n", ("name the .npz of one model",)),
+        ("models: [a.npz, b.npz]\nvocabs: [vocab.yml, vocab.yml]\n", ("pass the .npz of one",)),
         ("models: [model.npz]\nvocabs: [/etc/passwd.yml, /etc/passwd.yml]\n", ("model/passwd.yml", "No such file")),
         ('models: [model.npz]\nvocabs: ["v\\0.yml", "v\\0.yml"]\n', ("cannot be read",)),
     ],

@@ -191,7 +191,7 @@ def test_a_model_of_the_hub_has_the_logits_of_transformers_and_comes_back_as_it_
     assert done.out == f"opus: hub, trained by {trained_by}\n"
     assert "from en to de" in (tmp_path / "opus" / "README.md").read_text()
     done = nmt("export", "opus", "format=huggingface", "output=back")
-    assert done.out == "back: opus with format=huggingface\n"
+    assert done.out == "back: opus with format=huggingface precision=float32\n"
     back = transformers.MarianMTModel.from_pretrained(tmp_path / "back")
     assert expected.keys() == back.state_dict().keys()
     for name, tensor in back.state_dict().items():
