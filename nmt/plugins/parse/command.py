@@ -1,4 +1,4 @@
-"""`nmt parse`: sentences to constituency trees (section 6.3)."""
+"""`nmt parse`: from sentences to constituency trees (section 6.3)."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -14,20 +14,19 @@ class ParseConfig(JobConfig):
 
     translator: TranslatorOptions = inline(TranslatorOptions(split="never"), "run", "compute", "decode")
     input: str = undecided("-")
-    """File of sentences, words and punctuation separated by blanks as in the Penn Treebank; -: standard input."""
+    """File of sentences, with blanks between words and punctuation as in the Penn Treebank; -: standard input."""
     output: str = undecided("-")
-    """File to write, a tree a line, there when it is whole; -: standard output."""
+    """File to write, one tree per line, which appears when it is complete; -: standard output."""
 
 
 def run(config: ParseConfig) -> None:
-    """Parse `config.input` into `config.output`, in order, as lines arrive."""
     from nmt.files import find_model_directory, is_parser, read_description
     from nmt.plugins.parse.treebank import choose_tree, model_sentence
     from nmt.translation import open_job, open_translator, warn
 
     for name in config.translator.run:
         about = read_description(find_model_directory(name))
-        problem = f"run={name}: translates from {about.source} to {about.target}, and parses nothing"
+        problem = f"run={name}: translates from {about.source} to {about.target}"
         require(is_parser(about), f"{problem}; use `nmt translate`, or name a model trained with data=treebank")
     with ExitStack() as stack:
         translator = open_translator(config, stack)
@@ -38,10 +37,9 @@ def run(config: ParseConfig) -> None:
         ):
             tree, repairs = choose_tree(translations, line)
             job.output.write(tree.bracketed() + "\n", number)
-            counts["mended"] += repairs > 0
-    if mended := counts["mended"]:
-        lines = f"{mended:,} of {job.output.notes.lines:,}"
-        warn(f"{lines} trees had to be mended: brackets or words were missing, or too many")
+            counts["repaired"] += repairs > 0
+    if repaired := counts["repaired"]:
+        warn(f"repaired {repaired:,} of {job.output.notes.lines:,} trees with missing or surplus brackets or words")
 
 
 COMMAND = Command(

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
-    summary = "Parse each sentence into a bracketed tree, with a model that was trained on a treebank."
+    summary = "Parse each sentence into a bracketed tree, with a model trained on a treebank."
     add("command", "parse", "nmt.plugins.parse.command:COMMAND", summary=summary)
     facts = {"translate": "nmt.plugins.parse.treebank:bracketed_trees", "metric": "brackets", "column": "valid_f1"}
     add("corpus", "treebank", "nmt.plugins.parse.treebank:Treebank", **facts)
-    add("metric", "brackets", "nmt.plugins.parse.brackets:bracket_scores")
+    add("metric", "brackets", "nmt.plugins.parse.trees:bracket_scores")

@@ -1,4 +1,4 @@
-"""Treebanks: files of Penn-style bracketed trees as pairs of a sentence and its tree; and trees by a parser."""
+"""Treebanks as corpora of sentences and their trees, and the trees that a model writes."""
 
 import re
 from collections import Counter
@@ -9,52 +9,46 @@ from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 
-from nmt.errors import NMTError
+from nmt.config import require
 from nmt.plugins.parse.trees import BrokenTree, Tree, escape, model_word, parse, read_linear
 from nmt.preparation import Corpus, file_digests
 from nmt.text import COMPRESSIONS, LINE_BYTES, MalformedLine, Pair, clean as clean_line, decode, read_lines
 from nmt.translation import Translation, Translator
 
 SUFFIXES = (".mrg", ".parse", ".prd", ".ptb", ".tree", ".trees")
-# A line that begins like this begins a tree, even if the tree before it has not ended.
+# A line with this beginning starts a tree, even if the tree before it is not closed.
 BEGINNING = re.compile(rb"\(\s*(\(|$)|\((TOP|ROOT|S1)(\s|$)")
 
 
 def tree_files(entry: str) -> list[Path]:
-    """The files of an entry of data.train, data.valid or data.test, sorted by name.
-
-    An entry is a file, a folder, which is searched recursively, or a pattern of their names. NMTError if there is none.
-    """
+    """The files, sorted by name, of a file name, a folder (searched recursively), or a pattern of their names."""
     path = Path(entry)
     if path.is_file():
         return [path]
     siblings = path.parent.iterdir() if path.parent.is_dir() else ()
     folders = [path] if path.is_dir() else sorted(item for item in siblings if fnmatch(item.name, path.name))
-    if not folders:
-        raise NMTError(f"{entry}: no such file or folder; check data.path, data.train, data.valid and data.test")
+    advice = "check data.path, data.train, data.valid and data.test"
+    require(bool(folders), f"{entry}: no such file or folder; {advice}")
     endings = tuple(suffix + compression for suffix in SUFFIXES for compression in COMPRESSIONS)
     files = [file for folder in folders for file in sorted(folder.rglob("*")) if file.name.endswith(endings)]
-    if not files:
-        raise NMTError(f"{entry}: no file there whose name ends in {', '.join(SUFFIXES)}")
+    require(bool(files), f"{entry}: no file name there ends in {', '.join(SUFFIXES)}")
     return files
 
 
 def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """Group the lines of a file so that each group holds whole trees; yields its first line number and its lines."""
+    """Group the lines of a file into whole trees: the first line number and the lines of each group."""
     group, depth, first, size = list[bytes](), 0, 1, 0
     for number, line in enumerate(read_lines(path), 1):
-        # A tree that has not closed within so many bytes is broken: waiting longer would fill the memory.
+        # A tree of more bytes is broken, and reading on would fill the memory.
         if group and (BEGINNING.match(line) or size + len(line) > 2 * LINE_BYTES):
             yield first, group
             group = []
         if not group:
-            if not line.strip():
-                continue
             first, depth, size = number, 0, 0
-        group.append(line)
+        group += [line] if group or line.strip() else []
         size += len(line)
         depth += line.count(b"(") - line.count(b")")
-        if depth <= 0:
+        if group and depth <= 0:
             yield first, group
             group = []
     if group:
@@ -62,7 +56,7 @@ def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
-    """The trees of a file that have words; a broken tree is an NMTError, or counted with errors=skip."""
+    """The trees with words; NMTError for a broken tree, which errors=skip counts instead."""
     for first, lines in tree_lines(path):
         texts = list[str]()
         try:
@@ -70,11 +64,10 @@ def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
                 texts.append(decode(line))
             yield from (tree for tree in parse("\n".join(texts)) if tree.words)
         except (BrokenTree, MalformedLine) as error:
-            # BrokenTree has the place within the text; MalformedLine is about the line after it.
+            # A MalformedLine is the one after `texts`.
             inside = "\n".join(texts).count("\n", 0, error.index) if isinstance(error, BrokenTree) else len(texts)
-            if errors == "strict":
-                problem = f"{path}, line {first + inside}: {error}; mend it, or pass data.errors=skip"
-                raise NMTError(problem) from error
+            advice = "repair it, or pass data.errors=skip"
+            require(errors != "strict", f"{path}, line {first + inside}: {error}; {advice}")
             counts["broken tree" if isinstance(error, BrokenTree) else error.counted_as] += 1
             for line in lines[1:]:  # lines of whole trees behind a tree that does not close
                 with suppress(BrokenTree, MalformedLine):
@@ -82,12 +75,12 @@ def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
 
 
 def model_sentence(line: str) -> str:
-    """A sentence as the model reads it: clean, and with brackets escaped, since those belong to trees."""
+    """A sentence as the model reads it: clean, and with brackets escaped, which are for trees alone."""
     return " ".join(map(model_word, line.split()))
 
 
 class Treebank(Corpus):
-    """Files of bracketed trees (section 6.3): pairs of a sentence, separated by blanks, and a tree on one line."""
+    """Pairs of a sentence, with blanks between its words, and a tree on one line (section 6.3)."""
 
     structured = True
 
@@ -96,8 +89,7 @@ class Treebank(Corpus):
         return [file for entry in entries for file in tree_files(entry)]
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
-        if not self.data.train:
-            raise NMTError("data=treebank needs data.train=FOLDER of bracketed trees, or a file")
+        require(bool(self.data.train), "data=treebank needs data.train=FOLDER of bracketed trees, or a file")
         if not getattr(self.data, split):
             return None
         trees = chain.from_iterable(read_trees(file, self.data.errors, dropped) for file in self.files(split))
@@ -115,12 +107,11 @@ class Treebank(Corpus):
 
 
 def choose_tree(translations: list[Translation], line: str) -> tuple[Tree, int]:
-    """The tree of a line that needs the fewest repairs, the best-ranked of equals; and the number of its repairs."""
+    """The tree with the fewest repairs, of equal ones the best-ranked, and its number of repairs."""
     words = escape(line).split()
     return min((read_linear(translation.text, words) for translation in translations), key=itemgetter(1))
 
 
 def bracketed_trees(translator: Translator, lines: list[str]) -> list[str]:
-    """The tree of each line (section 6.3), with its brackets, as training scores it."""
     translations = translator.translate([model_sentence(line) for line in lines])
     return [choose_tree(best, line)[0].bracketed() for best, line in zip(translations, lines, strict=True)]

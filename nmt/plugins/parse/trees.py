@@ -1,11 +1,21 @@
-"""Constituency trees: Penn-style brackets, linear trees for the model, and trees from its faulty output."""
+"""Constituency trees: Penn-style brackets, linear trees for the model, trees from its faulty output, and their scores.
+
+Scores count labeled brackets as EVALB does with COLLINS.prm (Collins 1997): a bracket is the label of a constituent
+with the words that it spans. The top bracket and tags do not count. Punctuation is removed first, so that it moves no
+bracket; ADVP and PRT count as the same label.
+"""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from itertools import accumulate, compress
 from typing import NamedTuple
 
+from nmt import __version__
+from nmt.errors import NMTError
+from nmt.evaluation import Score, Scoring
 from nmt.text import nfkc
 
 TOPS = ("", "TOP", "ROOT", "S1")  # labels of the bracket around a whole tree, which is not a constituent
@@ -16,6 +26,8 @@ PUNCTUATION_TAGS = {
     **{"?": ".", "!": ".", ";": ":", "--": ":", "...": ":"},
 }
 """Tags of the Penn Treebank by which scorers recognize punctuation."""
+SAME_LABEL = {"PRT": "ADVP"}
+NOT_SCORED = (",", ":", "``", "''", ".")  # tags of words that are removed before brackets are counted
 # A word with its tag, an opening bracket with its label, a closing bracket, or anything else.
 TOKEN = re.compile(r"\(\s*([^\s()]+)\s+([^\s()]+)\s*\)|(\()\s*(?P<label>[^\s()]*)|(\))|[^\s()]+")
 # NP-SBJ-1 and NP=2 are NP, but -LRB- is a tag.
@@ -32,20 +44,18 @@ class BrokenTree(Exception):
 
 
 class Constituent(NamedTuple):
-    """A label over the words from `start` to before `end`, at least one."""
-
     label: str
-    start: int
-    end: int
+    start: int  # its first word
+    end: int  # the word after its last
 
 
 @dataclass
 class Tree:
-    """A sentence with the tag of each word, and its constituents in the order in which they open, outer first."""
+    """A sentence with the tag of each word, and its constituents."""
 
     words: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
-    constituents: list[Constituent] = field(default_factory=list)
+    constituents: list[Constituent] = field(default_factory=list)  # in the order in which they open
     opened: list[int] = field(default_factory=list)  # while the tree is built: open constituents, innermost last
 
     def open(self, label: str) -> None:
@@ -63,8 +73,8 @@ class Tree:
     def without_empty(self) -> "Tree":
         return Tree(self.words, self.tags, [part for part in self.constituents if part.start < part.end])
 
-    def steps(self, word: Callable[[int], str], close: Callable[[str], str]) -> Iterator[str]:
-        """Write brackets and words from left to right; `word` takes an index, `close` a label."""
+    def steps(self, leaves: list[str], close: Callable[[str], str]) -> Iterator[str]:
+        """Brackets and leaves from left to right; `close` takes a label."""
         waiting, opened = self.constituents[::-1], list[Constituent]()
         for index in range(len(self.words) + 1):
             while opened and opened[-1].end == index:
@@ -73,19 +83,18 @@ class Tree:
                 opened.append(waiting.pop())
                 yield f"({opened[-1].label}"
             if index < len(self.words):
-                yield word(index)
+                yield leaves[index]
 
     def bracketed(self) -> str:
         """The tree on one line, as (TOP (S (NP (DT The) (NN end)))); empty without words."""
-        steps = self.steps(lambda index: f"({self.tags[index]} {self.words[index]})", lambda label: ")")
+        leaves = [f"({tag} {word})" for tag, word in zip(self.tags, self.words, strict=True)]
+        steps = self.steps(leaves, lambda label: ")")
         return f"(TOP {' '.join(steps).replace(' )', ')')})" if self.words else ""
 
     def linear(self) -> str:
         """The sequence that a model learns to write, as (S (NP (DT) The (NN) end )NP )S (after Vinyals et al. 2015)."""
-        steps = self.steps(
-            lambda index: f"({self.tags[index]}) {model_word(self.words[index])}", lambda label: f"){label}"
-        )
-        return " ".join(steps)
+        leaves = [f"({tag}) {model_word(word)}" for tag, word in zip(self.tags, self.words, strict=True)]
+        return " ".join(self.steps(leaves, lambda label: f"){label}"))
 
 
 def escape(text: str) -> str:
@@ -99,7 +108,7 @@ def model_word(word: str) -> str:
 
 
 def parse(text: str) -> Iterator[Tree]:
-    """The trees of a text, without traces, function tags and indices; BrokenTree where it has something else."""
+    """The trees of a text, without traces, function tags and indices; BrokenTree at anything that is no tree."""
     tree, opened = Tree(), list[re.Match[str]]()
     for token in TOKEN.finditer(text):
         tag, word, opens, label, closes = token.groups()
@@ -109,7 +118,6 @@ def parse(text: str) -> Iterator[Tree]:
             if opened and not label:
                 raise BrokenTree("a bracket opens without a label, or the tree before it does not close", token.start())
             opened.append(token)
-            # The outermost bracket is a constituent only if it has a label.
             if len(opened) > 1 or label not in TOPS:
                 tree.open(PLAIN_LABEL.findall(label)[0])
         elif closes:
@@ -128,10 +136,10 @@ def parse(text: str) -> Iterator[Tree]:
 
 
 def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
-    """Make a tree over exactly `words` from what a model wrote; also returns the number of repairs.
+    """A tree over exactly `words` from a model's output, and the number of repairs.
 
-    A constituent that is left open closes with the one around it, or at the end. A closing bracket without an opening
-    one is left out, and so are surplus words. A missing word goes next to the one before it.
+    A constituent left open closes with the one around it, or at the end. Closing brackets without an opening one and
+    surplus words are dropped. A missing word goes next to the one before it.
     """
     steps, written, repairs = list[re.Match[str]](), list[str](), 0  # `written`: the word after each leaf
     for token in line.split():
@@ -163,7 +171,7 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
             leaf += 1
         elif step[1]:
             tree.open(step[2])
-        else:  # close as many constituents as it takes to close the innermost one with that label
+        else:  # also close the constituents inside the innermost one with that label
             inwards = [tree.constituents[index].label for index in reversed(tree.opened)]
             levels = inwards.index(step[5]) + 1 if step[5] in inwards else 0
             repairs += abs(levels - 1)
@@ -173,3 +181,70 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
     while tree.opened:
         tree.close()
     return tree.without_empty(), repairs
+
+
+def brackets(tree: Tree, is_word: list[bool]) -> Counter[tuple[str, int, int]]:
+    """The brackets of a tree; positions count words that are not punctuation."""
+    before = [0, *accumulate(is_word)]
+    spans = ((SAME_LABEL.get(label, label), before[start], before[end]) for label, start, end in tree.constituents)
+    return Counter((label, start, end) for label, start, end in spans if label not in TOPS and start < end)
+
+
+@dataclass
+class BracketCounts:
+    """Sums over the sentences of a corpus."""
+
+    matched: int = 0
+    hypothesis: int = 0
+    reference: int = 0
+    complete: int = 0  # sentences with exactly the brackets of the reference
+    sentences: int = 0  # that were compared
+    errors: int = 0  # sentences that were not compared, as their words without punctuation differ
+
+
+def tree_of(line: str, where: str) -> Tree:
+    """The tree of a line, without words if the line is blank; NMTError for several trees or a broken one."""
+    try:
+        trees = list(parse(line))
+    except BrokenTree as error:
+        raise NMTError(f"{where}: no tree ({error})") from error
+    if len(trees) > 1:
+        raise NMTError(f"{where}: {len(trees)} trees; write one tree per line")
+    return trees[0] if trees else Tree()
+
+
+def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts:
+    """Count the brackets of trees, one per line.
+
+    The tags of the reference decide what is punctuation; if the words differ, each tree's own tags do, as in EVALB.
+    """
+    sums = BracketCounts()
+    for number, (hypothesis, reference) in enumerate(zip(hypotheses, references, strict=True), 1):
+        trees = tree_of(hypothesis, f"hypothesis, line {number}"), tree_of(reference, f"reference, line {number}")
+        tagged = trees[0] if trees[0].words != trees[1].words else trees[1]
+        are_words = [[tag not in NOT_SCORED for tag in tree.tags] for tree in (tagged, trees[1])]
+        written, words = ([*compress(tree.words, row)] for tree, row in zip(trees, are_words, strict=True))
+        if words and written != words:
+            sums.errors += 1
+        elif words:  # like EVALB, not sentences of punctuation alone
+            ours, theirs = map(brackets, trees, are_words)
+            sums.matched += (ours & theirs).total()
+            sums.hypothesis += ours.total()
+            sums.reference += theirs.total()
+            sums.complete += ours == theirs
+            sums.sentences += 1
+    return sums
+
+
+def bracket_scores(hypotheses: list[str], references: list[str], scoring: Scoring) -> list[Score]:
+    """F1 (Table 4), precision, recall and complete matches of trees, one per line."""
+    sums = compare_trees(hypotheses, references)
+    rules = "nrefs:1|rules:COLLINS|punct:by-reference-tags|length:all"
+    signature = f"{rules}|sentences:{sums.sentences}|errors:{sums.errors}|version:{__version__}"
+    figures = (
+        ("brackets", "Bracketing F1", 2 * sums.matched, sums.hypothesis + sums.reference),
+        ("brackets_precision", "Bracketing precision", sums.matched, sums.hypothesis),
+        ("brackets_recall", "Bracketing recall", sums.matched, sums.reference),
+        ("brackets_complete", "Complete match", sums.complete, sums.sentences),
+    )
+    return [Score(metric, name, 100 * part / max(1, whole), signature) for metric, name, part, whole in figures]

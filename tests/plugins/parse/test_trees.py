@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from nmt.errors import NMTError
-from nmt.plugins.parse.brackets import compare_trees
-from nmt.plugins.parse.trees import BrokenTree, Constituent, Tree, parse, read_linear
+from nmt.plugins.parse.trees import BrokenTree, Constituent, Tree, bracket_scores, compare_trees, parse, read_linear
 
 LABELS = ["S", "NP", "VP", "PRN", "-LRB-", "X"]
 TAGS = ["DT", "NN", "-RRB-", ",", "``", "PRP$", ":"]
@@ -170,8 +169,10 @@ def test_precision_is_recall_seen_from_the_other_side() -> None:
     generator = random.Random(1)
     sentences = [[f"w{i}" for i in range(generator.randint(1, 9))] for _ in range(50)]
     one, other = ([random_tree(generator, words) for words in sentences] for _ in range(2))
-    assert [item.value for item in compare_trees(one, one).scores()] == [100, 100, 100, 100]
-    there, back = ([item.value for item in compare_trees(*sides).scores()] for sides in ((one, other), (other, one)))
+    itself, there, back = (
+        [item.value for item in bracket_scores(*sides, None)] for sides in ((one, one), (one, other), (other, one))
+    )
+    assert itself == [100, 100, 100, 100]
     assert there[0] > 0
     assert there[:3] == [back[0], back[2], back[1]]
 
