@@ -1,7 +1,7 @@
-"""Flags of likely failures of a translation: by its text, its source, and the probabilities of its tokens.
+"""Flags of likely failures of a translation, by its text, its source, and the probabilities of its tokens.
 
-Each is a rule with thresholds, chosen such that translations by people seldom break it: docs/translation.md has how
-often, and tests/plugins/judge/test_flags.py how many injected failures are detected.
+Each flag is a rule whose thresholds human translations seldom exceed: docs/translation.md has the rates of false
+alarms, and tests/plugins/judge/test_flags.py the share of injected failures that are detected.
 """
 
 import math
@@ -17,25 +17,17 @@ FLAGS = (
     *("empty", "repetition", "copied_source", "number", "url", "placeholder"),
     *("wrong_script", "length_ratio", "low_confidence"),
 )
+# Lengths of a phrase that must not occur twice in a row: least words, least characters without blanks, most of either.
 PHRASE_WORDS, PHRASE_CHARACTERS, LONGEST_PHRASE = 2, 10, 20
-"""A phrase that must not stand twice in a row: least words, or characters in scripts without blanks; most of them."""
-IN_A_ROW = 3
-"""Repetitions from which on a phrase of any length is too many."""
+IN_A_ROW = 3  # occurrences in a row that are too many for a phrase of any length
 REPEATED_CHARACTERS = re.compile(r"(\S.{0,9}?)\1{7,}")
-COPIED_SHARE, COPIED_WORDS = 0.8, 3
-"""Share of the words that are also in the source, and the fewest words that are not taken for a name."""
-WRONG_LETTERS = 2
-"""Letters in a row of another script; a single one may be a symbol."""
-LENGTH_RATIO, LENGTH_SLACK = 1.75, 12.0
-"""A side is too long with more letters and digits than the ratio times those of the other and the slack."""
-LETTERS_OF_A_WORD, LETTERS_OF_A_SYLLABLE = 6.0, 2.0
-"""Letters of an English word, by which those of scripts without blanks are weighed, and of a syllable in Hangul."""
-LEAST_PROBABILITY = 0.45
-"""Geometric mean of the probabilities of the tokens and the end symbol."""
-IN_WORDS = 31
-"""Numbers up to this one, such as days and most of the times of day, are often written in words."""
-FIRST_LINES = 10
-"""Line numbers in the report of a flag."""
+COPIED_SHARE, COPIED_WORDS = 0.8, 3  # share of words from the source, and fewest words that cannot be a name
+WRONG_LETTERS = 2  # in a row, of another script; a single letter may be a symbol
+LENGTH_RATIO, LENGTH_SLACK = 1.75, 12.0  # at most ratio * letters of the other side + slack
+LETTERS_OF_A_WORD, LETTERS_OF_A_SYLLABLE = 6.0, 2.0  # in English, to weigh scripts without blanks; in Hangul
+LEAST_PROBABILITY = 0.45  # geometric mean over the tokens and the end symbol
+IN_WORDS = 31  # numbers up to this, such as days and hours, are often written in words
+FIRST_LINES = 10  # line numbers in the report of a flag
 
 URL = re.compile(r"\b(?:https?://|ftp://|www\.)(?=\w)[!#-;=?-~]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 URL_END = ".,;:!?)]}'*`"
@@ -59,7 +51,7 @@ def units(text: str) -> list[str]:
 
 
 def repetitions(text: str) -> dict[int, int]:
-    """How often phrases of each length stand in a row, at most, for lengths of which one stands there twice."""
+    """The most occurrences in a row of a phrase, by its length, where there are two or more."""
     items, most = units(text), dict[int, int]()
     for length in range(1, min(LONGEST_PHRASE, len(items) // 2) + 1) if len(set(items)) < len(items) else ():
         run = longest = 0
@@ -72,7 +64,7 @@ def repetitions(text: str) -> dict[int, int]:
 
 
 def is_repetitive(source: str, translation: str) -> bool:
-    """True for a phrase or characters that are repeated, and more often than any in the source."""
+    """True if a phrase or characters are repeated more often than any in the source."""
     if REPEATED_CHARACTERS.search(translation) and not REPEATED_CHARACTERS.search(source):
         return True
     shortest = PHRASE_CHARACTERS if WITHOUT_BLANKS.search(translation) else PHRASE_WORDS
@@ -82,18 +74,18 @@ def is_repetitive(source: str, translation: str) -> bool:
 
 
 def is_copied(source: str, translation: str) -> bool:
-    """True where most words are those of the source, so many that it is no name."""
+    """True if most words are from the source, and there are too many for a name."""
     before, after = ([unit for unit in units(text) if WORD.search(unit)] for text in (source, translation))
     common = (Counter(after) & Counter(before)).total()
     return len(after) >= COPIED_WORDS and common >= COPIED_SHARE * len(after)
 
 
 def numeral(written: str) -> tuple[set[str], set[str]]:
-    """The possible values of a numeral, of which 1.234 has two, and those of the parts of 14.3.2015.
+    """The possible values of a numeral (two for 1.234), and the values of its parts (three for 14.3.2015).
 
-    Values are in decimal digits, without leading zeros and without zeros after the last decimal.
+    Values are decimal digits without leading zeros, and without zeros at the end of the decimals.
     """
-    # Digits of any script become those of ASCII; not by int(), which refuses thousands of digits.
+    # Not by int(), which refuses thousands of digits.
     written = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in written)
     *whole, decimals = re.split(r"\D(?=\d+$)", written)
 
@@ -108,7 +100,7 @@ def numeral(written: str) -> tuple[set[str], set[str]]:
 
 
 def missing_numerals(text: str, other: str) -> list[set[str]]:
-    """The values of the numerals of a text that another does not have: as such, in parts, or as hours after noon."""
+    """The values of the numerals that another text lacks as a whole, in parts, and as hours after noon."""
     ways, others = ([[numeral(n) for n in kind.findall(side)] for kind in NUMERALS] for side in (text, other))
     have = {value for way in others for values, parts in way for value in values | parts}
     have |= {str(int(hour) + 12) for hour in TWELVE_HOURS.findall(other)}
@@ -116,10 +108,10 @@ def missing_numerals(text: str, other: str) -> list[set[str]]:
 
 
 def is_number_lost(source: str, translation: str) -> bool:
-    """True where a translation lacks a number of the source, or has another one instead.
+    """True if a translation lacks a number of the source.
 
-    A number up to IN_WORDS that is just missing may be there in words: it is lost only if there is a number that the
-    source does not have.
+    A number up to IN_WORDS may be written in words: it is lost only if the translation has a number that the source
+    lacks.
     """
     lost = missing_numerals(source, translation)
     small = all(any(len(value) <= 2 and int(value) <= IN_WORDS for value in values) for values in lost)
@@ -127,20 +119,20 @@ def is_number_lost(source: str, translation: str) -> bool:
 
 
 def placeholders(text: str) -> Counter[str]:
-    """The placeholders of a text; of a tag the name alone, as its attributes may be translated."""
+    """The placeholders of a text; tags without their attributes, which may be translated."""
     return Counter(
         f"<{'/' * tag[0].startswith('</')}{tag[1].lower()}>" if tag[1] else tag[0] for tag in PLACEHOLDER.finditer(text)
     )
 
 
 def is_wrong_script(source: str, translation: str, scripts: frozenset[str]) -> bool:
-    """True for letters in a row of a script that is not among these, unless the source has them."""
+    """True for letters in a row of another script, unless the source has them."""
     wrong = [sign if sign.isalpha() and script(sign) not in ("", *scripts) else " " for sign in translation.lower()]
     return any(len(run) >= WRONG_LETTERS and run not in source.lower() for run in "".join(wrong).split())
 
 
 def letters(text: str) -> float:
-    """The letters and digits of a text, those of scripts without blanks weighed as so many of English."""
+    """The letters and digits of a text, converted to English letters for scripts without blanks."""
     count: float = sum(map(str.isalnum, text))
     if not text.isascii():
         count += (LETTERS_OF_A_SYLLABLE - 1) * len(re.findall("[\uac00-\ud7a3]", text))
@@ -151,15 +143,14 @@ def letters(text: str) -> float:
 def flags(
     source: str, translation: str, scripts: frozenset[str] | None = None, log_probabilities: Sequence[float] = ()
 ) -> list[str]:
-    """The flags of a translation, in the order of FLAGS; of an empty one, that alone.
+    """The flags of a translation, in the order of FLAGS; an empty translation has no other flag.
 
-    `scripts` are those of the target language, None if they are not known, and `log_probabilities` those of the tokens,
-    none if no model was asked.
+    `scripts` are those of the target language; None: unknown. `log_probabilities` are those of the tokens, if known.
     """
     source, translation = clean(source), clean(translation)
     if not any(map(str.isalnum, translation)) and any(map(str.isalnum, source)):
         return ["empty"]
-    # Addresses and placeholders have rules of their own.
+    # Addresses and placeholders have their own rules.
     sides = [PLACEHOLDER.sub(" ", URL.sub(" ", text)) for text in (source, translation)]
     shorter, longer = sorted(map(letters, sides))
     mean = sum(log_probabilities) / len(log_probabilities) if log_probabilities else 0.0
@@ -178,19 +169,15 @@ def flags(
 
 @dataclass
 class FlagCount:
-    """How many lines have a flag, or any."""
+    """Lines with a flag."""
 
-    flag: str
+    flag: str  # or "any"
     count: int
-    share: float
-    """Of all lines, 0 to 1."""
-    reference_share: float | None
-    """Share of the references that have it, as a measure of false alarms; None without references."""
-    lines: list[int]
-    """Numbers of the first lines that have it, from 1."""
+    share: float  # of all lines
+    reference_share: float | None  # of the references, which estimates false alarms; None without references
+    lines: list[int]  # numbers of the first lines, from 1
 
     def __str__(self) -> str:
-        """A line of text; empty for a flag that no line has."""
         if not self.count and self.flag != "any":
             return ""
         references = "" if self.reference_share is None else f" (references {self.reference_share:.2%})"
@@ -202,7 +189,7 @@ class FlagCount:
 def count_flags(
     sources: list[str], hypotheses: list[str], references: list[str], scripts: frozenset[str] | None
 ) -> list[FlagCount]:
-    """The counts of each flag, and of lines with any, in translations and in their references, if there are any."""
+    """Count the lines with each flag, and with any; without references, their list is empty."""
 
     def flagged_lines(translations: list[str]) -> dict[str, list[int]]:
         raised = [flags(*pair, scripts) for pair in zip(sources, translations, strict=True)]

@@ -1,4 +1,4 @@
-"""What this plugin adds to `nmt score`: log P of translations by a model (run=), and counts of flags (flags=true)."""
+"""`nmt score run=` prints log P of translations by a model, and `nmt score flags=true` counts flags."""
 
 import json
 import math
@@ -9,46 +9,44 @@ from typing import Any
 
 from nmt.commands.score import ScoreConfig
 from nmt.config import Compute, DecodeConfig, TranslatorOptions, choice, number, require
+from nmt.plugins.judge.flags import count_flags
 from nmt.text import parallel, read_texts, scripts_of_language
 
-BUFFER = 2000
-"""Pairs held in memory, to be sorted by length and scored in batches."""
+BUFFER = 2000  # pairs in memory, to be sorted by length and scored in batches
 
 
 def perplexity(log_probability: float, tokens: int) -> float:
-    """exp(-log P(Y|X) / |Y|), at most e^700; |Y| counts the end symbol."""
-    return math.exp(min(-log_probability / tokens, 700.0))
+    return math.exp(min(-log_probability / tokens, 700.0))  # `tokens` counts the end symbol
 
 
 @dataclass
 class JudgeConfig:
-    """Judging without references."""
+    """Options of scoring without references."""
 
     flags: bool = False
-    """Count likely failures, such as repetitions and lost numbers, by source and translation."""
+    """Count likely failures, such as repetitions and lost numbers."""
     run: list[str] = choice([])
-    """A run, or a list of them, to score by; log P of each hypothesis, given its source, may filter a corpus."""
+    """Run or list of runs: print log P of each hypothesis given its source, for example to filter a corpus."""
     target: str | None = None
-    """run: target language of a model for several, whose sources begin with a tag for it."""
+    """run: target language of a multilingual model, whose sources begin with a language tag."""
     device: str = "auto"
     """run: auto, cpu, cuda, cuda:1, mps."""
     batch_tokens: int = number(4000, 1, 10**9)
-    """run: tokens of the longer side that are scored at once; padding counts."""
+    """run: tokens of the longer side in a batch, padding included."""
 
     def takes_over(self, config: ScoreConfig) -> bool:
-        """Write what the models of `run` think of each pair; False without `run`."""
+        """Write the scores by the models of `run`; False without `run`."""
         if not self.run:
             return False
         name = f"run={','.join(self.run)}"
-        require(not self.flags, f"{name}: leave it out with flags=true, which no model is needed for")
+        require(not self.flags, f"{name}: leave it out with flags=true, which needs no model")
         require(config.reference is None and config.examples == 0, f"{name}: leave reference and examples out")
         require(bool(config.source), "source: a value is needed with run; pass source=VALUE")
         require({config.source, config.hypothesis} != {"-"}, "source=-, hypothesis=-: standard input is one file")
-        self.write_scores(str(config.source), config.hypothesis, config.format)
+        self.write_scores((str(config.source), config.hypothesis), config.format)
         return True
 
-    def write_scores(self, source: str, hypothesis: str, format: str) -> None:
-        """Write the score of each pair of lines to standard output, and the total to standard error."""
+    def write_scores(self, names: tuple[str, str], format: str) -> None:
         from rich.console import Console
         from rich.status import Status
 
@@ -56,7 +54,7 @@ class JudgeConfig:
 
         compute, decode = Compute("torch", device=self.device), DecodeConfig(batch_tokens=self.batch_tokens)
         translator = load_translator(TranslatorOptions(self.run, compute, self.target, decode=decode), warn)
-        lines = parallel((source, hypothesis), (read_texts(source, warn), read_texts(hypothesis, warn)))
+        lines = parallel(names, [read_texts(name, warn) for name in names])
         pairs = chain(list(islice(lines, 1)), lines)  # a missing file is an error before the status line
         count, tokens, total = 0, 0, 0.0
         with Status("scoring", console=Console(stderr=True, quiet=sys.stdout.isatty())) as status:
@@ -81,14 +79,10 @@ class JudgeConfig:
     def findings(
         self, config: ScoreConfig, language: str, hypotheses: list[str], references: list[str], sources: list[str]
     ) -> dict[str, list[Any]]:
-        """The counts of flags."""
         if not self.flags:
             return {}
         require(config.source is not None, "source: a value is needed with flags=true; pass source=FILE")
-
-        from nmt.plugins.judge.flags import count_flags
-
         scripts = scripts_of_language(language)
         if scripts is None:
-            print(f"nmt: language={language or 'null'}: its script is not known, nor looked at", file=sys.stderr)
+            print(f"nmt: language={language or 'null'}: unknown script; wrong_script is not checked", file=sys.stderr)
         return {"flags": count_flags(sources, hypotheses, references, scripts)}

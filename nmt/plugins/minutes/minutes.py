@@ -1,8 +1,8 @@
-"""minutes=30: the model, the batches, the learning rate and the updates that suit a corpus, this machine and this time.
+"""`nmt train minutes=30`: choose model, batches, learning rate and updates for a corpus, this machine and a time.
 
-They are settled when a run begins, by short trainings of models that are thrown away: how fast these are, and which
-micro-batches fit in memory. config.yaml has the settings, and from then on the run is as exact as any other. Optimizer,
-rate and dropout are what was best for the quickstart (docs/benchmarks.md); the other constants are a first choice.
+Short trials, whose models are discarded, measure speed and memory when a run begins. config.yaml records the settings,
+and from then on the run is as exact as any other. Optimizer, rate and dropout are the best for the quickstart
+(docs/benchmarks.md); the other constants are first guesses.
 """
 
 import gc
@@ -27,31 +27,29 @@ from nmt.registry import entries_of
 from nmt.training import TranslationModule, make_resident, make_trainer, noam, read_config, synchronize, try_shapes
 
 SIZES = ("tiny", "small", "base", "big")
-CHOOSING_SHARE = 0.2  # of the time; then no larger size is tried
-SECONDS_BESIDE = 30  # for loading, four validations, and the score of the average, of a small model on two cores
-LEARNING_SHARE = 0.94  # of the time that is left then; the rest is for the same with larger models
-TOKENS_PER_PARAMETER = 3.0  # target tokens that a larger model has to see for each parameter, or it does not pay
-UPDATES = 10_000  # so many small updates learn more than few large ones, within these bounds:
-TOKENS_PER_UPDATE = (700, 25_000)
-TOKENS_PER_WIDTH = 6  # times d_model: with fewer tokens, Muon's products would cost more than those of the layers
+CHOOSING_SHARE = 0.2  # of the time, after which no larger size is tried
+SECONDS_BESIDE = 30  # for loading, four validations and the score of the average, with a small model on two cores
+LEARNING_SHARE = 0.94  # of the remaining time; the rest is a reserve for the same with larger models
+TOKENS_PER_PARAMETER = 3.0  # target tokens that a larger model must see per parameter to be worth its size
+UPDATES = 10_000  # target: many small updates learn more than few large ones
+TOKENS_PER_UPDATE = (700, 25_000)  # bounds
+TOKENS_PER_WIDTH = 6  # times d_model: with fewer tokens, Muon's products cost more than those of the layers
 HIGHEST_RATE = 0.5  # times d_model^-1
-DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2), (np.inf, 0.3))  # for up to so many passes over the corpus
+DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2), (np.inf, 0.3))  # (maximum passes over the corpus, dropout)
 FEWEST_UPDATES = 100
-MICRO_BATCH = 5000  # tokens on a processor, where larger ones are no faster; at most twice as many
-TIMED_SECONDS, WARM_UP = 4.0, 2  # of training with each size, after so many updates that are not timed
-HEADROOM = 1.25  # larger than max_tokens=auto asks: a reserve for gradients in transit, and for fragmentation
+MICRO_BATCH = 5000  # tokens on a processor, where larger micro-batches are no faster
+TIMED_SECONDS, WARM_UP = 4.0, 2  # seconds of training with each size, and updates before them
+HEADROOM = 1.25  # factor of max_tokens=auto: a reserve for gradients in transit and for fragmentation
 
 
 class Pace(NamedTuple):
-    """Seconds for an update, its target tokens (padding not counted), and the model's parameters."""
-
-    seconds: float
-    tokens: float
+    seconds: float  # for an update
+    tokens: float  # target tokens of an update, without padding
     parameters: int
 
 
 def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
-    """The configuration with what suits the time that was given, and the memory (`batching.max_tokens`)."""
+    """The configuration with everything that the time and the memory (`batching.max_tokens`) decide."""
     corpus, run = open_corpus(Path(config.prepared)), Path(config.run)
     saved = read_config(run) if (run / "config.yaml").exists() else {}
     with console.status("trying models and batches for some seconds each"):
@@ -74,7 +72,6 @@ def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
 
 
 def sizes() -> list[ModelConfig]:
-    """The models to choose from, smallest first."""
     return [replace(compose("train", [f"model={name}"]).model, norm="pre") for name in SIZES]
 
 
@@ -87,7 +84,7 @@ def settle_minutes(config: ExperimentConfig, corpus: PreparedCorpus) -> Experime
     for model in sizes() if "model" in config.minutes_settles else [config.model]:
         candidate = with_batches(with_groups(config, model=model), corpus, tokens=0)
         try:
-            # Twice, because the speed depends on the size of an update, which depends on the speed.
+            # Twice, because speed and update size depend on each other.
             for _ in range(2):
                 pace = Trial(candidate, corpus).pace()
                 tokens = updates_until(end, pace) * pace.tokens
@@ -110,16 +107,16 @@ def updates_until(end: float, pace: Pace) -> int:
 
 
 def enough_updates(setting: str, begin: float, end: float, pace: Pace) -> int:
-    """The updates until `end`; NMTError where too few fit into the time of `setting`."""
+    """The updates until `end`; NMTError if they are too few."""
     updates, tried = updates_until(end, pace), time.monotonic() - begin
-    costs = f"at {pace.seconds:.2g} seconds for an update, after {tried:.0f} seconds of trying and {SECONDS_BESIDE}"
-    few = f"fewer than {FEWEST_UPDATES} updates are left, which learn nothing: pass more time, or end other programs"
-    require(updates >= FEWEST_UPDATES, f"{setting}: {costs} for loading and validation, {few}")
+    cost = f"an update takes {pace.seconds:.2g} seconds, trials took {tried:.0f}, and validation needs {SECONDS_BESIDE}"
+    few = f"that leaves fewer than {FEWEST_UPDATES} updates; pass more time, or end other programs"
+    require(updates >= FEWEST_UPDATES, f"{setting}: {cost}: {few}")
     return updates
 
 
 def settle_max_steps(config: ExperimentConfig, corpus: PreparedCorpus, saved: dict[str, Any]) -> ExperimentConfig:
-    """As many updates as fit in `trainer.max_time`, or as a resumed run began with; at most an eighth for warm-up."""
+    """Set the updates that fit in `trainer.max_time`, or those of a resumed run; at most an eighth are warm-up."""
     begin, setting = time.monotonic(), f"trainer.max_time={config.trainer.max_time}"
     updates = saved.get("trainer", {}).get("max_steps")
     if not saved:
@@ -133,9 +130,9 @@ def settle_max_steps(config: ExperimentConfig, corpus: PreparedCorpus, saved: di
 
 
 def as_begun(config: ExperimentConfig, saved: dict[str, Any]) -> ExperimentConfig:
-    """The configuration with what was settled when its run began, which `saved` has."""
+    """The configuration with the settings of a resumed run."""
     before, where = saved.get("minutes"), f"{config.run}/config.yaml"
-    advice = "its learning rate ends then: pass name=OTHER for a new run"
+    advice = "its learning rate ends then; pass name=OTHER for a new run"
     require(before == config.minutes, f"{config.run} began with minutes={shown(before)}, and {advice}")
     types = {name: type(getattr(config, name)) for name in config.minutes_settles}
     groups = {name: build(kind, saved.get(name, {}), where, f"{name}.") for name, kind in types.items()}
@@ -144,19 +141,19 @@ def as_begun(config: ExperimentConfig, saved: dict[str, Any]) -> ExperimentConfi
 
 
 def with_groups(config: ExperimentConfig, **groups: Any) -> ExperimentConfig:
-    """The configuration with those of the groups that minutes= settles."""
+    """Replace the groups that minutes= settles, and no others."""
     return replace(config, **{name: group for name, group in groups.items() if name in config.minutes_settles})
 
 
 def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float) -> ExperimentConfig:
-    """Optimizer, batches, and the dropout of a settled model, for learning from so many target tokens."""
+    """Set optimizer, batches and dropout for training on `tokens` target tokens."""
     require("muon" in entries_of("optimizer"), "minutes= trains with the optimizer muon, which is not installed")
     trainer, longest = make_trainer(config), longest_sentence(corpus)
     devices = trainer.world_size
     fewest = max(longest, TOKENS_PER_UPDATE[0], TOKENS_PER_WIDTH * config.model.d_model)
     size = int(np.clip(tokens / UPDATES, devices * fewest, devices * max(fewest, TOKENS_PER_UPDATE[1])))
     largest = max(longest, MICRO_BATCH) if trainer.strategy.root_device.type == "cpu" else size
-    micro_batches = devices * max(1, size // (devices * largest))  # none is too small for the longest sentence
+    micro_batches = devices * max(1, size // (devices * largest))  # each fits the longest sentence
     passes = tokens / int(corpus.split("train").target_lengths.sum(dtype=np.int64))
     dropout = next(share for most, share in DROPOUT if passes <= most)
     return with_groups(
@@ -168,19 +165,19 @@ def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
 
 
 def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
-    """So many updates, with a learning rate that falls to 0 and an average of the last of them."""
+    """Set the number of updates, a learning rate that falls to 0, checkpoints and validations."""
     rate, warmup = HIGHEST_RATE / config.model.d_model, -(-updates // 12)
     return with_groups(
         replace(config, trainer=replace(config.trainer, max_steps=updates)),
         optim=replace(config.optim, schedule="linear", learning_rate=rate, warmup=warmup, decay_steps=max(updates, 2)),
-        # Few, because writing them takes time, too; at a rate that falls to 0, an average of many is no better.
+        # Few, because writing them takes time; at a rate that falls to 0, averaging more is no better.
         checkpoints=replace(config.checkpoints, every_steps=-(-updates // 25), keep=2),
         validation=replace(config.validation, every_steps=-(-updates // 4)),
     )
 
 
 def settle_micro_batches(config: ExperimentConfig, corpus: PreparedCorpus, saved: dict[str, Any]) -> BatchingConfig:
-    """The fewest micro-batches that `batching.max_tokens` allows, or with auto that fit; from `saved` on resuming."""
+    """The fewest micro-batches that `batching.max_tokens` allows; auto: that fit in memory."""
     batching, tokens = config.batching, config.batching.tokens_per_update
     settled = build(BatchingConfig, saved.get("batching", {}), config.run, "batching.")
     if saved and replace(settled, micro_batches=batching.micro_batches) == batching:
@@ -195,14 +192,13 @@ def settle_micro_batches(config: ExperimentConfig, corpus: PreparedCorpus, saved
         candidates.append(2 * candidates[-1])
     tried = [replace(batching, micro_batches=parts) for parts in reversed(candidates)]
     fitting = [*takewhile(Trial(config, corpus).fits, tried)]
-    least = f"not even {tokens // candidates[-1]:,} tokens, as the longest sentence has, fit in memory"
-    advice = "lower data.filters.max_tokens, or take a smaller model"
-    require(bool(fitting), f"batching.max_tokens=auto: {least}: {advice}")
+    least = f"{tokens // candidates[-1]:,} tokens, about the longest sentence, do not fit in memory"
+    require(bool(fitting), f"batching.max_tokens=auto: {least}; lower data.filters.max_tokens, or use a smaller model")
     return fitting[-1]
 
 
 def require_one_process(setting: str, instead: str) -> None:
-    """NMTError where processes start together: what is tried out for `setting` could differ between them."""
+    """NMTError if processes start together: the results of their trials could differ."""
     alone = int(os.environ.get("WORLD_SIZE", 1)) == 1
     require(alone, f"{setting} needs one process: start the run once with one, or pass {instead}")
 
@@ -227,7 +223,7 @@ class Trial:
         make_resident(self.module, self.optimizer)
 
     def fits(self, batching: BatchingConfig) -> bool:
-        """True where the largest micro-batches, enlarged by HEADROOM, fit in memory."""
+        """True if the largest micro-batches, enlarged by HEADROOM, fit in memory."""
         before, split = available_memory(), self.corpus.split("train")
         if self.module.device.type == "cpu" and 2 * HEADROOM * self.grown > before:
             return False  # on a processor, running out of memory kills the process instead of raising an error
@@ -247,7 +243,7 @@ class Trial:
         return True
 
     def pace(self) -> Pace:
-        """Train for some seconds; the first updates, for which kernels and memory are made, do not count."""
+        """Train for some seconds; the first updates, which compile kernels and allocate memory, do not count."""
         data, strategy = UpdateDataModule(self.corpus, self.config), self.trainer.strategy
         tokens, begin, seconds = list[int](), 0.0, 0.0
         for number in count():
@@ -265,6 +261,6 @@ class Trial:
                 if (seconds := time.monotonic() - begin) > TIMED_SECONDS:
                     break
         parameters = sum(parameter.numel() for parameter in self.module.parameters())
-        # Here one process has done the work of all; on a processor, they share its cores.
+        # One process did the work of all; on a processor they share its cores.
         at_once = 1 if self.module.device.type == "cpu" else self.trainer.world_size
         return Pace(seconds / len(tokens) / at_once, sum(tokens) / len(tokens), parameters)

@@ -15,7 +15,7 @@ def register(add: Callable[..., None]) -> None:
 
 
 def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
-    """Leave what no key sets to minutes= or trainer.max_time; a model that training starts from has its size."""
+    """Leave groups without keys to minutes= or trainer.max_time; `init` fixes the size of the model."""
     if tree.minutes is None:
         ends = tree.optim.schedule in ENDING and tree.optim.decay_steps is None
         if ends and "trainer.max_time" in keys and "trainer.max_steps" not in keys:

@@ -1,6 +1,6 @@
-"""`nmt train --sweep`: train one point of the sweep after another, each in a process of its own, and tabulate them.
+"""`nmt train --sweep`: train the points of a sweep in turn, each in its own process, and tabulate them.
 
-The run of a point depends on the configuration alone, so the same command continues with the points that are missing.
+The configuration alone names the run of a point, so the same command resumes with the points that are missing.
 """
 
 import csv
@@ -15,60 +15,51 @@ import sys
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nmt.commands import compose, talker
 from nmt.config import ExperimentConfig, Option, in_words, parse, require, set_text
-from nmt.errors import NMTError
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 TRAIN = [sys.executable, "-P", "-m", "nmt", "train"]
 FIGURES = {"valid_loss": 3, "valid_perplexity": 2, "valid_bleu": 2, "valid_f1": 2}
-"""Column of metrics.csv that the table shows from the last validation -> its decimal places when printed."""
+"""Column of metrics.csv, shown from the last validation -> decimal places in the printed table."""
 
 
 @dataclass
 class Point:
     """One training of a sweep."""
 
-    values: dict[str, str]
-    """Swept key -> value."""
-    words: list[str]
-    """The arguments of `nmt train` that train this point alone."""
+    values: dict[str, str]  # by swept key
+    words: list[str]  # arguments of `nmt train` that train this point alone
     config: ExperimentConfig
     run: Path
-    state: str = "not started"
-    """not started, done, stopped or failed."""
+    state: str = "not started"  # or done, stopped, failed
 
     def __str__(self) -> str:
         return " ".join(f"{key}={value}" for key, value in self.values.items())
 
 
 def run(overrides: list[str], config_dir: Path | None, options: set[str]) -> int | None:
-    """Train with each of several values; with --dry-run only print the commands."""
-    if "--sweep" not in options:
-        raise NMTError("--dry-run prints the commands of a --sweep; --cfg prints the configuration of one training")
-    console = talker()
-    with console.status("composing"):
+    is_sweep = "--sweep" in options
+    require(is_sweep, "--dry-run prints the commands of a --sweep; --cfg prints the configuration of one training")
+    with talker().status("composing"):
         points = plan(overrides, config_dir)
-    if any(point.config.minutes is not None or point.config.trainer.max_steps is None for point in points):
-        raise NMTError("time gives each training another number of updates: sweep with trainer.max_steps=")
+    for point in points:
+        counts = point.config.minutes is None and point.config.trainer.max_steps is not None
+        require(counts, "a time limit gives each training another number of updates: sweep with trainer.max_steps=")
     if "--dry-run" not in options:
-        return train_points(points, console)
+        return train_points(points)
     for point in points:
         print(shlex.join(["nmt", "train", *point.words]))
     return None
 
 
 SWEEP = Option("Train with each of several values, KEY=A,B or KEY=range(1,4).", run=run)
-DRY_RUN = Option("With --sweep: print the command of each training, and start none.", run=run)
+DRY_RUN = Option("With --sweep: print the command of each training without starting it.", run=run)
 
 
 def plan(overrides: list[str], config_dir: Path | None = None) -> list[Point]:
-    """Every point of a sweep; NMTError for a mistake in any of them."""
+    """The points of a sweep; NMTError for a mistake in any of them."""
     combinations = expand(overrides)
     configs = [compose("train", words, config_dir) for _, words in combinations]
     swept = combinations[0][0]
@@ -85,9 +76,9 @@ def plan(overrides: list[str], config_dir: Path | None = None) -> list[Point]:
 
 
 def expand(overrides: list[str]) -> list[tuple[dict[str, str], list[str]]]:
-    """The value of each swept key, and all overrides, of each point; the last key's values change first.
+    """The value of each swept key and all overrides of each point; the last key changes first.
 
-    An override without several values, or that cannot be parsed, stays as it is.
+    Overrides with one value, and those that cannot be parsed, stay as they are.
     """
     choices: list[list[tuple[str, str, str]]] = []
     for word in overrides:
@@ -99,24 +90,19 @@ def expand(overrides: list[str]) -> list[tuple[dict[str, str], list[str]]]:
         kind = type(sweep).__name__  # a class of Hydra
         fits = kind in ("ChoiceSweep", "RangeSweep") and not sweep.shuffle
         require(fits, f"{word}: write the values in their order, as KEY=A,B or KEY=range(START,STOP,STEP)")
-        key, element, values = override.key_or_group, override.get_key_element(), override.sweep_string_iterator()
-        choices.append([(key, plain(f"{element}={value}"), f"{element}={value}") for value in values])
-        require(bool(choices[-1]), f"{word}: no value at all")
+        singles = [f"{override.get_key_element()}={value}" for value in override.sweep_string_iterator()]
+        require(bool(singles), f"{word}: no value at all")
+        # Parsed again, values are without Hydra's quotes and escapes.
+        values = [in_words(single.value()) for single in map(parse, singles) if single]
+        choices.append([(override.key_or_group, *pair) for pair in zip(values, singles, strict=True)])
     return [
         ({key: value for key, value, _ in point if key}, [word for _, _, word in point])
         for point in itertools.product(*choices)
     ]
 
 
-def plain(word: str) -> str:
-    """The value of an override, without the quotes and escapes of Hydra's grammar."""
-    override = parse(word)
-    assert override
-    return in_words(override.value())
-
-
 def common_folder(runs: list[str]) -> Path:
-    """The folder of a sweep: the run that its points would share, or the common beginning of their names."""
+    """The folder of a sweep: the run that its points would share, or the common prefix of their names."""
     parts = [re.split(r"([-/])", str(Path(run))) for run in runs]
     shared = takewhile(lambda column: len(set(column)) == 1, zip(*parts, strict=False))
     common = "".join(column[0] for column in shared).rstrip("-")
@@ -124,9 +110,9 @@ def common_folder(runs: list[str]) -> Path:
 
 
 def folder_name(values: dict[str, str]) -> str:
-    """A name such as model.heads-4+seed-1, which is safe in file systems, in shells and in Hydra's grammar.
+    """A name such as model.heads-4+seed-1, safe in file systems, shells and Hydra's grammar.
 
-    A hash keeps names distinct that are cut, or whose characters are replaced.
+    A hash distinguishes names that were cut or had characters replaced.
     """
     text = "+".join(f"{key}-{value}" for key, value in values.items())
     safe = re.sub(r"[^A-Za-z0-9._+-]+", "_", text)[:200]
@@ -134,13 +120,13 @@ def folder_name(values: dict[str, str]) -> str:
 
 
 def run_process(command: list[str], output: int = 2) -> tuple[int, int | None]:
-    """Run a command, with the descriptor of its output; returns its exit code, and the signal that came meanwhile."""
+    """Run a command; returns its exit code and the signal that arrived meanwhile. `output` is a descriptor."""
     received: list[int] = []
     process = subprocess.Popen(command, stdout=output)
 
-    def pass_on(number: int, frame: FrameType | None) -> None:
-        # A terminal or a scheduler sends its signal to the process as well, and a second signal of the same kind would
-        # end it before it has saved. So it gets the other kind.
+    def pass_on(number: int, frame: object) -> None:
+        # A terminal or a scheduler signals the process too, and a second signal of the same kind would end it before
+        # it has saved. So send the other kind.
         received.append(number)
         process.send_signal(signal.SIGTERM if number == signal.SIGINT else signal.SIGINT)
 
@@ -151,10 +137,10 @@ def run_process(command: list[str], output: int = 2) -> tuple[int, int | None]:
     return code, received[0] if received else None
 
 
-def train_points(points: list[Point], console: "Console") -> int:
-    """Train the points that are not trained yet, and print the table of all; returns the exit code.
+def train_points(points: list[Point]) -> int:
+    """Train the points that are not done, and print the table of all; returns the exit code.
 
-    Raises NMTError before any training if a point cannot be trained.
+    NMTError, before any training, if a point cannot be trained.
     """
     from nmt.data import read_manifest
     from nmt.files import only_process
@@ -170,17 +156,18 @@ def train_points(points: list[Point], console: "Console") -> int:
             point.state = "done"
         elif list_checkpoints(point.run):
             point.state = "stopped"
-    folder, stopped_by = points[0].run.parent, None
+    folder, console, stopped_by = points[0].run.parent, talker(), None
     with only_process(folder, "run"):
         for number, point in enumerate(points, 1):
-            done = ": already trained" if point.state == "done" else ""
-            console.print(f"point {number} of {len(points)}: {point}{done}")
-            if not done:
-                code, stopped_by = run_process([*TRAIN, *point.words])
-                point.state = "done" if code == 0 else "failed" if stopped_by is None else "stopped"
-                if point.state == "failed":
-                    console.print(f"{point} failed with {f'exit code {code}' if code > 0 else f'signal {-code}'}")
-                write_table(folder, points)
+            is_done = point.state == "done"
+            console.print(f"point {number} of {len(points)}: {point}{': already trained' * is_done}")
+            if is_done:
+                continue
+            code, stopped_by = run_process([*TRAIN, *point.words])
+            point.state = "done" if code == 0 else "failed" if stopped_by is None else "stopped"
+            if point.state == "failed":
+                console.print(f"{point} failed with {f'exit code {code}' if code > 0 else f'signal {-code}'}")
+            write_table(folder, points)
             if stopped_by is not None:
                 break
         table = write_table(folder, points)
@@ -190,15 +177,15 @@ def train_points(points: list[Point], console: "Console") -> int:
             console.print(f"the best point is {point.run}; the table is in {folder / 'sweep.csv'}")
     if failed := [str(point) for point in points if point.state == "failed"]:
         names = "; ".join(failed)
-        console.print(f"{len(failed)} of {len(points)} points failed ({names}); the same command tries them again")
+        console.print(f"{len(failed)} of {len(points)} points failed ({names}); the same command retries them")
     if stopped_by is not None:
-        console.print("the sweep was stopped; the same command goes on from there")
+        console.print("the sweep was stopped; the same command resumes it")
         return 128 + stopped_by
     return 1 if failed else 0
 
 
 def write_table(folder: Path, points: list[Point]) -> list[dict[str, str]]:
-    """Write sweep.csv: swept values, updates, figures of the last validation, state, best, run; returns its rows."""
+    """Write sweep.csv, and return its rows."""
     from nmt.files import whole_file
     from nmt.training import checkpoint_step, list_checkpoints, read_metrics
 
@@ -221,13 +208,13 @@ def write_table(folder: Path, points: list[Point]) -> list[dict[str, str]]:
 
 
 def quality(row: dict[str, str]) -> tuple[float, float]:
-    """A sort key, higher is better: BLEU or F1; then, or where neither was computed, a lower loss."""
+    """A sort key, higher is better: BLEU or F1, then a lower loss."""
     score, loss = float(row["valid_bleu"] or row["valid_f1"] or "nan"), float(row["valid_loss"] or "nan")
     return (-math.inf if math.isnan(score) else score, -math.inf if math.isnan(loss) else -loss)
 
 
 def print_table(table: list[dict[str, str]]) -> None:
-    """Print the table with rounded numbers, without figures that no point has."""
+    """Print the table with rounded numbers, without empty columns of figures."""
     keys = [key for key in table[0] if key != "run" and (key not in FIGURES or any(row[key] for row in table))]
     lines = [[key.removeprefix("valid_") for key in keys]]
     for row in table:

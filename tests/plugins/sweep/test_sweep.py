@@ -205,7 +205,7 @@ def test_a_failed_point_is_named_and_tried_again_and_finished_ones_are_not(toy, 
         f"point {seed} of 3: seed={seed}" for seed in (1, 2, 3)
     ]
     assert "seed=3 failed with exit code 1\n" in ended.err
-    assert "1 of 3 points failed (seed=3); the same command tries them again" in ended.err
+    assert "1 of 3 points failed (seed=3)" in ended.err
     folder = Path("runs/mine")
     assert [(row["state"], row["best"], row["updates"], row["valid_bleu"]) for row in table(folder)] == [
         ("done", "", "60", "21"),
@@ -270,7 +270,7 @@ def test_a_sweep_that_is_asked_to_stop_lets_its_point_save_and_goes_on_later(toy
         finally:
             os.killpg(process.pid, signal.SIGKILL) if process.poll() is None else None
     assert process.returncode == 128 + number, errors
-    assert "the same command goes on" in errors
+    assert "the same command resumes" in errors
     assert "Traceback" not in errors
     assert "failed" not in errors
     folder = Path("runs/mine")
