@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.commands import talker
-from nmt.config import Command, ExperimentConfig, exists, require
+from nmt.config import Command, ExperimentConfig, exists, require, without_compression
 from nmt.registry import entries_of
 
 
@@ -35,14 +35,14 @@ def run(config: ExperimentConfig) -> None:
 
 def corpus_files(words: list[str]) -> dict[str, Any]:
     """The corpus of two files whose names differ only in their suffix, the language, or of one file of pairs."""
-    from nmt.text import COMPRESSIONS, is_table
+    from nmt.text import is_table
 
     forms = "`nmt preprocess corpus/train.en corpus/train.de`, or `nmt preprocess data=files data.train=A:B`"
     for word in words:
         require(exists(word), f"{word}: no such file; {forms}")
     if len(words) == 1 and is_table(words[0]):
         return {"data": "files", "data.name": Path(words[0]).name.partition(".")[0], "data.train": words[0]}
-    plain = [next(word.removesuffix(end) for end in reversed(COMPRESSIONS) if word.endswith(end)) for word in words]
+    plain = [without_compression(word) for word in words]
     prefixes = {name.rpartition(".")[0] for name in plain}
     is_pair = len(words) == 2 and len(prefixes) == 1 and "" not in prefixes and plain[0] != plain[1]
     require(is_pair, f"{' '.join(words)}: give two files whose names differ only in the suffix; {forms}")

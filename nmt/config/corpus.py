@@ -18,6 +18,11 @@ IN_TRAINING = {"noise", "temperature", *OF_SOURCE[1:]}
 """Keys of a corpus or a source that only training reads."""
 
 
+def without_compression(name: str) -> str:
+    """A file name without the suffix of a compression that nmt reads."""
+    return re.sub(r"\.(gz|bz2|xz|zst)$", "", name)
+
+
 @dataclass
 class FilterConfig:
     """Filters for training pairs; validation and test sets are never filtered."""

@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
-from nmt.config.corpus import TAG
+from nmt.config.corpus import TAG, without_compression
 from nmt.config.fields import build, choice, inline, number, plugin_options, require, running_text, undecided
 from nmt.registry import Entry, entries_of
 
@@ -29,7 +29,7 @@ def documents() -> dict[str, Entry]:
 
 def document_format(name: str) -> str | None:
     """The format of a document by its file name, plain or compressed; None for lines of text."""
-    suffix = PurePath(re.sub(r"\.(gz|bz2|xz|zst)$", "", name.lower())).suffix
+    suffix = PurePath(without_compression(name.lower())).suffix
     return next((name for name, entry in documents().items() if suffix in entry.facts["suffixes"]), None)
 
 

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nmt.config import DataConfig, require
+from nmt.config import DataConfig, FilterConfig, require
 from nmt.files import sha256
 from nmt.registry import entries_of
-from nmt.text import Pair, Tokenizer, letters, read_files, reason_to_drop, resolve, train_tokenizer, words
+from nmt.text import Pair, Tokenizer, letters, read_files, resolve, train_tokenizer, words
 
 HELD_OUT = ("valid", "test")
 BLOCK_PAIRS = 5000
@@ -126,6 +126,23 @@ def first_of_equals(hashes: Hashes) -> Flags:
         indices = np.flatnonzero(hashes % np.uint64(parts) == part)
         keep[indices[np.unique(hashes[indices], return_index=True)[1]]] = True
     return keep
+
+
+def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
+    """The first filter that drops a clean pair, or None. Token limits and duplicates are checked elsewhere."""
+    source, target = pair
+    if not source or not target:
+        return "empty side"
+    fewest, most = sorted((words(source), words(target)))
+    if fewest < config.min_words:
+        return "too short"
+    if config.max_words is not None and most > config.max_words:
+        return "too long (words)"
+    if config.max_ratio is not None and most > config.max_ratio * fewest:
+        return "length ratio"
+    if config.drop_identical and source == target:
+        return "identical sides"
+    return None
 
 
 def clean_and_filter(

@@ -19,13 +19,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, TypeGuard, TypeVar
 
-from nmt.config import DataConfig
+from nmt.config import DataConfig, without_compression
 from nmt.errors import NMTError
 
 Pair = tuple[str, str]
 Line = TypeVar("Line", bytes, str)
 LINE_BYTES = 2**20
-"""Longest line that is read, in bytes; this is about the length of a book."""
+"""The longest line that is read, in bytes: about the length of a book."""
 TOO_LONG = f"longer than {LINE_BYTES:,} bytes, the limit: is it text, in lines?"
 MAGIC = {
     ".gz": re.compile(rb"\x1f\x8b"),
@@ -33,8 +33,7 @@ MAGIC = {
     ".xz": re.compile(rb"\xfd7zXZ\x00"),
     ".zst": re.compile(rb"(\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18)"),
 }
-"""The first bytes of files of each compression; no text begins with them."""
-COMPRESSIONS = ("", *MAGIC)
+"""The first bytes of compressed files; no text begins with them."""
 UTF_16 = re.compile(rb"\xff\xfe(?!\0\0)|\xfe\xff")
 """The byte order marks of UTF-16, but not of UTF-32."""
 BINARY = {
@@ -42,7 +41,7 @@ BINARY = {
     rb"\xd0\xcf\x11\xe0": "an Office document, not text",
     rb"%PDF-": "a PDF, not text",
 }
-"""The first bytes of files that people take for text."""
+"""The first bytes of files that people mistake for text."""
 
 
 class MalformedLine(Exception):
@@ -63,7 +62,7 @@ def reading(name: str | Path) -> Iterator[None]:
 
 
 class Decompressed(BufferedReader):
-    """The content of a compressed file, which it closes when it is closed; `compression` is a suffix of MAGIC."""
+    """The content of a compressed file, which is closed with it; `compression` is a key of MAGIC."""
 
     def __init__(self, file: BinaryIO, compression: str) -> None:
         import pyarrow
@@ -79,6 +78,7 @@ class Decompressed(BufferedReader):
 
 
 def decompressed(file: BufferedReader, name: str) -> BufferedReader:
+    """The content of a plain or compressed file. Its first bytes decide which, not its name."""
     first_bytes, suffix = file.peek(10), Path(name).suffix
     for compression, magic in MAGIC.items():
         if magic.match(first_bytes):
@@ -89,28 +89,22 @@ def decompressed(file: BufferedReader, name: str) -> BufferedReader:
     return file
 
 
-def open_binary(path: Path) -> BufferedReader:
-    """Open a plain or compressed file for reading bytes. Its first bytes decide which, not its name."""
-    return decompressed(path.open("rb"), path.name)
-
-
 def open_text(name: str) -> BufferedReader:
-    """Open a user's file, plain or compressed, or standard input for "-", for `raw_lines`; NMTError if that fails."""
+    """Open a user's file, or standard input for "-", for `raw_lines`; NMTError if that fails."""
     if name == "-" and sys.stdin is None:
         raise NMTError("standard input is closed: name a file, as with input=FILE")
     try:
         if name != "-":
-            return open_binary(Path(name))
-        # Not sys.stdin: Python closes that at its end, when a thread may still be reading.
+            return decompressed(Path(name).open("rb"), name)
+        # Not sys.stdin: Python closes it at exit, when a thread may still be reading.
         file = os.fdopen(os.dup(sys.stdin.fileno()), "rb", closefd=False)
-        # The first bytes of a terminal would be waited for.
-        return file if file.isatty() else decompressed(file, name)
+        return file if file.isatty() else decompressed(file, name)  # peeking at a terminal would block
     except (OSError, EOFError) as error:
         raise NMTError(f"{name}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def bounded_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
-    """Lines with their ends, as they arrive, in UTF-8; one over LINE_BYTES is cut, but to more than that."""
+    """Lines with their ends, as they arrive, in UTF-8; a line over LINE_BYTES is cut, but stays over the limit."""
     with reading(name):
         lines = iter(partial(file.readline, LINE_BYTES + 1), b"")
         if UTF_16.match(file.peek(4)):
@@ -126,7 +120,7 @@ def bounded_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
 
 
 def raw_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
-    """Lines with their ends, in UTF-8, as they arrive; NMTError for one over LINE_BYTES, and for a file of no text."""
+    """Lines with their ends, in UTF-8, as they arrive; NMTError if the file is not text or a line is too long."""
     for number, line in enumerate(bounded_lines(file, name), 1):
         if len(line) > LINE_BYTES:
             raise NMTError(f"{name}, line {number}: {TOO_LONG}")
@@ -134,14 +128,14 @@ def raw_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
 
 
 def problem_of(content: bytes, first: bool = True) -> str:
-    """Why the `first` bytes of a file, or a line of it, are no text that this reads; empty for text."""
+    """Why the `first` bytes of a file, or a line of it, are not text; empty for text."""
     for magic, problem in BINARY.items():
         if first and re.match(magic, content):
             return problem
     if 8 <= len(content) <= content.count(0) * 4:
         return "UTF-16 or UTF-32, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8 FILE > OTHER"
     is_binary = b"\0" in content and "\ufffd" in content.decode(errors="replace")
-    return "no text: it has NUL bytes, and bytes that are not UTF-8" if is_binary else ""
+    return "not text: it has NUL bytes, and bytes that are not UTF-8" if is_binary else ""
 
 
 def without_end(line: bytes) -> bytes:
@@ -169,7 +163,7 @@ def decode(line: bytes) -> str:
 def decoded(
     lines: Iterable[bytes], where: str, first: int = 1, notice: Callable[[str], None] | None = None
 ) -> Iterator[str]:
-    """The texts of lines; NMTError for a malformed line, but with a `notice`, invalid UTF-8 is replaced."""
+    """The texts of lines; NMTError for a malformed line. With a `notice`, invalid UTF-8 is replaced instead."""
     for number, line in enumerate(lines, first):
         try:
             yield decode(line)
@@ -181,7 +175,6 @@ def decoded(
 
 
 def read_texts(name: str | Path, notice: Callable[[str], None] | None = None) -> Iterator[str]:
-    """The texts of `read_lines`, as `decoded` gives them."""
     return decoded(read_lines(name), f"{name}, ", notice=notice)
 
 
@@ -193,7 +186,7 @@ def not_parallel(names: Sequence[str | Path], counts: Sequence[int]) -> NMTError
 
 
 def parallel(names: Sequence[str | Path], sides: Sequence[Iterator[Line]]) -> Iterator[tuple[Line, Line]]:
-    """Lines of two texts side by side; NMTError with both counts after the last pair, if they differ."""
+    """Lines of two texts side by side; if their numbers differ, NMTError after the last pair."""
     counts = [0, 0]
     for lines in zip_longest(*sides):
         counts = [number + (line is not None) for number, line in zip(counts, lines, strict=True)]
@@ -203,25 +196,21 @@ def parallel(names: Sequence[str | Path], sides: Sequence[Iterator[Line]]) -> It
         raise not_parallel(names, counts)
 
 
-def without_compression(name: str) -> str:
-    return next((name.removesuffix(suffix) for suffix in MAGIC if name.endswith(suffix)), name)
-
-
 def existing(name: str) -> Path | None:
     """The file with that name, or with that name and the suffix of a compression."""
-    return next((Path(name + suffix) for suffix in COMPRESSIONS if Path(name + suffix).is_file()), None)
+    return next((path for suffix in ("", *MAGIC) if (path := Path(name + suffix)).is_file()), None)
 
 
 def is_table(name: str) -> bool:
-    """True for the name of a file that holds both sides."""
+    """True for the name of a file with both sides."""
     return without_compression(name).endswith((".tsv", ".jsonl"))
 
 
 def resolve(entry: str, config: DataConfig) -> list[Path]:
-    """The files behind an entry of data.train, data.valid or data.test: one (TSV, JSONL), or source and target.
+    """The files of an entry of data.train, data.valid or data.test: one (TSV, JSONL), or source and target.
 
-    An entry is a file name, a prefix, either file of a prefix, or SOURCE:TARGET. As a name may hold a colon, the files
-    that exist decide. Raises NMTError for a missing file.
+    An entry is a file name, a prefix, either file of a prefix, or SOURCE:TARGET. As names may contain colons, the files
+    that exist decide. NMTError if a file is missing.
     """
     languages, side = (config.source, config.target), without_compression(entry)
     prefixes = [entry, *(side.removesuffix(f".{code}") for code in languages if side.endswith(f".{code}"))]
@@ -239,7 +228,7 @@ def resolve(entry: str, config: DataConfig) -> list[Path]:
 
 
 def is_text(value: Any) -> TypeGuard[str]:
-    """True for text that UTF-8 can hold: an escape in JSON may spell half of a surrogate pair."""
+    """True for text that UTF-8 can encode: an escape in JSON may spell half of a surrogate pair."""
     return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
 
 
@@ -253,7 +242,7 @@ def texts_of(record: Any, config: DataConfig) -> Pair:
 
 
 def pair_of(texts: Sequence[str], is_json: bool, config: DataConfig) -> Pair:
-    """The pair of two lines, or in one of TSV or JSON; MalformedLine for none."""
+    """The pair of two lines, or of one line of TSV or JSON; MalformedLine if it has none."""
     if len(texts) == 2:
         return texts[0], texts[1]
     if is_json:
@@ -269,7 +258,7 @@ def pair_of(texts: Sequence[str], is_json: bool, config: DataConfig) -> Pair:
 
 
 def read_files(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
-    """Pairs of all entries; a malformed line is an error, or with data.errors=skip counted and skipped."""
+    """The pairs of all entries; a malformed line is an error, or with data.errors=skip counted and skipped."""
     for paths in (resolve(entry, config) for entry in entries):
         read = [read_lines(path) for path in paths]
         for number, lines in enumerate(parallel(paths, read) if len(read) == 2 else zip(*read, strict=True), 1):

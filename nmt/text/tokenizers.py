@@ -3,14 +3,16 @@
 They are lossless: decode(encode(line)) is the line in NFKC. Plugins add other kinds of files.
 """
 
+import io
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from itertools import takewhile
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, takewhile
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from nmt.config import BOS, EOS, PAD, UNK, ModelConfig, require
+from nmt.config import BOS, EOS, PAD, UNK, ModelConfig, TokenizerConfig, require
 from nmt.errors import NMTError, one_line
 from nmt.files import parse_json, read_bytes, read_description, sha256, write_file
 from nmt.registry import entries_of
@@ -20,17 +22,21 @@ SOURCE, TARGET = 0, 1
 SYMBOLS = ["<pad>", "<s>", "</s>", "<unk>"]
 assert [SYMBOLS[i] for i in (PAD, BOS, EOS, UNK)] == SYMBOLS
 VOCABULARY_ENTRIES = 2**20
-"""Size of the largest vocabulary that is read."""
+"""The largest vocabulary that is read."""
 ESCAPE, META = "\ue000", "\u2581"
-"""sentencepiece writes a blank as META, U+2581, which is escaped in the text itself."""
+"""sentencepiece writes blanks as META; a META in the text is escaped."""
 CONTINUES = "\u25b8"
 """Marks a word-piece that continues a word. Not "##": byte-level text contains "#" but never this character."""
 WORD_BYTES = 500
-"""Longer words, such as sentences without blanks, are cut: longest match takes 18 seconds for 10,000 letters."""
+"""Longer words are cut, such as sentences without blanks: longest match takes 18 seconds for 10,000 letters."""
+KEPT_LETTERS = 40
+"""`fast_encode` does not cache longer words: sentences without blanks, which seldom recur."""
+KEPT_WORDS = 2**16
+"""At most 20 MB. Frequent words come early, so nothing is evicted."""
+Encode = Callable[[Sequence[str], int], list[list[int]]]
 
 
 def nfkc(text: str) -> str:
-    """Unicode normalisation form KC (UAX #15)."""
     return unicodedata.normalize("NFKC", text)
 
 
@@ -39,42 +45,45 @@ def single_blanks(line: str) -> str:
 
 
 def clean(line: str) -> str:
-    """A line as models trained here see it: in NFKC, with white space collapsed to single blanks."""
+    """A line in NFKC, with white space collapsed to single blanks, as models trained here see it."""
     return single_blanks(nfkc(line))
 
 
 class Tokenizer(ABC):
     """Text to subword ids and back, without start and end symbols. Most treat both sides, SOURCE and TARGET, alike."""
 
-    kind: str  # as in TokenizerConfig
     vocabulary_size: int  # of the target
-    source_vocabulary_size: int | None = None  # None where there is one vocabulary for both sides
+    source_vocabulary_size: int | None = None  # None: both sides share a vocabulary
     clean: Callable[[str], str] = staticmethod(clean)
-    """A line, normalised for `encode`."""
+    """Normalizes a line for `encode`."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content  # of the file that `load_tokenizer` reads
         self.tags: dict[str, int] = {}
-        """The symbols that a source may begin with, such as <2de>, and their ids; no other text is encoded to them."""
+        """Symbols that a source may begin with, such as <2de>, and their ids. No other text is encoded to them."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """As in TokenizerConfig."""
 
     @abstractmethod
     def symbol(self, id: int, side: int = TARGET) -> str:
-        """The entry of the vocabulary with that id, as the library writes it."""
+        """The vocabulary's entry, as the library writes it."""
 
     @abstractmethod
     def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
-        """Ids of each line."""
+        """The ids of each line."""
 
     @abstractmethod
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
-        """The line that the ids spell; special symbols give nothing."""
+        """The line that the ids spell, without special symbols."""
 
     def subwords(self, ids: Sequence[int], side: int = TARGET) -> list[str]:
-        """The text of each id, for people to read; a blank is U+2581."""
+        """The text of each id, for people to read; blanks are META."""
         return [self.symbol(int(i), side) for i in ids]
 
     def vocabulary(self, side: int = TARGET) -> list[str]:
-        """All entries as the library writes them, in the order of ids."""
         size = self.source_vocabulary_size if side == SOURCE else None
         return [self.symbol(i, side) for i in range(size or self.vocabulary_size)]
 
@@ -94,7 +103,7 @@ class Tokenizer(ABC):
 
 
 def escaped(line: str) -> str:
-    """A line in NFKC as sentencepiece is given it."""
+    """A line as sentencepiece receives it."""
     return nfkc(line).replace(ESCAPE, ESCAPE + "0").replace(META, ESCAPE + "1")
 
 
@@ -109,6 +118,17 @@ class SentencePieceTokenizer(Tokenizer):
         self.vocabulary_size = int(self.processor.vocab_size())
         reserved = takewhile(self.processor.is_control, range(UNK + 1, self.vocabulary_size))
         self.tags = {self.symbol(id): id for id in reserved}
+
+    @property
+    def kind(self) -> str:
+        trainer = self.parsed().trainer_spec
+        return "unigram" if trainer.model_type == trainer.UNIGRAM else "bpe"
+
+    def parsed(self) -> Any:
+        """The vocabulary as sentencepiece stores it, with types and scores."""
+        from sentencepiece import sentencepiece_model_pb2
+
+        return sentencepiece_model_pb2.ModelProto.FromString(self.content)  # type: ignore[attr-defined]
 
     def symbol(self, id: int, side: int = TARGET) -> str:
         return str(self.processor.id_to_piece(id))
@@ -125,18 +145,19 @@ class SentencePieceTokenizer(Tokenizer):
 
 
 class WordPieceTokenizer(Tokenizer):
-    """Word-piece by greedy longest match (Wu et al. 2016), on the bytes of words, so that no text is unknown."""
+    """Word-piece by greedy longest match (Wu et al. 2016), on bytes, so that no text is unknown."""
 
     kind = "wordpiece"
 
     def __init__(self, content: bytes) -> None:
-        import tokenizers
         from tokenizers import decoders
 
         super().__init__(content)
-        self.tokenizer = tokenizers.Tokenizer.from_buffer(content)
-        self.bytes = decoders.ByteLevel()
-        self.vocabulary_size = int(self.tokenizer.get_vocab_size())
+        vocabulary = parse_json(content)["model"]["vocab"]  # the rest of the file, such as expressions, is not read
+        if not isinstance(vocabulary, dict) or sorted(vocabulary.values()) != list(range(len(vocabulary))):
+            raise ValueError("the ids of its vocabulary are not 0, 1, 2 and so on")
+        self.tokenizer, self.bytes = wordpiece_of(vocabulary), decoders.ByteLevel()
+        self.vocabulary_size = len(vocabulary)
 
     def symbol(self, id: int, side: int = TARGET) -> str:
         return str(self.tokenizer.id_to_token(id))
@@ -150,12 +171,11 @@ class WordPieceTokenizer(Tokenizer):
     def subwords(self, ids: Sequence[int], side: int = TARGET) -> list[str]:
         symbols = super().subwords(ids)
         texts = [str(self.bytes.decode([symbol.removeprefix(CONTINUES)])).replace(" ", META) for symbol in symbols]
-        # A part of a character stays as it is written in the vocabulary.
+        # A part of a character stays as the vocabulary writes it.
         return [symbol if "\ufffd" in text else text for symbol, text in zip(symbols, texts, strict=True)]
 
 
 def wordpiece_of(vocabulary: dict[str, int]) -> Any:
-    """The library's tokenizer for a vocabulary."""
     import tokenizers
     from tokenizers import models, pre_tokenizers
 
@@ -168,11 +188,11 @@ def wordpiece_of(vocabulary: dict[str, int]) -> Any:
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """Read a tokenizer file, which may come from anyone; NMTError if it is missing or not one of ours."""
+    """Read an untrusted tokenizer file; NMTError if it is missing or not one of ours."""
     content = read_bytes(path)
     require(bool(content), f"{path}: not a tokenizer, but an empty file")
     try:
-        tokenizer = kind_of(content)(content)
+        tokenizer = tokenizer_of(content)
         entries, source = tokenizer.vocabulary(), tokenizer.vocabulary(SOURCE)  # raises if one is invalid UTF-8
     except Exception as error:  # the libraries raise bare RuntimeError and Exception
         raise NMTError(f"{path}: not a tokenizer ({one_line(error)})") from error
@@ -183,30 +203,126 @@ def load_tokenizer(path: Path) -> Tokenizer:
     return tokenizer
 
 
-def kind_of(content: bytes) -> type[Tokenizer]:
+def tokenizer_of(content: bytes) -> Tokenizer:
     if not content.startswith(b"{"):
-        return SentencePieceTokenizer
+        return SentencePieceTokenizer(content)
     tree = parse_json(content)
-    for entry in entries_of("tokenizer").values():
-        if entry.facts["key"] in tree:
-            return cast(type[Tokenizer], entry.load())
-    vocabulary = tree["model"]["vocab"]
-    if not isinstance(vocabulary, dict) or sorted(vocabulary.values()) != list(range(len(vocabulary))):
-        raise ValueError("the ids of its vocabulary are not 0, 1, 2 and so on")
-    ours = parse_json(wordpiece_of(vocabulary).to_str())
-    for there, expected, but in ((tree, ours, ("version", "model")), (tree["model"], ours["model"], ("vocab",))):
-        if different := [key for key, value in expected.items() if key not in but and there.get(key) != value]:
-            raise ValueError(f"its {', '.join(different)} is not what ours have")
-    return WordPieceTokenizer
+    kinds = (entry for entry in entries_of("tokenizer").values() if entry.facts["key"] in tree)
+    entry = next(kinds, None)
+    tokenizer: Tokenizer = entry.load()(content) if entry else WordPieceTokenizer(content)
+    return tokenizer
 
 
 def read_tokenizer(folder: Path) -> Tokenizer:
-    """The tokenizer of a model directory; NMTError where it is not the one that the model was trained with."""
+    """The tokenizer of a model directory; NMTError if it is not the one that the model was trained with."""
     path = folder / "tokenizer.model"
     tokenizer, description = load_tokenizer(path), read_description(folder)
     size = description.vocabulary_size
     sizes = size, ModelConfig(**description.model).source_vocabulary_size or size
     entries = tokenizer.vocabulary_size, tokenizer.source_vocabulary_size or tokenizer.vocabulary_size
-    ours = sha256(path) == description.tokenizer and entries == sizes
-    require(ours, f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
+    same = sha256(path) == description.tokenizer and entries == sizes
+    require(same, f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
     return tokenizer
+
+
+def train_sentencepiece(
+    lines: Iterable[str], config: TokenizerConfig, words: Sequence[str], tags: Sequence[str]
+) -> SentencePieceTokenizer:
+    import sentencepiece
+
+    model, counts = io.BytesIO(), Counter[str]()
+    if config.kind == "bpe":
+        # BPE needs only counts of words, which take less memory; unigram finds its first candidates in sentences.
+        for line in lines:
+            counts.update(line.split(" "))
+        lines = (f"{word}\t{count}" for word, count in counts.items() if word and "\t" not in word)
+    symbols = {"pad_id": PAD, "bos_id": BOS, "eos_id": EOS, "unk_id": UNK, "control_symbols": list(tags)}
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            input_format="tsv" if config.kind == "bpe" else "text",
+            model_writer=model,
+            model_type=config.kind,
+            vocab_size=config.vocabulary_size,
+            hard_vocab_limit=False,
+            byte_fallback=True,
+            character_coverage=0.9999,
+            # Lines are in NFKC already; sentencepiece's own table is of another Unicode version, and it trims blanks.
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            max_sentence_length=1_000_000,
+            user_defined_symbols=[META + word for word in words],
+            num_threads=2,
+            minloglevel=2,
+            **symbols,
+        )
+    except RuntimeError as error:
+        if "required_chars" not in str(error):
+            raise
+        problem = "is less than the different characters of the corpus: raise it"
+        raise NMTError(f"tokenizer.vocabulary_size={config.vocabulary_size} {problem}") from error
+    return SentencePieceTokenizer(model.getvalue())
+
+
+def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceTokenizer:
+    import tokenizers
+    from tokenizers import models, pre_tokenizers, trainers
+
+    # Every byte, at the beginning of a word and inside, as a special symbol so that its id is fixed.
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    symbols = [*SYMBOLS, *alphabet, *(CONTINUES + byte for byte in alphabet)]
+    learner = tokenizers.Tokenizer(models.WordPiece(unk_token=SYMBOLS[UNK]))
+    learner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=vocabulary_size, special_tokens=symbols, continuing_subword_prefix=CONTINUES, show_progress=False
+    )
+    learner.train_from_iterator(lines, trainer)
+    return WordPieceTokenizer(wordpiece_of(learner.get_vocab()).to_str().encode())
+
+
+def train_tokenizer(
+    lines: Iterable[str], config: TokenizerConfig, words: Sequence[str] = (), tags: Sequence[str] = ()
+) -> Tokenizer:
+    """Train on clean lines of both languages. `words` become entries, and `tags` entries that no text is encoded to."""
+    if config.kind != "wordpiece":
+        return train_sentencepiece(lines, config, words, tags)
+    assert not words
+    if tags:
+        raise NMTError(f"data.tag={tags[0]}: tokenizer.kind=wordpiece has no tags; use bpe or unigram")
+    return train_wordpiece(lines, config.vocabulary_size)
+
+
+class RememberedWords(dict[str, list[int]]):
+    """Words and their ids. BPE segments each word by itself, as no subword crosses the beginning of a word."""
+
+    def __init__(self, tokenizer: SentencePieceTokenizer) -> None:
+        self.tokenizer, self.processor, self.tags = tokenizer, tokenizer.processor, tuple(tokenizer.tags)
+        two_blanks = self.processor.encode(" ")  # sentencepiece puts one before each line
+        self[""] = two_blanks[: len(two_blanks) // 2]
+
+    def __missing__(self, word: str) -> list[int]:
+        ids: list[int] = self.processor.encode(word)
+        if len(self) < KEPT_WORDS and len(word) <= KEPT_LETTERS:
+            self[word] = ids
+        return ids
+
+    def encode(self, lines: Sequence[str], side: int) -> list[list[int]]:
+        return [
+            list(chain.from_iterable(map(self.__getitem__, escaped(line).split(" "))))
+            if line and not line.startswith(self.tags)
+            else self.tokenizer.encode([line], side)[0]
+            for line in lines
+        ]
+
+
+def fast_encode(tokenizer: Tokenizer) -> Encode:
+    """A function with the results of `tokenizer.encode`, but faster for BPE.
+
+    Not for unigram: among segmentations of equal probability, rounding over the whole line decides.
+    """
+    if not isinstance(tokenizer, SentencePieceTokenizer) or tokenizer.kind != "bpe":
+        return tokenizer.encode
+    normalizer = tokenizer.parsed().normalizer_spec
+    ours = not (normalizer.precompiled_charsmap or normalizer.remove_extra_whitespaces) and normalizer.add_dummy_prefix
+    within_words = not any(META in subword[1:] for subword in tokenizer.vocabulary())
+    return RememberedWords(tokenizer).encode if ours and within_words else tokenizer.encode

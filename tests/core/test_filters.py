@@ -3,7 +3,8 @@
 import pytest
 
 from nmt.config import FilterConfig
-from nmt.text import Pair, letters, reason_to_drop, words
+from nmt.preparation.reading import reason_to_drop
+from nmt.text import Pair, letters, words
 
 
 @pytest.mark.parametrize(

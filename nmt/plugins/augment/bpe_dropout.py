@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from nmt.config import UNK
-from nmt.text import KEPT_LETTERS, META, SentencePieceTokenizer, escaped, parsed
+from nmt.text import KEPT_LETTERS, META, SentencePieceTokenizer, escaped
 
 Generator = np.random.Generator
 KEPT_MERGES = 2**16  # segmentations of words that are kept: 30 MB at most
@@ -31,7 +31,7 @@ class BpeDropout:
     """
 
     def __init__(self, tokenizer: SentencePieceTokenizer, dropout: float) -> None:
-        self.tokenizer, self.dropout, pieces = tokenizer, dropout, parsed(tokenizer).pieces
+        self.tokenizer, self.dropout, pieces = tokenizer, dropout, tokenizer.parsed().pieces
         self.ids = {subword.piece: [id] for id, subword in enumerate(pieces)}
         self.scores = {subword.piece: subword.score for subword in pieces if subword.type == subword.NORMAL}
         self.reserved = frozenset(subword.piece for subword in pieces if subword.type == subword.USER_DEFINED)

@@ -15,7 +15,7 @@ from nmt.errors import NMTError
 from nmt.plugins.augment.bpe_dropout import BpeDropout
 from nmt.plugins.augment.noise import noisy
 from nmt.plugins.augment.plugin import NoiseConfig
-from nmt.text import SOURCE, TARGET, SentencePieceTokenizer, Tokenizer, load_tokenizer, vocabulary_kind
+from nmt.text import SOURCE, TARGET, SentencePieceTokenizer, Tokenizer, load_tokenizer
 
 
 def sentence_generator(seed: int, update: int, micro_batch: int, row: int) -> np.random.Generator:
@@ -37,9 +37,9 @@ def sampler(tokenizer: Tokenizer, noise: NoiseConfig) -> BpeDropout | None:
     """The sampler of subwords that `noise` asks for; NMTError where the vocabulary is not BPE."""
     if not noise.bpe_dropout:
         return None
-    kind = vocabulary_kind(tokenizer)
-    if not isinstance(tokenizer, SentencePieceTokenizer) or kind != "bpe":
-        raise NMTError(f"data.noise.bpe_dropout={noise.bpe_dropout} with a vocabulary of kind {kind}: it needs bpe")
+    if not isinstance(tokenizer, SentencePieceTokenizer) or tokenizer.kind != "bpe":
+        given = f"data.noise.bpe_dropout={noise.bpe_dropout} with a vocabulary of kind {tokenizer.kind}"
+        raise NMTError(f"{given}: it needs bpe")
     return BpeDropout(tokenizer, noise.bpe_dropout)
 
 

@@ -52,7 +52,6 @@ from nmt.text import (
     SentencePieceTokenizer,
     Tokenizer,
     WordPieceTokenizer,
-    parsed,
     read_tokenizer,
 )
 
@@ -167,7 +166,7 @@ def fast_tokenizer(ours: Tokenizer) -> tokenizers.Tokenizer:
 
 
 def from_sentencepiece(ours: SentencePieceTokenizer, cleaning: list[normalizers.Normalizer]) -> tokenizers.Tokenizer:
-    model = parsed(ours)
+    model = ours.parsed()
     subwords = [(subword.piece, subword.score) for subword in model.pieces]
     if model.trainer_spec.model_type == model.trainer_spec.UNIGRAM:
         pipeline = tokenizers.Tokenizer(models.Unigram(subwords, model.trainer_spec.unk_id, byte_fallback=True))

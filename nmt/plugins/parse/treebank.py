@@ -9,10 +9,10 @@ from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 
-from nmt.config import require
+from nmt.config import require, without_compression
 from nmt.plugins.parse.trees import BrokenTree, Tree, escape, model_word, parse, read_linear
 from nmt.preparation import Corpus, file_digests
-from nmt.text import COMPRESSIONS, LINE_BYTES, MalformedLine, Pair, clean as clean_line, decode, read_lines
+from nmt.text import LINE_BYTES, MalformedLine, Pair, clean as clean_line, decode, read_lines
 from nmt.translation import Translation, Translator
 
 SUFFIXES = (".mrg", ".parse", ".prd", ".ptb", ".tree", ".trees")
@@ -29,8 +29,8 @@ def tree_files(entry: str) -> list[Path]:
     folders = [path] if path.is_dir() else sorted(item for item in siblings if fnmatch(item.name, path.name))
     advice = "check data.path, data.train, data.valid and data.test"
     require(bool(folders), f"{entry}: no such file or folder; {advice}")
-    endings = tuple(suffix + compression for suffix in SUFFIXES for compression in COMPRESSIONS)
-    files = [file for folder in folders for file in sorted(folder.rglob("*")) if file.name.endswith(endings)]
+    files = [file for folder in folders for file in sorted(folder.rglob("*"))]
+    files = [file for file in files if without_compression(file.name).endswith(SUFFIXES)]
     require(bool(files), f"{entry}: no file name there ends in {', '.join(SUFFIXES)}")
     return files
 

@@ -29,9 +29,8 @@ from nmt.config import require
 from nmt.errors import NMTError
 from nmt.plugins.serve import requests as forms
 from nmt.plugins.serve.command import ServeConfig, is_loopback
-from nmt.plugins.serve.translation import Service, detect
+from nmt.plugins.serve.translation import Service, detect, language_name
 from nmt.plugins.serve.worker import Failed, PlaceHandler, Rate, formats_of_documents, log, log_client, log_error
-from nmt.text import language_name
 
 T = TypeVar("T")
 MOST_BYTES_OF_CHARACTER = 12

@@ -14,7 +14,6 @@ from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.models import Request, ServedModel
 from nmt.plugins.serve.requests import FileForm, TranslateForm
 from nmt.plugins.serve.worker import Failed, Line, Search, SentDocument, read_lines, write
-from nmt.text import language_name
 
 T = TypeVar("T")
 MOST_CHARACTERS = 2000
@@ -25,6 +24,19 @@ SMALL_BYTES = 2**15
 """Documents of at most this size have a process of their own, so that they do not wait for large ones."""
 PARSING_LIMITS = 2**30, 10
 """Bytes of memory and seconds of processor time in which a document must be read or written."""
+
+
+@cache
+def language_name(code: str) -> str:
+    """The English name of a language, such as German for de; its code where Babel, an extra, does not know it."""
+    try:
+        from babel import Locale, UnknownLocaleError
+    except ImportError:
+        return code
+    try:
+        return Locale.parse(code.replace("-", "_")).get_display_name("en") or code
+    except (UnknownLocaleError, ValueError):
+        return code
 
 
 @cache
