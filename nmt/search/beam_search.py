@@ -1,11 +1,11 @@
-"""Beam search with a cache (section 6.1), and sampling, on tensors alone.
+"""Beam search with a cache (section 6.1), and sampling.
 
-A sample depends on the seed and the sentence alone, not on the batch around it: Gumbel noise is added to each token's
-log probability, and the token with the largest sum is taken (Gumbel 1954; Maddison et al. 2014). The noise is a hash of
-seed, sentence, hypothesis, position and token, instead of a random generator whose state would depend on the batch.
+A sample adds Gumbel noise to the log probability of each token and takes the token with the largest sum (Gumbel 1954;
+Maddison et al. 2014). The noise is a hash of seed, sentence, hypothesis, position and token, so samples do not depend
+on the batch, as they would with a random generator.
 
-Shapes: B sentences still searched, K hypotheses of each (the beam), T tokens so far, N vocabulary, S source positions,
-C candidates.
+Shapes: B unfinished sentences, K hypotheses of each (the beam), T tokens so far, N vocabulary, S source positions, C
+candidates.
 """
 
 import hashlib
@@ -21,12 +21,12 @@ from nmt.data import INCREMENT, shifted, splitmix
 from nmt.model import Transformer
 from nmt.search.engine import Hypothesis, penalty
 
-BLOCK_TOKENS = 64  # neighbouring entries of the vocabulary that `largest` skips together
-HASH_BITS = 40  # of a hash, which become a number between 0 and 1
+BLOCK_TOKENS = 64  # neighboring entries of the vocabulary that `largest` skips together
+HASH_BITS = 40  # of a hash that become a number between 0 and 1
 
 
 def pad(rows: Sequence[list[int]], device: torch.device) -> Tensor:
-    """Rows of token ids, padded to the longest: [B, longest]."""
+    """[B, longest]"""
     longest = max(map(len, rows))
     padded = [ids + [PAD] * (longest - len(ids)) for ids in rows]
     return torch.tensor(padded, dtype=torch.long, device=device).view(len(rows), longest)
@@ -38,12 +38,11 @@ def pad_source(sentences: Sequence[list[int]], device: torch.device) -> Tensor:
 
 
 def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest of each row [M, N] and their indices, largest first; fewer if the row is shorter.
+    """The k largest values of each row [M, N] and their indices, largest first; fewer if the row is shorter.
 
-    They lie in the k blocks with the largest maxima. So most of a row is read once and never sorted, as by topk.
+    They lie in the k blocks with the largest maxima, so most of a row is read once and not sorted, unlike in topk.
     """
-    rows, width = x.shape
-    blocks = width // BLOCK_TOKENS
+    (rows, width), blocks = x.shape, x.shape[1] // BLOCK_TOKENS
 
     def topk(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
         return x.max(dim=1, keepdim=True) if k == 1 else x.topk(k, dim=1)  # max is faster
@@ -60,7 +59,7 @@ def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def sentence_keys(source_BS: Tensor, count: int, seed: int) -> Tensor:
-    """A 64-bit key for each of `count` hypotheses of each sentence, a hash of its tokens and the seed: [B, K]."""
+    """64-bit keys for `count` hypotheses of each sentence, hashes of its tokens and the seed: [B, K]."""
     digests = [
         hashlib.blake2b(repr((seed, [token for token in tokens if token != PAD], k)).encode(), digest_size=8).digest()
         for tokens in source_BS.tolist()
@@ -71,17 +70,17 @@ def sentence_keys(source_BS: Tensor, count: int, seed: int) -> Tensor:
 
 
 def gumbel(keys_BK: Tensor, position: int, tokens: Tensor) -> Tensor:
-    """Gumbel noise for each of `tokens`, which are [C], or [B, K, C] if they differ by row: [B, K, C]."""
-    # The signed 64-bit integer with the lowest 64 bits.
+    """Gumbel noise for `tokens`, which are [C], or [B, K, C] if they differ by row: [B, K, C]."""
+    # As a signed 64-bit integer.
     rows = splitmix(keys_BK + ((position * INCREMENT + 2**63) % 2**64 - 2**63))
     hashes = splitmix(rows[:, :, None] + tokens * INCREMENT)
     uniform = (shifted(hashes, 64 - HASH_BITS).float() + 0.5) * 2.0**-HASH_BITS
-    # Large noise, which decides, comes from small numbers, where floating point is finest; 1 would give -inf.
+    # Large noise, which decides, comes from small numbers, where floating point is finest. 1 would give -inf.
     return uniform.clamp_(max=1 - 2.0**-24).neg_().log1p_().neg_().log_().neg_()
 
 
 def draw(logp_BKN: Tensor, config: DecodeConfig, keys_BK: Tensor, position: int) -> Tensor:
-    """A random token for each hypothesis, [B, K], among the most likely ones by top_k and top_p."""
+    """A random token for each hypothesis, [B, K], from the most likely tokens by top_k and top_p."""
     vocabulary = logp_BKN.shape[2]
     if config.top_k == 0 and config.top_p == 1:
         tokens = torch.arange(vocabulary, device=logp_BKN.device)
@@ -89,7 +88,7 @@ def draw(logp_BKN: Tensor, config: DecodeConfig, keys_BK: Tensor, position: int)
     likely, tokens = logp_BKN.topk(min(config.top_k or vocabulary, vocabulary), dim=2)
     likely = likely / config.temperature
     if config.top_p < 1:
-        # A hypothesis that has ended may have no token left to go on with: 0 / 0.
+        # A hypothesis that has ended may have no token left: 0 / 0.
         probabilities = likely.double().softmax(dim=2).nan_to_num()
         likely = likely.masked_fill(probabilities.cumsum(dim=2) - probabilities >= config.top_p, -torch.inf)
     indices = (likely + gumbel(keys_BK, position, tokens)).argmax(dim=2, keepdim=True)
@@ -97,7 +96,7 @@ def draw(logp_BKN: Tensor, config: DecodeConfig, keys_BK: Tensor, position: int)
 
 
 class Finished:
-    """The best finished hypotheses of all sentences of a search; -inf marks a slot without a hypothesis."""
+    """The best finished hypotheses of each sentence; -inf marks an empty slot."""
 
     def __init__(self, sentences: int, n_best: int, longest: int, device: torch.device) -> None:
         self.scores = torch.full((sentences, n_best), -torch.inf, device=device)
@@ -105,7 +104,7 @@ class Finished:
         self.tokens = torch.full((sentences, n_best, longest), PAD, device=device)
 
     def add(self, sentences: Tensor, log_probabilities_BC: Tensor, tokens_BCT: Tensor, config: DecodeConfig) -> None:
-        """Merge new hypotheses with those kept so far, and keep the n_best: of equal scores, the first to finish."""
+        """Add hypotheses and keep the n_best; of equal scores, the first to finish."""
         length = tokens_BCT.shape[2]
         scores = torch.cat((self.scores[sentences], log_probabilities_BC / penalty(length + 1, config)), dim=1)
         order = scores.argsort(dim=1, descending=True, stable=True)[:, : self.scores.shape[1]]
@@ -116,31 +115,23 @@ class Finished:
         self.tokens[sentences, :, :length] = tokens.gather(1, order[:, :, None].expand(-1, -1, length))
 
     def hypotheses(self) -> list[list[Hypothesis]]:
-        rows = zip(self.tokens.tolist(), self.log_probabilities.tolist(), self.scores.tolist(), strict=True)
+        columns = self.tokens.tolist(), self.log_probabilities.tolist(), self.scores.tolist()
         return [
-            [
-                Hypothesis([token for token in ids if token != PAD], log_probability, score)
-                for ids, log_probability, score in zip(*row, strict=True)
-                if score > -math.inf
-            ]
-            for row in rows
+            [Hypothesis([id for id in ids if id != PAD], *scores) for ids, *scores in row if scores[1] > -math.inf]
+            for row in (zip(*sentence, strict=True) for sentence in zip(*columns, strict=True))
         ]
 
 
 class Search:
-    """One search over a batch of sentences (section 6.1), by a model or by an ensemble that averages probabilities."""
+    """One search over a batch of sentences (section 6.1) with a model, or an ensemble that averages probabilities."""
 
     def __init__(
-        self,
-        models: Sequence[Transformer],
-        source_BS: Tensor,
-        config: DecodeConfig,
-        prefixes: Sequence[list[int]] | None = None,
+        self, models: Sequence[Transformer], source_BS: Tensor, config: DecodeConfig, prefixes: Sequence[list[int]] = ()
     ) -> None:
         sentences, device = len(source_BS), source_BS.device
         self.models, self.config = models, config
         self.beam_size = config.n_best if config.do_sample else config.beam_size
-        # The encoder runs once for each sentence; each step adds one key and value per layer.
+        # The encoder runs once per sentence; each step adds one key and value per layer.
         self.caches = [model.start(source_BS, self.beam_size) for model in models]
         prefixes = prefixes or [[]] * sentences
         self.prefixes = pad(prefixes, device)
@@ -148,25 +139,24 @@ class Search:
         self.shortest_maximum = int(self.max_lengths.min())
         self.penalties_at_max_length: Tensor = penalty(self.max_lengths, config)
         self.suppressed_tokens = torch.tensor([PAD, BOS, UNK], device=device)
-        # The sentence of the batch that each row belongs to: finished sentences leave, and rows move up.
+        # The sentence of each row: finished sentences are dropped, and rows move up.
         self.sentences = torch.arange(sentences, device=device)
         self.tokens = torch.full((sentences, self.beam_size, 1), BOS, device=device)
         # Of the unfinished hypotheses; -inf marks an empty slot.
         self.log_probabilities = torch.zeros(sentences, self.beam_size, device=device)
         if not config.do_sample:
-            # At first all slots hold the same empty hypothesis: only one of them may be extended.
-            self.log_probabilities[:, 1:] = -torch.inf
+            self.log_probabilities[:, 1:] = -torch.inf  # the search starts with one empty hypothesis
         self.finished = Finished(sentences, config.n_best, int(self.max_lengths.max()), device)
         self.keys = sentence_keys(source_BS, self.beam_size, config.seed) if config.do_sample else None
 
     def longest(self, source_BS: Tensor, prefixes: Sequence[list[int]]) -> Tensor:
-        """The maximal length of each sentence's translation, with the end symbol, [B]."""
+        """The maximum length of each translation, with the end symbol, [B]."""
         config = self.config
         lengths = (source_BS != PAD).sum(dim=1) + config.max_extra_length
         if config.max_length is not None:
             lengths = lengths.clamp(max=config.max_length + 1)
         if config.no_repeat_ngram_size == 1:
-            # After the prefix, no more tokens can follow than the vocabulary has left, whatever min_length says.
+            # After the prefix, each entry of the vocabulary can follow once, whatever min_length says.
             words = self.models[0].vocabulary_size - UNK
             lengths = lengths.minimum(lengths.new_tensor([words + len(ids) - len(set(ids)) for ids in prefixes]))
         lengths = lengths.maximum((self.prefixes != PAD).sum(dim=1) + 1)
@@ -174,43 +164,48 @@ class Search:
         return lengths.clamp(max=min(limits)) if limits else lengths
 
     def advance(self) -> None:
-        """Extend every unfinished hypothesis by one token, collect those that end, drop finished sentences."""
+        """Extend each unfinished hypothesis by one token, collect finished ones, and drop finished sentences."""
         logp_BKN = self.next_tokens()
         best, parents, tokens = self.sample(logp_BKN) if self.config.do_sample else self.best(logp_BKN)
         ends = tokens == EOS
         self.collect(best, parents, ends)
         best = best.masked_fill(ends, -torch.inf)
         if not self.config.do_sample:
-            # A sampled hypothesis keeps its slot, because the slot decides its random numbers.
+            # A sample keeps its slot, which decides its random numbers.
             best, chosen = best.topk(self.beam_size, dim=1)
             parents, tokens = parents.gather(1, chosen), tokens.gather(1, chosen)
         self.log_probabilities = best
         self.extend(parents, tokens)
         self.prune_finished(self.unfinished())
 
+    def run(self) -> list[list[Hypothesis]]:
+        """The n_best hypotheses of each sentence."""
+        while len(self.sentences):
+            self.advance()
+        return self.finished.hypotheses()
+
     def extend(self, parents: Tensor, tokens: Tensor) -> None:
-        """Let hypotheses, [B, K], take the place of their parents."""
+        """Replace hypotheses by their continuations, [B, K]."""
         past = self.tokens.gather(1, parents[:, :, None].expand_as(self.tokens))
         self.tokens = torch.cat((past, tokens[:, :, None]), dim=2)
         if self.beam_size > 1 and not self.config.do_sample:
-            # Keys and values stay where they are: only the small mask of ancestors is reordered.
+            # This reorders only a small mask of ancestors; keys and values stay in place.
             for cache in self.caches:
                 cache.reorder(parents)
 
     def next_tokens(self) -> Tensor:
-        """Log probabilities of each hypothesis's next token, -inf for forbidden tokens, [B, K, N].
+        """Log probabilities of the next token, -inf for forbidden tokens: [B, K, N].
 
-        The first step of a beam search needs only those of one hypothesis, [B, 1, N], unless N is tiny.
+        In the first step of a beam search all hypotheses are alike, so [B, 1, N] suffices unless N is tiny.
         """
         position, config = self.tokens.shape[2], self.config
         alike = position == 1 and not config.do_sample and self.models[0].vocabulary_size >= 2 * self.beam_size
         last_BK, width = self.tokens[:, :, -1], 1 if alike else self.beam_size
         steps = [model.step(last_BK, cache, width) for model, cache in zip(self.models, self.caches, strict=True)]
         logp = steps[0] if len(steps) == 1 else torch.stack(steps).logsumexp(0) - math.log(len(steps))
-        # Tokens are forbidden after the softmax, so that log probabilities equal those of forced decoding.
+        # Forbid tokens after the softmax, so that log probabilities equal those of forced decoding.
         logp.index_fill_(2, self.suppressed_tokens, -torch.inf)
-        if position >= self.shortest_maximum:
-            # At the maximal length a hypothesis can only end.
+        if position >= self.shortest_maximum:  # at its maximum length a hypothesis can only end
             allow_only(logp, torch.full_like(self.max_lengths, EOS), self.max_lengths <= position)
         if position <= self.prefixes.shape[1]:
             forced = self.prefixes[self.sentences, position - 1]
@@ -223,9 +218,9 @@ class Search:
         return logp
 
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The best continuations of a sentence's hypotheses: log probabilities, parents and tokens, [B, C].
+        """The best continuations of all hypotheses of a sentence: log probabilities, parents and tokens, [B, C].
 
-        Each hypothesis has one continuation that ends it. So among 2 K candidates at least K do not end.
+        Each hypothesis can end in one way only, so at least K of 2 K candidates do not end.
         """
         candidates = 1 if self.beam_size == 1 else 2 * self.beam_size
         logp, tokens = largest(logp_BKN.flatten(0, 1), candidates)
@@ -234,7 +229,7 @@ class Search:
         return best, indices // sums.shape[2], tokens.view(len(sums), -1).gather(1, indices)
 
     def sample(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """A random continuation of each hypothesis; log probabilities are those of the model, before temperature."""
+        """A random continuation of each hypothesis. Log probabilities are the model's, before temperature."""
         assert self.keys is not None
         tokens = draw(logp_BKN, self.config, self.keys[self.sentences], self.tokens.shape[2])
         best = self.log_probabilities + logp_BKN.gather(2, tokens[:, :, None])[:, :, 0]
@@ -252,10 +247,10 @@ class Search:
             self.finished.add(self.sentences[rows], log_probabilities, tokens, self.config)
 
     def unfinished(self) -> Tensor:
-        """True for the sentences in which an unfinished hypothesis may still beat a finished one, [B].
+        """True for sentences in which an unfinished hypothesis may still beat a finished one, [B].
 
         A hypothesis with log probability p can at best reach the score p / lp(max_length), because p only falls and lp
-        is largest there. Greedy search ends with its first finished hypothesis. All samples are finished.
+        is largest there. Greedy search stops at its first finished hypothesis; sampling finishes all of them.
         """
         extendable = self.log_probabilities.isfinite().any(dim=1)
         if self.config.do_sample:
@@ -266,10 +261,10 @@ class Search:
         return extendable & (self.log_probabilities[:, 0] / self.penalties_at_max_length > to_beat)
 
     def prune_finished(self, unfinished_B: Tensor) -> None:
-        """Drop finished sentences from the batch, several at a time.
+        """Drop finished sentences from the batch once they are a fifth of it; until then their slots stay empty.
 
-        Dropping copies the cache, and a new batch size may need new oneDNN kernels. So finished rows stay, with empty
-        slots, until they are a fifth of the batch; and batch sizes above 16 are multiples of 8.
+        Dropping copies the cache, and each new batch size may need new oneDNN kernels. For the same reason batch sizes
+        above 16 are multiples of 8.
         """
         unfinished, rows = int(unfinished_B.sum()), len(unfinished_B)
         kept = -(-unfinished // 8) * 8 if unfinished > 16 else unfinished
@@ -277,7 +272,7 @@ class Search:
             self.log_probabilities.masked_fill_(~unfinished_B[:, None], -torch.inf)
         if unfinished and kept > 0.8 * rows:
             return
-        # Unfinished rows come first; finished ones fill up to the multiple of 8.
+        # Unfinished rows first; finished ones fill up to the multiple of 8.
         chosen = unfinished_B.byte().argsort(descending=True, stable=True)[:kept]
         for name in ("sentences", "tokens", "log_probabilities", "max_lengths", "penalties_at_max_length"):
             setattr(self, name, getattr(self, name)[chosen])
@@ -286,35 +281,25 @@ class Search:
 
 
 def allow_only(logp_BKN: Tensor, tokens_B: Tensor, where_B: Tensor) -> None:
-    """Set all tokens but one to -inf, in some sentences."""
+    """Set all tokens but one to -inf in some sentences."""
     others_BN = torch.arange(logp_BKN.shape[2], device=logp_BKN.device) != tokens_B[:, None]
     logp_BKN.masked_fill_((others_BN & where_B[:, None])[:, None, :], -torch.inf)
 
 
 def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int, where_B: Tensor) -> None:
-    """Set tokens that would repeat an n-gram of their hypothesis to -inf, in some sentences."""
+    """Set tokens that would repeat an n-gram of their hypothesis to -inf in some sentences."""
     if tokens_BKT.shape[2] < n:
         return
     grams = tokens_BKT.unfold(2, n, 1)
     last = tokens_BKT[:, :, None, tokens_BKT.shape[2] - n + 1 :]
     again = (grams[..., :-1] == last).all(dim=3) & where_B[:, None, None]
-    # scatter needs an index for every n-gram: those that do not match write to PAD, which is forbidden anyway.
+    # scatter needs an index for each n-gram: n-grams that do not match write to PAD, which is forbidden anyway.
     logp_BKN.scatter_(2, grams[..., -1].masked_fill(~again, PAD), -torch.inf)
 
 
 @torch.inference_mode()
 def beam_search(
-    models: Sequence[Transformer], source_BS: Tensor, config: DecodeConfig, prefixes: Sequence[list[int]] | None = None
+    models: Sequence[Transformer], source_BS: Tensor, config: DecodeConfig, prefixes: Sequence[list[int]] = ()
 ) -> list[list[Hypothesis]]:
-    """Translate sentences, each with its end symbol and padded to [B, S] (section 6.1): n_best hypotheses of each.
-
-    Each translation begins with the prefix of its sentence. With `config.do_sample`, hypotheses are sampled.
-    """
-    return finish(Search(models, source_BS, config, prefixes))
-
-
-def finish(search: Search) -> list[list[Hypothesis]]:
-    """Advance a search to its end: the n_best hypotheses of each sentence."""
-    while len(search.sentences):
-        search.advance()
-    return search.finished.hypotheses()
+    """The n_best translations of each sentence and its end symbol, each beginning with the sentence's prefix."""
+    return Search(models, source_BS, config, prefixes).run()

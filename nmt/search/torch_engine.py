@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from nmt.config import DecodeConfig
+from nmt.config import DecodeConfig, require
 from nmt.errors import NMTError
 from nmt.kernels import few_shapes, keep_freed_memory
 from nmt.model import Transformer, load_model
@@ -17,7 +17,7 @@ from nmt.search.forced import forced_decoding
 
 
 def choose_device(name: str) -> str:
-    """The device for a name; auto is cuda if there is one, else cpu. NMTError for a device that torch does not have."""
+    """The device for a name; auto is cuda if available, else cpu. NMTError for a device that torch does not have."""
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -28,7 +28,6 @@ def choose_device(name: str) -> str:
 
 
 def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str], None]) -> "TorchEngine":
-    """The models of these directories, on the chosen device, in the chosen arithmetic."""
     keep_freed_memory()
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -38,14 +37,14 @@ def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str]
 
 
 class TorchEngine:
-    """A model, or an ensemble of models with one vocabulary, in evaluation mode from now on.
+    """A model, or an ensemble of models with one vocabulary, which it sets to evaluation mode.
 
-    `keeps_kernels`: oneDNN may keep many kernels in this process, because nothing is trained in it.
+    `keeps_kernels` lets oneDNN keep many kernels; not for a process that trains.
     """
 
     longest: int | None = None
     ahead = False
-    turn: AbstractContextManager[None] = nullcontext()  # of each batch: threads that share an engine take turns
+    turn: AbstractContextManager[None] = nullcontext()  # of each batch; threads that share an engine take turns
 
     def __init__(self, models: Sequence[Transformer], config: DecodeConfig, keeps_kernels: bool = False) -> None:
         self.models, self.config, self.keeps_kernels = [model.eval() for model in models], config, keeps_kernels
@@ -58,14 +57,11 @@ class TorchEngine:
     def search(
         self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None
     ) -> list[list[Hypothesis]]:
-        """The n_best hypotheses of each sentence, searched in batches of similar length.
-
-        Where no translation has all constraints, the last ones are given up. Raises NMTError if a sentence has none.
-        """
+        """As in `Engine`, in batches of similar length. Raises NMTError if a sentence has no translation."""
         results: list[list[Hypothesis]] = [[] for _ in sentences]
         rows = constraints.rows if constraints else [()] * len(sentences)
         device = next(self.models[0].parameters()).device
-        # Sentences without constraints are apart, so that they are searched as if there were no others.
+        # Separately, so that constraints do not affect sentences without any.
         for part in ([n for n, row in enumerate(rows) if not row], [n for n, row in enumerate(rows) if row]):
             for batch in batches_by_length([len(sentences[n]) + 1 for n in part], self.config.batch_tokens):
                 batch = [part[n] for n in batch]
@@ -75,11 +71,8 @@ class TorchEngine:
                 with self.turn, few_shapes() if self.keeps_kernels else nullcontext():
                     for index, hypotheses in zip(batch, search(*arguments), strict=True):
                         results[index] = hypotheses
-        if not all(results):
-            raise NMTError(
-                "a line has no translation at all: the model's weights are not all finite numbers, or "
-                "decode.min_length and decode.no_repeat_ngram_size exclude each other"
-            )
+        causes = "the model has weights that are not finite, or decode.min_length excludes decode.no_repeat_ngram_size"
+        require(all(results), f"a line has no translation: {causes}")
         return results
 
     def token_scores(self, pairs: Sequence[Pair]) -> list[TokenScores]:

@@ -18,7 +18,7 @@ from torch import Tensor
 from nmt.config import EOS, PAD, DecodeConfig
 from nmt.model import Transformer
 from nmt.plugins.protection.constraints import PhraseConstraints, Tracker
-from nmt.search import Hypothesis, Search, beam_search, finish
+from nmt.search import Hypothesis, Search, beam_search
 
 
 class Candidate(NamedTuple):
@@ -42,7 +42,7 @@ class ConstrainedSearch(Search):
         models: Sequence[Transformer],
         source_BS: Tensor,
         config: DecodeConfig,
-        prefixes: Sequence[list[int]] | None,
+        prefixes: Sequence[list[int]],
         constraints: PhraseConstraints,
     ) -> None:
         self.trackers = [Tracker(row, constraints.kinds) for row in constraints.rows]
@@ -144,7 +144,7 @@ def constrained_search(
     constraints: PhraseConstraints,
 ) -> list[list[Hypothesis]]:
     """As `beam_search`, with all constraints; where no translation has them, without the longest one, and so on."""
-    results = finish(ConstrainedSearch(models, source_BS, config, prefixes, constraints))
+    results = ConstrainedSearch(models, source_BS, config, prefixes, constraints).run()
     for index in [index for index, row in enumerate(results) if not row]:
         alone = source_BS[index : index + 1, : int((source_BS[index] != PAD).sum())], config, [prefixes[index]]
         row = constraints.rows[index]

@@ -17,7 +17,7 @@ from test_search import (
 )
 
 from nmt.config import PAD, UNK, DecodeConfig
-from nmt.plugins.protection.constrained_search import ConstrainedSearch, finish
+from nmt.plugins.protection.constrained_search import ConstrainedSearch
 from nmt.plugins.protection.constraints import (
     BEGINS,
     CONTINUES,
@@ -75,7 +75,7 @@ def lexical(models, sources, config, rows, prefixes=None):
     longest = max(map(len, sources))
     source_BS = torch.tensor([s + [PAD] * (longest - len(s)) for s in sources])
     with torch.inference_mode():
-        return finish(ConstrainedSearch(models, source_BS, config, prefixes, PhraseConstraints(rows, KINDS)))
+        return ConstrainedSearch(models, source_BS, config, prefixes, PhraseConstraints(rows, KINDS)).run()
 
 
 phrases = st.builds(

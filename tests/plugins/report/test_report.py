@@ -219,7 +219,7 @@ def test_mistakes_are_one_line(nmt, run):
     (corpus / "manifest.json").write_text(json.dumps(manifest))
     nmt("report", "copy", "prepared=other", "split=test").refused("other holds no test set; pass split=valid")
     (corpus / "manifest.json").write_text(json.dumps(manifest | {"fingerprint": "0" * 64}))
-    nmt("report", "copy", "prepared=other").refused("another corpus", "pass prepared=FOLDER")
+    nmt("report", "copy", "prepared=other").refused("is not the corpus", "pass prepared=FOLDER")
     nmt("report", "copy", "other").refused("takes one run")
     nmt("report", "copy", "output=nowhere/x.html").refused("output=nowhere")
     nmt("report", "copy", "output=copy").refused("output=copy: a folder", "output=copy/report.html")
