@@ -65,7 +65,7 @@ def average_of_run(folder: Path, newest: Path) -> "Average":
 def run(config: AverageConfig) -> None:
     from nmt.files import only_process, weights_in_words
     from nmt.model import check_ours
-    from nmt.training import Average, tokenizer_of, write_average
+    from nmt.training import Average, write_average
 
     paths = choose_checkpoints(config)
     folder = paths[-1].parent.parent
@@ -74,7 +74,7 @@ def run(config: AverageConfig) -> None:
     with nullcontext() if config.output else only_process(folder, "output"):
         by_rule = not config.checkpoints and config.last is None
         averaged = average_of_run(folder, paths[-1]) if by_rule else Average(*paths)
-        write_average(averaged, tokenizer_of(paths[-1], averaged.state), output)
+        write_average(averaged, folder, output)
     print(f"{output} is the {weights_in_words(averaged.updates, averaged.losses)}")
 
 

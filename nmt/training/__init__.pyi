@@ -1,6 +1,6 @@
-from .checkpoints import Average as Average, RunState as RunState, check_corpus as check_corpus
+from .checkpoints import Average as Average, RunState as RunState
 from .checkpoints import check_origin as check_origin, delivered_model as delivered_model
-from .checkpoints import load_checkpoint as load_checkpoint, tokenizer_of as tokenizer_of
+from .checkpoints import load_checkpoint as load_checkpoint
 from .checkpoints import write_average as write_average
 from .metrics import peak_flops_per_second as peak_flops_per_second, precision_dtype as precision_dtype
 from .metrics import synchronize as synchronize
@@ -9,5 +9,5 @@ from .run_folder import check_configuration as check_configuration, check_no_lin
 from .run_folder import checkpoint_step as checkpoint_step, is_finished as is_finished
 from .run_folder import is_first_process as is_first_process, list_checkpoints as list_checkpoints
 from .run_folder import point_latest_to as point_latest_to, read_config as read_config, read_metrics as read_metrics
-from .train import train as train
+from .train import check_corpus as check_corpus, train as train
 from .trainer import make_resident as make_resident, make_trainer as make_trainer, try_shapes as try_shapes

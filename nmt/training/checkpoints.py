@@ -4,34 +4,33 @@
 writes weights, Adam's moments and loops; everything else is under "nmt".
 """
 
+import gc
 import json
 import signal
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from lightning import LightningModule, Trainer
+from rich.console import Console
 from torch import Tensor
 
-from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, build, difference, matches, require, to_tree
-from nmt.data import STOPPING, Manifest, PreparedCorpus, PreparedSplit, as_prepared
+from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, build, difference, matches, require
+from nmt.data import STOPPING, TOKENIZER, PreparedCorpus, PreparedSplit
 from nmt.errors import NMTError, enough_memory_or, one_line
 from nmt.evaluation import Score
-from nmt.files import ModelDescription, check_version, load_plain, model_card, parse_json, sha256
+from nmt.files import ModelDescription, check_version, load_plain, model_card, parse_json, sha256, weights_in_words
 from nmt.model import Transformer, check_ours, check_shapes, write_model_directory
+from nmt.search import TorchEngine
+from nmt.text import load_tokenizer
 from nmt.training.module import TranslationModule
-from nmt.training.run_folder import (
-    check_configuration,
-    check_no_links,
-    kept_checkpoints,
-    list_checkpoints,
-    remove_older,
-)
-from nmt.training.trainer import UpdateCallback
-from nmt.training.validation import Validation, validation_loss
+from nmt.training.run_folder import check_configuration, kept_checkpoints, list_checkpoints, point_latest_to, prune
+from nmt.training.trainer import UpdateCallback, make_trainer
+from nmt.training.validation import Validation, joint_score, translated, validation_loss
+from nmt.translation import Translator
 
 FORMAT_VERSION = 3
 PREFIX = "model."  # of the names of the Transformer's weights
@@ -151,7 +150,7 @@ class CheckpointCallback(UpdateCallback):
             trainer.save_checkpoint(self.run / "checkpoints" / f"step={step:08d}.ckpt")
             self.last_save = time.monotonic()
             if trainer.is_global_zero:
-                remove_older(self.run, self.config)
+                prune(self.run, self.config)
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         assert isinstance(pl_module, TranslationModule)
@@ -165,30 +164,24 @@ class CheckpointCallback(UpdateCallback):
         vars(self.validation).update(state["validation"])
 
 
-class Resumed(NamedTuple):
-    """Where a run starts: at a checkpoint, or without one from the beginning."""
+def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -> tuple[Path | None, int, bool]:
+    """The checkpoint from which a run resumes (None: the start), its update, and whether the run is finished.
 
-    checkpoint: Path | None = None
-    update: int = 0
-    finished: bool = False
-
-
-def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -> Resumed:
-    """Find the newest checkpoint; NMTError where the run cannot resume, or its options or files changed."""
-    run = Path(config.run)
-    check_no_links(run)
-    check_ours(run / "model")
+    Raises NMTError where the run cannot resume, or its options or files changed.
+    """
+    run, patience, start = Path(config.run), config.validation.patience, config.init or "null"
     check_configuration(run, config)
+    check_ours(run / "model")
     paths = list_checkpoints(run)
     if not paths:
-        return Resumed()
-    content, start = load_checkpoint(paths[-1]), config.init or "null (random)"
-    state, update, patience = RunState(**content["nmt"]), content["global_step"], config.validation.patience
+        return None, 0, False
+    content = load_checkpoint(paths[-1])
+    state, update = RunState(**content["nmt"]), content["global_step"]
     check_origin(paths[-1], state, corpus, now.files)
     require(state.init == now.init, f"{paths[-1]} began with other weights than init={start}: pass name=OTHER")
     assert config.trainer.max_steps is not None
     stopped_early = patience is not None and state.validation["worse"] >= patience
-    return Resumed(paths[-1], update, update >= config.trainer.max_steps or stopped_early)
+    return paths[-1], update, update >= config.trainer.max_steps or stopped_early
 
 
 def check_origin(path: Path, state: RunState, corpus: PreparedCorpus, files: dict[str, str] | None = None) -> None:
@@ -198,14 +191,6 @@ def check_origin(path: Path, state: RunState, corpus: PreparedCorpus, files: dic
     for name, identity in before.items():
         advice = f"than {corpus.folder} has now: restore it, or pass name=OTHER for a new run"
         require(now.get(name) == identity, f"{path} was trained with another {name} {advice}")
-
-
-def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
-    """NMTError where the corpus was prepared with other options of `data` or `tokenizer`."""
-    trees = manifest.content, to_tree(config)
-    changed = difference(*({"data": as_prepared(x["data"]), "tokenizer": x["tokenizer"]} for x in trees))
-    advice = "pass the same options to nmt train, or prepare it again"
-    require(not changed, f"{Path(config.prepared)} was prepared with another configuration ({changed}): {advice}")
 
 
 class Average:
@@ -282,17 +267,14 @@ def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSpl
     return chosen
 
 
-def tokenizer_of(checkpoint: Path, state: RunState) -> Path:
-    """The tokenizer of a checkpoint's run; NMTError where it is missing, or not the one used in training."""
-    path = checkpoint.parent.parent / "tokenizer.model"
-    same = path.is_file() and sha256(path) == state.tokenizer
-    require(same, f"{path}: missing, or not the tokenizer that {checkpoint} was trained with")
-    return path
+def write_average(average: Average, run: Path, output: Path, score: tuple[Score, int] | None = None) -> None:
+    """Write the model directory of an average; `score` is its validation score and the number of sentences.
 
-
-def write_average(average: Average, tokenizer_file: Path, output: Path, score: tuple[Score, int] | None = None) -> None:
-    """Write the model directory of an average; `score` is its validation score and the number of sentences."""
-    state, model = average.state, average.make_model()
+    Raises NMTError where the tokenizer in the folder of the run is missing, or not the one used in training.
+    """
+    state, tokenizer = average.state, run / TOKENIZER
+    same = tokenizer.is_file() and sha256(tokenizer) == state.tokenizer
+    require(same, f"{tokenizer}: missing, or not the tokenizer that the checkpoints were trained with")
     scored = {**asdict(score[0]), "sentences": score[1]} if score else {}
     optional = {"init": state.init, "candidates": average.losses, "score": scored}
     recorded = ("tokens", "seconds", "devices", "versions", "corpus", "config")
@@ -300,5 +282,30 @@ def write_average(average: Average, tokenizer_file: Path, output: Path, score: t
     training |= state.seen | {key: value for key, value in optional.items() if value}
     sides = state.source, state.target
     description = ModelDescription(state.config["model"], state.vocabulary_size, *sides, state.tokenizer, training)
+    model = average.make_model()
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    write_model_directory(output, model, tokenizer_file, description, model_card(description, parameters))
+    write_model_directory(output, model, tokenizer, description, model_card(description, parameters))
+
+
+def deliver(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:
+    """Write the model directory, scored on the validation set, and point `latest` to the run."""
+    run, sentences, max_steps = Path(config.run), config.validation.bleu_sentences, config.trainer.max_steps
+    prune(run, config.checkpoints)
+    gc.collect()  # the trained model is part of reference cycles, which would keep its memory
+    device = make_trainer(config).strategy.root_device
+    average = delivered_model(run, config.checkpoints, corpus.split("valid"), device)
+    console.print(f"the model is the {weights_in_words(average.updates, average.losses)}")
+    scored = None
+    if sentences != 0:
+        engine = TorchEngine([average.make_model().to(device)], config.decode)
+        translator = Translator(engine, load_tokenizer(run / TOKENIZER))
+        texts = translated(translator, corpus, corpus.domains("valid", config.data), sentences)
+        score = joint_score(corpus, texts, config.validation.tokenize)
+        scored = score, sum(len(references) for _, references in texts)
+        console.print(f"validation {score.name} {score.value:.2f} on {scored[1]:,} sentences, `{score.signature}`")
+    write_average(average, run, run / "model", scored)
+    point_latest_to(run)
+    console.print(f"the model is in {run / 'model'}")
+    if max_steps is not None and average.made < max_steps and config.trainer.max_time is not None:
+        made = f"update {average.made:,} of {max_steps:,}"
+        console.print(f"stopped by trainer.max_time at {made}; the same command resumes there")

@@ -42,10 +42,9 @@ REPORT = (
 )
 REPORT_SECONDS = 10  # least time between two lines where there is no terminal
 NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
-TOTALS = ("tokens", "flops", "cost", "elapsed")
 PRECISIONS = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
 IDLE_ROUNDS, MAX_SECONDS = 3, 3.0
-"""The peak is measured until so many rounds were no faster, because other programs may disturb some, or so long."""
+"""The peak is measured until this many rounds, which other programs may slow, were no faster, or for this long."""
 
 
 def synchronize(device: torch.device) -> None:
@@ -83,7 +82,7 @@ def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
 class Logbook:
     """metrics.csv: one row for each report. A restart keeps the rows up to the update it resumes from.
 
-    `more` are columns of domains. Unless `whole`, the next report covers updates of the last one.
+    `more` are columns of domains. Unless `whole`, the next report covers the updates of the last one again.
     """
 
     def __init__(self, run: Path, step: int, more: Sequence[str] = (), whole: bool = True) -> None:
@@ -110,7 +109,8 @@ class ProgressLine:
     """Updates made, time left and the last report; `max_seconds` is the time limit of this process."""
 
     def __init__(self, console: Console, max_seconds: float | None) -> None:
-        self.console, self.max_seconds, self.status = console, max_seconds, console.status("training")
+        self.console, self.status = console, console.status("training")
+        self.max_seconds = math.inf if max_seconds is None else max_seconds
         self.text, self.printed = "", -math.inf
 
     def start(self, step: int, total: int) -> None:
@@ -121,7 +121,7 @@ class ProgressLine:
     def show(self, step: int, report: str = "") -> None:
         seconds, self.text = time.monotonic() - self.begin, report or self.text
         left = seconds / (step - self.first) * (self.total - step)
-        left = left if self.max_seconds is None else min(left, max(self.max_seconds - seconds, 0.0))
+        left = min(left, max(self.max_seconds - seconds, 0.0))
         line = f"update {step:,} of {self.total:,}, {timedelta(seconds=int(left))} left: {self.text}"
         if self.console.is_terminal:
             self.status.update(line[: self.console.width - 3])
@@ -131,12 +131,12 @@ class ProgressLine:
 
 
 class MetricsCallback(UpdateCallback):
-    """Reports loss, unsmoothed perplexity, speed, time and cost (section 5.2) of every `every` updates."""
+    """Reports loss, unsmoothed perplexity, speed, time and cost every `trainer.log_every_n_steps` updates."""
 
     def __init__(self, config: dict[str, Any], line: ProgressLine) -> None:
         self.run, self.config, self.line = Path(config["run"]), config, line
         self.every = int(config["trainer"]["log_every_n_steps"])
-        self.columns: list[str] = []  # those of domains
+        self.columns: list[str] = []  # of domains
         # Over all restarts: time of updates and saving, FLOPs, cost (seconds x devices x sustained FLOP/s, Table 2),
         # and target tokens up to the last report.
         self.seconds, self.flops, self.cost, self.tokens = 0.0, 0, 0.0, 0
@@ -147,8 +147,8 @@ class MetricsCallback(UpdateCallback):
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         super().on_train_start(trainer, pl_module)
         device, step, name = pl_module.device, trainer.global_step, self.run.name
-        kind = f"{device.type} ({torch.get_num_threads()} threads)"
-        kind = torch.cuda.get_device_name(device) if device.type == "cuda" else kind
+        is_cuda = device.type == "cuda"
+        kind = torch.cuda.get_device_name(device) if is_cuda else f"{device.type} ({torch.get_num_threads()} threads)"
         self.devices = f"{trainer.world_size} x {kind}"
         self.peak = trainer.world_size * peak_flops_per_second(device, precision_dtype(trainer.precision))
         if trainer.is_global_zero:
@@ -226,8 +226,9 @@ class MetricsCallback(UpdateCallback):
     def state(self, module: TranslationModule) -> dict[str, Any]:
         """Fields of a checkpoint's RunState."""
         self.add_time()
-        totals = {key: getattr(self, key) for key in TOTALS} | {"interval": list(self.interval)}
+        totals = {key: getattr(self, key) for key in ("tokens", "flops", "cost", "elapsed")}
         tokens = self.tokens + int(module.total_sums()[2])
+        totals["interval"] = list(self.interval)
         return {"tokens": tokens, "seconds": self.seconds, "devices": self.devices, "metrics": totals}
 
     def load(self, seconds: float, metrics: dict[str, Any]) -> None:

@@ -4,7 +4,6 @@ Only the configuration, the seed and the update's number decide its arithmetic.
 Shapes: M target tokens, D d_model, N vocabulary.
 """
 
-from collections.abc import Callable
 from math import cos, pi, sqrt
 from typing import Any, cast
 
@@ -29,13 +28,6 @@ def noam(step: int, d_model: int, warmup: int) -> float:
     return float(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
 
 
-DECAYS: dict[str, Callable[[float], float]] = {
-    "linear": lambda progress: 1 - progress,
-    "cosine": lambda progress: (1 + cos(pi * progress)) / 2,
-}
-"""Schedules that end: the share of the peak, by the progress from the end of warm-up (0) to the end (1)."""
-
-
 def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
     """The rate at `step`, counted from 1: it rises to `optim.learning_rate`, or the peak of equation 3, and falls."""
     warmup = optim.warmup
@@ -49,25 +41,15 @@ def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
     assert optim.decay_steps is not None
     # The update after the last one would have a rate of 0.
     progress = min((step - warmup) / (optim.decay_steps + 1 - warmup), 1.0)
-    return peak * DECAYS[optim.schedule](progress)
+    return peak * (1 - progress if optim.schedule == "linear" else (1 + cos(pi * progress)) / 2)
 
 
 def adam(model: Transformer, **options: Any) -> Adam:
     return Adam(model.parameters(), **options)
 
 
-def nll_and_probabilities(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """-log p(target) and log sum exp of each row, and the probabilities, which overwrite the logits."""
-    highest = logits.amax(dim=-1, keepdim=True)
-    target_logits = logits.gather(1, targets[:, None])
-    probabilities = torch.softmax(logits, dim=-1, out=logits)
-    # By the probability of the likeliest token, which cannot underflow: softmax is the only pass beside two maxima.
-    normaliser = highest - probabilities.amax(dim=-1, keepdim=True).log()
-    return normaliser - target_logits, normaliser, probabilities
-
-
 class LabelSmoothedCrossEntropy(torch.autograd.Function):
-    """Loss (section 5.4) and gradient in one pass over chunks of the logits, which are never in memory all at once.
+    """Loss (section 5.4) and gradient in one pass over chunks of the logits, which are never all in memory.
 
     forward(hidden [M, D], weight [N, D], targets [M], smoothing, bias [N] or None). In mixed precision only the
     products have a lower precision: their factors are cast once, and sums are in float32.
@@ -79,15 +61,18 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         vocabulary, device = len(weight), hidden.device.type
         rows = max(1, CHUNK_LOGITS // vocabulary)
-        nll, normalisers = hidden.new_zeros((), dtype=torch.float32), hidden.new_zeros((), dtype=torch.float32)
+        nll, normalizers = hidden.new_zeros((), dtype=torch.float32), hidden.new_zeros((), dtype=torch.float32)
         grad_hidden, grad_weight, grad_bias = [], None, None if bias is None else torch.zeros_like(bias)
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
         matrix = weight.to(dtype)
         for x, y in zip(hidden.to(dtype).split(rows), targets.split(rows), strict=True):
             logits = linear(x, matrix, None if bias is None else bias.to(dtype)).float()
-            chunk_nll, normaliser, grad = nll_and_probabilities(logits, y)
-            nll += chunk_nll.sum()
-            normalisers += normaliser.sum()
+            highest, target_logits = logits.amax(dim=-1, keepdim=True), logits.gather(1, y[:, None])
+            grad = torch.softmax(logits, dim=-1, out=logits)  # the probabilities, which become the gradient
+            # log sum exp by the largest probability, which cannot underflow: softmax is the only pass beside maxima.
+            normalizer = highest - grad.amax(dim=-1, keepdim=True).log()
+            nll += (normalizer - target_logits).sum()
+            normalizers += normalizer.sum()
             if not ctx.needs_input_grad[0]:
                 continue
             # d loss / d logits = softmax - (1 - smoothing) onehot - smoothing / N; the last term is added below.
@@ -100,7 +85,7 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
             grad_weight = chunk.float() if grad_weight is None else grad_weight.add_(chunk)
         # For the uniform part, sums of logits and gradients are products with sums of weights and of hidden states.
         sum_hidden, sum_weight = (x.sum(0, dtype=torch.float32) for x in (hidden, weight))
-        uniform, share = normalisers - sum_hidden.dot(sum_weight) / vocabulary, smoothing / vocabulary
+        uniform, share = normalizers - sum_hidden.dot(sum_weight) / vocabulary, smoothing / vocabulary
         if bias is not None:
             uniform -= len(hidden) * bias.mean()
         if grad_bias is not None:
@@ -128,12 +113,12 @@ def label_smoothed_cross_entropy(
 
 
 def dropout_seed(seed: int, update: int, micro_batch: int) -> int:
-    """The seed of dropout in one micro-batch: hashed, so that neighboring updates share no random numbers."""
+    """The seed of dropout in a micro-batch: hashed, so that neighboring updates share no random numbers."""
     return int(np.random.SeedSequence([seed, update, micro_batch]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 def summed_losses(model: Transformer, batch: Batch, label_smoothing: float) -> tuple[Tensor, Tensor]:
-    """Sums over the target tokens of a micro-batch: the smoothed loss, and the negative log likelihood."""
+    """The smoothed loss and the negative log likelihood, summed over the target tokens of a micro-batch."""
     hidden = model.decoder_states(batch.source, batch.target_in, batch.padded).flatten(0, 1)
     targets, real = batch.target_out.flatten(), batch.target_indices
     if len(real) < len(targets):  # no logits are made for padding
@@ -155,12 +140,12 @@ class TranslationModule(LightningModule):
         torch.manual_seed(seed)  # for the initial weights; dropout has seeds of its own
         self.model = Transformer(model, vocabulary_size)
         self.optim, self.seed, self.micro_batches = optim, seed, micro_batches
-        # Not buffers, because DDP would overwrite every rank's with those of the first; on the device, not waited for.
+        # On the device, so that nothing waits for them; not buffers, which DDP would overwrite with the first rank's.
         # Smoothed loss, negative log likelihood and target tokens of this rank, in the update and since the report:
         self.update_sums, self.sums = torch.zeros(3), torch.zeros(3)
-        # That of the last update, before clipping, and the first update where it was not finite, from 0; -1: none.
+        # Of the last update, before clipping, and the first update where it was not finite, from 0; -1: none.
         self.gradient_norm, self.not_finite = torch.zeros(()), torch.tensor(-1)
-        self.skipped = 0  # updates, because their gradient was not finite
+        self.skipped = 0  # updates whose gradient was not finite
 
     def on_fit_start(self) -> None:
         for name in ("update_sums", "sums", "gradient_norm", "not_finite"):
@@ -175,7 +160,7 @@ class TranslationModule(LightningModule):
         assert (update, batch.update, batch.micro_batch) == due, f"update {due[1]}, micro-batch {due[2]} is due"
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
-        # Seeded for each micro-batch, so that dropout is the same on any number of devices, and after any restart.
+        # With a seed for each micro-batch, dropout is the same on any number of devices, and after any restart.
         # torch.manual_seed, which seeds all devices, takes a millisecond.
         seed = dropout_seed(self.seed, batch.update, batch.micro_batch)
         torch.default_generator.manual_seed(seed)
@@ -210,7 +195,7 @@ class TranslationModule(LightningModule):
         # the loss shows whether something is wrong.
         bad = ~(self.gradient_norm if self.trainer.scaler is None else self.update_sums[0]).isfinite()
         if self.optim.not_finite == "skip" and bad.item():
-            optimizer.zero_grad()  # Adam leaves parameters without gradients as they are.
+            optimizer.zero_grad()  # Adam leaves parameters without gradients unchanged
             self.skipped += 1
         else:
             self.sums += self.update_sums
@@ -218,27 +203,27 @@ class TranslationModule(LightningModule):
         self.update_sums.zero_()
 
     def check_finite(self) -> None:
-        """NMTError where the gradient of an update was not finite on any device."""
+        """NMTError where the gradient of an update was not finite on some device."""
         update = int(self.trainer.strategy.reduce(self.not_finite.clone(), reduce_op="max"))
         require(
             update < 0,
-            f"update {update + 1:,}: the gradient is not finite; checkpoints are from before. Pass "
-            "optim.not_finite=skip, a lower optim.factor, or trainer.precision=32-true, with name=OTHER",
+            f"update {update + 1:,}: the gradient is not finite. Pass optim.not_finite=skip, a lower optim.factor, "
+            "or trainer.precision=32-true, with name=OTHER",
         )
 
     def optimizer_step(self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None) -> None:
         super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
-        optimizer.zero_grad()  # Lightning would keep them until after the next forward pass, whose memory they take.
+        optimizer.zero_grad()  # Lightning would keep gradients during the next forward pass, which needs their memory
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        # A run that resumes between two reports then reports the same numbers as one that was never stopped.
+        # A run that resumes between two reports then reports the same numbers as an uninterrupted run.
         checkpoint["sums"], checkpoint["skipped"] = self.total_sums(), self.skipped
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.sums = checkpoint["sums"] if self.trainer.is_global_zero else torch.zeros(3)
         self.skipped = checkpoint["skipped"]
-        # Lightning steps the optimizer when this count of micro-batches is a multiple of those that it accumulates,
-        # which depends on the number of devices.
+        # Lightning steps the optimizer when this count is a multiple of the micro-batches that it accumulates, whose
+        # number depends on the number of devices.
         done = checkpoint["global_step"] * self.trainer.accumulate_grad_batches
         progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
         for counts in (progress["total"], progress["current"]):

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from nmt.config import CheckpointConfig, ExperimentConfig, difference, require, shown, to_tree
 from nmt.errors import NMTError, one_line
-from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, within
+from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, remove_leftovers, within, write_file
 
 # These decide the weights after n updates; everything else may change within a run.
 DECISIVE = (
@@ -47,7 +49,7 @@ def kept_checkpoints(run: Path, every_steps: int, keep: int) -> list[Path]:
     return [path for path in paths if checkpoint_step(path) % every_steps == 0 or path == paths[-1]][-keep:]
 
 
-def remove_older(run: Path, config: CheckpointConfig) -> None:
+def prune(run: Path, config: CheckpointConfig) -> None:
     """Remove the checkpoints that will not be averaged."""
     for path in set(list_checkpoints(run)).difference(kept_checkpoints(run, config.every_steps, config.keep)):
         path.unlink()
@@ -68,7 +70,8 @@ def read_config(run: Path) -> dict[str, Any]:
 
 
 def check_configuration(run: Path, config: ExperimentConfig) -> None:
-    """NMTError where the folder contains a run with another configuration."""
+    """NMTError where the folder contains a run with another configuration, or a link that training would follow."""
+    check_no_links(run)
     if (run / "config.yaml").exists() and (list_checkpoints(run) or (run / "model").exists()):
         trees = read_config(run), to_tree(config)
         changed = difference(*({key: within(tree, *key.split(".")) for key in DECISIVE} for tree in trees))
@@ -76,6 +79,20 @@ def check_configuration(run: Path, config: ExperimentConfig) -> None:
         start = f", which began with init={shown(init)}," if init and not config.init else ""
         advice = "pass name=OTHER for a new run, or remove that folder"
         require(not changed, f"the run in {run}{start} has another configuration ({changed}): {advice}")
+
+
+def open_folder(run: Path, config: dict[str, Any], tokenizer: Path) -> None:
+    """Write a run's configuration and tokenizer, and remove what a killed process left."""
+    try:
+        (run / "checkpoints").mkdir(parents=True, exist_ok=True)
+        if is_first_process():
+            latest_beside(run)
+            write_file(run / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
+            write_file(run / "tokenizer.model", tokenizer.read_bytes())
+            remove_leftovers(run)
+            remove_leftovers(run / "checkpoints")
+    except OSError as error:
+        raise NMTError(f"cannot write the run folder {run} ({error.strerror}): pass run=FOLDER") from error
 
 
 def is_finished(run: Path, updates: int, corpus: str) -> bool:

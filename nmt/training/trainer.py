@@ -30,10 +30,9 @@ from nmt.errors import NMTError, enough_memory_or, is_out_of_memory, one_line
 from nmt.files import whole_file
 from nmt.training.module import TranslationModule
 
-FIRST_PROCESS = "NMT_FIRST_PROCESS"
-"""The variable that tells the processes that Lightning launches which process launched them."""
+FIRST_PROCESS = "NMT_FIRST_PROCESS"  # the variable with the id of the process that launched the others
+# Messages of gloo and of DataLoader where another process has ended.
 LOST = re.compile(r"gloo/transport|Connection (closed|reset) by peer|DataLoader worker \(pid")
-"""Messages of gloo and of DataLoader where another process has ended."""
 OFF = ("enable_model_summary", "logger", "enable_checkpointing", "enable_progress_bar", "use_distributed_sampler")
 
 
@@ -41,8 +40,7 @@ class UpdateCallback(Callback):
     """Calls `on_update_end(trainer, module, step)` after each update; Lightning itself counts micro-batches."""
 
     last_step = 0
-    batch: Batch | None = None
-    """The last micro-batch of the last update; None before the first update of this process."""
+    batch: Batch | None = None  # the last micro-batch of the last update
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.last_step = trainer.global_step
@@ -59,10 +57,7 @@ class UpdateCallback(Callback):
 
 
 def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
-    """Allocate gradients and Adam's moments, which otherwise exist only from the second update on.
-
-    From gradients of zero, Adam makes moments of zero and does not move; the first update then finds these moments.
-    """
+    """Allocate gradients and Adam's moments, which otherwise exist only from the second update on, as zeros."""
     for parameter in module.parameters():
         parameter.grad = torch.zeros_like(parameter)
     if not optimizer.state:
@@ -72,11 +67,11 @@ def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
 
 
 def try_shapes(trainer: Trainer, module: TranslationModule, shapes: Iterable[tuple[int, int, int]]) -> None:
-    """A training step and its backward pass for micro-batches of (rows, source and target width), without an update."""
+    """A forward and a backward pass for each micro-batch of (rows, source width, target width), without an update."""
     sums = module.update_sums.clone()
     for shape in shapes:
         if trainer.accumulate_grad_batches == 1:
-            module.zero_grad()  # as after every update; otherwise a micro-batch meets the gradients of another
+            module.zero_grad()  # as after every update; otherwise gradients accumulate
         loss = trainer.strategy.training_step(move_data_to_device(dummy_batch(*shape), module.device), 0)
         trainer.strategy.backward(loss, None)  # type: ignore[arg-type]
         del loss
@@ -92,9 +87,9 @@ class MemoryCheck(Callback):
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
         tokens, micro_batches = self.batching.tokens_per_update, self.batching.micro_batches
         advice = (
-            f"a micro-batch of {tokens // micro_batches:,} source and as many target tokens does not fit beside "
-            f"weights, gradients and Adam's moments. Pass batching.micro_batches={2 * micro_batches} (smaller ones), "
-            f"a lower batching.tokens_per_update={tokens}, or batching.max_tokens=auto"
+            f"a micro-batch of {tokens // micro_batches:,} source and target tokens does not fit beside weights, "
+            f"gradients and Adam's moments. Pass batching.micro_batches={2 * micro_batches} (smaller ones), a lower "
+            f"batching.tokens_per_update={tokens}, or batching.max_tokens=auto"
         )
         # For threads, buffers and gaps between tensors: 64 MiB, and 5 % of weights, gradients, and two moments.
         size = 2**26 + sum(parameter.nbytes for parameter in pl_module.parameters()) // 5
@@ -107,14 +102,14 @@ class MemoryCheck(Callback):
 
 
 class DirectCheckpointIO(TorchCheckpointIO):
-    """Writes a checkpoint straight into its folder; Lightning's own writes through memory and a temporary folder."""
+    """Writes a checkpoint directly into its folder; Lightning would write through memory and a temporary folder."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
         try:
             with whole_file(Path(path)) as temporary:
                 torch.save(checkpoint, temporary)
         except NMTError as error:
-            raise NMTError(f"{error} The checkpoints before it are whole, and the same command resumes") from error
+            raise NMTError(f"{error} Earlier checkpoints are whole, and the same command resumes") from error
 
 
 @contextmanager
@@ -129,7 +124,7 @@ def quiet_lightning() -> Iterator[None]:
 
 
 def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -> Trainer:
-    """The Lightning trainer of `config.trainer`; NMTError where a flag is wrong."""
+    """The Lightning trainer of `config.trainer`; NMTError for a wrong flag."""
     flags: dict[str, Any] = dict.fromkeys(OFF, False)
     flags |= {key: value for key, value in vars(config.trainer).items() if value is not None}
     flags.pop("max_time", None)  # with it, Lightning would stop in the middle of an update
@@ -150,24 +145,24 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
 
 
 def end_launched_processes(trainer: Trainer) -> None:
-    """Kill the processes that Lightning launched beside this one, which would wait for it forever."""
+    """Kill the processes that Lightning launched, which would wait for this one forever."""
     for process in launched_processes(trainer):
         process.kill()
 
 
 @contextmanager
 def watched(trainer: Trainer) -> Iterator[None]:
-    """Raise NMTError where another process of a training ends before its time.
+    """Raise NMTError where another process of a training ends early, or print it and exit if communication hangs.
 
-    Where communication with it hangs instead of failing, this process prints the message and ends.
+    After any error, the processes that this one launched end too.
     """
     over, first = Event(), os.environ.setdefault(FIRST_PROCESS, str(os.getpid()))
     is_first = first == str(os.getpid())
 
     def reason() -> str:
-        """The end of another process; empty where all are at work, or this is the only one."""
-        if not is_first:
-            return "" if str(os.getppid()) == first else f"the first process of this training has ended (pid {first})"
+        """Which process has ended, and how; empty while all run."""
+        if not is_first and str(os.getppid()) != first:
+            return f"the first process of this training has ended (pid {first})"
         for rank, process in enumerate(launched_processes(trainer), 1):
             if code := process.poll():
                 how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
@@ -189,16 +184,15 @@ def watched(trainer: Trainer) -> Iterator[None]:
         if dist.is_initialized():  # leaving before all processes are here would break their communication
             dist.gather_object(None, [None] * trainer.world_size if trainer.is_global_zero else None)
             dist.destroy_process_group()
-    except (RuntimeError, OSError) as error:
-        if is_out_of_memory(error):
-            raise
-        # A process may still be ending when its connections are closed already.
-        deadline = time.monotonic() + 2
-        while launched_processes(trainer) and not reason() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        message = reason()
-        if not message and (isinstance(error, dist.DistError) or LOST.search(str(error))):
-            message = f"another process of this training has ended ({one_line(error)})"
+    except Exception as error:
+        message, deadline = "", time.monotonic() + 2
+        if isinstance(error, RuntimeError | OSError) and not is_out_of_memory(error):
+            # A process may still be ending when its connections are closed already.
+            while not (message := reason()) and launched_processes(trainer) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            if not message and (isinstance(error, dist.DistError) or LOST.search(str(error))):
+                message = f"another process of this training has ended ({one_line(error)})"
+        end_launched_processes(trainer)
         if not message:
             raise
         raise NMTError(f"{message}: the same command resumes") from error

@@ -27,7 +27,7 @@ Texts = tuple[list[str], list[str]]  # translations, and references
 def translated(
     translator: Translator, corpus: PreparedCorpus, domains: list[Domain], sentences: int | None
 ) -> list[Texts]:
-    """Translations and references of the first `sentences` of each domain (None: all); all processes share the work."""
+    """Translate the first `sentences` of each domain (None: all); all processes share the work."""
     sources, targets = corpus.text("valid")
     rank, world_size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
     texts = []
@@ -69,15 +69,15 @@ def validation_loss(model: Transformer, split: PreparedSplit, label_smoothing: f
 class Validation(UpdateCallback):
     """Validates every `validation.every_steps` updates, and after the last.
 
-    `best` is the lowest perplexity, or the highest score, so far, `worse` the number of validations since then;
-    `improved` is True if the last update has that validation.
+    `best` is the lowest perplexity, or the highest score, so far, `worse` the number of validations since then, and
+    `improved` whether the last update was validated as the best.
     """
 
     def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig, metrics: MetricsCallback) -> None:
         self.corpus, self.config, self.decode, self.metrics = corpus, config.validation, config.decode, metrics
         self.split, self.kind = corpus.split("valid"), kind_of_corpus(corpus)
-        references = corpus.text("valid")[1]  # so that damage is found before training
-        if self.config.bleu_sentences != 0 and self.kind.metric == "bleu":  # a missing tokenizer package is refused
+        references = corpus.text("valid")[1]  # reports a damaged file before training
+        if self.config.bleu_sentences != 0 and self.kind.metric == "bleu":  # reports a missing tokenizer package
             bleu_tokenizer(self.config.tokenize, corpus.target_language, references)
         self.tokenizer, self.domains = load_tokenizer(corpus.tokenizer_file), corpus.domains("valid", config.data)
         if len(self.domains) > 1:

@@ -64,9 +64,9 @@ def test_a_run_of_another_start_is_not_gone_on_with(domain, toy, finished, nmt):
     from safetensors.torch import save_file
 
     save_file({name: tensor * 1.01 for name, tensor in weights.items()}, other / "model/model.safetensors")
-    nmt("train", *domain, *SHORT, f"init={other}").refused("began with other weights than those of init", "name=OTHER")
+    nmt("train", *domain, *SHORT, f"init={other}").refused("began with other weights than init=other", "name=OTHER")
     from_random = [word for word in toy if word.startswith("model")]
-    nmt("train", domain[0], *domain[2:], *from_random, *SHORT).refused("than those of init=null", "name=OTHER")
+    nmt("train", domain[0], *domain[2:], *from_random, *SHORT).refused("than init=null", "name=OTHER")
 
 
 def test_a_corpus_of_another_vocabulary_or_direction_is_refused(domain, toy, finished, nmt, other_text):
