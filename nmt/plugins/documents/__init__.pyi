@@ -1,1 +1,2 @@
-from .document import Document as Document, Translated as Translated, read_document as read_document
+from .document import Document as Document, Translated as Translated, plain_text as plain_text
+from .document import read_document as read_document

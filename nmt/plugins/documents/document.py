@@ -157,8 +157,11 @@ class Text(Document):
         return self.mark + self.text.render(translations).encode(self.encoding, "xmlcharrefreplace")
 
 
-class PlainText(Text):
-    """Lines of text; line ends, blank lines and white space around a line stay."""
+def plain_text(text: str) -> Spliced:
+    """Lines without the white space around them, which stays, as do blank lines."""
+    return Spliced(text, [Part(*line.span(), [line[0]]) for line in re.finditer(r"[^\s](?:[^\n]*[^\s])?", text)])
 
+
+class PlainText(Text):
     def parts(self, text: str, target: str) -> Sequence[Part]:
-        return [Part(*line.span(), [line[0]]) for line in re.finditer(r"[^\s](?:[^\n]*[^\s])?", text)]
+        return plain_text(text).parts

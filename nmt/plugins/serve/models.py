@@ -1,7 +1,10 @@
-"""The served models: their processes, started when needed, and the lines of all clients that wait for them."""
+"""The served models: the lines of all clients that wait for a model, and the process that translates them."""
 
 import asyncio
+import itertools
 import math
+import pickle
+import sys
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -9,49 +12,49 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nmt.config import require
+from nmt.config import TranslatorOptions, require
 from nmt.files import is_parser
 from nmt.plugins.serve.command import ServeConfig
-from nmt.plugins.serve.worker import Failed, Line, Search, Worker, log
+from nmt.plugins.serve.worker import Failed, Line, Search, log
 from nmt.translation import find_models, language_tag, languages, stages_of
 
 LONG = 1000
-"""A line with more characters is long: it is searched apart, and one of them at a time."""
+"""A line with more characters is long: it is translated in a batch of its own, one such batch at a time."""
 BATCH_LINES = 128
-"""Most lines of a batch."""
+"""Maximum number of lines in a batch."""
 BATCH_CHARACTERS = 8000
-"""Most characters of a batch."""
+"""Maximum number of characters in a batch."""
 BATCH_SECONDS = 0.3
-"""A batch has as many characters as take about this long, so that it does not keep the next one waiting."""
+"""Target time for a batch, so that it does not delay the next one."""
 BATCH_WAIT = 0.003
-"""Seconds that the first line waits for others, to be searched with them."""
+"""Seconds that the first line waits for more lines to fill its batch."""
 TURN_TOKENS = 1500
-"""Most tokens that are searched at once, so that the next text is searched soon."""
+"""Maximum number of tokens that torch searches at once, so that the next text need not wait long."""
+LOADING_SECONDS = 600
+"""A process that is not ready by then is killed."""
 
 
 @dataclass(eq=False)
 class WaitingLine:
-    """A line of a request."""
-
     text: str
     request: "Request"
     answer: "asyncio.Future[Line]"
     lost: bool = False
-    """Its process ended before; a second time, it fails."""
+    """True after a process that translated it ended; the second time, the line fails."""
 
     @property
     def is_long(self) -> bool:
         return len(self.text) > LONG
 
     def give(self, answer: Line | Failed) -> None:
-        if not self.answer.done():  # else the client is gone
+        if not self.answer.done():  # the client may have disconnected
             give: Any = self.answer.set_exception if isinstance(answer, Failed) else self.answer.set_result
             give(answer)
-            self.answer.exception()  # else an exception that nobody waits for is logged
+            self.answer.exception()  # asyncio logs exceptions that nobody retrieves
 
 
 class Request:
-    """Lines of one client; `lines` are those in no batch yet."""
+    """The lines of a client; `lines` are those in no batch yet."""
 
     def __init__(self, search: Search, lines: Iterable[str]) -> None:
         self.search, loop = search, asyncio.get_running_loop()
@@ -60,12 +63,12 @@ class Request:
 
 
 class Queue:
-    """Requests in the order in which they get their turns."""
+    """Requests in the order of their turns."""
 
     def __init__(self) -> None:
         self.requests, self.lost = deque[Request](), deque[WaitingLine]()
         self.new_first = True
-        """The next batch begins with a new request; the one after it, with any."""
+        """Whether the next batch starts with a new request; this alternates."""
         self.most_characters = LONG
         """Characters that take about BATCH_SECONDS, as measured so far."""
         self.changed = asyncio.Event()
@@ -80,25 +83,24 @@ class Queue:
             self.changed.set()
 
     def remove(self, request: Request) -> None:
-        """Forget the lines of a request that are in no batch yet."""
+        """Drop the lines of a request that are in no batch yet."""
         self.lost = deque(line for line in self.lost if line.request is not request)
         with suppress(ValueError):
             self.requests.remove(request)
 
     def fail(self, failure: Failed) -> None:
-        """Answer all lines."""
+        """Answer all lines with an error."""
         for line in (*self.lost, *(line for request in self.requests for line in request.lines)):
             line.give(failure)
         self.requests.clear()
         self.lost.clear()
 
     def take(self, most: int = BATCH_LINES, long_too: bool = True) -> list[WaitingLine]:
-        """A batch of at most `most` lines with the same search; empty if there are none.
+        """Take a batch of at most `most` lines with the same search.
 
-        The requests take turns, line by line, so that a long text does not keep short ones waiting. So do the kinds of
-        search, and every second batch begins with a new request, however many documents there are. A long line goes
-        alone, and with `long_too=False` not at all. Lines that a process took with it go first and alone, because one
-        of them may have ended it.
+        Requests take turns line by line, so that a long text does not delay short ones. Kinds of search take turns
+        too, and every second batch starts with a new request. A long line forms a batch of its own, with
+        `long_too=False` none. So does a lost line, which may have ended its process; lost lines go first.
         """
         if self.lost:
             return [self.lost.popleft()]
@@ -123,18 +125,91 @@ class Queue:
         return batch
 
     def took(self, characters: int, seconds: float) -> None:
-        """Learn from a batch how many characters the next one may have."""
+        """Update the size of batches after a batch."""
         if characters > self.most_characters / 2:  # a smaller batch says little
             in_time = round(BATCH_SECONDS * characters / max(seconds, 0.001))
             self.most_characters = max(LONG, min(BATCH_CHARACTERS, in_time))
 
 
+class Worker:
+    """The server's end of a process with a model; a call that exceeds its time kills the process."""
+
+    facts: Any
+    """The attribute of ModelTasks."""
+    ended = ""
+    """How the process ended; empty while it runs."""
+
+    async def begin(self, options: TranslatorOptions) -> "Worker":
+        """Start the process; raises Failed if it does not become ready."""
+        self.numbers, self.answers = itertools.count(), dict[int, asyncio.Future[Any]]()
+        code = f"import sys; sys.path[:] = {sys.path!r}; from nmt.plugins.serve.worker import main; main()"
+        pipes: Any = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE, "limit": 2**20}
+        command = (sys.executable, "-c", code)
+        self.process = await asyncio.create_subprocess_exec(*command, **pipes, start_new_session=True)
+        self.reading = asyncio.create_task(self.read())
+        try:
+            self.facts = await self.call(LOADING_SECONDS, options)
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    async def read(self) -> None:
+        """Pass on the answers of the process until it ends."""
+        assert self.process.stdout
+        with suppress(asyncio.IncompleteReadError, OSError):
+            while True:
+                size = int.from_bytes(await self.process.stdout.readexactly(8))
+                number, answer = pickle.loads(await self.process.stdout.readexactly(size))
+                if (future := self.answers.get(number)) and not future.done():
+                    future.set_result(answer)
+        code = await self.process.wait()
+        self.ended = f"was killed by signal {-code}" if code < 0 else f"exited with code {code}"
+        for future in self.answers.values():
+            if not future.done():
+                future.set_result(self.loss())
+
+    def loss(self) -> Failed:
+        return Failed(503, f"the worker process {self.ended}; send the request again", 1, lost=True)
+
+    async def call(self, seconds: float, *arguments: Any) -> Any:
+        """Have `ModelTasks`, or later its `translate`, process the arguments; raises Failed if that fails."""
+        if self.ended:
+            raise self.loss()
+        number = next(self.numbers)
+        future = self.answers[number] = asyncio.get_running_loop().create_future()
+        assert self.process.stdin
+        try:
+            async with asyncio.timeout(seconds):
+                with suppress(OSError):  # the process may just have ended; `read` answers
+                    self.process.stdin.write(pickle.dumps((number, *arguments)))
+                    await self.process.stdin.drain()
+                answer = await future
+        except TimeoutError as error:
+            self.kill()
+            raise Failed(503, f"not translated within {seconds:g} seconds; send less text per request") from error
+        finally:
+            del self.answers[number]
+        if isinstance(answer, Failed):
+            raise answer
+        return answer
+
+    def kill(self) -> None:
+        self.ended = self.ended or "was killed by the server"
+        with suppress(ProcessLookupError):
+            self.process.kill()
+
+    async def end(self) -> None:
+        self.kill()
+        await self.reading
+
+
 class ServedModel:
-    """A model and its process; NMTError where it does not translate, or cannot be read."""
+    """A model and its process; raises NMTError if the model cannot be read or does not translate."""
 
     worker: Worker | None = None
     batches, long_lines = 0, 0
-    """Batches that are not answered yet, and those of them that have a long line."""
+    """The numbers of unanswered batches, and of those with a long line."""
 
     def __init__(self, name: str, config: ServeConfig) -> None:
         self.name, self.seconds, self.queue = name, config.limits.seconds, Queue()
@@ -143,21 +218,21 @@ class ServedModel:
         targets = languages(tokenizer)
         self.source = description.source
         self.tags = {language: language_tag(language, tokenizer) for language in targets} or {description.target: ""}
-        """The tag of each target language with a blank; empty for the only one."""
+        """Target languages and their tags with a blank; a sole target language has none."""
         decode = config.translator.decode
         decode = replace(decode, batch_tokens=min(TURN_TOKENS, decode.batch_tokens))
         self.options = replace(config.translator, run=[name], target=next(iter(targets), None), decode=decode)
-        stages_of(self.options)  # which reads glossaries
+        stages_of(self.options)  # checks glossaries
 
     async def loaded(self) -> Worker:
-        """The process, which is started if there is none; Failed if it cannot be."""
+        """The process, started if there is none; raises Failed if the model cannot be loaded."""
         if self.worker and self.worker.ended:
-            log(f"{self.name}: process {self.worker.process.pid} has ended, {self.worker.ended}")
+            log(f"{self.name}: process {self.worker.process.pid} {self.worker.ended}")
             self.worker = None
         if not self.worker:
             begun = time.monotonic()
             try:
-                self.worker = await Worker(self.seconds).begin(self.options)
+                self.worker = await Worker().begin(self.options)
             except Failed as error:
                 log(f"{self.name}: the model cannot be loaded: {error.detail}")
                 raise Failed(503, f"the model cannot be loaded: {error.detail}", 1) from error
@@ -166,7 +241,7 @@ class ServedModel:
         return self.worker
 
     async def run(self) -> None:
-        """Load the model, and answer the lines that wait, for as long as the server runs."""
+        """Load the model, and translate waiting lines until the server ends."""
         async with asyncio.TaskGroup() as group:
             while True:
                 self.queue.changed.clear()
@@ -179,9 +254,9 @@ class ServedModel:
                 if self.queue.lines and not self.batches:
                     await asyncio.sleep(BATCH_WAIT)
                 searches, batch = worker.facts[0], list[WaitingLine]()
-                # While one task is searched, another is made tokens or text; one of them at most holds a long line.
+                # Two batches at least: the text of one is encoded or decoded while the other is searched.
                 if self.queue.lines and self.batches < max(2, searches):
-                    # Leave lines for each search that could run beside this one.
+                    # Leave lines for the searches that can run in parallel.
                     most = math.ceil(self.queue.lines / max(1, searches - self.batches))
                     batch = self.queue.take(min(most, BATCH_LINES), long_too=not self.long_lines)
                 if batch:
@@ -192,10 +267,10 @@ class ServedModel:
                     await self.queue.changed.wait()
 
     async def translate(self, worker: Worker, batch: list[WaitingLine]) -> None:
-        """Have a batch translated, and answer its lines."""
+        """Translate a batch, and answer its lines."""
         begun, texts = time.monotonic(), [line.text for line in batch]
         try:
-            answers = await worker.call(batch[0].request.search, texts)
+            answers = await worker.call(self.seconds, batch[0].request.search, texts)
             self.queue.took(sum(map(len, texts)), time.monotonic() - begun)
         except Failed as failure:
             answers = [failure] * len(batch)

@@ -1,38 +1,139 @@
-"""From a checked request to its answer: which model, which lines, and what clients of LibreTranslate expect."""
+"""From the bytes of a request to its answer: keys, fields, languages, and the translation of texts and documents."""
 
 import asyncio
-from collections.abc import Callable
+import hashlib
+import re
+from collections.abc import AsyncGenerator, Callable
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from urllib.parse import parse_qsl
 
 from anyio import BrokenWorkerProcess, CapacityLimiter, to_process
+from babel import Locale, UnknownLocaleError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import Request as HttpRequest
 
+from nmt.config import require
 from nmt.errors import NMTError
+from nmt.files import parse_json, read_text
+from nmt.plugins.documents import Translated, plain_text
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.models import Request, ServedModel
-from nmt.plugins.serve.requests import FileForm, TranslateForm
-from nmt.plugins.serve.worker import Failed, Line, Search, SentDocument, read_lines, write
+from nmt.plugins.serve.worker import Failed, Line, Search, SentDocument, log_client, read_lines, write
 
 T = TypeVar("T")
+MOST_FIELDS = 1000
+MOST_ALTERNATIVES = 10
+KEY_LINE = re.compile(r"^(\S+)\s+([0-9a-f]{64})\b", re.MULTILINE)
 MOST_CHARACTERS = 2000
 """The language of a text is detected from its beginning."""
 SURE = 0.8
-"""A text stays as it is from this probability on that it is in the target language rather than in a source language."""
+"""Texts with this probability of being in the target language, rather than in a source language, stay as they are."""
 SMALL_BYTES = 2**15
-"""Documents of at most this size have a process of their own, so that they do not wait for large ones."""
+"""Documents up to this size have a process of their own, so that they need not wait for large ones."""
 PARSING_LIMITS = 2**30, 10
-"""Bytes of memory and seconds of processor time in which a document must be read or written."""
+"""Bytes of memory, and seconds of processor time, to parse or write a document."""
 
 
-@cache
-def language_name(code: str) -> str:
-    """The English name of a language, such as German for de; its code where Babel, an extra, does not know it."""
+Text = Annotated[str, AfterValidator(lambda text: text.encode().decode())]
+"""Refuses half a surrogate pair, which JSON can contain."""
+
+
+class TextForm(BaseModel):
+    q: Text | list[Text]
+
+    @property
+    def texts(self) -> list[str]:
+        return self.q if isinstance(self.q, list) else [self.q]
+
+
+class TranslateForm(TextForm):
+    source: Text
+    target: Text
+    format: Literal["text", "html"] = "text"
+    alternatives: Annotated[int, Field(le=MOST_ALTERNATIVES), AfterValidator(lambda count: max(0, count))] = 0
+
+
+class FileForm(BaseModel, arbitrary_types_allowed=True):
+    file: UploadFile
+    source: Text
+    target: Text
+
+
+AnyForm = TypeVar("AnyForm", bound=BaseModel)
+
+
+def validated(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
+    """Validate all non-empty fields; raises Failed for the first wrong one, in LibreTranslate's words."""
     try:
-        from babel import Locale, UnknownLocaleError
-    except ImportError:
-        return code
+        return form.model_validate({name: value for name, value in fields.items() if value not in (None, "", [])})
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        name, missing = first["loc"][0], first["type"] == "missing"
+        problem = f"Invalid request: missing {name} parameter" if missing else f"{name}: {first['msg']}"
+        raise Failed(400, problem) from error
+
+
+async def read_fields(request: HttpRequest, most: int, seconds: float) -> dict[str, Any]:
+    """The fields of the address and of a JSON or form body; a form's repeated `q` becomes a list.
+
+    Raises Failed for any other body, one of more than `most` bytes, and one that does not arrive in time.
+    """
+    address, items, content = request.query_params.multi_items(), list[tuple[str, Any]](), dict[str, Any]()
+    body, size = bytearray(), 0
+    try:
+        async with asyncio.timeout(seconds):
+            async for part in request.stream():  # to its end, since most clients read no answer before
+                size += len(part)
+                body += part if size <= most else b""
+    except TimeoutError as error:
+        raise Failed(408, f"the request did not arrive within {seconds:g} seconds") from error
+    if size > most:
+        raise Failed(413, f"the request has more than {most:,} bytes")
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    async def stream() -> AsyncGenerator[bytes, None]:
+        yield bytes(body)
+
+    try:
+        if body and kind == "multipart/form-data":
+            limits = {"max_files": 1, "max_fields": MOST_FIELDS, "max_part_size": len(body)}
+            parser = MultiPartParser(request.headers, stream(), **limits)
+            parser.spool_max_size = len(body) + 1  # keeps files in memory
+            items = (await parser.parse()).multi_items()
+        elif body and kind in ("", "application/json"):
+            content = parse_json(bytes(body))
+            require(isinstance(content, dict), "not a JSON object")
+        else:
+            items = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+    except (ValueError, MultiPartException, KeyError, NMTError) as error:
+        raise Failed(400, "the request body is neither valid JSON nor a valid form") from error
+    texts = [value for name, value in items if name == "q"] or [value for name, value in address if name == "q"]
+    return dict(address) | dict(items) | ({"q": texts} if len(texts) > 1 else {}) | content
+
+
+def read_keys(path: Path) -> dict[str, str]:
+    """Map the SHA-256 of API keys to their names; lines without both are skipped."""
+    return {line[2]: line[1] for line in KEY_LINE.finditer(read_text(path))}
+
+
+def name_of_key(path: Path, key: str) -> str | None:
+    """The name of a key; None for an unknown key, and if the file cannot be read."""
+    # Keys are random and long, so unlike passwords, they need no slow hash.
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+    try:
+        return read_keys(path).get(digest)
+    except NMTError as error:
+        log_client("all API keys are rejected", f": {error}")
+        return None
+
+
+def language_name(code: str) -> str:
+    """The English name of a language, such as German for de; the code of an unknown language."""
     try:
         return Locale.parse(code.replace("-", "_")).get_display_name("en") or code
     except (UnknownLocaleError, ValueError):
@@ -47,9 +148,9 @@ def identifier() -> Any:
 
 
 def detect(text: str, languages: list[str]) -> list[tuple[str, float]]:
-    """Those of some languages that can be detected, the most probable first; none for a text without letters.
+    """Rank languages by their probability among all languages of the world; empty for a text without letters.
 
-    A code such as pt-BR stands for its language. The probabilities are those among all languages of the world.
+    A code such as pt-BR stands for its language; languages that cannot be detected are left out.
     """
     text = text[:MOST_CHARACTERS]
     if not any(map(str.isalpha, text)):
@@ -60,41 +161,26 @@ def detect(text: str, languages: list[str]) -> list[tuple[str, float]]:
 
 
 def choose(text: str, sources: list[str], target: str) -> tuple[str, float]:
-    """The language of a text, which is one of the sources or surely the target, and its probability."""
+    """The language of a text, either a source language or certainly the target language, and its probability."""
     probabilities = dict(detect(text, [*sources, target]))
     source = max(sources, key=lambda language: probabilities.get(language, 0.0))
     of_target, of_source = probabilities.get(target, 0.0), probabilities.get(source, 0.0)
     return (target, of_target) if of_target > SURE * (of_target + of_source) else (source, of_source)
 
 
-class PlainText:
-    """Lines of text; line ends, blank lines and white space around a line stay as they are."""
-
-    def __init__(self, text: str) -> None:
-        stripped = [(line, line.strip()) for line in text.split("\n")]
-        self.parts = [line.partition(inner) if inner else (line, "", "") for line, inner in stripped]
-        """Of each line: white space, the text to translate, white space."""
-        self.lines = [inner for _, inner, _ in self.parts if inner]
-
-    def join(self, lines: list[Line], rank: int = 0) -> str:
-        """The text with the translations of that rank, or the last one of a line that has fewer."""
-        texts = iter([line.texts[min(rank, len(line.texts) - 1)] for line in lines])
-        return "\n".join(before + (next(texts) if inner else "") + after for before, inner, after in self.parts)
-
-
 class Route(NamedTuple):
-    """The model for a request: None where source and target are one language, and texts stay as they are."""
+    """The model for a request, or None if source and target are the same language."""
 
     model: ServedModel | None
     target: str
     detected: dict[str, Any]
-    """The part `detectedLanguage` of the answer, where the source was auto."""
+    """The field `detectedLanguage` of the answer, if the source is "auto"."""
 
 
 class Service:
-    """Translates texts and documents by the models; two processes parse, one of them small documents alone.
+    """Translates texts and documents; of two models for the same languages, the first is used.
 
-    Of two models for the same languages, the first is used. NMTError where one of them cannot be served.
+    Raises NMTError if a model cannot be served.
     """
 
     def __init__(self, config: ServeConfig) -> None:
@@ -105,11 +191,11 @@ class Service:
                 self.pairs.setdefault(model.source, {}).setdefault(target, model)
         self.languages = list(dict.fromkeys(chain(self.pairs, *self.pairs.values())))
         self.most_lines = max(1, self.limits.waiting_lines // 2)
-        """Lines of one request, so that one client alone does not shut out all others."""
+        """Lines per request, so that no client can fill the queue alone."""
         self.small, self.large = CapacityLimiter(1), CapacityLimiter(1)
 
     async def parse(self, function: Callable[..., T], document: SentDocument, *arguments: Any) -> T:
-        """What a function makes of a document, in a process that ends when the client goes; Failed where it cannot."""
+        """Run a function on a document in a process, which is killed if the client disconnects."""
         turn, limits = self.small if len(document.content) <= SMALL_BYTES else self.large, PARSING_LIMITS
         try:
             return await to_process.run_sync(function, limits, document, *arguments, cancellable=True, limiter=turn)
@@ -117,10 +203,10 @@ class Service:
             raise Failed(400, f"file: {error}") from error
         except (BrokenWorkerProcess, MemoryError) as error:
             most = f"{limits[0] // 2**20:,} MiB of memory or {limits[1]} seconds"
-            raise Failed(400, f"file: it takes more than {most}; divide it") from error
+            raise Failed(400, f"file: parsing takes more than {most}; split the file") from error
 
     async def find_route(self, source: str, target: str, text: str) -> Route:
-        """The model for two languages, in capitals or not; Failed where there is none."""
+        """Find the model for two language codes, in any case; raises Failed if there is none."""
         codes = {code.lower(): code for code in self.languages}
         for language in [target] if source == "auto" else [source, target]:
             if language.lower() not in codes:
@@ -137,16 +223,16 @@ class Service:
         return Route(None if source == target else self.pairs[source][target], target, detected)
 
     async def translate_lines(self, route: Route, lines: list[str], n_best: int, aligned: bool) -> list[Line]:
-        """Have lines translated; those that still wait when one has no answer, or nobody waits, are forgotten."""
+        """Translate lines; if one fails or the request is cancelled, the waiting lines are dropped."""
         model, most = route.model, self.limits.characters
         if model is None:
-            return [Line([line]) for line in lines]
+            return [[Translated(line)] for line in lines]
         if len(lines) > self.most_lines:
-            raise Failed(413, f"more than {self.most_lines:,} lines; send fewer at once")
+            raise Failed(413, f"more than {self.most_lines:,} lines; send fewer lines per request")
         if (longest := max(map(len, lines), default=0)) > most:
-            raise Failed(400, f"a line ({longest}) exceeds text limit ({most}); divide it")
+            raise Failed(400, f"a line ({longest}) exceeds text limit ({most}); split the line")
         if model.queue.lines + len(lines) > self.limits.waiting_lines:
-            raise Failed(503, "too many lines wait for this model; try again later")
+            raise Failed(503, "too many lines are waiting for this model; try again later")
         request = Request(Search(n_best, aligned, model.tags[route.target]), lines)
         model.queue.add(request)
         try:
@@ -155,30 +241,31 @@ class Service:
             model.queue.remove(request)
 
     async def translate_texts(self, form: TranslateForm) -> dict[str, Any]:
-        """The answer to a request with a text, or with a list of texts, each of whose values is then a list."""
+        """Answer a request; for a list of texts, each value is a list."""
         html, documents = form.format == "html", [SentDocument(text.encode(), "a.html") for text in form.texts]
-        plain = [PlainText(text) for text in form.texts]
+        plain = [plain_text(text) for text in form.texts]
         rows = [text.lines for text in plain]
         if html:
             rows = [(await self.parse(read_lines, document, self.most_lines))[0] for document in documents]
         lines = [*chain(*rows)]
         route = await self.find_route(form.source, form.target, "\n".join(lines))
-        ranks = range(1, 1 if html else form.alternatives + 1)
-        translations = iter(await self.translate_lines(route, lines, len(ranks) + 1, html))
+        n_best = 1 if html else form.alternatives + 1
+        translations = iter(await self.translate_lines(route, lines, n_best, html))
         answers = list[dict[str, Any]]()
         for text, document, row in zip(plain, documents, rows, strict=True):
             translated = [next(translations) for _ in row]
-            best = text.join(translated)
             if html:
                 content = await self.parse(write, document, translated) if route.model else document.content
-                best = content.decode()
-            others = dict.fromkeys(text.join(translated, rank) for rank in ranks)
-            alternatives = {"alternatives": [other for other in others if other != best]} if form.alternatives else {}
-            answers.append({"translatedText": best, **alternatives, **route.detected})
+                ranked = [content.decode()]
+            else:  # a line with fewer translations repeats its last one
+                ranks = ([line[min(rank, len(line) - 1)] for line in translated] for rank in range(n_best))
+                ranked = list(dict.fromkeys(map(text.render, ranks)))
+            alternatives = {"alternatives": ranked[1:]} if form.alternatives else {}
+            answers.append({"translatedText": ranked[0], **alternatives, **route.detected})
         return {key: [answer[key] for answer in answers] for key in answers[0]} if form.q == form.texts else answers[0]
 
     async def translate_document(self, form: FileForm) -> tuple[str, bytes]:
-        """The language and the content of the translation of a file."""
+        """The target language, and the translation of a file."""
         source = "" if form.source == "auto" else form.source
         document = SentDocument(await form.file.read(), form.file.filename or "", source, form.target)
         lines, marked_up = await self.parse(read_lines, document, self.most_lines)

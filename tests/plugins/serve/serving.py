@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE = 60.0
-"""Seconds; a shared machine is slow at times."""
+"""Seconds."""
 
 
 class Server:
-    """The process of a server, and what it has logged."""
+    """The process of a server, and its log."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process, self.log = process, list[str]()
@@ -39,7 +39,7 @@ class Server:
             self.log.extend(log)
 
     def logged(self, pattern: str, after: int = 0) -> re.Match[str]:
-        """The first match in the log, which is waited for."""
+        """Wait for a match in the log."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             if match := re.search(pattern, "".join(self.log[after:])):
@@ -49,18 +49,17 @@ class Server:
         raise AssertionError(f"{pattern} is not in {''.join(self.log)}")
 
     def workers(self) -> list[int]:
-        """The processes of all models so far."""
+        """The ids of all processes of models so far."""
         return [int(number) for number in re.findall(r"as process (\d+)", "".join(self.log))]
 
     def ask(self, path: str, fields: Any = None, **headers: str) -> tuple[int, Any]:
-        """The status and the answer to a request; fields as JSON, bytes as they are."""
+        """The status and the content of the answer to a request."""
         body = fields if fields is None or isinstance(fields, bytes) else json.dumps(fields).encode()
         kind = {} if isinstance(fields, bytes) else {"Content-Type": "application/json"}
         kind |= {name.replace("_", "-"): value for name, value in headers.items()}
         try:
-            with urllib.request.urlopen(
-                urllib.request.Request(self.url + path, body, kind), timeout=PATIENCE
-            ) as answer:
+            request = urllib.request.Request(self.url + path, body, kind)
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return answer.status, content_of(answer)
         except urllib.error.HTTPError as error:
             return error.code, content_of(error)
@@ -81,7 +80,7 @@ def content_of(answer: Any) -> Any:
 
 @contextmanager
 def serving(*words: str | Path) -> Iterator[Server]:
-    """A server at a free port, unless the words say which."""
+    """Start a server, on a free port by default."""
     port = [] if any(str(word).startswith("port=") for word in words) else ["port=0"]
     command = [sys.executable, "-m", "nmt", "serve", *port, *map(str, words)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
@@ -92,7 +91,7 @@ def serving(*words: str | Path) -> Iterator[Server]:
     finally:
         process.kill()
         process.wait()
-        for worker in server.workers():  # a stopped one would not notice
+        for worker in server.workers():  # stopped processes do not notice that the server has ended
             with suppress(ProcessLookupError):
                 os.kill(worker, signal.SIGKILL)
         server.reader.join()

@@ -138,7 +138,7 @@ def test_behind_a_prefix_addresses_have_it(server):
 @pytest.mark.parametrize(
     ("name", "content", "status", "text"),
     [
-        ("a.exe", b"ka", 400, "files of this kind"),
+        ("a.exe", b"ka", 400, "unsupported file type"),
         ("a.xlf", b"<xliff>", 400, "not well-formed"),
         ("a.txt", b"ka " * 10_000, 413, "more than 20,000 bytes"),
         ("a.html", b"<p>" + b"k" * 2001, 400, "a line (2001) exceeds text limit (2000)"),
@@ -278,7 +278,7 @@ def test_several_models_of_which_one_is_killed_and_sigterm_answers_what_was_acce
         os.kill(before, signal.SIGKILL)
         assert {answer.result()[0] for answer in answers} == {200}
         assert server.translated(LINES[0]) == first
-        server.logged(f"process {before} has ended, by signal 9")
+        server.logged(f"process {before} was killed by signal 9")
         worker = server.workers()[-1]
         os.kill(worker, signal.SIGSTOP)
         answers = [pool.submit(server.translated, LINES[0]) for _ in range(4)]
@@ -300,8 +300,8 @@ def test_keys_are_asked_for_and_limits_of_time_and_number_hold(word_model, tmp_p
     limits = ["limits.seconds=2", "limits.upload_seconds=0.5", "limits.requests_per_minute=5", "limits.connections=20"]
     with serving(word_model, f"keys={keys}", "host=0.0.0.0", *limits) as server:
         server.logged("loaded by")
-        assert server.translate("ka") == (403, {"error": "this server needs an API key"})
-        assert server.translate("ka", api_key="wrong") == (403, {"error": "wrong API key"})
+        assert server.translate("ka") == (403, {"error": "this server requires an API key"})
+        assert server.translate("ka", api_key="wrong") == (403, {"error": "invalid API key"})
         assert server.ask("/frontend/settings")[1]["keyRequired"]
         assert server.ask("/translate", b"q=ka&source=en&target=de", Authorization=f"Bearer {key}")[0] == 200
         assert LibreTranslateAPI(server.url, key).translate("ka", "en", "de")
@@ -316,7 +316,7 @@ def test_keys_are_asked_for_and_limits_of_time_and_number_hold(word_model, tmp_p
         assert len(server.workers()) == 2
         for _ in range(3):
             status, answer = server.translate("ka", api_key=key)
-        assert (status, "wait" in answer["error"]) == (429, True)
+        assert (status, "too many requests" in answer["error"]) == (429, True)
         with connect(server, PROMISE % 10) as slow:
             assert b" 408 " in slow.recv(1000)
         assert key not in "".join(server.log)

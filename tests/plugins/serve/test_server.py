@@ -15,12 +15,12 @@ from hypothesis import given, strategies as st
 
 from nmt.commands import compose
 from nmt.errors import NMTError
+from nmt.plugins.documents import Translated
 from nmt.plugins.serve import app, translation
 from nmt.plugins.serve.app import Server, safe_name
 from nmt.plugins.serve.models import Queue, Request, ServedModel
-from nmt.plugins.serve.requests import name_of_key
-from nmt.plugins.serve.translation import PlainText, Service, choose, detect
-from nmt.plugins.serve.worker import Failed, Line, ModelTasks, Rate, Search, SentDocument, Turns, read_lines, write
+from nmt.plugins.serve.translation import Service, choose, detect, name_of_key
+from nmt.plugins.serve.worker import Failed, ModelTasks, Rate, Search, SentDocument, Turns, read_lines, write
 
 
 def in_loop(test):
@@ -53,7 +53,7 @@ async def test_batches_hold_each_line_once_and_in_turns(sizes, most):
         batch = queue.take(most)
         assert 0 < len(batch) <= most
         turns = Counter(line.request for line in batch)
-        # None gets two lines more than another that still has some.
+        # No request gets two lines more than another that still has lines.
         behind = [turns[request] for request in requests if request.lines]
         assert max(turns.values()) - min(behind, default=max(turns.values())) <= 1
         seen += [line.text for line in batch]
@@ -63,7 +63,7 @@ async def test_batches_hold_each_line_once_and_in_turns(sizes, most):
 
 @in_loop
 async def test_a_short_text_waits_for_one_batch_however_many_documents_there_are():
-    queue = queue_of(*(texts(300, 100, n_best=n) for n in range(6)))  # none goes with another
+    queue = queue_of(*(texts(300, 100, n_best=n) for n in range(6)))  # no two share a batch
     for _ in range(8):
         queue.take()
     short = texts(1)
@@ -88,16 +88,16 @@ async def test_all_that_waits_is_answered_by_a_failure_once():
     queue = queue_of(request)
     [taken] = queue.take(1)
     queue.fail(Failed(503, "broken"))
-    taken.give(Line(["late"]))
-    taken.give(Line(["too late"]))
-    assert request.answers[0].result().texts == ["late"]
+    taken.give([Translated("late")])
+    taken.give([Translated("too late")])
+    assert request.answers[0].result() == [Translated("late")]
     assert [future.exception().detail for future in request.answers[1:]] == ["broken", "broken"]
 
 
 @pytest.mark.parametrize(("seconds", "least", "most"), [(3.0, 1000, 1000), (0.6, 1000, 2000), (0.01, 8000, 8000)])
 @in_loop
 async def test_batches_take_about_as_long_as_they_may(seconds, least, most):
-    """`seconds`: those of 4,000 characters."""
+    """`seconds` is the time for 4,000 characters."""
     queue = Queue()
     for _ in range(20):
         queue.took(queue.most_characters, seconds * queue.most_characters / 4000)
@@ -130,14 +130,6 @@ def test_batches_of_torch_take_turns(checkpoint):
     assert len(entered) > 3
 
 
-@given(st.text(st.sampled_from("ab \t\r\n\u2028\u00a0")))
-def test_a_text_joined_from_its_own_lines_is_the_same(text):
-    document = PlainText(text)
-    assert document.join([Line([line]) for line in document.lines]) == text
-    assert document.join([Line(["x", line]) for line in document.lines], rank=3) == text
-    assert document.lines == [line.strip() for line in text.split("\n") if line.strip()]
-
-
 def test_keys_are_hashes_and_count_as_soon_as_the_file_changes(tmp_path, capsys):
     path, (first, second) = tmp_path / "keys.txt", [sha256(key).hexdigest() for key in (b"one", b"two")]
     path.write_text(f"ann {first}\n# a remark\nbob  {second} \n")
@@ -146,10 +138,10 @@ def test_keys_are_hashes_and_count_as_soon_as_the_file_changes(tmp_path, capsys)
     assert [name_of_key(path, text) for text in ("one", "two")] == [None, "bob"]
     path.unlink()
     assert name_of_key(path, "two") is None
-    assert "no key is let in" in capsys.readouterr().err
+    assert "all API keys are rejected" in capsys.readouterr().err
 
 
-def test_a_client_may_ask_so_often_in_a_minute_and_others_do_not_count():
+def test_the_rate_of_each_client_is_limited():
     rate = Rate(6)
     assert [rate.wait("a", now=0) for _ in range(6)] == [0] * 6
     assert rate.wait("a", now=0) == pytest.approx(10)
@@ -165,24 +157,22 @@ def test_names_of_translated_files_are_harmless():
     assert [safe_name(name, "de") for name in names] == safe
 
 
-def asking(token: str) -> SimpleNamespace:
-    return SimpleNamespace(path_params={"token": token})
-
-
 @in_loop
 async def test_files_make_room_for_new_ones_and_expire(word_model, monkeypatch):
     monkeypatch.setattr(app, "KEPT_BYTES", 10)
     monkeypatch.setattr(app, "KEPT_SECONDS", 0.2)
     server = Server(compose("serve", [f"run={word_model}"]))
-    first = server.keep("a_de.txt", b"1")
-    assert (await server.download(asking(first))).body == b"1"
-    second = server.keep("b_de.txt", b"0123456789")
-    with pytest.raises(Failed, match="no longer"):
-        await server.download(asking(first))
-    assert (await server.download(asking(second))).body == b"0123456789"
+    first, second = server.keep("a_de.txt", b"1"), server.keep("b_de.txt", b"123456789")
+
+    def download(token):
+        return server.download(SimpleNamespace(path_params={"token": token}))
+
+    assert (await download(first)).body == b"1"
+    third = server.keep("c_de.txt", b"12")
+    assert [token in server.files for token in (first, second, third)] == [False, False, True]
     await asyncio.sleep(0.3)
-    with pytest.raises(Failed, match="no longer"):
-        await server.download(asking(second))
+    with pytest.raises(Failed, match="expired"):
+        await download(third)
 
 
 def test_only_languages_of_the_server_are_detected():
@@ -197,7 +187,7 @@ def test_only_languages_of_the_server_are_detected():
 
 def test_text_is_in_a_source_language_or_surely_in_the_target_language():
     assert choose("Das Haus steht am Ende der Straße.", ["en"], "de")[0] == "de"
-    # The last ones: neither, as likely German, of which nobody can be sure, and nothing.
+    # Another language, a text that may well be German, and no text.
     for text in ("The house is at the end of the street.", "La maison est petite.", "Open", "..."):
         assert choose(text, ["en"], "de")[0] == "en"
 
@@ -207,7 +197,6 @@ HUGE = SentDocument(b"<p>one</p>" * 500_000, "a.html")
 
 
 def children() -> int:
-    """Processes that this one has started."""
     return len(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split())
 
 
@@ -218,8 +207,8 @@ async def test_documents_are_parsed_by_processes_that_end_when_nobody_waits(word
     assert (lines[:2], len(lines), marked_up, children()) == (["one", "two"], 11, True, before + 1)
     task = asyncio.create_task(service.parse(read_lines, HUGE, 10))
     await asyncio.sleep(0.1)
-    small = SentDocument(b"<p>one</p>", "a.html")  # its process is another, so that it does not wait
-    assert await service.parse(write, small, [Line(["1"])]) == b"<p>1</p>"
+    small = SentDocument(b"<p>one</p>", "a.html")  # is parsed by another process
+    assert await service.parse(write, small, [[Translated("1")]]) == b"<p>1</p>"
     with pytest.raises(Failed, match="not UTF-8"):
         await service.parse(read_lines, SentDocument(b"\xff", "a.html"), 10)
     assert (task.done(), children()) == (False, before + 2)

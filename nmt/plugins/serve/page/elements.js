@@ -1,4 +1,4 @@
-// The elements of the page, and what it says to people.
+// The elements of the page, and its messages to people.
 const byId = [...document.querySelectorAll("[id]")].map((element) => [element.id, element]);
 export const page = Object.fromEntries(byId);
 let speaking;
@@ -14,7 +14,7 @@ export function listen(...listeners) {
   for (const [target, event, listener] of listeners) target.addEventListener(event, listener);
 }
 
-/** Do something; if it fails, say why, unless it was given up. */
+/** Run an action, and show its error unless the action was aborted. */
 export async function attempt(action, ...values) {
   page.error.textContent = "";
   try {
@@ -24,7 +24,7 @@ export async function attempt(action, ...values) {
   }
 }
 
-/** Tell screen readers: at once, or when nothing else has been told for a while. */
+/** Announce words to screen readers: at once, or when nothing else has been announced for `patience` milliseconds. */
 export function announce(words, language = "en", patience = 0) {
   clearTimeout(speaking);
   speaking = setTimeout(() => Object.assign(page.said, { lang: language, textContent: words }), patience);

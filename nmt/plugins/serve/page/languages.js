@@ -1,17 +1,17 @@
-// The languages of both panes, which the browser remembers, and the key, which it forgets with the tab.
+// The languages of both panes, which the browser remembers, and the API key, which it forgets when the tab is closed.
 import { page } from "./elements.js";
 
-const SURE = 50; // per cent
+const SURE = 50; // percent
 const remembered = storage("localStorage");
 export const session = storage("sessionStorage");
 let languages = [], detected = "";
 
-/** The storage of that name, or an object that is forgotten where the browser stores nothing. */
+/** A storage of the browser, or a plain object if storage is disabled. */
 function storage(name) {
   try { return window[name]; } catch { return {}; }
 }
 
-/** The fields of every request. */
+/** The fields that all requests have, and `more`. */
 export function question(more) {
   return { source: page.source.value, target: page.target.value, ...(session.apiKey && { api_key: session.apiKey }), ...more };
 }
@@ -19,10 +19,10 @@ export function question(more) {
 const nameOf = (code) => languages.find((language) => language.code === code)?.name ?? code;
 const targetsOf = (code) => languages.find((language) => language.code === code)?.targets ?? [];
 
-/** The language of the source, as far as it is known. */
+/** The language of the source text; empty if it has not been detected yet. */
 export const spoken = () => (page.source.value === "auto" ? detected : page.source.value);
 
-/** Offer these languages; the usual ones are chosen where none are remembered. */
+/** Offer these languages, and select the remembered or the usual ones. */
 export function offer(served, usual) {
   languages = served;
   setLanguages(remembered.source ?? usual.source.code, remembered.target ?? usual.target.code);
@@ -42,7 +42,7 @@ export function setLanguages(source, target) {
   setDetected("");
 }
 
-/** Tell the language that the server detected; it takes one that it can translate, sure or not. */
+/** Show the language that the server detected; the server always chooses one that it can translate. */
 export function setDetected(code, confidence = 0) {
   detected = code;
   const label = `${nameOf(code)} (${confidence < SURE ? "guessed" : "detected"})`;

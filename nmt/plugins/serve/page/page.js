@@ -1,4 +1,4 @@
-// The page of `nmt serve`. What anybody wrote reaches the document as text only, never as markup.
+// The page of `nmt serve`. All input and output enters the document as text, never as markup.
 import { announce, attempt, listen, page } from "./elements.js";
 import { offer, question, session, setDetected, setLanguages, spoken } from "./languages.js";
 import { ask } from "./server.js";
@@ -7,7 +7,7 @@ let settings = { charLimit: -1, supportedFilesFormat: [] };
 let running = new AbortController(), reading = new AbortController();
 let typing;
 
-/** Show a translation, or as old the one that is there. */
+/** Show a translation, or mark the current one as old. */
 function show(text, old = false) {
   if (!old) page.translation.textContent = text;
   page.translation.classList.toggle("old", old);
@@ -20,7 +20,7 @@ function busy(words) {
 }
 
 function wait() {
-  busy("Waiting for the server: a model that was not in use is loaded first …");
+  busy("Still waiting for the server …");
   announce(page.state.textContent);
 }
 
@@ -29,7 +29,7 @@ function edited() {
   clearTimeout(typing);
   announce("");
   busy("");
-  page.mirror.textContent = `${page.text.value}\n`; // without the last newline, an empty last line has no height
+  page.mirror.textContent = `${page.text.value}\n`; // without a final newline, an empty last line has no height
   show("", true);
   const length = [...page.text.value].length, limit = settings.charLimit;
   page.count.textContent = `${length.toLocaleString("en")}${limit > 0 ? ` of ${limit.toLocaleString("en")}` : ""} characters`;
@@ -44,7 +44,7 @@ async function translate() {
   running = new AbortController();
   const { signal } = running, text = page.text.value;
   if (!text.trim() || !page.target.value) return show("");
-  if (page.count.className) throw new Error(`The text has ${page.count.textContent}: shorten it, or give it as a file.`);
+  if (page.count.className) throw new Error(`The text is too long (${page.count.textContent}). Shorten it, or upload it as a file.`);
   busy("Translating …");
   const slow = setTimeout(wait, 2000);
   try {
@@ -62,7 +62,7 @@ async function translate() {
   }
 }
 
-/** Translate when the server answers again, unless the text is edited before. */
+/** Translate as soon as the server responds again, unless the text is edited first. */
 function tryAgain() {
   fetch("health").then(() => attempt(translate), () => { typing = setTimeout(tryAgain, 3000); });
 }
@@ -80,10 +80,10 @@ function clear() {
 async function copy() {
   const text = page.translation.textContent;
   const set = (event) => { event.clipboardData.setData("text/plain", text); event.preventDefault(); };
-  // Over plain HTTP there is no navigator.clipboard, except on this machine.
+  // Over plain HTTP, navigator.clipboard exists only on this machine.
   document.addEventListener("copy", set, { once: true });
   if (navigator.clipboard) await navigator.clipboard.writeText(text);
-  else if (!document.execCommand("copy")) throw new Error("The browser did not copy: select the text and copy it.");
+  else if (!document.execCommand("copy")) throw new Error("The browser blocked copying. Select the text and copy it yourself.");
   document.removeEventListener("copy", set);
   page.copy.textContent = "Copied";
   announce("Copied");
@@ -96,7 +96,7 @@ async function translateFile(file) {
   page.fileState.hidden = true;
   const suffixes = settings.filesTranslation ? settings.supportedFilesFormat : [];
   const served = suffixes.some((suffix) => file.name.toLowerCase().endsWith(suffix));
-  if (!served) throw new Error(`${file.name}: this server translates ${suffixes.join(", ") || "no"} files`);
+  if (!served) throw new Error(`${file.name}: unsupported file type. This server translates ${suffixes.join(", ") || "no"} files.`);
   reading.abort();
   reading = new AbortController();
   const form = new FormData();
@@ -106,14 +106,14 @@ async function translateFile(file) {
   page.fileState.hidden = page.clear.disabled = false;
   try {
     const { translatedFileUrl } = await ask("translate_file", form, reading.signal);
-    // A server behind another does not know its own name: only the last part of the address is used, TOKEN.NAME.
+    // A server behind a proxy may not know its public address, so only the last part (TOKEN.NAME) is used.
     const last = new URL(translatedFileUrl, location).pathname.split("/").pop();
     page.download.href = `download_file/${last}`;
     page.download.download = last.slice(last.indexOf(".") + 1);
     page.download.textContent = `Download ${page.download.download}`;
     page.download.hidden = false;
-    page.fileName.textContent = `${file.name} is translated.`;
-    announce(`${file.name} is translated, a link to download it follows the translation`);
+    page.fileName.textContent = `${file.name} has been translated.`;
+    announce(`${file.name} has been translated. The download link is below the translation.`);
   } catch (error) {
     page.fileState.hidden = true;
     throw error;

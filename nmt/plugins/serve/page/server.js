@@ -1,12 +1,12 @@
-// Talking with the server.
+// Requests to the server.
 import { page } from "./elements.js";
 
 function lost(error) {
   if (error.name === "AbortError") throw error;
-  throw Object.assign(new Error("The server does not answer, or its answer was cut off."), { lost: true });
+  throw Object.assign(new Error("The server is not responding, or the connection was lost."), { lost: true });
 }
 
-/** The server's answer; an Error with its own words if it refuses. A body is a form, or is sent as JSON. */
+/** The server's answer; throws an Error with the server's message. A body is a FormData, or is sent as JSON. */
 export async function ask(path, body, signal) {
   const form = body instanceof FormData;
   const headers = form ? {} : { "Content-Type": "application/json" };
