@@ -1,23 +1,27 @@
-"""From model directories to a translator: the engine, the stages and the target language."""
+"""`nmt translate`: from options to a translator, and from its translations to the output."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from nmt.config import TranslatorOptions, require, shown
+from nmt.config import JobConfig, TranslateConfig, TranslatorOptions, documents, require, shown
 from nmt.errors import NMTError
 from nmt.files import ModelDescription, expected_search, find_model_directory, read_description, within
 from nmt.registry import Entry, entries_of, import_attribute
 from nmt.search import Engine, EngineOptions
 from nmt.text import Tokenizer, read_tokenizer, scripts_of_characters, scripts_of_language
+from nmt.translation.job import open_job, warn
 from nmt.translation.segments import limits
 from nmt.translation.translator import LANGUAGE_TAG, Notice, Stage, Translation, Translator
 
 
 class Models(NamedTuple):
-    """The model directories of names given for `run`, their descriptions, and their common tokenizer."""
+    """The model directories that `run` names, their descriptions, and their common tokenizer."""
 
     folders: list[Path]
     descriptions: list[ModelDescription]
@@ -28,7 +32,7 @@ class Models(NamedTuple):
         return self.descriptions[0].source or ""
 
     def target(self, options: TranslatorOptions) -> str:
-        """The language that is translated into; "": unknown."""
+        """The target language; empty if it is unknown."""
         return language_of(options.target or "") if languages(self.tokenizer) else self.descriptions[0].target or ""
 
 
@@ -37,8 +41,8 @@ def find_models(names: list[str]) -> Models:
     folders = [find_model_directory(name) for name in names]
     descriptions = [read_description(folder) for folder in folders]
     for folder, description in zip(folders, descriptions, strict=True):
-        if description.tokenizer != descriptions[0].tokenizer:
-            raise NMTError(f"{folder} and {folders[0]} have different vocabularies: they are no ensemble")
+        same = description.tokenizer == descriptions[0].tokenizer
+        require(same, f"{folder} and {folders[0]} have different vocabularies: they cannot form an ensemble")
     return Models(folders, descriptions, read_tokenizer(folders[0]))
 
 
@@ -52,18 +56,18 @@ def languages(tokenizer: Tokenizer) -> list[str]:
 
 
 def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
-    """The tag of a target language with a blank, or none; NMTError where the model has no such tag."""
+    """The tag of a target language with a blank, empty for None; NMTError if the model has no such tag."""
     if not target:
         return ""
     for tag in tokenizer.tags:
         if target in (tag, tag.strip("<>"), language_of(tag)):
             return f"{tag} "
     names = ", ".join(map(language_of, tokenizer.tags))
-    raise NMTError(f"target={target:.40}: the model has {names or 'no tags, as it has one target language'}")
+    raise NMTError(f"target={target:.40}: the model has {names or 'one target language; leave target out'}")
 
 
 def is_asked_for(stage: Entry, options: TranslatorOptions) -> bool:
-    """False for a stage whose key has no value, so that it is not even imported."""
+    """Whether the key of a stage has a value; otherwise the stage is not even imported."""
     group, key = stage.facts.get("key", ("", ""))
     return not key or bool(getattr(options.plugins.get(group), key, None))
 
@@ -71,7 +75,7 @@ def is_asked_for(stage: Entry, options: TranslatorOptions) -> bool:
 def stages_of(
     options: TranslatorOptions, models: Models | None = None, notice: Notice = lambda words: None
 ) -> tuple[Stage, ...]:
-    """The stages that these options ask for, in the order in which lines pass them."""
+    """The stages that the options ask for, in the order in which lines pass them."""
     _, descriptions, tokenizer = models or find_models(options.run)
     entries = [entry for entry in entries_of("stage").values() if is_asked_for(entry, options)]
     entries.sort(key=lambda entry: entry.facts["order"])
@@ -79,58 +83,14 @@ def stages_of(
     return tuple(filter(None, (entry.load()(options, tokenizer, limit, notice) for entry in entries)))
 
 
-def load_translator(options: TranslatorOptions, notice: Notice, models: Models | None = None) -> Translator:
-    """A translator of one model directory, or of several as an ensemble; NMTError if parts do not belong together."""
-    models = models or find_models(options.run)
-    folders, descriptions, tokenizer = models
-    stages = stages_of(options, models, notice)
-    options = with_engine(options, notice, models)
-    load: Callable[..., Engine] = entries_of("engine")[options.compute.engine].load()
-    engine, limit = (
-        load(folders, engine_options(options, models), notice),
-        limits(descriptions, options.split != "never"),
-    )
-    if limit.split and engine.longest is not None:
-        limit = replace(limit, longest=min(limit.longest or engine.longest, engine.longest - 1))
-    prefix = language_tag(options.target, tokenizer) + options.source_prefix
-    if (targets := languages(tokenizer)) and not prefix and not options.has_tags:
-        into = shown(", ".join(targets))
-        notice(f"the model translates into {into}: lines without a tag need target={targets[0]}, or so")
-    texts, details = (prefix, options.target_prefix), options.results == "tokens"
-    return Translator(engine, tokenizer, limit, *texts, details, stages, engine.ahead, options, models)
-
-
 def automatic_engines(precision: str) -> list[Entry]:
-    """The engines that `engine=auto` may choose: what plugins add and is installed, and torch as the last one."""
+    """The engines that `engine=auto` may choose, best first: installed engines of plugins, then torch."""
     entries = [entry for entry in entries_of("engine").values() if precision in entry.facts["precisions"]]
     ready = [entry for entry in entries if "suits" in entry.facts and find_spec(entry.facts["module"])]
     return [*ready, *(entry for entry in entries if entry.name == "torch")]
 
 
-def with_engine(options: TranslatorOptions, notice: Notice, models: Models | None = None) -> TranslatorOptions:
-    """The options with an engine in place of auto, with a notice where there was a choice."""
-    compute = options.compute
-    if compute.engine != "auto":
-        return options
-    engines, reasons = automatic_engines(compute.precision), list[str]()
-    require(bool(engines), f"precision={compute.precision}: the engine for it is not installed; see engine")
-    if len(engines) == 1 or compute.devices > 1:
-        return replace(options, compute=replace(compute, engine=engines[-1].name))
-    models = models or find_models(options.run)
-    for entry in engines:
-        suits = import_attribute(entry.facts["suits"]) if "suits" in entry.facts else lambda *engine: ""
-        problem = suits(models.folders, engine_options(options, models))
-        if options.split == "never" and entry.name != "torch":
-            problem = problem or "split=never"  # a line may have more tokens than the engine has positions
-        if not problem:
-            break
-        reasons.append(f" ({problem})")
-    notice(f"engine={entry.name}{''.join(reasons[:1])}")
-    return replace(options, compute=replace(compute, engine=entry.name))
-
-
 def engine_options(options: TranslatorOptions, models: Models) -> EngineOptions:
-    """What an engine has to know of the options of a translation by these models."""
     constraining = [entry for entry in entries_of("stage").values() if entry.facts.get("constrains")]
     return EngineOptions(
         expected_search(options.decode, models.descriptions[0]),
@@ -143,7 +103,57 @@ def engine_options(options: TranslatorOptions, models: Models) -> EngineOptions:
     )
 
 
+def with_engine(options: TranslatorOptions, notice: Notice, models: Models | None = None) -> TranslatorOptions:
+    """Replace engine=auto by the first engine that suits; where there is a choice, a notice names it."""
+    compute = options.compute
+    if compute.engine != "auto":
+        return options
+    engines = automatic_engines(compute.precision)
+    require(bool(engines), f"precision={compute.precision}: no engine that has it is installed; see engine")
+    *others, engine = engines
+    if others and compute.devices == 1:
+        models, problems = models or find_models(options.run), list[str]()
+        for entry in others:
+            problem = import_attribute(entry.facts["suits"])(models.folders, engine_options(options, models))
+            # With split=never, a line may have more tokens than the engine has positions.
+            problems.append(problem or "split=never" * (options.split == "never"))
+        engine = next((entry for entry, problem in zip(others, problems, strict=True) if not problem), engine)
+        notice(f"engine={engine.name}" + (f" ({problems[0]})" if problems[0] else ""))
+    return replace(options, compute=replace(compute, engine=engine.name))
+
+
+def load_translator(options: TranslatorOptions, notice: Notice, models: Models | None = None) -> Translator:
+    """Load a translator of one model or an ensemble; NMTError if its parts do not fit together."""
+    models = models or find_models(options.run)
+    folders, descriptions, tokenizer = models
+    stages = stages_of(options, models, notice)
+    options = with_engine(options, notice, models)
+    load: Callable[..., Engine] = entries_of("engine")[options.compute.engine].load()
+    engine = load(folders, engine_options(options, models), notice)
+    limit = limits(descriptions, options.split != "never")
+    if limit.split and engine.longest is not None:
+        limit = replace(limit, longest=min(limit.longest or engine.longest, engine.longest - 1))
+    prefix = language_tag(options.target, tokenizer) + options.source_prefix
+    if (targets := languages(tokenizer)) and not prefix and not options.has_tags:
+        into = shown(", ".join(targets))
+        notice(f"the model translates into {into}: pass target={targets[0]}, for example, for lines without a tag")
+    texts, details = (prefix, options.target_prefix), options.results == "tokens"
+    return Translator(engine, tokenizer, limit, *texts, details, stages, engine.ahead, options, models)
+
+
+def open_translator(config: JobConfig, stack: ExitStack) -> Translator:
+    """The translator of a job, on one device or several; NMTError if the input is missing. `stack` ends processes."""
+    require(config.input == "-" or Path(config.input).exists(), f"{config.input}: No such file or directory")
+    if config.translator.compute.devices == 1:
+        return load_translator(config.translator, warn)
+    pools = entries_of("pool")
+    require("devices" in pools, "devices: needs the plugin nmt/plugins/cluster")
+    translator: Translator = stack.enter_context(pools["devices"].load()(config))
+    return translator
+
+
 def flagger(models: Models) -> Callable[[str, Translation], list[str]]:
+    """A function that returns the flags of a line and its translation."""
     finders, scripts = [entry.load() for entry in entries_of("flags").values()], target_scripts(models.descriptions)
 
     def flags_of(source: str, translation: Translation) -> list[str]:
@@ -155,7 +165,77 @@ def flagger(models: Models) -> Callable[[str, Translation], list[str]]:
 
 
 def target_scripts(descriptions: list[ModelDescription]) -> frozenset[str] | None:
-    """The scripts that a model writes: those of its training's targets if these are known, else of its language."""
+    """The scripts of the training targets, or if these are unknown, of the target language."""
     characters = within(descriptions[0].training, "characters", "target")
     scripts = scripts_of_characters(characters) if isinstance(characters, str) else frozenset()
     return scripts or scripts_of_language(descriptions[0].target)
+
+
+@cache
+def summaries() -> dict[str, str]:
+    """The end of the summary for each kind of note."""
+    kinds = {
+        "split": "had sentences over the model's limit, which were translated in parts",
+        "copied": "had characters that do not occur in the training data, which were copied",
+    }
+    for entry in entries_of("stage").values():
+        kinds |= entry.facts.get("summaries", {})
+    return kinds
+
+
+def render(number: int, source: str, translations: list[Translation], format: str, more: Mapping[str, Any]) -> str:
+    """The output for input line `number`, in jsonl with the fields of stages; in tsv, a line for each translation."""
+    if format == "text":
+        return translations[0].text + "\n"
+    if format == "tsv":
+        # Translations contain no tabs: their white space is single blanks.
+        return "".join(f"{number}\t{t.score:.4f}\t{t.text}\n" for t in translations)
+    records = [
+        {"text": t.text, "score": t.score, "log_probability": t.log_probability, "flags": t.flags}
+        | (vars(t.details) if t.details else {})
+        for t in translations
+    ]
+    return json.dumps({"line": number, "source": source, "translations": records, **more}, ensure_ascii=False) + "\n"
+
+
+def report(
+    stages: Sequence[Stage], line: str, best: Translation, where: str, counts: dict[str, int], notice: Notice
+) -> dict[str, Any]:
+    """What stages add to the record of a line; counts its notes, with a notice for the first line of each kind."""
+    fields = dict[str, Any]()
+    for stage in reversed(stages):  # on the way out
+        fields |= stage.report(line, best)
+    notes = dict(best.notes)
+    if best.copied:
+        copied = shown(", ".join(map(repr, best.copied)))
+        notes["copied"] = f"characters that do not occur in the training data were copied: {copied}"
+    for kind in filter(notes.__contains__, summaries()):
+        if not counts[kind]:
+            notice(f"{where}: {notes[kind]}")
+        counts[kind] += 1
+    return fields
+
+
+def summarize(counts: Mapping[str, int], notice: Notice) -> None:
+    """Give a notice with the number of lines for each kind of note that more than one line has."""
+    for kind, words in summaries().items():
+        if counts[kind] > 1:
+            notice(f"{counts[kind]:,} lines {words}")
+
+
+def translate(config: TranslateConfig) -> None:
+    """Translate `config.input` to `config.output`: lines in order as they arrive, a document as a whole."""
+    if document := documents().get(config.format):
+        document.load().translate(config)
+        return
+    with ExitStack() as stack:
+        translator = open_translator(config, stack)
+        job = open_job(replace(config, translator=translator.options), "translate", stack)
+        counts = job.output.notes.counts
+        flags_of = flagger(translator.models) if config.format == "jsonl" and translator.models else lambda *line: []
+        for number, line, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
+            for translation in translations:
+                translation.flags += flags_of(line, translation)
+            more = report(translator.stages, line, translations[0], f"line {number}", counts, warn)
+            job.output.write(render(number, line, translations, config.format, more), number)
+    summarize(counts, warn)

@@ -1,6 +1,6 @@
-"""Token scores: the word alignment of a translation, and log P of translations that are given.
+"""Token scores and word alignments of translations.
 
-Words are what blanks separate in the raw line, or in the text of the translation.
+A word is a run of characters between blanks, in the raw line or in the text of the translation.
 """
 
 from collections.abc import Sequence
@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from nmt.config import EOS
-from nmt.errors import NMTError
-from nmt.search import Hypothesis, Pair
+from nmt.search import Hypothesis
 from nmt.text import META, SOURCE, SYMBOLS, TARGET, Tokenizer
 from nmt.translation.segments import JoinedText, Segment, text
-from nmt.translation.translator import RefusedLine, Translator, split_tag
 
 
 @dataclass
 class PairScore:
-    """A translation's tokens, and the log probabilities of these and of the end symbol."""
+    """The tokens of a translation, and the log probabilities of its tokens and of the end symbol."""
 
     tokens: list[str]
     token_log_probabilities: list[float]
@@ -29,14 +27,14 @@ class PairScore:
 
 @dataclass
 class Details(PairScore):
-    """With its word alignment. Copied text has no tokens; `tokens` has the end symbols of all segments but the last."""
+    """Scores and word alignment. Copied text has no tokens; each segment but the last ends with an end symbol."""
 
     alignment: list[tuple[int, int]]  # pairs of a source word and a target word, counted from 0
     word_log_probabilities: list[float | None]  # None for a word that was copied
 
 
 def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int], side: int = TARGET) -> list[int]:
-    """Index of the word that each token belongs to, in the decoded text; a blank belongs to the word after it."""
+    """Index of the word of each token in the decoded text; a blank belongs to the word after it."""
     words, before, begin = list[int](), 0, 0
     for end, symbol in enumerate(tokenizer.subwords(ids, side), 1):
         piece = tokenizer.decode(ids[end - 1 : end], side)
@@ -44,7 +42,7 @@ def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int], side: int = TARGET
         if words and printable and not symbol.startswith(META) and " " not in piece:
             words.append(words[-1])
             continue
-        # Decode from the last blank on: to decode all tokens before each one would take hours for a long line.
+        # Decode from the last blank on: decoding all tokens before each one would take hours for a long line.
         closed = tokenizer.decode(ids[begin : end - 1], side).split() if symbol.startswith(META) else []
         text = tokenizer.decode(ids[begin:end], side)
         if closed and closed + piece.split() == text.split():
@@ -55,18 +53,17 @@ def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int], side: int = TARGET
 
 
 class Describer:
-    """Describes the translations of a line, and finds the words that the tokens of its segments belong to."""
+    """Describes the translations of a line."""
 
     def __init__(self, tokenizer: Tokenizer, line: str, prefix: str) -> None:
         self.tokenizer, self.prefix, clean = tokenizer, prefix, tokenizer.clean
         # Normalization may split a word, but never joins words.
         self.owners = [number for number, word in enumerate(line.split()) for _ in clean(word).split()]
-        # A word begins after each blank of the clean line.
         self.words = [begun - 1 for begun in accumulate(before == " " for before in " " + clean(line)[:-1])]
-        self.encoded: dict[str, list[int]] = {}  # words of the tokens of a text, which other segments may be parts of
+        self.encoded: dict[str, list[int]] = {}  # a text and the words of its tokens, for segments that share it
 
     def of(self, segment: Segment) -> list[int | None]:
-        """The word of each token, None for words of the prefix; for a copied segment, all of its words."""
+        """The source word of each token, None in the prefix; of a copied segment, all its words."""
         clean = self.tokenizer.clean
         first, text = self.words[segment.start], clean(segment.text)
         if segment.copied:
@@ -80,22 +77,21 @@ class Describer:
         return [None] * segment.prefixed + owners
 
     def describe(self, segments: list[Segment], parts: list[Hypothesis], joined: JoinedText) -> Details:
-        """The details of a line's translation, made of a hypothesis for each segment."""
+        """The details of a translation that consists of a hypothesis for each segment."""
         details, pairs = Details([], [], [], [None] * len(joined.text.split())), set[tuple[int, int]]()
         for segment, part, tokens, first in zip(segments, parts, joined.tokens, joined.first_words, strict=True):
-            sources = self.of(segment)
+            sources = [(index, word) for index, word in enumerate(self.of(segment)) if word is not None]
             if segment.copied:
-                pairs |= {(source, first + index) for index, source in enumerate(sources) if source is not None}
+                pairs |= {(source, first + index) for index, source in sources}
                 continue
             assert part.token_scores
             # Without text there is no word to align.
             targets = words_of_tokens(self.tokenizer, tokens) if text(self.tokenizer, tokens) else []
-            owners = [(index, word) for index, word in enumerate(sources) if word is not None]
-            if owners and targets:
+            if sources and targets:
                 assert part.token_scores.attention is not None
                 # Tokens of a target prefix that the text does not repeat come first, and have no words.
-                best = part.token_scores.attention[-len(targets) :, [index for index, _ in owners]].argmax(axis=1)
-                pairs |= {(owners[index][1], first + target) for index, target in zip(best, targets, strict=True)}
+                best = part.token_scores.attention[-len(targets) :, [index for index, _ in sources]].argmax(axis=1)
+                pairs |= {(sources[index][1], first + target) for index, target in zip(best, targets, strict=True)}
             log_probabilities, of_words = part.token_scores.log_probabilities, details.word_log_probabilities
             of_text = log_probabilities[: len(part.tokens)][-len(targets) :]
             for target, log_probability in zip(targets, of_text, strict=bool(targets)):
@@ -105,28 +101,3 @@ class Describer:
             details.token_log_probabilities += log_probabilities
         details.alignment += sorted(pairs)
         return details
-
-
-def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
-    sides = (tokenizer.encode([tokenizer.clean(pair[side]) for pair in pairs], side) for side in (SOURCE, TARGET))
-    return list(zip(*sides, strict=True))
-
-
-def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
-    """The scores of pairs by a translator's models; each source has the tag of its line, or the translator's prefix."""
-    from nmt.search import TorchEngine, forced_decoding  # imports torch
-
-    engine, texts = translator.engine, list[tuple[str, str]]()
-    assert isinstance(engine, TorchEngine)
-    for index, (source, target) in enumerate(pairs):
-        try:
-            tag, text = split_tag(source, translator.tokenizer)
-        except NMTError as error:
-            raise RefusedLine(index, str(error)) from error
-        texts.append(((tag or translator.source_prefix) + text, target))
-    encoded = encode_pairs(translator.tokenizer, texts)
-    scores = forced_decoding(engine.models, encoded, engine.config.batch_tokens)
-    return [
-        PairScore(translator.tokenizer.subwords(target), score.log_probabilities)
-        for (_, target), score in zip(encoded, scores, strict=True)
-    ]

@@ -19,17 +19,17 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Limits:
-    """Where lines are cut, and the known characters; None: no limit."""
+    """What a model can read; None: no limit."""
 
     split: bool = False  # lines are translated sentence by sentence
     longest: int | None = None  # with `split`, a sentence with more tokens is translated in parts
-    positions: int | None = None  # the model has positions for this many tokens
-    language: str = ""  # of the lines, whose rules split them into sentences
+    positions: int | None = None  # tokens that the model has positions for
+    language: str = ""  # whose rules split lines into sentences
     characters: frozenset[str] | None = None  # of the training sources; words with other characters are copied
 
 
 def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
-    """The limits of a model, or those that all models of an ensemble keep."""
+    """The limits that all models of an ensemble keep."""
 
     def recorded(*keys: str) -> list[Any]:
         return [within(description.training, *keys) for description in descriptions]
@@ -48,31 +48,31 @@ class Line:
     """A line on its way to the search."""
 
     text: str
-    tag: str = ""  # of a target language, which the line began with, and a blank
+    tag: str = ""  # of a target language, with a blank; taken off the line
     align: bool = False  # its translations get details
-    cut_at: frozenset[str] = frozenset()  # characters that are copied, like those that the model does not know
+    cut_at: frozenset[str] = frozenset()  # characters to copy, like those that the model does not know
 
 
 @dataclass
 class Segment:
-    """A line, or a stretch of it, that is translated as one or copied."""
+    """A line, or a stretch of it, that is translated at once or copied."""
 
-    ids: list[int]  # none if it is copied
+    ids: list[int]  # empty if it is copied
     text: str  # of a part of a sentence, the whole sentence
-    start: int = 0  # index in the clean line of the first character of `text`
+    start: int = 0  # index of the first character of `text` in the clean line
     skipped: int = 0  # of a part, the tokens of `text` before it
     prefixed: int = 0  # of a part, the tokens of the source prefix at its beginning
     copied: bool = False
-    glued: bool = False  # there is no blank before it
+    glued: bool = False  # no blank precedes it
     part: int = 0  # of a part, the tokens of the whole sentence
 
 
 def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset[str] = frozenset()) -> list[Span]:
     """Spans to copy, in order: tags, words and characters that the model does not know, or at which the line is cut.
 
-    A word is a run of accents and of letters of scripts with capitals, which put blanks between words; in others,
-    characters count one by one. Spans are joined if there is neither letter nor digit between them, and extended to an
-    end of the line likewise.
+    A word is a run of accents and letters of scripts with capitals, which put blanks between words; in other scripts,
+    each character counts alone. Spans with neither letter nor digit between them are joined, and spans with neither
+    before or after them extend to that end of the line.
     """
     unknown = set(line) & cut_at if characters is None else set(line) - (characters - cut_at)
     if not unknown:
@@ -97,40 +97,35 @@ def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset
 
 
 class Segmenter:
-    """Cuts lines into segments by the limits of a model; lines without a tag of their own get the source prefix."""
+    """Cuts lines into segments within the limits of a model; a line without a tag gets the source prefix."""
 
     def __init__(self, tokenizer: Tokenizer, limits: Limits, source_prefix: str = "") -> None:
         self.tokenizer, self.limits, self.source_prefix = tokenizer, limits, source_prefix
         self.prefix_tokens = cache(lambda prefix: tokenizer.encode([tokenizer.clean(prefix)])[0])
 
     def encode(self, texts: list[tuple[str, str]]) -> list[list[int]]:
-        """Tokens of texts, each after its prefix; none for a blank text."""
+        """Tokens of each prefix and text together; none for a blank text."""
         clean = self.tokenizer.clean
         return self.tokenizer.encode([clean(prefix + text) if text.strip() else "" for prefix, text in texts])
 
     def segment(self, lines: Sequence[Line]) -> list[list[Segment]]:
         rows = [(line.tag or self.source_prefix, self.stretches(line)) for line in lines]
-        parts = [(prefix, part) for prefix, row in rows for part in row if not part.copied]
-        tokens = self.encode([(prefix, part.text) for prefix, part in parts])
-        for (_, part), ids in zip(parts, tokens, strict=True):
-            part.ids = ids
-        return [
-            [part for stretch in row for part in ([stretch] if stretch.copied else self.sentences(stretch, prefix))]
-            for prefix, row in rows
-        ]
+        searched = [(prefix, stretch) for prefix, row in rows for stretch in row if not stretch.copied]
+        tokens = self.encode([(prefix, stretch.text) for prefix, stretch in searched])
+        for (_, stretch), ids in zip(searched, tokens, strict=True):
+            stretch.ids = ids
+        return [[part for stretch in row for part in self.sentences(stretch, prefix)] for prefix, row in rows]
 
     def too_long(self, segments: list[Segment]) -> str:
-        """Why the model has no positions for a line, if so."""
+        """Why the model cannot read a line; empty if it can."""
         positions, longest = self.limits.positions, max((len(segment.ids) for segment in segments), default=0)
         if positions is None or longest <= positions:
             return ""
-        return (
-            f"{longest:,} tokens and an end symbol are more than the model has positions for "
-            f"(model.max_positions={positions + 1}); split=auto translates such lines sentence by sentence"
-        )
+        limit = f"the model has positions for {positions:,} (model.max_positions={positions + 1} with the end symbol)"
+        return f"{longest:,} tokens, but {limit}; split=auto translates such lines sentence by sentence"
 
     def stretches(self, line: Line) -> list[Segment]:
-        """The stretches of a line that are copied and those between them, or the whole line; not encoded yet."""
+        """The copied stretches of a line and those between them, or the whole line; not encoded yet."""
         cleaned = self.tokenizer.clean(line.text)
         copied = copied_spans(cleaned, self.limits.characters, line.cut_at)
         if not copied:
@@ -144,9 +139,11 @@ class Segmenter:
         return segments
 
     def sentences(self, segment: Segment, prefix: str) -> list[Segment]:
-        """The sentences of a segment, or the fewest parts, about equal, of sentences that are too long."""
-        if not segment.ids or not self.limits.split:
-            return [segment] * bool(segment.ids)
+        """The sentences of a segment; a sentence that is too long in the fewest parts, of about equal length."""
+        if not segment.ids and not segment.copied:
+            return []
+        if segment.copied or not self.limits.split:
+            return [segment]
         longest, cleaned = self.limits.longest or sys.maxsize, self.tokenizer.clean(segment.text)
         sentences = split_sentences(cleaned, self.limits.language)
         if len(sentences) == 1 and len(segment.ids) <= longest:
@@ -172,7 +169,7 @@ class Segmenter:
 
 @dataclass
 class JoinedText:
-    """The text of a line's translation, joined from the translations of its segments."""
+    """The translation of a line, joined from the translations of its segments."""
 
     text: str
     tokens: list[list[int]] = field(default_factory=list)  # of each segment, those that became text
@@ -181,15 +178,13 @@ class JoinedText:
 
 def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis], prefix: Sequence[int]) -> JoinedText:
     """Join the translations of a line's segments, each of which begins with `prefix`; the text has the prefix once."""
-    if len(segments) == 1 and not segments[0].copied:
-        return JoinedText(text(tokenizer, parts[0].tokens), [parts[0].tokens], [0])
     copied_first = bool(segments) and segments[0].copied
     joined, skipped = JoinedText(text(tokenizer, prefix) if copied_first else ""), len(prefix) if copied_first else 0
     count, blank = len(joined.text.split()), False
     for segment, part in zip(segments, parts, strict=True):
         tokens, skipped = part.tokens[skipped:], len(prefix)
         words = segment.text if segment.copied else text(tokenizer, tokens)
-        # After an empty translation the next one still needs the blank. Without one, its first word continues the last.
+        # After an empty translation, the next one still needs the blank. Without it, its first word continues the last.
         blank = bool(joined.text) and (blank or not segment.glued)
         continues_word = bool(joined.text) and bool(words) and not blank
         joined.tokens.append(tokens)
@@ -202,5 +197,5 @@ def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis],
 
 
 def text(tokenizer: Tokenizer, tokens: Sequence[int]) -> str:
-    """The text of tokens on one line: bytes that spell a line end must not end it, as line i translates line i."""
+    """The text of tokens on one line: bytes that spell a line end must not end it."""
     return " ".join(tokenizer.decode(tokens).split())

@@ -1,7 +1,7 @@
-"""Lines to lines: a chain of stages around a search, which restores the order. No torch: an engine searches.
+"""Lines to translations: a chain of stages around a search, which keeps the lines in order. No torch.
 
-A stage changes lines on the way in, calls the rest of the chain, and undoes that in the translations on the way out. It
-may call the rest again. The registry has all stages, as kind "stage", with the `order` in which lines pass them.
+A stage changes lines on their way in, calls the rest of the chain, and reverses the change in the translations. It may
+call the rest more than once. The registry has all stages, of kind "stage"; lines pass them by ascending `order`.
 """
 
 import queue
@@ -16,15 +16,15 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nmt.config import TranslatorOptions
+from nmt.config import TranslatorOptions, require
 from nmt.errors import NMTError
-from nmt.search import Constraints, Engine, Hypothesis, penalty
-from nmt.text import TARGET, Tokenizer
+from nmt.search import Constraints, Engine, Hypothesis, Pair, penalty
+from nmt.text import SOURCE, TARGET, Tokenizer
+from nmt.translation.scores import Describer, Details, PairScore
 from nmt.translation.segments import Limits, Line, Segment, Segmenter, join
 
 if TYPE_CHECKING:
     from nmt.translation.load import Models
-    from nmt.translation.scores import Details
 
 Item = TypeVar("Item")
 LANGUAGE_TAG = re.compile(r"\s*(<2[\w-]{1,30}>|>>[\w-]{1,30}<<)")
@@ -45,59 +45,54 @@ class RefusedLine(NMTError):
 
 @dataclass
 class Translation:
-    """One of a line's translations; its score is log P(Y|X) / lp(Y)."""
+    """A translation of a line; its score is log P(Y|X) / lp(Y)."""
 
     text: str
     score: float
     log_probability: float
-    details: "Details | None" = None
-    copied: list[str] = field(default_factory=list)  # stretches whose characters the model does not know
+    details: Details | None = None
+    copied: list[str] = field(default_factory=list)  # stretches with characters that the model does not know
     flags: list[str] = field(default_factory=list)  # likely failures
     notes: dict[str, str] = field(default_factory=dict)  # what a user should know about it, by kind
 
 
-Outcome = list[Translation] | RefusedLine
-"""The translations of a line, best first, or why it is refused."""
-Rest = Callable[[list[Line]], list[Outcome]]
-"""The rest of a chain of stages, which ends with the search."""
+Outcome = list[Translation] | RefusedLine  # the translations of a line, best first, or why there are none
+Rest = Callable[[list[Line]], list[Outcome]]  # the rest of a chain of stages, which ends with the search
 Notice = Callable[[str], None]
-"""Called with what a user should know."""
 
 
 class Stage:
-    """A stage of translation, which by itself does nothing."""
+    """A stage of translation that does nothing."""
 
     def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
         return rest(lines)
 
     def constraints(self, segments: Sequence[Segment]) -> Constraints | None:
-        """What the translations of segments must have."""
+        """What the translations of segments must contain."""
 
     def report(self, line: str, best: Translation) -> dict[str, Any]:
-        """More fields for the record of a line; it may add notes to the translation."""
+        """Further fields for the record of a line; may add notes to the translation."""
         return {}
 
 
 def with_refused(lines: Sequence[Line | RefusedLine], rest: Rest) -> list[Outcome]:
-    """The outcomes of lines, some of which are refused."""
+    """The outcomes of lines, some of which are refused already."""
     outcomes = iter(rest([line for line in lines if isinstance(line, Line)]))
     return [next(outcomes) if isinstance(line, Line) else line for line in lines]
 
 
 def split_tag(line: str, tokenizer: Tokenizer) -> tuple[str, str]:
-    """The tag that a line begins with, and a blank, and its rest; NMTError for a tag that the model does not have."""
-    if not tokenizer.tags:
-        return "", line
+    """The language tag at the beginning of a line, with a blank, and the rest; NMTError if the model lacks that tag."""
     if tag := tokenizer.leading_tag(line.lstrip()):
         return f"{tag} ", line.lstrip().removeprefix(tag)
-    other = LANGUAGE_TAG.match(line)
-    if other and any(tag[:2] == other[1][:2] for tag in tokenizer.tags):
-        raise NMTError(f"{other[1]}: the model has {', '.join(tokenizer.tags)}")
+    unknown = LANGUAGE_TAG.match(line)
+    if unknown and any(tag[:2] == unknown[1][:2] for tag in tokenizer.tags):
+        raise NMTError(f"{unknown[1]}: the model has {', '.join(tokenizer.tags)}")
     return "", line
 
 
 class Tags(Stage):
-    """Takes the tag off each line that begins with one."""
+    """Takes the language tag off each line that begins with one."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
@@ -114,7 +109,7 @@ class Tags(Stage):
 
 
 class Characters(Stage):
-    """Writes plain quotes and dashes instead of typographic ones that the model does not know; reports copied text."""
+    """Replaces typographic quotes and dashes that the model does not know by plain ones; reports copied text."""
 
     def __init__(self, characters: frozenset[str]) -> None:
         self.look_alikes = {ord(a): b for a, b in LOOK_ALIKES.items() if a not in characters and b in characters}
@@ -138,27 +133,27 @@ def characters(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits,
 class Translator:
     """An engine with its tokenizer, within stages: raw text in, detokenized text out.
 
-    `replace` of dataclasses makes one with another search or other stages, which shares the weights.
+    `dataclasses.replace` makes a translator with another search or other stages that shares the weights.
     """
 
     engine: Engine
     tokenizer: Tokenizer
     limits: Limits = field(default_factory=Limits)
-    source_prefix: str = ""  # of every source without a tag of its own
-    target_prefix: str = ""  # of every translation
+    source_prefix: str = ""  # of each source without a tag
+    target_prefix: str = ""  # of each translation
     details: bool = False  # translations have details
     stages: tuple[Stage, ...] = ()  # in the order in which lines pass them
-    ahead: bool = False  # while the engine searches, it leaves this thread to others, and takes further work
+    ahead: bool = False  # the engine leaves this thread free while it searches, and accepts further work
     options: TranslatorOptions = field(default_factory=TranslatorOptions)  # the engine is not auto
     models: "Models | None" = None
 
     def __post_init__(self) -> None:
         source, positions = len(self.segmenter.prefix_tokens(self.source_prefix)), self.limits.positions
         longest = self.limits.longest or positions
-        if longest is not None and source >= longest:
-            raise NMTError(f"source_prefix has {source} tokens, but the model takes {longest} at most")
-        if positions is not None and len(self.prefix) > positions:
-            raise NMTError(f"target_prefix has {len(self.prefix)} tokens, but the model writes {positions} at most")
+        fits = longest is None or source < longest
+        require(fits, f"source_prefix: has {source} tokens, but the model reads at most {longest} with the line")
+        fits = positions is None or len(self.prefix) <= positions
+        require(fits, f"target_prefix: has {len(self.prefix)} tokens, but the model writes at most {positions}")
 
     @cached_property
     def segmenter(self) -> Segmenter:
@@ -169,52 +164,52 @@ class Translator:
         return self.tokenizer.encode([self.tokenizer.clean(self.target_prefix)], TARGET)[0]
 
     def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[Translation]]:
-        """The translations of a stream of lines, in order and as soon as possible.
+        """The translations of a stream of lines, in order and as soon as possible; memory for about 2 `buffer` lines.
 
-        At most about twice `buffer` lines are in memory. The lines that have arrived are translated together, without
-        waiting for more. Raises RefusedLine where `translate` does, after the translations of the lines before.
+        Lines that have arrived are translated together, without waiting for more. Raises RefusedLine after the
+        translations of the lines before it.
         """
         return lines_of(map(self.translate_each, arriving_blocks(lines, buffer)))
 
     def translate(self, lines: list[str]) -> list[list[Translation]]:
-        """The n_best translations of each line, best first; an empty line has one, which is empty.
+        """The n_best translations of each line, best first; a blank line has one, which is empty.
 
-        Raises RefusedLine for the first line that the model has no positions or no tag for.
+        Raises RefusedLine for the first line that is too long for the model, or has a tag that it lacks.
         """
         return list(lines_of([self.translate_each(lines)]))
 
     def translate_each(self, lines: list[str]) -> list[Outcome]:
-        """As `translate`, with the error of a refused line in its place: other lines are translated."""
+        """As `translate`, but a refused line has its error in its place."""
         rest: Rest = self.search
         for stage in reversed(self.stages):
             rest = partial(stage.translate, rest=rest)
         return rest([Line(line, align=self.details) for line in lines])
 
     def search(self, lines: list[Line]) -> list[Outcome]:
-        """The translations of lines that have passed the stages."""
+        """The end of the chain of stages."""
         if not self.ahead or len(lines) <= AHEAD:
             return self.search_at_once(lines)
         # Longest first, as in batches. While some lines are searched, others are encoded or decoded.
         order = sorted(range(len(lines)), key=lambda index: -len(lines[index].tag + lines[index].text))
-        parts = [order[at : at + AHEAD] for at in range(0, len(order), AHEAD)]
+        parts = [[lines[index] for index in order[at : at + AHEAD]] for at in range(0, len(order), AHEAD)]
         with ThreadPoolExecutor(2) as pool:
-            outcomes = pool.map(self.search_at_once, [[lines[index] for index in part] for part in parts])
-            results = dict(zip(order, chain.from_iterable(outcomes), strict=True))
+            outcomes = chain.from_iterable(pool.map(self.search_at_once, parts))
+            results = dict(zip(order, outcomes, strict=True))
         return [results[index] for index in range(len(lines))]
 
     def search_at_once(self, lines: list[Line]) -> list[Outcome]:
         rows = self.segmenter.segment(lines)
         problems = [self.segmenter.too_long(row) for row in rows]
         searched = [(line, row) for line, row, problem in zip(lines, rows, problems, strict=True) if not problem]
-        segments = [part for _, row in searched for part in row if not part.copied]
+        parts = [(line, part) for line, row in searched for part in row if not part.copied]
+        segments = [part for _, part in parts]
         constraints = next(filter(None, (stage.constraints(segments) for stage in self.stages)), None)
         results = self.engine.search([part.ids for part in segments], [self.prefix] * len(segments), constraints)
-        align = [line.align for line, row in searched for part in row if not part.copied]
         aligned = [
             (part.ids, hypothesis)
-            for part, hypotheses, is_aligned in zip(segments, results, align, strict=True)
+            for (line, part), hypotheses in zip(parts, results, strict=True)
             for hypothesis in hypotheses
-            if is_aligned
+            if line.align
         ]
         if aligned:
             scores = self.engine.token_scores([(ids, hypothesis.tokens) for ids, hypothesis in aligned])
@@ -227,23 +222,22 @@ class Translator:
 
     def join(self, line: Line, segments: list[Segment], hypotheses: list[list[Hypothesis]]) -> list[Translation]:
         """The translations of a line; the n-th one consists of the n-th hypotheses of its segments."""
-        describer, notes = None, {}
-        if line.align:
-            from nmt.translation.scores import Describer
-
-            describer = Describer(self.tokenizer, line.text, line.tag or self.source_prefix)
+        notes, prefix = dict[str, str](), line.tag or self.source_prefix
+        describer = Describer(self.tokenizer, line.text, prefix) if line.align else None
         if length := max((segment.part for segment in segments), default=0):
-            limit = f"translated in parts: the model knows {self.limits.longest or 0:,} at most"
-            notes["split"] = f"a sentence of {length:,} tokens, {limit}"
+            limit = f"the model's limit is {self.limits.longest or 0:,}"
+            notes["split"] = f"a sentence of {length:,} tokens, translated in parts ({limit})"
         copied = [segment.text for segment in segments if segment.copied]
         translations = []
         for n in range(max(map(len, hypotheses), default=1)):
-            parts = [row[min(n, len(row) - 1)] for row in hypotheses]  # one with fewer hypotheses repeats its last
+            parts = [row[min(n, len(row) - 1)] for row in hypotheses]  # a segment with fewer repeats its last
             joined = join(self.tokenizer, segments, parts, self.prefix)
             log_probability = sum((part.log_probability for part in parts), start=0.0)
-            length = sum(len(part.tokens) + 1 for part, at in zip(parts, segments, strict=True) if not at.copied)
-            is_whole = len(parts) == 1 and not copied
-            score = parts[0].score if is_whole else log_probability / penalty(max(length, 1), self.engine.config)
+            if len(parts) == 1 and not copied:
+                score = parts[0].score
+            else:
+                length = sum(len(part.tokens) + 1 for part, at in zip(parts, segments, strict=True) if not at.copied)
+                score = log_probability / penalty(max(length, 1), self.engine.config)
             details = describer.describe(segments, parts, joined) if describer else None
             row = Translation(joined.text, score, log_probability, details, copied.copy(), notes=notes.copy())
             translations.append(row)
@@ -259,8 +253,33 @@ def lines_of(blocks: Iterable[list[Outcome]]) -> Iterator[list[Translation]]:
         yield outcome
 
 
+def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
+    sides = (tokenizer.encode([tokenizer.clean(pair[side]) for pair in pairs], side) for side in (SOURCE, TARGET))
+    return list(zip(*sides, strict=True))
+
+
+def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
+    """Score given translations; a source without a tag gets the translator's prefix."""
+    from nmt.search import TorchEngine, forced_decoding  # imports torch
+
+    engine, tokenizer, texts = translator.engine, translator.tokenizer, list[tuple[str, str]]()
+    assert isinstance(engine, TorchEngine)
+    for index, (source, target) in enumerate(pairs):
+        try:
+            tag, text = split_tag(source, tokenizer)
+        except NMTError as error:
+            raise RefusedLine(index, str(error)) from error
+        texts.append(((tag or translator.source_prefix) + text, target))
+    encoded = encode_pairs(tokenizer, texts)
+    scores = forced_decoding(engine.models, encoded, engine.config.batch_tokens)
+    return [
+        PairScore(tokenizer.subwords(target), score.log_probabilities)
+        for (_, target), score in zip(encoded, scores, strict=True)
+    ]
+
+
 def read_by_thread(items: Iterable[Item], size: int) -> "queue.Queue[Item | BaseException | None]":
-    """A queue of at most `size` items, which a thread fills; None follows the last one, or the exception instead."""
+    """A queue of at most `size` items, filled by a thread; its last entry is None, or the exception of `items`."""
     arrived: queue.Queue[Item | BaseException | None] = queue.Queue(size)
 
     def read() -> None:
@@ -278,7 +297,7 @@ def read_by_thread(items: Iterable[Item], size: int) -> "queue.Queue[Item | Base
 def arriving_blocks(lines: Iterable[str], size: int, patience: float = 0.05) -> Iterator[list[str]]:
     """Blocks of at most `size` lines that arrive within `patience` seconds of their first line.
 
-    An exception from `lines` is raised here, after the lines before it.
+    An exception from `lines` is raised after the lines before it.
     """
     arrived = read_by_thread(lines, size)
     item: str | BaseException | None = ""

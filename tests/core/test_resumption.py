@@ -150,6 +150,6 @@ def test_what_was_killed_goes_on_and_ends_as_if_it_had_not_been(checkpoint, tmp_
     assert 0 < done < 400
     again = DecodeConfig(beam_size=1, max_extra_length=3, batch_tokens=8000)
     translate(config(checkpoint, tmp_path, format="tsv", decode=again))
-    assert f"{done:,} of 400 lines were done before" in capsys.readouterr().err
+    assert f"after {done:,} of 400 lines" in capsys.readouterr().err
     assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()
     assert written(tmp_path) == ["expected", "in", "out"]

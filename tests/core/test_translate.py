@@ -13,7 +13,7 @@ from options import translate_config, translator_options
 from nmt.config import DecodeConfig
 from nmt.errors import NMTError
 from nmt.translation import Translation, input_lines, load_translator, report, summarize, translate
-from nmt.translation.translate import render
+from nmt.translation.load import render
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "marian" / "tied"

@@ -138,8 +138,8 @@ def test_long_lines_are_noticed_once_and_counted(model):
     assert process.stdout.count(b"\n") == 4
     first, last = process.stderr.decode().splitlines()
     assert first.startswith("nmt: line 2: a sentence of 45 tokens, ")
-    assert first.endswith("11 at most")
-    assert last.startswith("nmt: 3 lines had sentences longer")
+    assert first.endswith("limit is 11)")
+    assert last.startswith("nmt: 3 lines had sentences over")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
