@@ -82,5 +82,3 @@ def register(add: Callable[..., None]) -> None:
     add("engine", "torch", "nmt.search.torch_engine:load", precisions=("float32", "bfloat16"))
     add("corpus", "files", "nmt.preparation.reading:Files")
     add("optimizer", "adam", "nmt.training.module:adam")
-    add("stage", "tags", "nmt.translation.translator:tags", order=10)
-    add("stage", "characters", "nmt.translation.translator:characters", order=25)

@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cache
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,11 @@ from nmt.text import Tokenizer, read_tokenizer, scripts_of_characters, scripts_o
 from nmt.translation.job import open_job, warn
 from nmt.translation.segments import limits
 from nmt.translation.translator import LANGUAGE_TAG, Notice, Stage, Translation, Translator
+
+SUMMARIES = {
+    "split": "had sentences over the model's limit, which were translated in parts",
+    "copied": "had characters that do not occur in the training data, which were copied",
+}
 
 
 class Models(NamedTuple):
@@ -72,15 +77,13 @@ def is_asked_for(stage: Entry, options: TranslatorOptions) -> bool:
     return not key or bool(getattr(options.plugins.get(group), key, None))
 
 
-def stages_of(
-    options: TranslatorOptions, models: Models | None = None, notice: Notice = lambda words: None
-) -> tuple[Stage, ...]:
+def stages_of(options: TranslatorOptions, models: Models | None = None) -> tuple[Stage, ...]:
     """The stages that the options ask for, in the order in which lines pass them."""
     _, descriptions, tokenizer = models or find_models(options.run)
     entries = [entry for entry in entries_of("stage").values() if is_asked_for(entry, options)]
     entries.sort(key=lambda entry: entry.facts["order"])
     limit = limits(descriptions, options.split != "never")
-    return tuple(filter(None, (entry.load()(options, tokenizer, limit, notice) for entry in entries)))
+    return tuple(entry.load()(options, tokenizer, limit) for entry in entries)
 
 
 def automatic_engines(precision: str) -> list[Entry]:
@@ -126,7 +129,7 @@ def load_translator(options: TranslatorOptions, notice: Notice, models: Models |
     """Load a translator of one model or an ensemble; NMTError if its parts do not fit together."""
     models = models or find_models(options.run)
     folders, descriptions, tokenizer = models
-    stages = stages_of(options, models, notice)
+    stages = stages_of(options, models)
     options = with_engine(options, notice, models)
     load: Callable[..., Engine] = entries_of("engine")[options.compute.engine].load()
     engine = load(folders, engine_options(options, models), notice)
@@ -147,7 +150,7 @@ def open_translator(config: JobConfig, stack: ExitStack) -> Translator:
     if config.translator.compute.devices == 1:
         return load_translator(config.translator, warn)
     pools = entries_of("pool")
-    require("devices" in pools, "devices: needs the plugin nmt/plugins/cluster")
+    require("devices" in pools, "devices: needs the plugin nmt/plugins/devices")
     translator: Translator = stack.enter_context(pools["devices"].load()(config))
     return translator
 
@@ -171,18 +174,6 @@ def target_scripts(descriptions: list[ModelDescription]) -> frozenset[str] | Non
     return scripts or scripts_of_language(descriptions[0].target)
 
 
-@cache
-def summaries() -> dict[str, str]:
-    """The end of the summary for each kind of note."""
-    kinds = {
-        "split": "had sentences over the model's limit, which were translated in parts",
-        "copied": "had characters that do not occur in the training data, which were copied",
-    }
-    for entry in entries_of("stage").values():
-        kinds |= entry.facts.get("summaries", {})
-    return kinds
-
-
 def render(number: int, source: str, translations: list[Translation], format: str, more: Mapping[str, Any]) -> str:
     """The output for input line `number`, in jsonl with the fields of stages; in tsv, a line for each translation."""
     if format == "text":
@@ -198,29 +189,32 @@ def render(number: int, source: str, translations: list[Translation], format: st
     return json.dumps({"line": number, "source": source, "translations": records, **more}, ensure_ascii=False) + "\n"
 
 
-def report(
-    stages: Sequence[Stage], line: str, best: Translation, where: str, counts: dict[str, int], notice: Notice
-) -> dict[str, Any]:
-    """What stages add to the record of a line; counts its notes, with a notice for the first line of each kind."""
-    fields = dict[str, Any]()
+def summaries() -> dict[str, str]:
+    """The end of the summary for each kind of note."""
+    plugins = (entry.facts.get("summaries", {}) for entry in entries_of("stage").values())
+    return SUMMARIES | dict(chain.from_iterable(kinds.items() for kinds in plugins))
+
+
+def report(stages: Sequence[Stage], line: str, best: Translation, where: str, counts: dict[str, int]) -> dict[str, Any]:
+    """Further fields for the record of a line; counts its notes, and prints the first one of each kind."""
+    fields, notes = dict[str, Any](), best.notes
+    if best.copied:
+        fields["copied"], copied = best.copied, shown(", ".join(map(repr, best.copied)))
+        notes["copied"] = f"characters that do not occur in the training data were copied: {copied}"
     for stage in reversed(stages):  # on the way out
         fields |= stage.report(line, best)
-    notes = dict(best.notes)
-    if best.copied:
-        copied = shown(", ".join(map(repr, best.copied)))
-        notes["copied"] = f"characters that do not occur in the training data were copied: {copied}"
     for kind in filter(notes.__contains__, summaries()):
         if not counts[kind]:
-            notice(f"{where}: {notes[kind]}")
+            warn(f"{where}: {notes[kind]}")
         counts[kind] += 1
     return fields
 
 
-def summarize(counts: Mapping[str, int], notice: Notice) -> None:
-    """Give a notice with the number of lines for each kind of note that more than one line has."""
+def summarize(counts: Mapping[str, int]) -> None:
+    """Print the number of lines for each kind of note that more than one line has."""
     for kind, words in summaries().items():
         if counts[kind] > 1:
-            notice(f"{counts[kind]:,} lines {words}")
+            warn(f"{counts[kind]:,} lines {words}")
 
 
 def translate(config: TranslateConfig) -> None:
@@ -236,6 +230,6 @@ def translate(config: TranslateConfig) -> None:
         for number, line, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
             for translation in translations:
                 translation.flags += flags_of(line, translation)
-            more = report(translator.stages, line, translations[0], f"line {number}", counts, warn)
+            more = report(translator.stages, line, translations[0], f"line {number}", counts)
             job.output.write(render(number, line, translations, config.format, more), number)
-    summarize(counts, warn)
+    summarize(counts)

@@ -1,7 +1,7 @@
-"""Test sets, and their translations: for compare, cite, verify and report."""
+"""Test sets and their translations, for compare, cite, verify and report."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,7 @@ from nmt.translation.translator import RefusedLine, Translator
 if TYPE_CHECKING:
     from nmt.data import PreparedCorpus
 
-BLOCK_LINES = 256
-"""Lines that are searched together: what is beside a line may change the last digit of a sum."""
+BLOCK_LINES = 256  # searched together: the lines beside a line may change the last digit of a sum
 SPLITS = {"valid": "validation", "test": "test"}
 
 
@@ -28,51 +27,46 @@ class TestSet:
     """Lines to translate, and their references."""
 
     name: str
-    sources: list[str] | None  # None where only the references are given
+    sources: list[str] | None  # None if only the references are given
     references: list[str]
-    corpus: "PreparedCorpus | None" = None  # that it is of
-    language: str | None = None  # of the references, where it is known
+    corpus: "PreparedCorpus | None" = None
+    language: str | None = None  # of the references, if it is known
 
-    __test__ = False  # no test case of pytest
+    __test__ = False  # not a test case of pytest
 
 
 def corpus_of_model(model: str, prepared: str | None) -> "PreparedCorpus":
-    """The corpus in the folder `prepared`, or the one that a run or model was trained on; NMTError without one."""
+    """The corpus in the folder `prepared`, or the corpus that a model was trained on."""
     from nmt.data import corpus_of  # imports torch
 
-    folder = Path(model)
+    folder, files = Path(model), "source=FILE reference=FILE"
     if folder.is_dir():
         folder = find_model_directory(model)
-    files = "source=FILE reference=FILE"
-    require(bool(prepared) or folder.is_dir(), f"{model}: of no run, whose test set could be taken; pass {files}")
+    require(bool(prepared) or folder.is_dir(), f"{model}: not a run, so it has no test set; pass {files}")
     try:
         return corpus_of(folder, read_description(folder).training if folder.is_dir() else {}, prepared)
     except NMTError as error:
-        raise NMTError(f"{error}; pass prepared=FOLDER where it lies, or {files}") from error
+        raise NMTError(f"{error}; pass prepared=FOLDER, or {files}") from error
 
 
 def held_out_text(corpus: "PreparedCorpus", split: str) -> tuple[list[str], list[str]]:
-    """The sources and references of a held-out set, "valid" or "test"; NMTError where the corpus has none."""
+    """The sources and references of a held-out set, "valid" or "test"."""
     other = "; pass split=valid" if split == "test" else ""
-    is_there = bool(corpus.manifest.counts.get(split, {}).get("kept"))
-    require(is_there, f"split={split}: {corpus.folder} holds no {SPLITS[split]} set{other}")
+    exists = bool(corpus.manifest.counts.get(split, {}).get("kept"))
+    require(exists, f"split={split}: {corpus.folder} has no {SPLITS[split]} set{other}")
     return corpus.text(split)
 
 
-def read_test_set(
-    model: str, source: str | None, reference: str | None, prepared: str | None, split: str = "test"
-) -> TestSet:
-    """The test set in two files, or a held-out set of the corpus of a model; NMTError where there is none."""
-    if reference is None and source is None:
+def read_test_set(model: str, source: str | None, reference: str | None, prepared: str | None) -> TestSet:
+    """The test set in two files, or of the corpus of a model."""
+    if reference is None:
+        require(source is None, f"source={source}: pass its reference translations too, as reference=FILE")
         corpus = corpus_of_model(model, prepared)
         is_text = not corpus.manifest.is_treebank
-        require(is_text, f"{corpus.folder}: a treebank, and no translations; pass source=FILE reference=FILE")
-        name = f"{SPLITS[split]} set of {corpus.folder}"
-        return TestSet(name, *held_out_text(corpus, split), corpus, corpus.target_language)
-    if reference is None:
-        raise NMTError(f"source={source}: give its reference translations too, as reference=FILE")
-    references = list(read_texts(reference))
-    sources = list(read_texts(source)) if source else None
+        require(is_text, f"{corpus.folder}: a treebank has no translations; pass source=FILE reference=FILE")
+        texts = held_out_text(corpus, "test")
+        return TestSet(f"test set of {corpus.folder}", *texts, corpus, corpus.target_language)
+    references, sources = list(read_texts(reference)), list(read_texts(source)) if source else None
     if sources is not None and len(sources) != len(references):
         raise not_parallel((str(source), reference), (len(sources), len(references)))
     require(bool(references), f"reference={reference}: is empty")
@@ -86,7 +80,7 @@ def best_translations(translator: Translator, lines: list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class CorpusKind:
-    """How lines of a kind of corpus are translated and scored; a plugin's entry of kind "corpus" may say it."""
+    """How lines of a kind of corpus are translated and scored; facts of a plugin's "corpus" entry."""
 
     translate: Callable[[Translator, list[str]], list[str]] = best_translations
     metric: str = "bleu"
@@ -95,9 +89,9 @@ class CorpusKind:
 
 def kind_of_corpus(corpus: "PreparedCorpus") -> CorpusKind:
     entry = entries_of("corpus").get(corpus.manifest.content["data"]["kind"])
-    facts = entry.facts if entry else {}
-    kind = CorpusKind(**{name: facts[name] for name in ("metric", "column") if name in facts})
-    return replace(kind, translate=import_attribute(facts["translate"])) if "translate" in facts else kind
+    if entry is None or "translate" not in entry.facts:
+        return CorpusKind()
+    return CorpusKind(import_attribute(entry.facts["translate"]), entry.facts["metric"], entry.facts["column"])
 
 
 def translate_lines(
@@ -105,14 +99,13 @@ def translate_lines(
     lines: list[str],
     console: Console,
     translate: Callable[[Translator, list[str]], list[str]] = best_translations,
-    block: int = BLOCK_LINES,
 ) -> list[str]:
-    """The best translation of each line, always in the same blocks of `block` lines, with a bar on a terminal."""
+    """The best translation of each line, always in the same blocks, with a bar on a terminal."""
 
     def texts() -> Iterator[str]:
-        for start in range(0, len(lines), block):
+        for start in range(0, len(lines), BLOCK_LINES):
             try:
-                yield from translate(translator, lines[start : start + block])
+                yield from translate(translator, lines[start : start + BLOCK_LINES])
             except RefusedLine as error:
                 raise RefusedLine(start + error.index, error.problem) from error
 

@@ -1,7 +1,7 @@
 """Lines to translations: a chain of stages around a search, which keeps the lines in order. No torch.
 
 A stage changes lines on their way in, calls the rest of the chain, and reverses the change in the translations. It may
-call the rest more than once. The registry has all stages, of kind "stage"; lines pass them by ascending `order`.
+call the rest more than once. Plugins register stages, of kind "stage"; lines pass them by ascending `order`.
 """
 
 import queue
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 LANGUAGE_TAG = re.compile(r"\s*(<2[\w-]{1,30}>|>>[\w-]{1,30}<<)")
-LOOK_ALIKES = dict(zip("\u2018\u2019\u201c\u201d\u2010\u2011\u2013\u2014", "''\"\"----", strict=True))
+LOOK_ALIKES = list(zip("\u2018\u2019\u201c\u201d\u2010\u2011\u2013\u2014", "''\"\"----", strict=True))
 AHEAD = 128  # lines of a search, during which the next lines are prepared
 
 
@@ -81,52 +81,14 @@ def with_refused(lines: Sequence[Line | RefusedLine], rest: Rest) -> list[Outcom
     return [next(outcomes) if isinstance(line, Line) else line for line in lines]
 
 
-def split_tag(line: str, tokenizer: Tokenizer) -> tuple[str, str]:
-    """The language tag at the beginning of a line, with a blank, and the rest; NMTError if the model lacks that tag."""
-    if tag := tokenizer.leading_tag(line.lstrip()):
-        return f"{tag} ", line.lstrip().removeprefix(tag)
-    unknown = LANGUAGE_TAG.match(line)
+def untagged(text: str, tokenizer: Tokenizer, align: bool = False) -> Line | RefusedLine:
+    """A line without the language tag that it begins with; refused if the model lacks that tag."""
+    if tag := tokenizer.leading_tag(text.lstrip()):
+        return Line(text.lstrip().removeprefix(tag), f"{tag} ", align)
+    unknown = LANGUAGE_TAG.match(text)
     if unknown and any(tag[:2] == unknown[1][:2] for tag in tokenizer.tags):
-        raise NMTError(f"{unknown[1]}: the model has {', '.join(tokenizer.tags)}")
-    return "", line
-
-
-class Tags(Stage):
-    """Takes the language tag off each line that begins with one."""
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self.tokenizer = tokenizer
-
-    def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
-        untagged = list[Line | RefusedLine]()
-        for line in lines:
-            try:
-                tag, text = split_tag(line.text, self.tokenizer)
-                untagged.append(replace(line, text=text, tag=tag))
-            except NMTError as error:
-                untagged.append(RefusedLine(0, str(error)))
-        return with_refused(untagged, rest)
-
-
-class Characters(Stage):
-    """Replaces typographic quotes and dashes that the model does not know by plain ones; reports copied text."""
-
-    def __init__(self, characters: frozenset[str]) -> None:
-        self.look_alikes = {ord(a): b for a, b in LOOK_ALIKES.items() if a not in characters and b in characters}
-
-    def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
-        return rest([replace(line, text=line.text.translate(self.look_alikes)) for line in lines])
-
-    def report(self, line: str, best: Translation) -> dict[str, Any]:
-        return {"copied": best.copied} if best.copied else {}
-
-
-def tags(options: TranslatorOptions, tokenizer: Tokenizer, *others: Any) -> Tags | None:
-    return Tags(tokenizer) if tokenizer.tags else None
-
-
-def characters(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits, *others: Any) -> Characters | None:
-    return None if limits.characters is None else Characters(limits.characters)
+        return RefusedLine(0, f"{unknown[1]}: the model has {', '.join(tokenizer.tags)}")
+    return Line(text, align=align)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,10 +145,18 @@ class Translator:
         rest: Rest = self.search
         for stage in reversed(self.stages):
             rest = partial(stage.translate, rest=rest)
-        return rest([Line(line, align=self.details) for line in lines])
+        untagged_lines = [untagged(line, self.tokenizer, self.details) for line in lines]
+        return with_refused(untagged_lines, rest)
+
+    @cached_property
+    def look_alikes(self) -> dict[int, str]:
+        """Plain quotes and dashes in place of typographic ones that the model does not know."""
+        characters = self.limits.characters or frozenset()
+        return {ord(odd): plain for odd, plain in LOOK_ALIKES if odd not in characters and plain in characters}
 
     def search(self, lines: list[Line]) -> list[Outcome]:
         """The end of the chain of stages."""
+        lines = [replace(line, text=line.text.translate(self.look_alikes)) for line in lines]
         if not self.ahead or len(lines) <= AHEAD:
             return self.search_at_once(lines)
         # Longest first, as in batches. While some lines are searched, others are encoded or decoded.
@@ -265,11 +235,10 @@ def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> lis
     engine, tokenizer, texts = translator.engine, translator.tokenizer, list[tuple[str, str]]()
     assert isinstance(engine, TorchEngine)
     for index, (source, target) in enumerate(pairs):
-        try:
-            tag, text = split_tag(source, tokenizer)
-        except NMTError as error:
-            raise RefusedLine(index, str(error)) from error
-        texts.append(((tag or translator.source_prefix) + text, target))
+        line = untagged(source, tokenizer)
+        if isinstance(line, RefusedLine):
+            raise RefusedLine(index, line.problem)
+        texts.append(((line.tag or translator.source_prefix) + line.text, target))
     encoded = encode_pairs(tokenizer, texts)
     scores = forced_decoding(engine.models, encoded, engine.config.batch_tokens)
     return [

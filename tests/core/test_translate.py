@@ -61,7 +61,7 @@ def test_only_lf_and_crlf_separate_lines(content, lines, capsys):
     ("content", "lines", "warnings"),
     [
         (b"ok\na\xffb\n", ["ok", "a\ufffdb"], ["line 2: invalid UTF-8 at byte 2"]),
-        (b"\xc3\nok\n\xfe", ["\ufffd", "ok", "\ufffd"], ["line 1: invalid UTF-8 at byte 1, replaced; more such lines"]),
+        (b"\xc3\nok\n\xfe", ["\ufffd", "ok", "\ufffd"], ["line 1: invalid UTF-8 at byte 1, replaced; further"]),
         (b"a\xed\xa0\x80\n", ["a\ufffd\ufffd\ufffd"], ["line 1: invalid UTF-8 at byte 2"]),
     ],
 )
@@ -110,16 +110,17 @@ def test_a_refusal_leaves_an_earlier_output_as_it_was(checkpoint, tmp_path):
     assert (tmp_path / "output").read_bytes() == before
 
 
-def test_the_first_line_of_a_kind_is_named_shortly_and_lines_are_counted():
+def test_the_first_line_of_a_kind_is_named_shortly_and_lines_are_counted(capsys):
     pytest.importorskip("nmt.plugins.protection")  # which says what its notes mean
-    said, counts = list[str](), Counter[str]()
+    counts = Counter[str]()
     for number in range(1, 13):
         best = Translation("", 0.0, 0.0, copied=["[" * 100_000], notes={"cut": "is"} if number > 10 else {})
-        report((), "", best, f"line {number}", counts, said.append)
-    summarize(counts, said.append)
-    assert [words.partition(":")[0] for words in said[:2]] == ["line 1", "line 11"]
+        report((), "", best, f"line {number}", counts)
+    summarize(counts)
+    said = capsys.readouterr().err.splitlines()
+    assert [words.split(":")[1] for words in said[:2]] == [" line 1", " line 11"]
     assert len(said[0]) < 200
-    assert [words.partition(" lines ")[0] for words in said[2:]] == ["12", "2"]
+    assert [words.partition(" lines ")[0] for words in said[2:]] == ["nmt: 12", "nmt: 2"]
 
 
 def test_in_bfloat16_torch_finds_nearly_what_float32_finds(word_model):

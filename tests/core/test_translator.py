@@ -13,7 +13,6 @@ from nmt.search import TorchEngine, batches_by_length, beam_search
 from nmt.text import Tokenizer, clean, train_tokenizer
 from nmt.translation import RefusedLine, Translation, Translator, lines_of
 from nmt.translation.segments import Limits, text
-from nmt.translation.translator import Tags
 
 EMPTY = [Translation("", 0.0, 0.0)]
 BLANKS = ["", "   ", "\t", "\u3000 \u00a0"]
@@ -182,7 +181,7 @@ def mixed(tagged) -> tuple[Translator, list[str], list[int]]:
     """A translator with few positions, lines, and the indices of those that it refuses."""
     model = random_model(tagged, positions="learned", max_positions=12)
     engine = TorchEngine([model], DecodeConfig(beam_size=2))
-    ours = Translator(engine, tagged, Limits(positions=11), "<2de> ", stages=(Tags(tagged),))
+    ours = Translator(engine, tagged, Limits(positions=11), "<2de> ")
     lines = ["<2xx> ba lo", *LINES[:3], "ba ki lo nu " * 10, "", "<2fr> " + "lo " * 40, "<2fr> nu"]
     return ours, [line if index in (0, 4, 6) else line[:12] for index, line in enumerate(lines)], [0, 4, 6]
 

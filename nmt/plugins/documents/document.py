@@ -70,14 +70,14 @@ class Document(ABC):
                 for line, ranked in zip(lines, translator.stream(lines, config.buffer) if lines else (), strict=True):
                     best = ranked[0]
                     translations.append(Translated(best.text, best.details.alignment if best.details else None))
-                    steps.report(translator.stages, line, best, repr(shown(line)), counts, steps.warn)
+                    steps.report(translator.stages, line, best, repr(shown(line)), counts)
                     show(len(translations))
             except steps.RefusedLine as error:
                 raise NMTError(f"{shown(lines[error.index])!r}: {error.problem}") from error
             output.write(document.join(translations), len(translations))
             if document.notice:
                 steps.warn(document.notice)
-        steps.summarize(counts, steps.warn)
+        steps.summarize(counts)
 
 
 def read_document(format: str, content: bytes, target: str = "", source: str = "") -> Document:

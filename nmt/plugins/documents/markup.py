@@ -154,7 +154,7 @@ class Tokens:
     """The words, punctuation and protected items of a text; `chunks` are the spans between blanks."""
 
     def __init__(self, text: str, edges: Iterable[int] = ()) -> None:
-        items = [(item.start, item.end) for item in Finder([USUAL]).stretches(text)]
+        items = Finder([USUAL]).stretches(text)
         self.text, self.chunks = text, [chunk.span() for chunk in re.finditer(r"\S+", text)]
         self.in_items = {place for begin, end in items for place in range(begin + 1, end)}
         cuts = {edge for span in [*items, *(word.span() for word in WORD.finditer(text))] for edge in span}

@@ -1,12 +1,11 @@
-"""Stretches of a line that its translation must hold as they are: placeholders, addresses, versions, code, measures.
+"""Items that a translation must keep as they are: placeholders, addresses, versions, code, measures.
 
-Every repetition here is possessive or bounded, so that the time for a line grows in proportion to its length.
+Every repetition is possessive or bounded, so that the time for a line is proportional to its length.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nmt.errors import NMTError
@@ -16,7 +15,7 @@ USUAL = "usual"
 PLACEHOLDERS = (
     *(r"``(?:[^`]|`(?!`)){1,400}+``", r"`(?!\s)[^`]{1,400}+(?<!\s)`(?![\w%])"),  # code, but not `%s' or `%s'
     *(r"\{\{[^{}]{0,200}+\}\}", r"\{%[^{}%]{0,200}+%\}", r"<%[^%]{0,200}+%>"),  # {{ x }}, {% if x %}, <%= x %>
-    # ICU: {count, plural, one {# file} other {# files}}, which may hold a placeholder in a form
+    # ICU: {count, plural, one {# file} other {# files}}, with placeholders in its forms
     r"\{\w{1,60}+,\s?(?:plural|select|selectordinal),(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}+\}){0,200}+\}){0,400}+\}",
     r"\{\w{1,60}+,\s?(?:number|date|time|spellout|ordinal|duration)(?:,[^{}]{0,60}+)?+\}",
     r"[$#@%]?\{(?:[^{}\s]|\{[^{}\s]{0,60}+\}){0,100}+\}",  # {}, {name}, {0:.2f}, {0:{width}}, ${name}, #{name}
@@ -47,8 +46,8 @@ FILES = (  # the last one: setup.py, a/b.txt
     rf"(?<![^\s(\"'\u201c\u201e])(?:\*\.(?:{ENDINGS})|\.[a-z][\w-]{{1,60}}+)(?!\w)",  # *.txt, .env
     rf"(?:(?<![\w/.-])|(?<=%s/)){NAME}{{1,100}}+(?:[./]{NAME}{{1,100}}+){{0,30}}(?:\.(?i:{ENDINGS}|[ch]))(?!\w)",
 )
+# 1,000.5, 1 000, 1e-5 or 1/2
 NUMBER = r"(?:\d{1,3}/)?+\.?\d{1,20}+(?:[.,'\u2019]\d{1,20}+|[ \u00a0\u202f]\d{3}(?!\d)){0,6}+(?:e[-+]?\d{1,4}+)?+"
-"""1,000.5, 1 000, 1e-5 or 1/2."""
 NAMES = (
     # 4.2.1, v2.0-beta1, 192.168.0.1:8080, 10.0.0.0/8; 2024-05-01, 2024-05-01T12:30; 12:30:15
     r"(?<![\w.,])(?:v\d{1,9}+(?:\.\d{1,9}+){1,7}+|\d{1,9}+(?:\.\d{1,9}+){2,7}+)"
@@ -72,43 +71,34 @@ MEASURE = re.compile(rf"{BEFORE_MEASURE}((?:(?<![)\]])[-+\u2212])?+{NUMBER})([ \
 ADDRESS = re.compile("|".join([*ADDRESSES, *FILES]))
 PLACEHOLDER = re.compile("|".join(PLACEHOLDERS))
 ALL = re.compile("|".join([*PLACEHOLDERS, *ADDRESSES, *FILES, *NAMES, MEASURE.pattern]))
+# Items that are whole words, but for the marks around them, and what may follow an item within its word.
 WHOLE = re.compile("|".join([*ADDRESSES, *FILES, *NAMES[:2]]))
-"""Items that are whole words between blanks, but for the marks around them: versions, names of packages and files."""
 GLUE = re.compile(r"[-+~:/](?=\w)[\w.+~:/-]{1,200}+")
-"""What may follow such an item within its word."""
+# The beginning of a placeholder that is one item with the ASCII characters around it: uid=%s, stat(%s).
 ARGUMENT = re.compile(r"[%$]|\{(?![{%#])")
-"""Begins a placeholder that is a whole word with the characters of ASCII that are joined to it: uid=%s, stat(%s)."""
 BEFORE_ARGUMENT = re.compile(r"[A-Za-z0-9%{$][\w=(/:.@+#\[~,%{}$]{0,200}$", re.ASCII)
 AFTER_ARGUMENT = re.compile(r"[\w=(/:.@+#\[\]~,%{}$)]{1,200}+", re.ASCII)
+# In each match of ALL. Most lines have none, and looking for it is much faster.
 SIGN = re.compile(r"[`{<%$@/\\\d_&*]|\.\w|--|\(\)|\w\+\w|\[\[|##|:[a-z]")
-"""Is in all that ALL finds. Most lines have none, and looking for it is much faster."""
-SECONDS = 2
-"""The longest that a regular expression of one's own may search a line."""
+SECONDS = 2  # that a user's regular expression may search a line
+# Characters with which an item that ends in one of them would be part of something longer.
 PART_OF = r"A-Za-z0-9_/@\\"
-"""Characters with which an item that ends in one of them would be part of something longer."""
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """A stretch of a line, from `start` up to `end`."""
-
-    start: int
-    end: int
+Span = tuple[int, int]
 
 
 class Finder:
-    """Finds what is protected: the usual kinds, and what matches regular expressions of one's own, which go first."""
+    """Finds protected items: matches of the user's regular expressions first, then the usual kinds."""
 
     def __init__(self, kinds: Sequence[str]) -> None:
         custom = [kind for kind in kinds if kind != USUAL]
         if custom:
-            import regex  # unlike re, it can be given a time limit
+            import regex  # unlike re, it has a time limit
 
             custom = [regex.compile(kind) for kind in custom]
         self.patterns = [*custom, *([ALL] if USUAL in kinds else [])]
 
-    def stretches(self, line: str) -> list[Stretch]:
-        """The stretches of a line in order; those without anything between them are one."""
+    def stretches(self, line: str) -> list[Span]:
+        """The spans of the items of a line, in order; adjacent items are one."""
         taken = bytearray(len(line))
         for pattern in self.patterns:
             for start, end in spans(pattern, line):
@@ -118,15 +108,21 @@ class Finder:
                     start, end = whole_argument(line, start, end)
                 if end > start and not any(taken[start:end]):
                     taken[start:end] = b"\1" * (end - start)
-        return [Stretch(*match.span()) for match in re.finditer(b"\1+", taken)]
-
-    def hidden(self, line: str) -> str:
-        """A line as long, with a null in place of each character of its stretches."""
-        stretches = self.stretches(line)
-        return replaced(line, stretches, ["\0" * (stretch.end - stretch.start) for stretch in stretches])[0]
+        return [match.span() for match in re.finditer(b"\1+", taken)]
 
 
-def whole_word(line: str, start: int, end: int) -> tuple[int, int]:
+def spans(pattern: Any, line: str) -> list[Span]:
+    """The matches of a pattern; NMTError if a user's pattern takes too long."""
+    if pattern is ALL:
+        return [match.span() for match in pattern.finditer(line)] if SIGN.search(line) else []
+    try:
+        return [match.span() for match in pattern.finditer(line, timeout=SECONDS)]
+    except TimeoutError as error:
+        problem = f"takes more than {SECONDS} s for a line of {len(line):,} characters"
+        raise NMTError(f"protect={pattern.pattern}: {problem}; avoid a repetition within a repetition") from error
+
+
+def whole_word(line: str, start: int, end: int) -> Span:
     """The span of a version, name or address with what a hyphen, a plus or a tilde joins to it: 1.2-4ubuntu5."""
     joined = GLUE.match(line, end)
     end = start + len(without_marks(line[start : joined.end() if joined else end]))
@@ -134,7 +130,7 @@ def whole_word(line: str, start: int, end: int) -> tuple[int, int]:
     return start - len(before[0] if before else ""), end
 
 
-def whole_argument(line: str, start: int, end: int) -> tuple[int, int]:
+def whole_argument(line: str, start: int, end: int) -> Span:
     """The span of a placeholder with what is joined to it, and with the quotes of `%s'."""
     before, joined = BEFORE_ARGUMENT.search(line[max(start - 200, 0) : start]), AFTER_ARGUMENT.match(line, end)
     begin = start - len(before[0] if before else "")
@@ -144,7 +140,7 @@ def whole_argument(line: str, start: int, end: int) -> tuple[int, int]:
 
 
 def without_marks(address: str) -> str:
-    """An address or path without the marks of the sentence at its end; a bracket that it opens belongs to it."""
+    """Strip the marks of the sentence from the end of an address; keep a bracket that is opened within it."""
     while address and address[-1] in ".,;:!?)]}'*`\"":
         opening = {")": "(", "]": "[", "}": "{"}.get(address[-1])
         if opening and address.count(opening) >= address.count(address[-1]):
@@ -153,26 +149,13 @@ def without_marks(address: str) -> str:
     return address
 
 
-def spans(pattern: Any, line: str) -> list[tuple[int, int]]:
-    """Where a pattern matches; NMTError if one's own takes too long."""
-    if pattern is ALL:
-        return [match.span() for match in pattern.finditer(line)] if SIGN.search(line) else []
-    try:
-        return [match.span() for match in pattern.finditer(line, timeout=SECONDS)]
-    except TimeoutError as error:
-        raise NMTError(
-            f"protect={pattern.pattern}: it takes more than {SECONDS} s for a line of {len(line):,} characters; "
-            "mend it, a repetition within a repetition perhaps"
-        ) from error
-
-
-def item(line: str, stretch: Stretch) -> str:
-    """The text of a stretch, its white space collapsed, as that of every translation is."""
-    return single_blanks(line[stretch.start : stretch.end])
+def item(line: str, stretch: Span) -> str:
+    """The text of an item, its white space collapsed, as in every translation."""
+    return single_blanks(line[slice(*stretch)])
 
 
 def form(text: str) -> str:
-    """A pattern for an item; of a measure, with the marks and the blank of any language: 1.5 GB is 1,5 GB."""
+    """A pattern for an item; for a measure, with the marks and the blank of any language: 1.5 GB is 1,5 GB."""
     measure = MEASURE.fullmatch(text)
     if not measure:
         return re.escape(text)
@@ -181,44 +164,44 @@ def form(text: str) -> str:
 
 
 def one_form(measure: str) -> str:
-    """The same text for all that its `form` matches."""
+    """The same text for all matches of `form`."""
     return "".join(measure.split()).replace(",", ".")
 
 
-def edges(line: str, stretch: Stretch) -> tuple[str, str]:
-    """What must not stand before, and after, an item in a translation, unless the source has it there as well."""
+def edges(line: str, stretch: Span) -> tuple[str, str]:
+    """Patterns for what must not precede and follow an item in a translation, unless it does so in the source."""
     first, last = (
         f"[{PART_OF if re.match('[A-Za-z0-9_]', line[at]) else re.escape(line[at])}]"
-        for at in (stretch.start, stretch.end - 1)
+        for at in (stretch[0], stretch[1] - 1)
     )
     before, after, text = f"(?<!{first})", f"(?!\\.?{last})", item(line, stretch)
-    if text.startswith("--") or ADDRESS.fullmatch(text):  # https://a.org/api is another one in https://a.org/api-Server
+    if text.startswith("--") or ADDRESS.fullmatch(text):  # https://a.org/api is not in https://a.org/api-Server
         after += r"(?!-\w)"
     if MEASURE.fullmatch(text):
         before, after = BEFORE_MEASURE, after + AFTER_MEASURE
-    holds = re.compile(before).match(line, stretch.start), re.compile(after).match(line, stretch.end)
+    holds = re.compile(before).match(line, stretch[0]), re.compile(after).match(line, stretch[1])
     return before * bool(holds[0]), after * bool(holds[1])
 
 
 class Items:
-    """The items of a line, and whether they are in another text."""
+    """The items of a line, to be found in another text."""
 
-    def __init__(self, line: str, stretches: Sequence[Stretch]) -> None:
-        guards: dict[str, list[tuple[str, str]]] = {}
-        for stretch in stretches:
-            guards.setdefault(item(line, stretch), []).append(edges(line, stretch))
+    def __init__(self, line: str, stretches: Sequence[Span]) -> None:
         self.line, self.texts = single_blanks(line), [item(line, stretch) for stretch in stretches]
+        guards = dict[str, tuple[str, str]]()  # the edges that every place of an item in the source keeps
+        for text, stretch in zip(self.texts, stretches, strict=True):
+            (before, after), others = edges(line, stretch), guards.get(text)
+            guards[text] = (min(before, others[0]), min(after, others[1])) if others else (before, after)
         alternatives = sorted(guards, key=len, reverse=True)
-        # A guard holds where every place of the source keeps it. No groups: each would take time at each place.
-        ends = {text: [min(guard[side] for guard in guards[text]) for side in (0, 1)] for text in guards}
-        self.pattern = re.compile("|".join(f"{ends[text][0]}{form(text)}{ends[text][1]}" for text in alternatives))
+        # No groups: each would take time at each place.
+        self.pattern = re.compile("|".join(guards[text][0] + form(text) + guards[text][1] for text in alternatives))
         self.measures = {one_form(text): text for text in reversed(alternatives) if MEASURE.fullmatch(text)}
         # An item may also stand where it is none, as the second one of $x$x: there it has to stay, too.
         expected, in_line = [self.measures.get(one_form(text), text) for text in self.texts], self.find(self.line)
         self.expected = in_line if Counter(in_line) >= Counter(expected) else expected
 
     def replaced(self, text: str, texts: Sequence[str]) -> str:
-        """A text with others in place of the items, which are different."""
+        """The text with `texts` in place of the items, which are all different."""
         others = dict(zip(self.texts, texts, strict=True))
         return self.pattern.sub(lambda match: others[self.which(match)], text)
 
@@ -226,14 +209,11 @@ class Items:
         return self.measures.get(one_form(match[0]), match[0])
 
     def find(self, text: str) -> list[str]:
-        """The items of a text in its order, without those that are a part of something longer."""
+        """The items in a text, in order, except where they are part of something longer."""
         return [self.which(match) for match in self.pattern.finditer(text)]
 
     def arrive(self, text: str) -> bool:
-        """True if every item stands in a text as often as in the source, those that count in the same order.
-
-        No placeholder may stand there that the source does not have.
-        """
+        """Whether a text has each item as often as the source, counted ones in order, and no other placeholder."""
         items, rest = self.find(text), self.pattern.sub(" ", text)
         if any(other[0] not in self.line for other in PLACEHOLDER.finditer(rest)):
             return False
@@ -241,16 +221,21 @@ class Items:
         return in_order and Counter(items) == Counter(self.expected)
 
 
-def replaced(line: str, stretches: Iterable[Stretch], names: Iterable[str]) -> tuple[str, list[Stretch]]:
-    """A line with names in place of stretches, which are in order, and where these are."""
-    text, last, places = "", 0, list[Stretch]()
-    for stretch, name in zip(stretches, names, strict=True):
-        text += line[last : stretch.start]
-        places.append(Stretch(len(text), len(text) + len(name)))
-        text, last = text + name, stretch.end
+def replaced(line: str, stretches: Iterable[Span], names: Iterable[str]) -> tuple[str, list[Span]]:
+    """The line with names in place of stretches, which are in order, and the spans of the names."""
+    text, last, places = "", 0, list[Span]()
+    for (start, end), name in zip(stretches, names, strict=True):
+        text += line[last:start]
+        places.append((len(text), len(text) + len(name)))
+        text, last = text + name, end
     return text + line[last:], places
 
 
 def is_counted(text: str) -> bool:
     """True for a placeholder that stands for the next one of its arguments: %s or {}, but not %(name)s, {0} or %1."""
     return bool(re.match(r"\{\W|%(?!\(|\{|<(?!PRI)|\d{1,3}[$:]|L?\d{1,2}$|n|%)", text))
+
+
+def hidden(line: str, stretches: Sequence[Span]) -> str:
+    """The line with a null in place of each character of its stretches."""
+    return replaced(line, stretches, ["\0" * (end - start) for start, end in stretches])[0]

@@ -1,14 +1,67 @@
-"""Placeholders and the like arrive as they are; translations have the terms of a glossary."""
+"""Placeholders and other items are kept as they are; translations contain the terms of a glossary."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from nmt.config import require, undecided
+from nmt.errors import NMTError
+
+if TYPE_CHECKING:
+    from nmt.config import TranslatorOptions
+
+WORDS = ["usual", "none", "true", "yes", "null"]  # which are no regular expressions, nor are words like them
+
+
+@dataclass
+class ProtectionConfig:
+    """What stays as it is, and the terms of a glossary."""
+
+    protect: list[str] = field(default_factory=lambda: ["usual"])
+    """What stays as it is: usual (placeholders, addresses, file names, code, numbers with units), none, or a list of
+    regular expressions and usual, such as [usual,'ACME-[0-9]+']."""
+    glossary: str | None = undecided(None, "content")
+    """File of terms: a term, a tab and its translation, or the term again to keep it; docs/terms.md."""
+
+    def __post_init__(self) -> None:
+        for kind in self.protect:
+            check_pattern(kind)
+        if "none" in self.protect:
+            require(len(self.protect) == 1, "protect: none stands alone, not in a list")
+            self.protect = []
+
+    def check(self, owner: "TranslatorOptions") -> None:
+        how = "engine=ctranslate2" if owner.compute.engine == "ctranslate2" else "decode.do_sample=true"
+        is_able = how != "engine=ctranslate2" and not owner.decode.do_sample
+        require(
+            self.glossary is None or is_able, f"glossary={self.glossary}: {how} supports no glossary; leave one out"
+        )
+
+
+def check_pattern(kind: str) -> None:
+    """NMTError if a value of `protect` is no regular expression, or is probably a misspelt word."""
+    if kind in ("usual", "none"):
+        return
+    kind = str(kind)
+    is_word = get_close_matches(kind.lower(), WORDS, cutoff=0.8)  # as a pattern, it would turn off the usual kinds
+    require(not is_word, f"protect={kind}: pass usual, none, or regular expressions, such as [{kind[:1]}]{kind[1:]}")
+    import regex  # takes time to load, and few need it
+
+    try:
+        empty = regex.compile(kind).match("")
+    except (regex.error, RecursionError) as error:
+        raise NMTError(f"protect={kind}: not a regular expression ({error})") from error
+    require(not empty, f"protect={kind}: matches the empty text; make it match at least one character")
 
 
 def register(add: Callable[..., None]) -> None:
-    cut = "were cut at what is protected and did not arrive otherwise, and translated in parts"
-    lost = "do not hold exactly once what is protected: look at these (format=jsonl has them flagged)"
-    missed = "lack a translation that the glossary gives (format=jsonl names it)"
-    path = "nmt.plugins.protection"
-    add("stage", "protected", f"{path}.protection:protection", order=20, summaries={"cut": cut, "protected": lost})
+    cut = "were cut at protected items, which did not arrive otherwise, and translated in parts"
+    lost = "do not contain each protected item exactly once: check them (format=jsonl flags them)"
+    missed = "lack a translation that the glossary requires (format=jsonl names it)"
+    path, key = "nmt.plugins.protection", ("protection", "protect")
+    summaries = {"cut": cut, "protected": lost}
+    add("stage", "protected", f"{path}.protection:protection", order=20, key=key, summaries=summaries)
     terms = {"key": ("protection", "glossary"), "constrains": True, "summaries": {"terms": missed}}
     add("stage", "terms", f"{path}.terms:terms", order=30, **terms)
-    add("options", "translator.protection", f"{path}.config:ProtectionConfig", inline=True)
+    add("options", "translator.protection", f"{path}.plugin:ProtectionConfig", inline=True)

@@ -1,8 +1,8 @@
-"""Translations that keep what is protected: placeholders, addresses and the like arrive exactly as they are.
+"""Translations that keep protected items: placeholders, addresses and the like arrive exactly as they are.
 
-A line is first translated as it is. Only where an item does not arrive, other ways are tried in turn: words that stand
-for the items, where lost ones are put by the word alignment; and the line cut at its items. What even then does not
-arrive exactly once is flagged.
+A line is first translated as it is. If an item does not arrive, two ways are tried in turn: to replace the items by
+stand-ins, where the word alignment places lost ones; and to cut the line at its items. If even then an item does not
+arrive exactly once, the translation is flagged.
 """
 
 import re
@@ -14,42 +14,36 @@ from typing import Any
 
 from nmt.config import TranslatorOptions
 from nmt.errors import NMTError
-from nmt.plugins.protection.items import Finder, Items, Stretch, is_counted, replaced
+from nmt.plugins.protection.items import Finder, Items, Span, hidden, is_counted, replaced
 from nmt.text import Tokenizer
 from nmt.translation import Limits, Line, Outcome, RefusedLine, Rest, Stage, Translation, with_refused
 
-# How a line came out: cut at its items, or with one that is not there exactly once, which is a flag, too.
 NOTES = {
-    "cut": "cut at what is protected, as that did not arrive otherwise, and translated in parts",
-    "protected": "what is protected did not arrive exactly once; look at it",
+    "cut": "cut at protected items, which did not arrive otherwise, and translated in parts",
+    "protected": "a protected item did not arrive exactly once; check the translation",
 }
 MARKS = "".join(map(chr, range(0x10F000, 0x10F800)))  # for private use; a line is cut at them
 WITH_MARKS = re.compile("[^\\w\\s\0]*+\0+(?:[^\\w\\s\0]*+\0+)*+[^\\w\\s\0]*+")
-# Words that models copy well: docs/protect.md has how well.
-STAND_INS: tuple[Callable[[int], str], ...] = ("A{}".format, "[{}]".format)
+STAND_INS: tuple[Callable[[int], str], ...] = ("A{}".format, "[{}]".format)  # models copy them well: docs/protect.md
 
 
 class HeldLine:
-    """A line with something protected in it."""
+    """A line with protected items."""
 
-    def __init__(self, line: Line, stretches: list[Stretch]) -> None:
+    def __init__(self, line: Line, stretches: list[Span]) -> None:
         self.line, self.stretches, self.items = line, stretches, Items(line.text, stretches)
-
-    @property
-    def is_bare(self) -> bool:
-        """True if nothing else in it has a letter or digit."""
-        return not any(map(str.isalnum, replaced(self.line.text, self.stretches, [" "] * len(self.stretches))[0]))
+        rest, _ = replaced(line.text, stretches, [" "] * len(stretches))
+        self.is_bare = not any(map(str.isalnum, rest))
 
     def masked(self, stand_in: Callable[[int], str] | None) -> "Masked | None":
-        """The line with names that are not in it in place of its items; None if there are too few, or nothing else.
+        """The line with new names in place of its items; None if there are too few names, or no text beside items.
 
-        Without a `stand_in`, the names are marks to cut at, in place of quotes and the like beside items, too.
+        Without a `stand_in`, the names are marks to cut at, which also replace quotes and the like beside items.
         """
         held = self
         if stand_in is None:
-            nulls = ["\0" * (stretch.end - stretch.start) for stretch in self.stretches]
-            text, _ = replaced(self.line.text, self.stretches, nulls)
-            held = HeldLine(self.line, [Stretch(*match.span()) for match in WITH_MARKS.finditer(text)])
+            text = hidden(self.line.text, self.stretches)
+            held = HeldLine(self.line, [match.span() for match in WITH_MARKS.finditer(text)])
         elif self.is_bare:
             return None
         names = (name for name in (map(stand_in, count(1)) if stand_in else MARKS) if name not in self.line.text)
@@ -58,7 +52,7 @@ class HeldLine:
 
 
 class Masked:
-    """A line with names in place of its items; `items` are the names, as items of the masked line."""
+    """A line with names in place of its items; `items` finds the names."""
 
     def __init__(self, held: HeldLine, names: Sequence[str]) -> None:
         self.held, self.names, self.is_cut = held, names, names[0] in MARKS
@@ -69,7 +63,7 @@ class Masked:
         return self.items.replaced(text, self.held.items.texts)
 
     def row(self, translations: list[Translation]) -> list[Translation]:
-        """Translations of the masked line with the items, lost ones put by the alignment; none if the best fails."""
+        """Translations with the items, from translations of the masked line; empty if the best one fails."""
         with_items = [self.with_items(self.aligned(translation)) for translation in translations]
         row = [translation for translation in with_items if translation] if with_items[0] else []
         for translation in row:
@@ -80,15 +74,15 @@ class Masked:
         return row
 
     def with_items(self, translation: Translation) -> Translation | None:
-        """A translation of the masked line with the items, whose details are of the words of both; None if it fails."""
+        """A translation with the items in place of their names, and details of its words; None if a name is wrong."""
         text, names = translation.text, self.items.find(translation.text)
         items = dict(zip(self.names, self.held.items.texts, strict=True))
-        # Of two equal items it is the names that tell in which order they are.
+        # The names show the order of equal items.
         counted = [[name for name in side if is_counted(items[name])] for side in (names, self.names)]
-        if sorted(names) != sorted(self.names) or counted[0] != counted[1] or self.leaves(text):
+        if sorted(names) != sorted(self.names) or counted[0] != counted[1] or self.is_garbled(text):
             return None
         if details := translation.details:
-            # The first word that each word of a masked text becomes, and the number of words.
+            # For each word of a masked text, the index of its first word in the unmasked text.
             sources, targets = (
                 [0, *accumulate(len(self.unmasked(word).split()) for word in side.split())]
                 for side in (self.text, text)
@@ -103,8 +97,8 @@ class Masked:
         copied = [self.unmasked(copy) for copy in translation.copied]
         return replace(translation, text=self.unmasked(text), details=details, copied=copied)
 
-    def leaves(self, text: str) -> bool:
-        """True for a digit, half a character, or a name's beginning, that is none of the source's: a garbled name."""
+    def is_garbled(self, text: str) -> bool:
+        """True if a part of a name is left beside the names: a digit, half a character, or a name's beginning."""
         if self.is_cut:  # marks leave nothing
             return False
         source, target = (self.items.replaced(side, [" "] * len(self.names)) for side in (self.text, text))
@@ -113,10 +107,7 @@ class Masked:
         return any(part not in source for part in parts + re.findall(rf"{stem}\d", target))
 
     def aligned(self, translation: Translation) -> Translation:
-        """A translation with each lost name where a word is aligned to it, if there is one.
-
-        A word that is aligned to nothing else is taken for the name in another form, and replaced.
-        """
+        """Put each lost name where a word is aligned to it, or in place of a word that is aligned to nothing else."""
         details, words, arrived = translation.details, translation.text.split(), self.items.find(translation.text)
         lost = [name for name in self.names if name not in arrived]
         if not details or not lost:
@@ -129,7 +120,7 @@ class Masked:
             for name in self.items.find(word):
                 words_of[name].append(number)
         taken = {number for number, word in enumerate(words) if self.items.find(word)}
-        behind = dict[int, list[int]]()  # of a word that a name was put behind, the source words of that name
+        behind = dict[int, list[int]]()  # a word that a name was put behind: the source words of the name
         for name in lost:
             place = next((target for word in words_of[name] for target in targets[word] if target not in taken), None)
             if place is None:
@@ -152,11 +143,11 @@ class Masked:
 
 
 class Protection(Stage):
-    """Keeps what a finder finds; `characters` are those that the model knows, None: all."""
+    """Keeps the items of a finder; `characters` are those that the model knows, None: all."""
 
     def __init__(self, finder: Finder, characters: frozenset[str] | None) -> None:
         self.finder = finder
-        # Where the model does not know the words, it would copy them.
+        # The model would copy stand-ins with other characters.
         usable = [name for name in STAND_INS if characters is None or characters.issuperset(name(1))]
         self.ways = [*usable, None]
 
@@ -193,6 +184,5 @@ class Protection(Stage):
         return results
 
 
-def protection(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits, *others: Any) -> Protection | None:
-    keys = options.plugins.get("protection")
-    return Protection(Finder(keys.protect), limits.characters) if keys and keys.protect else None
+def protection(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits) -> Protection:
+    return Protection(Finder(options.plugins["protection"].protect), limits.characters)

@@ -1,6 +1,6 @@
 """Glossaries: terms and their translations, as constraints of the search, and whether a translation has them.
 
-Words are runs of letters and digits, or single characters of scripts without blanks; each other mark is a word.
+A word is a run of letters and digits, a single character of a script without blanks, or any other mark.
 """
 
 import re
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from nmt.config import UNK, TranslatorOptions
+from nmt.config import UNK, TranslatorOptions, require
 from nmt.errors import NMTError
 from nmt.plugins.protection.constraints import (
     BEGINS,
@@ -20,24 +20,25 @@ from nmt.plugins.protection.constraints import (
     Phrase,
     PhraseConstraints,
 )
-from nmt.plugins.protection.items import Finder
+from nmt.plugins.protection.items import Finder, hidden
 from nmt.text import META, SOURCE, TARGET, WITHOUT_BLANKS, Tokenizer, clean, open_text, raw_lines, without_end
-from nmt.translation import Segment, Stage, Translation
+from nmt.translation import Limits, Segment, Stage, Translation
 
 WORD = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\w)+|[^\w\s]")
 LETTER = re.compile(rf"(?!{WITHOUT_BLANKS.pattern})\w")
 CLOSING = ".,;:!?)]}%\u2026"  # a blank follows
+CONTEXTS = {BEGINS: [""], FOLLOWS: ["x "], GLUED: ["x-", "x ("]}  # what may precede a phrase
 
 
 class Term(NamedTuple):
-    """A term, and its translations, of which any is right; with `case`, only this spelling of it."""
+    """A term and its translations, any of which is right; with `case`, only this spelling of it."""
 
     source: str
     targets: tuple[str, ...]
     case: bool = False
 
     def written(self, capital: bool) -> list[str]:
-        """The translations; with `capital`, their first word gets one unless it has one (iPhone) or is to stay."""
+        """The translations, with `capital` capitalized, except words with capitals (iPhone) and terms to keep."""
 
         def is_small(text: str) -> bool:
             first = WORD.match(text)
@@ -52,15 +53,15 @@ class Match(NamedTuple):
     term: Term
     begin: int
     end: int
-    capital: bool  # which the glossary does not give it
+    capital: bool  # the line capitalizes the term, the glossary does not
 
 
 class Glossary:
-    """Terms, to be found in lines: whole words, from left to right, the longest at each place, without overlap."""
+    """Finds terms in lines: whole words, from left to right, the longest at each place, without overlap."""
 
     def __init__(self, entries: Iterable[tuple[str, str, bool]]) -> None:
         self.terms: dict[tuple[tuple[str, ...], bool], Term] = {}
-        self.beginnings: dict[str, Any] = {}  # a tree of the terms' words in small letters; "" is where a term ends
+        self.beginnings: dict[str, Any] = {}  # a tree of the terms' casefolded words; "" marks the end of a term
         for source, target, case in entries:
             words = tuple(WORD.findall(source))
             key = words if case else folded(words), case
@@ -72,7 +73,7 @@ class Glossary:
             node[""] = {}
 
     def find(self, line: str) -> list[Match]:
-        """The terms of a clean line, in their order."""
+        """The terms in a clean line, in order."""
         words, matches, at = list(WORD.finditer(line)), list[Match](), 0
         small = folded([word[0] for word in words])
         while at < len(words):
@@ -98,24 +99,21 @@ def folded(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def entry(line: str) -> tuple[str, str, bool]:
-    """Source, target and whether case counts, of a line; NMTError that says what is wrong."""
+    """Source, target and whether case counts, from a line of a glossary."""
     columns = [
         # Spreadsheets put quotes around cells.
         clean(cell[1:-1].replace('""', '"') if re.fullmatch(r'".+"', cell) else cell)
         for cell in line.split("\t")
     ]
-    if len(columns) == 1:
-        raise NMTError("no tab: a term, a tab and its translation, please; a spreadsheet exports it as TSV")
-    if len(columns) > 3 or columns[2:] not in ([], ["case"], [""]):
-        raise NMTError("after the translation only a tab and the word case may follow")
+    require(len(columns) > 1, "no tab: write a term, a tab and its translation, or export a spreadsheet as TSV")
+    require(columns[2:] in ([], ["case"], [""]), "only a tab and the word case may follow the translation")
     for side, text in zip(("source", "target"), columns, strict=False):
-        if not WORD.search(text):
-            raise NMTError(f"the {side} is empty")
+        require(WORD.search(text) is not None, f"the {side} is empty")
     return columns[0], columns[1], columns[2:] == ["case"]
 
 
 def read_glossary(name: str) -> Glossary:
-    """Read a file of terms; NMTError, with the line, for one that is none."""
+    """Read a file of terms; NMTError with the number of the first bad line."""
     entries = list[tuple[str, str, bool]]()
     with open_text(name) as file:
         for number, line in enumerate(raw_lines(file, name), 1):
@@ -123,44 +121,40 @@ def read_glossary(name: str) -> Glossary:
                 text = without_end(line).decode("utf-8-sig" if number == 1 else "utf-8")
                 if text.strip() and not text.startswith("#"):
                     entries.append(entry(text))
-            except UnicodeDecodeError as error:
-                raise NMTError(f"{name}, line {number}: not UTF-8") from error
-            except NMTError as error:
-                raise NMTError(f"{name}, line {number}: {error}") from error
-    if not entries:
-        raise NMTError(f"{name}: no terms in it")
+            except (UnicodeDecodeError, NMTError) as error:
+                problem = error if isinstance(error, NMTError) else "not UTF-8"
+                raise NMTError(f"{name}, line {number}: {problem}") from error
+    require(bool(entries), f"{name}: contains no terms")
     return Glossary(entries)
 
 
 def judge(matches: Sequence[Match], translation: str) -> list[bool]:
-    """Whether each term is used; a place of the translation counts for one term."""
+    """Whether the translation uses each term; a word counts for one term only."""
     words, used = WORD.findall(clean(translation)), [False] * len(matches)
-    free = [True] * len(words)
-    # A short one must not take a word out of a longer one.
+    # A short term must not take a word of a longer one.
     for n in sorted(range(len(matches)), key=lambda n: -max(map(len, matches[n].term.targets))):
         ways = [WORD.findall(text) for capital in (False, True) for text in matches[n].term.written(capital)]
-        used[n] = any(take(words, way, free) for way in ways)
+        used[n] = any(take(words, way) for way in ways)
     return used
 
 
-def take(words: list[str], phrase: list[str], free: list[bool]) -> bool:
-    """Find words in a row that are free, and take them."""
+def take(words: list[str], phrase: list[str]) -> bool:
+    """Find a phrase in words, and blank it out."""
     for at in range(len(words) - len(phrase) + 1):
-        place = slice(at, at + len(phrase))
-        if words[place] == phrase and all(free[place]):
-            free[place] = [False] * len(phrase)
+        if words[at : at + len(phrase)] == phrase:
+            words[at : at + len(phrase)] = [""] * len(phrase)
             return True
     return False
 
 
 class Terms(Stage):
-    """Demands the terms of a glossary, and reports which ones a translation uses; what `finder` finds has none."""
+    """Requires the terms of a glossary, except in items of the finder, and reports which ones a translation uses."""
 
     def __init__(self, glossary: Glossary, tokenizer: Tokenizer, finder: Finder) -> None:
         self.glossary, self.tokenizer, self.finder = glossary, tokenizer, finder
 
     def find(self, text: str) -> list[Match]:
-        return self.glossary.find(self.finder.hidden(text))
+        return self.glossary.find(hidden(text, self.finder.stretches(text)))
 
     def constraints(self, segments: Sequence[Segment]) -> PhraseConstraints | None:
         """The constraints of segments, None if there are none; a term that is cut counts nowhere."""
@@ -172,24 +166,24 @@ class Terms(Stage):
         return PhraseConstraints(rows, kinds(tokenizer)) if any(rows) else None
 
     def report(self, line: str, best: Translation) -> dict[str, Any]:
-        """The terms of a line, and whether each is used; a note names a term that is not."""
+        """The terms of a line and whether each is used; a note names a term that is not."""
         matches, fields = self.find(clean(line)), list[dict[str, Any]]()
         for (term, *_), used in zip(matches, judge(matches, best.text), strict=True):
             if not used:
-                best.notes["terms"] = f"no translation of {term.source!r} that the glossary gives"
+                best.notes["terms"] = f"no translation of {term.source!r} from the glossary"
             verdict = "used" if used else "missed"
             fields.append({"source": term.source, "targets": list(term.targets), "verdict": verdict})
         return {"terms": fields}
 
 
-def terms(options: TranslatorOptions, tokenizer: Tokenizer, *others: Any) -> Terms:
+def terms(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits) -> Terms:
     keys = options.plugins["protection"]
     return Terms(read_glossary(keys.glossary), tokenizer, Finder(keys.protect))
 
 
 @lru_cache
 def kinds(tokenizer: Tokenizer) -> bytes:
-    """The kind of each entry of the target's vocabulary, as constraints know them."""
+    """The kind of each token: CONTINUES and EDGE."""
 
     def kind(id: int) -> int:
         symbol, text = tokenizer.subwords([id])[0], tokenizer.decode([id])
@@ -203,9 +197,9 @@ def kinds(tokenizer: Tokenizer) -> bytes:
 
 
 def constraint_of(tokenizer: Tokenizer, match: Match, capital: bool) -> Constraint:
-    """The ways to write a term; `capital`: the translation begins with one, as its source does.
+    """The ways to write a term; with `capital`, a translation that begins with it gets a capital, as its source has.
 
-    Elsewhere a term may have a capital if it has one in the source that the glossary does not give it.
+    Elsewhere a term may have a capital if the line, but not the glossary, capitalizes it.
     """
     plain = dict.fromkeys(match.term.written(False) + (match.term.written(True) if match.capital else []))
     begins = dict.fromkeys(match.term.written(True)) if capital else plain
@@ -214,12 +208,9 @@ def constraint_of(tokenizer: Tokenizer, match: Match, capital: bool) -> Constrai
     return tuple(dict.fromkeys(ways))
 
 
-CONTEXTS = {BEGINS: [""], FOLLOWS: ["x "], GLUED: ["x-", "x ("]}  # what may stand before a phrase
-
-
 @lru_cache(100_000)
 def phrases(tokenizer: Tokenizer, text: str, where: int) -> list[Phrase]:
-    """A text in tokens, behind such words; none where the vocabulary cannot spell it."""
+    """The tokens of a text in its contexts; empty if the vocabulary cannot spell it."""
     contexts = CONTEXTS[where] + ["\u3002"] * (where == FOLLOWS and bool(WITHOUT_BLANKS.match(text)))
     closed, ways = bool(LETTER.match(text[-1])), []
     for context in contexts:

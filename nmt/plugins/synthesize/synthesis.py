@@ -64,7 +64,7 @@ def write_translations(config: JobConfig, models: Models) -> None:
         job = open_job(replace(config, translator=translator.options), "synthesize", stack)
         flags_of, counts = flagger(models), job.output.notes.counts
         for number, line, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
-            report(translator.stages, line, translations[0], f"line {number}", counts, warn)
+            report(translator.stages, line, translations[0], f"line {number}", counts)
             texts = [models.tokenizer.clean(translation.text) for translation in translations]
             lengths = [len(tokens) + 1 for tokens in models.tokenizer.encode(texts, TARGET)]  # 1: the end symbol
             records = [
@@ -77,7 +77,7 @@ def write_translations(config: JobConfig, models: Models) -> None:
             ]
             record = {"line": number, "source": line, "translations": records}
             job.output.write(json.dumps(record, ensure_ascii=False) + "\n", number)
-    summarize(counts, warn)
+    summarize(counts)
 
 
 def read_translations(folder: Path) -> Iterator[dict[str, Any]]:

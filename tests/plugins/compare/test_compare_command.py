@@ -168,7 +168,7 @@ def test_mistakes_are_one_line(nmt, files):
     nmt("compare", "good").refused("two are needed", "nmt compare runs/new runs/old")
     nmt("compare", "good", "new=[good]", *files).refused("good", "given twice")
     nmt("compare", "good", "new=[bad,]", *files).refused("no such file")
-    nmt("compare", "good", "bad").refused("good: of no run", "reference=FILE")
+    nmt("compare", "good", "bad").refused("good: not a run", "reference=FILE")
     nmt("compare", "good", "bad", "source=source").refused("reference=FILE")
     nmt("compare", "good", "bad", "metrics=[bleu,bleu]").refused("metrics: ")
     write("short", ["x"])

@@ -14,7 +14,6 @@ from nmt.plugins.protection.protection import HeldLine, Masked, Protection
 from nmt.search import Hypothesis, Pair, TokenScores
 from nmt.text import Tokenizer, train_tokenizer
 from nmt.translation import Details, Limits, Line, Translation, Translator
-from nmt.translation.translator import Tags
 
 WORDS = ["the", "old", "house", "stands", "on", "a", "hill", "and", "waits"]
 ITEMS = ["{name}", "%(n)d", "%s", "https://a.org/x?y", "me@a.org", "/etc/hosts", "`a b`", "5 km", "{{ x }}", "ﬁle.txt"]
@@ -82,7 +81,7 @@ CHANGES = [list, drop, double, garble, reverse, invent, at_random]
 
 def protecting(change: Callable[[list[str]], list[str]], n_best: int = 1, known: bool = False, **keys) -> Translator:
     limits = Limits(characters=frozenset("".join([*WORDS, *ITEMS, "[]0123456789AX "]))) if known else Limits()
-    stages = (Tags(TOKENIZER), Protection(Finder(["usual"]), limits.characters))
+    stages = (Protection(Finder(["usual"]), limits.characters),)
     return Translator(Fake(change, TOKENIZER, n_best), TOKENIZER, limits, stages=stages, **keys)
 
 

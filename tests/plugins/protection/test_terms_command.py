@@ -35,16 +35,16 @@ def test_terms_are_in_the_translations_and_in_the_report(nmt, checkpoint, terms)
 
 def test_terms_that_the_length_forbids_are_reported(nmt, checkpoint, terms):
     done = nmt("translate", checkpoint, "in", f"glossary={terms}", "decode.max_length=1")
-    assert "line 1: no translation of 'ka' that the glossary gives" in done.err
-    assert done.err.endswith("120 lines lack a translation that the glossary gives (format=jsonl names it)\n")
+    assert "line 1: no translation of 'ka' from the glossary" in done.err
+    assert done.err.endswith("120 lines lack a translation that the glossary requires (format=jsonl names it)\n")
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["glossary=missing.tsv"], "missing.tsv: No such file"),
-        (["engine=ctranslate2"], "engine=ctranslate2: no search for given words; use engine=torch"),
-        (["decode.do_sample=true"], "decode.do_sample=true: no search for given words; use a beam search"),
+        (["engine=ctranslate2"], "engine=ctranslate2 supports no glossary"),
+        (["decode.do_sample=true"], "decode.do_sample=true supports no glossary"),
     ],
     ids=str,
 )
