@@ -1,10 +1,9 @@
-"""Several devices give what one gives, in order, and end together."""
+"""Several devices agree with one, keep the order of lines, and end together."""
 
 import os
 import pickle
 import random
 import signal
-from collections.abc import Iterator
 from multiprocessing import active_children
 
 import pytest
@@ -13,7 +12,7 @@ from options import translate_config
 
 from nmt.config import DecodeConfig, TranslateConfig
 from nmt.errors import NMTError
-from nmt.plugins.devices.pool import DeviceTranslator, device_names, on_devices, result, translate_block
+from nmt.plugins.devices.pool import device_names, on_devices, result, translate_block
 from nmt.translation import RefusedLine, load_translator
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
@@ -29,38 +28,25 @@ def config(checkpoint: str, devices: int) -> TranslateConfig:
     return translate_config([checkpoint], device="cpu", devices=devices, decode=DECODE)
 
 
-@pytest.fixture(scope="module")
-def two(checkpoint) -> Iterator[DeviceTranslator]:
-    with on_devices(config(checkpoint, 2), ["cpu", "cpu"]) as translator:
-        yield translator
-
-
-@pytest.mark.parametrize("buffer", [1, 7])
-def test_two_devices_give_what_one_gives_in_order(two, checkpoint, buffer):
-    lines = random_lines(40)
-    expected = list(load_translator(config(checkpoint, 1).translator, print).stream(lines, buffer))
-    assert len({translations[0].text for translations in expected}) > 20
-    assert list(two.stream(lines, buffer)) == expected
-
-
-def test_an_error_in_a_process_is_one_line_that_names_the_device(two):
-    with pytest.raises(NMTError, match=r"^cpu: \w+Error: [^\n]+$"):
-        result(two.pool.submit(translate_block, [None]))
-
-
-def translate_and_kill(checkpoint: str) -> None:
-    """Translate, and kill all processes after the first line."""
-    others = set(active_children())
-    with on_devices(config(checkpoint, 2), ["cpu", "cpu"]) as translator:
-        for _ in translator.stream(random_lines(200), 4):
+def compare_and_kill(checkpoint: str) -> None:
+    """Compare with one device, then kill all processes after the first line."""
+    others, lines = set(active_children()), random_lines(40)
+    with on_devices(config(checkpoint, 2), ["cpu", "cpu"]) as two:
+        for buffer in (1, 7):
+            expected = list(load_translator(config(checkpoint, 1).translator, print).stream(lines, buffer))
+            assert len({translations[0].text for translations in expected}) > 20
+            assert list(two.stream(lines, buffer)) == expected
+        with pytest.raises(NMTError, match=r"^cpu: \w+Error: [^\n]+$"):
+            result(two.pool.submit(translate_block, [None]))
+        for _ in two.stream(random_lines(200), 4):
             for process in set(active_children()) - others:
                 os.kill(process.pid, signal.SIGKILL)
 
 
-def test_a_process_that_is_killed_is_one_line_and_ends_the_stream(checkpoint):
+def test_two_devices_give_what_one_gives_in_order_until_they_are_killed(checkpoint):
     before = set(active_children())
     with pytest.raises(NMTError, match=r"^a translating process died"):
-        translate_and_kill(checkpoint)
+        compare_and_kill(checkpoint)
     assert set(active_children()) <= before
 
 

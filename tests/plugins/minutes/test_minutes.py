@@ -1,4 +1,4 @@
-"""`nmt train minutes=`: what suits a time is settled once, and is then a configuration like any other."""
+"""`nmt train minutes=` settles the configuration of a run once."""
 
 import shutil
 from pathlib import Path
@@ -18,7 +18,6 @@ from nmt.training import list_checkpoints, noam
 
 @pytest.fixture
 def corpus(toy: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
-    """The prepared toy corpus; sizes are tried for a moment."""
     monkeypatch.setattr(minutes, "TIMED_SECONDS", 0.1)
     monkeypatch.setattr(minutes, "CHOOSING_SHARE", 100)
     monkeypatch.setattr(minutes, "FEWEST_UPDATES", 1)
@@ -31,7 +30,7 @@ def size(d_model: int) -> ModelConfig:
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_with_what_was_settled_when_it_began(corpus, nmt, training_state):
+def test_a_run_resumes_with_its_settings(corpus, nmt, training_state):
     words = [corpus, "minutes=0.1", "model=tiny", "model.d_model=16", "model.heads=2", "logger=csv", "run=run"]
     said = nmt("train", *words).err
     settled = yaml.safe_load(Path("run/config.yaml").read_text())
@@ -42,7 +41,6 @@ def test_a_run_goes_on_with_what_was_settled_when_it_began(corpus, nmt, training
     assert settled["model"]["d_model"] == 16
     assert (settled["optim"]["decay_steps"], settled["optim"]["optimizer"]) == (updates, "muon")
     assert f"run is already trained for {updates:,} updates" in nmt("train", *words).err
-    # Stopped before its end, it goes on with all that was settled.
     stopped = Path(shutil.copytree("run", "stopped"))
     shutil.rmtree(stopped / "model")
     for path in list_checkpoints(stopped)[-2:]:
@@ -71,12 +69,6 @@ def test_too_little_time_is_refused_before_anything_is_written(corpus, nmt, monk
     assert not Path("run/config.yaml").exists()
 
 
-def test_what_minutes_settles_is_not_given_too(corpus):
-    with pytest.raises(NMTError, match=r"minutes= settles trainer\.max_steps"):
-        compose("train", [corpus, "minutes=3", "trainer.max_steps=100"])
-    assert compose("train", [corpus, "minutes=3"]).run == "runs/toy-3min"
-
-
 def test_a_schedule_that_ends_ends_with_max_time(corpus, nmt, toy):
     words = [*toy[:-1], corpus, "optim.schedule=linear", "trainer.max_time=2s", "logger=csv", "run=run"]
     words = [word for word in words if not word.startswith("trainer.max_steps")]
@@ -96,37 +88,30 @@ def test_a_schedule_that_ends_ends_with_max_time(corpus, nmt, toy):
     assert yaml.safe_load(Path("run/config.yaml").read_text()) == settled
 
 
-@pytest.mark.parametrize(
-    ("words", "max_steps"),
-    [
-        (["optim.schedule=linear"], None),
-        (["optim.schedule=cosine"], None),
-        (["optim.schedule=noam"], 100_000),  # it never ends: max_time is a limit
-        (["optim.schedule=linear", "trainer.max_steps=5000"], 5_000),
-        (["optim.schedule=linear", "optim.decay_steps=5000"], 100_000),
-    ],
-)
-def test_max_time_settles_the_updates_unless_you_do(corpus, words, max_steps):
-    assert compose("train", [corpus, "trainer.max_time=1h", *words]).trainer.max_steps == max_steps
+def test_time_settles_the_updates_unless_a_key_does(corpus):
+    for words, max_steps in (
+        ("optim.schedule=linear", None),
+        ("optim.schedule=noam", 100_000),  # it never ends: max_time is a limit
+        ("optim.schedule=linear trainer.max_steps=5000", 5_000),
+        ("optim.schedule=linear optim.decay_steps=5000", 100_000),
+    ):
+        assert compose("train", [corpus, "trainer.max_time=1h", *words.split()]).trainer.max_steps == max_steps
+    with pytest.raises(NMTError, match=r"minutes= settles trainer\.max_steps"):
+        compose("train", [corpus, "minutes=3", "trainer.max_steps=100"])
+    assert compose("train", [corpus, "minutes=3"]).run == "runs/toy-3min"
 
 
-TWO = ("trainer.max_steps=2", "validation.bleu_sentences=0", "run=run")
-
-
-def test_a_number_of_tokens_a_device_settles_the_micro_batches(toy, nmt):
-    options = (*toy, "batching.micro_batches=8", *TWO)
-    assert nmt("train", *options, "batching.max_tokens=100").code == 0
+def test_max_tokens_settles_the_micro_batches(toy, nmt, monkeypatch):
+    words = ("train", *toy, "trainer.max_steps=2", "validation.bleu_sentences=0")
+    assert nmt(*words, "batching.max_tokens=100", "run=run").code == 0
     assert "micro_batches: 3\n" in Path("run/config.yaml").read_text()  # 240 tokens in micro-batches of at most 100
-    assert nmt("train", *options, "batching.max_tokens=100", "trainer.max_steps=3").code == 0
-    nmt("train", *options, "batching.max_tokens=50").refused("another configuration", "max_tokens")
-
-
-def test_auto_takes_the_largest_that_fits(toy, nmt, monkeypatch):
+    assert nmt(*words, "batching.max_tokens=100", "run=run", "trainer.max_steps=3").code == 0
+    nmt(*words, "batching.max_tokens=50", "run=run").refused("another configuration", "max_tokens")
     monkeypatch.setattr(minutes.Trial, "fits", lambda trial, x: x.tokens_per_update // x.micro_batches <= 70)
-    assert nmt("train", *toy, *TWO, "batching.max_tokens=auto").code == 0
-    assert "micro_batches: 4\n" in Path("run/config.yaml").read_text()
+    assert nmt(*words, "batching.max_tokens=auto", "run=auto").code == 0
+    assert "micro_batches: 4\n" in Path("auto/config.yaml").read_text()
     monkeypatch.setattr(minutes.Trial, "fits", lambda *arguments: False)
-    nmt("train", *toy, *TWO, "batching.max_tokens=auto", "run=other").refused("max_tokens=auto", "longest sentence")
+    nmt(*words, "batching.max_tokens=auto", "run=other").refused("max_tokens=auto", "longest sentence")
 
 
 def test_what_fits_is_tried_with_the_largest_batches(toy, monkeypatch):

@@ -21,7 +21,7 @@ MODEL = [
 
 
 def phrase(generator: random.Random, label: str, depth: int) -> str:
-    """Noun and verb phrases, which a word each begins, so that a model can learn them at once."""
+    """Phrases that begin with a word of their own, so that a model learns them at once."""
     if depth == 0 or generator.random() < 0.4:
         return f"({label}-SBJ (DT the) (NN {generator.choice(['cat', 'dog', 'NP'])}))"
     inner = phrase(generator, "NP", depth - 1)

@@ -19,7 +19,6 @@ quickly = settings(deadline=None, max_examples=50)
 
 @st.composite
 def brackets(draw: st.DrawFn, depth: int = 3) -> str:
-    """A constituent as text, of children that nobody but the text knows."""
     if depth == 0 or draw(st.booleans()):
         return f"({draw(st.sampled_from(TAGS))} {draw(WORDS)})"
     children = draw(st.lists(brackets(depth=depth - 1), min_size=1, max_size=3))
@@ -45,17 +44,12 @@ def test_whatever_is_around_a_tree_it_is_the_same(text: str) -> None:
     assert read(text) == Tree(["the", "end"], ["DT", "NN"], [Constituent("S", 0, 2), Constituent("NP", 0, 2)])
 
 
-def test_the_linear_form_by_hand() -> None:
-    assert read("(S (VP (VB go)) (. .))").linear() == "(S (VP (VB) go )VP (.) . )S"
-
-
 @pytest.mark.parametrize(
     ("text", "problem", "place"),
     [
         ("(X y) (S (NP (DT the))", "does not close", 6),
         ("(S (X a)))", "never opened", 9),
         ("(S the (NN end))", "'the' is not in brackets with a tag", 3),
-        ("(NP (NN the end))", "'the' is not in brackets", 8),
         ("(S (X a) ((Y b)))", "without a label", 9),
         ("(", "does not close", 0),
     ],
@@ -78,7 +72,7 @@ def test_writing_and_reading_gives_the_same_tree_in_both_forms(text: str) -> Non
 @quickly
 @given(st.lists(st.sampled_from([*STEPS, "a", "b", "c"])), FEW_WORDS)
 def test_any_sequence_with_words_gives_a_tree_over_exactly_the_words(steps: list[str], words: list[str]) -> None:
-    """Constituents hold words, lie within the sentence, and do not cross; and the text of it is the same tree."""
+    """Constituents have words, lie within the sentence, and do not cross; reading the brackets gives the same tree."""
     tree, repairs = read_linear(" ".join(steps), words)
     assert tree.words == words
     assert len(tree.tags) == len(words)
@@ -101,9 +95,7 @@ def test_any_sequence_with_words_gives_a_tree_over_exactly_the_words(steps: list
         ("(S (NP (DT) a )VP (NN) b )NP (VB) c )S )S", "(TOP (S (NP (DT a) (NN b)) (VB c)))", 2),
         ("(S (DT) a (NN) b (VB) c (VB) d (NP (NN) e )NP )S", "(TOP (S (DT a) (NN b) (VB c)))", 3),
         ("(S (NP )NP (DT) a (NN) b (VB) c )S", "(TOP (S (DT a) (NN b) (VB c)))", 1),
-        # Written words tell which of them are missing, or wrong.
         ("(S (NP (DT) a )NP (VB) c )S", "(TOP (S (NP (DT a) (XX b)) (VB c)))", 1),
-        ("(S (NP (NN) b )NP (VB) c )S", "(TOP (S (NP (XX a) (NN b)) (VB c)))", 1),
         ("(S (DT) a (NP (JJ) x (NN) b )NP (VB) c )S", "(TOP (S (DT a) (NP (NN b)) (VB c)))", 1),
         ("(S (DT) a (NP (JJ) b (NN) c (NN) d )NP )S", "(TOP (S (DT a) (NP (JJ b) (NN c))))", 1),
         ("(S (NP (DT) (NN) (VB) )NP )S", "(TOP (S (NP (DT a) (NN b) (VB c))))", 0),
@@ -111,7 +103,7 @@ def test_any_sequence_with_words_gives_a_tree_over_exactly_the_words(steps: list
         ("", "(TOP (XX a) (XX b) (XX c))", 3),
     ],
 )
-def test_how_trees_are_mended(line: str, bracketed: str, repairs: int) -> None:
+def test_how_trees_are_repaired(line: str, bracketed: str, repairs: int) -> None:
     tree, count = read_linear(line, ["a", "b", "c"])
     assert (tree.bracketed(), count) == (bracketed, repairs)
 
@@ -136,18 +128,16 @@ FLAT = "(TOP (S (NP (DT the) (NN cat)) (VP (VBZ sits) (NP (IN on) (DT the) (NN m
         ("(S (NP (NN it)) (ADVP (RP up)))", "(S (NP (NN it)) (PRT (RP up)))", (3, 3, 3, 1, 1)),
         # Every bracket of the reference is matched once: of two NP over the same words, one.
         ("(NP (NP (NN it)))", "(NP (NN it))", (1, 2, 1, 0, 1)),
-        ("(NP (NN it))", "(NP (NP (NN it)))", (1, 1, 2, 0, 1)),
-        # Brackets of parentheses are words, commas, dashes and quotes are not.
+        # Parentheses are words; commas, dashes and quotes are not.
         ("(S (-LRB- -LRB-) (NP (NN a)))", "(S (-LRB- -LRB-) (NP (-RRB- a)))", (2, 2, 2, 1, 1)),
-        # Other words, or a line without a tree: an error, that counts nowhere.
+        # Other words, or a line without a tree: an error, counted nowhere else.
         ("(S (NN b))", "(S (NN a))", (0, 0, 0, 0, 0)),
         ("", "(S (NN a))", (0, 0, 0, 0, 0)),
-        # Punctuation that only one of them has, or that they spell in different ways, is taken out before words are
-        # compared; a sentence of nothing else is left out.
+        # Punctuation is removed before words are compared; a sentence of nothing else is left out.
         ("(S (NP (NN a)) (VP (VB b)))", "(S (NP (NN a)) (VP (VB b)) (. .))", (3, 3, 3, 1, 1)),
         ("(S (NP (NN a)) (. !))", "(S (NP (NN a)) (. .))", (2, 2, 2, 1, 1)),
         ("(X (: --))", "(X (: --))", (0, 0, 0, 0, 0)),
-        # No bracket at all in either: complete, though there is nothing to match.
+        # No bracket in either: complete.
         ("(TOP (NN a))", "(TOP (NN a))", (0, 0, 0, 1, 1)),
     ],
 )
