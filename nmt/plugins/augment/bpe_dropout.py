@@ -3,8 +3,7 @@
 sentencepiece draws from a generator of its own. Up to version 0.2.2 only the first draw of a thread reads the seed, and
 from 0.2.3 each process adds a secret to it, so that two processes with one seed differ.
 
-A subword never reaches over the beginning of a word, so words are segmented one by one, and what is known of frequent
-words is kept.
+A subword never crosses the beginning of a word, so words are segmented one by one, and frequent words are cached.
 """
 
 import heapq
@@ -14,23 +13,25 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any
 
-import numpy as np
+from numpy.random import Generator
 
 from nmt.config import UNK
-from nmt.text import KEPT_LETTERS, META, SentencePieceTokenizer, escaped
+from nmt.errors import NMTError
+from nmt.text import KEPT_LETTERS, META, SentencePieceTokenizer, Tokenizer, escaped
 
-Generator = np.random.Generator
-KEPT_MERGES = 2**16  # segmentations of words that are kept: 30 MB at most
+KEPT_MERGES = 2**16  # cached segmentations of words: 30 MB at most
 
 
 class BpeDropout:
-    """BPE without merges that are dropped at random, as in sentencepiece: a pair has one chance.
+    """BPE without merges that are dropped at random. As in sentencepiece, each pair has one chance.
 
-    In the algorithm of Provilkov et al. (2020), a pair that is dropped may be merged after the next merge. Reserved
-    symbols stay whole.
+    In the algorithm of Provilkov et al. (2020), a dropped pair may be merged after the next merge. Reserved symbols
+    stay whole.
     """
 
-    def __init__(self, tokenizer: SentencePieceTokenizer, dropout: float) -> None:
+    def __init__(self, tokenizer: Tokenizer, dropout: float) -> None:
+        if not isinstance(tokenizer, SentencePieceTokenizer) or tokenizer.kind != "bpe":
+            raise NMTError(f"data.noise.bpe_dropout={dropout}: needs a bpe vocabulary, not {tokenizer.kind}")
         self.tokenizer, self.dropout, pieces = tokenizer, dropout, tokenizer.parsed().pieces
         self.ids = {subword.piece: [id] for id, subword in enumerate(pieces)}
         self.scores = {subword.piece: subword.score for subword in pieces if subword.type == subword.NORMAL}
@@ -44,11 +45,11 @@ class BpeDropout:
         return type(self), (self.tokenizer, self.dropout)
 
     def encode(self, line: str, generator: Generator) -> list[int]:
-        """The ids of a line, which decode to it in NFKC."""
+        """Ids that decode to the line in NFKC."""
         return [id for word in self.words(line) for id in self.segment(word, generator)]
 
     def words(self, line: str) -> Iterator[str]:
-        """The words of a line, each behind its blank, and its reserved symbols."""
+        """The words of a line, each after its blank, and its reserved symbols."""
         text, start = str(self.tokenizer.processor.normalize(escaped(line))), 0
         for symbol in self.cuts.finditer(text):
             yield from self.word.findall(text[start : symbol.start()])
@@ -59,7 +60,7 @@ class BpeDropout:
     def segment(self, word: str, generator: Generator) -> list[int]:
         drops = self.drops(generator)
         if len(word) > KEPT_LETTERS:
-            # Of n letters no more than 3 n pairs are formed: n - 1 at first, and two by each of at most n - 1 merges.
+            # n letters form at most 3 n pairs: n - 1 at first, and two by each of at most n - 1 merges.
             return self.merged(word, frozenset(takewhile(lambda attempt: attempt < 3 * len(word), drops)))[0]
         dropped: tuple[int, ...] = ()
         ids, attempts = self.kept(word, dropped)
@@ -69,20 +70,20 @@ class BpeDropout:
         return ids
 
     def drops(self, generator: Generator) -> Iterator[int]:
-        """The attempts to drop, counted from 0, in order and without end."""
+        """The numbers of the attempts to drop, counted from 0, without end."""
         attempt = -1
         while self.dropout:
             attempt += int(generator.geometric(self.dropout))
             yield attempt
 
     def merged(self, word: str, dropped: Collection[int]) -> tuple[list[int], int]:
-        """A word after merging the best pair, the left one of equals, until there is none; attempts `dropped` fail.
+        """The ids of a word, and the number of attempts to merge the best pair (the left one of equals).
 
-        Returns its ids, and the number of attempts.
+        Attempts in `dropped` fail.
         """
         if word in self.reserved:
             return self.ids[word], 0
-        # The subword that begins at i ends at ends[i]; 0 where none begins. The one before it begins at before[i].
+        # The subword that begins at i ends at ends[i], or 0 if none begins. The subword before begins at before[i].
         ends, before = list(range(1, len(word) + 1)), list(range(-1, len(word)))
         pairs: list[tuple[float, int, int, int]] = []
 
@@ -105,7 +106,7 @@ class BpeDropout:
         return [id for start, end in enumerate(ends) if end for id in self.spelled(word[start:end])], attempts
 
     def spelled(self, subword: str) -> list[int]:
-        """The id of a subword, or those of its bytes."""
+        """The id of a subword, or the ids of its bytes."""
         if subword in self.scores or subword in self.reserved:
             return self.ids[subword]
         return [id for byte in subword.encode() for id in self.ids.get(f"<0x{byte:02X}>", [UNK])]

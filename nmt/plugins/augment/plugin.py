@@ -8,22 +8,22 @@ from nmt.config import number
 
 @dataclass
 class NoiseConfig:
-    """Noise in training pairs, drawn anew in each pass; validation and test sets never have any."""
+    """Noise in training pairs, drawn again in each pass; validation and test sets have none."""
 
     upper: float = number(0.0, 0.0, 1.0)
-    """Probability that both sides are in upper case."""
+    """Probability of upper case on both sides."""
     title: float = number(0.0, 0.0, 1.0)
-    """Probability that every word of both sides begins with a capital."""
+    """Probability of a capital at the beginning of every word of both sides."""
     end_punctuation: float = number(0.0, 0.0, 1.0)
-    """Probability that both sides lose their final punctuation, if it is a single mark of the same kind."""
+    """Probability of removing the final punctuation of both sides, if it is a single mark of the same kind."""
     typos: float = number(0.0, 0.0, 1.0)
-    """Probability that the source, and it alone, may have typos: each of eight kinds once, with probability 0.1."""
+    """Probability of typos in the source only: each of eight kinds at most once, with probability 0.1."""
     numbers: float = number(0.0, 0.0, 1.0)
-    """Probability that a random number stands at about the same place of both sides, to be copied."""
+    """Probability of a random number at about the same place of both sides, to be copied."""
     bpe_dropout: float = number(0.0, 0.0, 1.0)
-    """tokenizer.kind=bpe: probability of leaving out each merge, on both sides (Provilkov et al. 2020: 0.1)."""
+    """tokenizer.kind=bpe: probability of dropping each merge, on both sides (Provilkov et al. 2020: 0.1)."""
 
 
 def register(add: Callable[..., None]) -> None:
     add("options", "data.noise", "nmt.plugins.augment.plugin:NoiseConfig")
-    add("transform", "noise", "nmt.plugins.augment.transform:transform")
+    add("transform", "noise", "nmt.plugins.augment.noise:transform")

@@ -1,1 +1,1 @@
-"""Models for other programs, and how far their translations are those of this one."""
+"""Models for and from other programs."""

@@ -91,7 +91,7 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
 
 
 def quantize(spec: Any) -> None:
-    """Round the matrices of a specification to int8, with a scale for each row."""
+    """Round the matrices to int8, with a scale for each row."""
     from ctranslate2.specs.model_spec import NumpyVariable, visit_spec
 
     def round_matrix(layer: Any, name: str, value: Any) -> None:

@@ -26,16 +26,16 @@ from nmt.hardware import usable_cores
 from nmt.search import Constraints, EngineOptions, Hypothesis, Pair, TokenScores, batches_by_length, penalty
 from nmt.text import SOURCE, TARGET, read_tokenizer
 
-CONVERSION = "3"
-"""Raise it whenever a conversion of the same model gets another content."""
+CONVERSION = "4"
+"""Increase it with any change to the content of conversions."""
 MIN_POSITIONS = 2048
-"""Length of the table of sinusoids, which CTranslate2 needs."""
+"""Length of the table of sinusoids, which CTranslate2 does not compute by itself."""
 SAMPLING = ("temperature", "top_k", "top_p", "seed")  # without effect unless decode.do_sample
 ABLE = ("beam_size", "length_penalty", "length_penalty_kind", "max_extra_length", "n_best", "batch_tokens", *SAMPLING)
-"""Keys of the decoder that CTranslate2 follows, or that change nothing."""
+"""Keys of the decoder that CTranslate2 implements, or that have no effect."""
 NO_TEXT = PAD, BOS, UNK
 NO_HYPOTHESIS = -1e9
-"""CTranslate2 fills up its lists with hypotheses whose score is -1e10."""
+"""CTranslate2 pads its lists with hypotheses whose score is -1e10."""
 
 
 def require_ctranslate2(key: str) -> None:
@@ -45,19 +45,16 @@ def require_ctranslate2(key: str) -> None:
 
 def check_search(config: DecodeConfig, target_prefix: str = "") -> None:
     """Raise NMTError for a search that CTranslate2 does not have, or that finds worse translations than torch."""
-    usual = vars(DecodeConfig())
-    changed = {f"decode.{key}": value for key, value in vars(config).items() if value != usual[key] and key not in ABLE}
-    if config.beam_size > 1 and config.length_penalty > 1:
-        changed["decode.length_penalty"] = config.length_penalty
-    if target_prefix.strip():
-        changed["target_prefix"] = target_prefix
-    for key, value in changed.items():
-        problem = f"{key}={in_words(value)}: engine=ctranslate2 cannot, or finds worse translations; use engine=torch"
-        raise NMTError(problem)
+    problem, usual = "engine=ctranslate2 cannot, or finds worse translations; use engine=torch", vars(DecodeConfig())
+    for key, value in vars(config).items():
+        is_worse = key == "length_penalty" and value > 1 and config.beam_size > 1
+        is_able = value == usual[key] or key in ABLE
+        require(is_able and not is_worse, f"decode.{key}={in_words(value)}: {problem}")
+    require(not target_prefix.strip(), f"target_prefix={in_words(target_prefix)}: {problem}")
 
 
 def check(folders: Sequence[Path], options: EngineOptions) -> None:
-    """Raise NMTError for what CTranslate2 cannot do, whatever the model is."""
+    """Raise NMTError for what CTranslate2 cannot do with any model."""
     instead = "use engine=torch"
     require(len(folders) == 1, f"engine=ctranslate2: {len(folders)} models, but it has no ensembles; {instead}")
     on_processor = options.device in ("auto", "cpu")
@@ -149,7 +146,7 @@ class CTranslate2Engine:
         self.vocabularies = tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET)
         self.symbols = self.vocabularies[TARGET]
         self.ids = {symbol: number for number, symbol in enumerate(self.symbols)}
-        # Without a limit on waiting batches, to queue one never waits for the workers.
+        # Without a limit on waiting batches, queueing one never waits for the workers.
         options = {"inter_threads": self.workers, "intra_threads": 1, "max_queued_batches": -1}
         try:
             self.translator = ctranslate2.Translator(str(conversion), **options)
@@ -175,7 +172,7 @@ class CTranslate2Engine:
     def search(
         self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None
     ) -> list[list[Hypothesis]]:
-        """The n_best hypotheses of each sentence; NMTError for constraints, or where the model has no positions."""
+        """The n_best hypotheses of each sentence; NMTError for constraints and for sequences that are too long."""
         require(not constraints, "engine=ctranslate2 has no search for given words: use engine=torch")
         begun = list(zip(sentences, prefixes, strict=True))
         results = self.ranked(begun)
@@ -188,16 +185,15 @@ class CTranslate2Engine:
     def max_length(self, begun: Pair) -> int:
         """The maximal length of a translation, with the end symbol."""
         (source, target), longest = map(len, begun), self.longest or 0
-        problem = f"a sequence of {max(source, target) + 1:,} tokens is longer than the {longest:,} positions that "
-        problem += "CTranslate2 has of the model; use split=auto, or engine=torch"
-        require(max(source, target) < longest, problem)
+        problem = f"a sequence of {max(source, target) + 1:,} tokens is longer than the {longest:,} positions"
+        require(max(source, target) < longest, f"{problem} of CTranslate2; use split=auto or engine=torch")
         return min(max(source + self.config.max_extra_length, target) + 1, longest)
 
     def ranked(self, begun: Sequence[Pair], suppress: bool = False) -> list[list[Hypothesis]]:
-        """The n_best hypotheses of each sentence, given with its prefix; with `suppress`, only of text.
+        """The n_best hypotheses of each sentence with its prefix; `suppress` excludes symbols that are no text.
 
-        The scores of CTranslate2 become log P(Y|X) where they are not: it gives forced tokens the score 0, cuts at the
-        maximal length without an end symbol, and suppresses before the softmax.
+        Corrects scores that are not log P(Y|X): CTranslate2 scores forced tokens as 0, stops at the maximal length
+        without an end symbol, and suppresses before the softmax.
         """
         results = self.candidates(begun, suppress)
         if self.has_scores:
@@ -221,7 +217,7 @@ class CTranslate2Engine:
         results: list[list[Hypothesis]] = [[] for _ in begun]
 
         def start(indices: Sequence[int]) -> Iterator[tuple[int, list[int], list[Any]]]:
-            """Batches with their maximal length, the indices of their sentences, and promises of results."""
+            """The maximal length, the indices of sentences, and the promised results of each batch."""
             for places in self.batches([len(begun[index][SOURCE]) + 1 for index in indices]):
                 batch = [indices[place] for place in places]
                 longest = max(limits[index] for index in batch)
@@ -236,16 +232,16 @@ class CTranslate2Engine:
                 limit = limits[index]
                 if limit < longest and any(len(candidate.tokens) >= limit - 1 for candidate in row):
                     reached[limit].append(index)
-                    # A batch has one maximal length. Where a sentence's own is shorter, greedy search has these tokens.
+                    # A batch has one maximal length. Greedy search up to a shorter one finds these tokens.
                     del row[0].tokens[limit - 1 :]
             if self.config.beam_size > 1:
-                # A beam may have held other hypotheses there: these are searched again, with the limit of their own.
+                # A beam up to a shorter one may find other hypotheses, so search again with that maximal length.
                 for same in reached.values():
                     waiting.extend(start(same))
         return results
 
     def batches(self, lengths: Sequence[int]) -> list[list[int]]:
-        """Indices of sentences, longest first, in batches of about equal size, as many for each worker."""
+        """Indices of sentences, longest first, in batches of about equal size, equally many for each worker."""
         total = sum(lengths)
         count = math.ceil(total / self.batch_tokens / self.workers) * self.workers
         order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
@@ -256,16 +252,16 @@ class CTranslate2Engine:
     def queue(self, begun: Sequence[Pair], longest: int, suppress: bool) -> list[Any]:
         beam = self.config.beam_size
         # CTranslate2 stops after this many finished hypotheses. A longer one may still win by its penalty, so the
-        # larger alpha is, the more are asked for; at few tokens, |Y|^alpha grows faster than the other penalty.
+        # count grows with alpha; at few tokens, |Y|^alpha grows faster than the other penalty.
         alpha = self.config.length_penalty * (4 if self.config.length_penalty_kind == "marian" else 1)
         count = math.ceil(beam * max(1.0, 0.4 + alpha)) + self.config.n_best - 1
-        # After an unlikely prefix, so does the share that the rest of a hypothesis has in its score.
+        # It also grows with prefixes: after an unlikely one, the rest of a hypothesis hardly changes its score.
         prefixed = any(prefix for _, prefix in begun)
         count = 1 if beam == 1 else count + 2 * beam * prefixed
         return self.translate(
             begun,
             prefixed,
-            max_batch_size=2 * self.batch_tokens,  # where a sentence is much longer than the next ones
+            max_batch_size=2 * self.batch_tokens,  # if one sentence is much longer than the others
             batch_type="tokens",
             beam_size=beam,
             patience=count / beam,

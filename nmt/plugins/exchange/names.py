@@ -1,9 +1,9 @@
-"""The parameters of the layers under our names, and under those of transformers, Marian and CTranslate2. No torch.
+"""The parameters of the layers, as nmt, transformers, Marian and CTranslate2 name them. No torch.
 
-- transformers (MarianMTModel) and CTranslate2 keep matrices as [out, in], as we do; Marian keeps them as [in, out], and
-  vectors as [1, out].
-- Marian and transformers keep sines and cosines in the two halves of the width; here they alternate, as in the paper.
-  So in all weights the even indices of the width come first there, then the odd ones.
+- Matrices are [out, in] in nmt, transformers (MarianMTModel) and CTranslate2. In Marian they are [in, out], and vectors
+  are [1, out].
+- Marian and transformers have sines and cosines in the two halves of the width; here they alternate, as in the paper.
+  So all their weights have the even indices of the width first, then the odd ones.
 """
 
 from collections.abc import Iterator
@@ -17,16 +17,16 @@ from nmt.config import ModelConfig
 
 @dataclass(frozen=True)
 class Row:
-    """A parameter of ours, and those that it is cut into elsewhere, along its first dimension."""
+    """A parameter of nmt, and the parameters that it is split into elsewhere, along its first dimension."""
 
     ours: str
     shape: tuple[int, ...]
     axis: int | None
-    """The dimension of size d_model whose order may differ; None: none."""
+    """The dimension of size d_model whose order may differ."""
     transformers: tuple[str, ...]
     marian: tuple[str, ...]
     ctranslate2: tuple[str, ...]
-    """If two, the first is the queries' third."""
+    """If there are two, the first is the third of the queries."""
 
 
 def layer_table(model: ModelConfig) -> Iterator[Row]:

@@ -1,5 +1,3 @@
-"""What this plugin adds: `nmt export`, `nmt import` and the engine of CTranslate2."""
-
 from collections.abc import Callable
 
 

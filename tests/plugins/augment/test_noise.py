@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from nmt.plugins.augment import noise
-from nmt.plugins.augment.noise import KINDS, PLACES, TYPOS, noisy, with_typos
+from nmt.plugins.augment.noise import KINDS, PLACES, TYPOS, noisy, sentence_generator, with_typos
 from nmt.plugins.augment.plugin import NoiseConfig
-from nmt.plugins.augment.transform import sentence_generator
 from nmt.text import clean
 
 PAIR = ("The 3 old men didn't see her in Rome.", "Die 3 alten Männer sahen sie nicht in Rom.")
