@@ -114,11 +114,6 @@ def test_every_example_of_a_file_takes_effect(tmp_path):
                 assert composed in (value, [value], TIMES.get(value)), f"{file}: {key}.{name}"
 
 
-def test_commands_behind_launchers_are_found():
-    line = "OMP_NUM_THREADS=4 taskset -c 0-3 nmt train seed=1\ntorchrun --nnodes=2 --no-python nmt train && nmt score"
-    assert list(commands(line)) == [["train", "seed=1"], ["train"], ["score"]]
-
-
 def test_the_readme_leads_everywhere():
     text = (ROOT / "README.md").read_text()
     assert {words[0] for words in commands(text)} >= {"preprocess", "train", "translate", "score", "export", "report"}
@@ -131,7 +126,6 @@ def test_the_readme_leads_everywhere():
 
 @cache
 def parsed(path):
-    """All nodes of a module."""
     return list(ast.walk(ast.parse(path.read_text())))
 
 
@@ -173,12 +167,6 @@ def identifiers(path):
     return names
 
 
-@pytest.fixture(scope="module")
-def names():
-    in_yaml = (re.findall(r"\w+", path.read_text()) for path in YAML_FILES)
-    return set(dir(builtins)).union(*map(identifiers, MODULES), *in_yaml)
-
-
 def test_every_path_that_is_named_is_there():
     """In pages, configuration, docstrings and comments; words in capitals stand for any name."""
     files = [*PAGES, *MODULES, *YAML_FILES, ROOT / "Makefile"]
@@ -186,27 +174,11 @@ def test_every_path_that_is_named_is_there():
     assert [f"{file.relative_to(ROOT)}: {path}" for file, path in named if not is_there(path)] == []
 
 
-def dead_names(text, names):
-    """The names in backquotes that nothing in the repository has."""
-    return [name for name in NAME.findall(text) if not is_there(name) and not {*name.split(".")} <= names]
-
-
-def test_every_symbol_that_is_named_is_there(names):
-    """In docstrings and comments; pages hold much in backquotes that is no symbol, but for those below nmt."""
-    dead = [
-        f"{file.relative_to(ROOT)}: {name}"
-        for file in MODULES
-        for text in prose(file)
-        for name in dead_names(text, names)
-    ]
-    for page in PAGES:
-        below = " ".join(f"`{name}`" for name in NAME.findall(page.read_text()) if name.startswith("nmt."))
-        dead += [f"{page.relative_to(ROOT)}: {name}" for name in dead_names(below, names)]
-    assert dead == []
-
-
-def test_what_is_not_there_is_found(names):
-    dead, path = ["Transformer." + "dek" + "ode", "nmt." + "dek" + "ode"], "nmt/now" + "here.py"
-    assert dead_names(f"`Transformer.decode`, `nmt.model.sinusoids()`, `{dead[0]}`, `{dead[1]}`", names) == dead
-    text = f"nmt/model/, conf/{{data,model}}/NAME.yaml, ~/.cache/nmt/x, {path}"
-    assert [name for name in PATH.findall(text) if not is_there(name)] == [path]
+def test_every_symbol_that_is_named_is_there():
+    """In docstrings and comments, and below nmt in pages."""
+    in_yaml = (re.findall(r"\w+", path.read_text()) for path in YAML_FILES)
+    names = set(dir(builtins)).union(*map(identifiers, MODULES), *in_yaml)
+    named = [(file, name) for file in MODULES for text in prose(file) for name in NAME.findall(text)]
+    named += [(page, name) for page in PAGES for name in NAME.findall(page.read_text()) if name.startswith("nmt.")]
+    dead = [(file, name) for file, name in named if not is_there(name) and not {*name.split(".")} <= names]
+    assert [f"{file.relative_to(ROOT)}: {name}" for file, name in dead] == []

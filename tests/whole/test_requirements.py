@@ -17,8 +17,6 @@ def options(*words):
 @pytest.mark.parametrize(
     ("words", "many", "there"),
     [
-        ((), 0, False),
-        ((), 8, True),
         ((), 4, True),
         ((), 6, False),
         (("devices=4",), 6, True),
@@ -42,12 +40,9 @@ def test_hours_are_those_of_the_operations(monkeypatch):
         assert lower_bound.startswith(f"at least {duration(flops / devices / 1e14)} ")
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.2, "2 seconds"), (91, "2 minutes"), (91 * 60, "1.5 hours"), (12 * 3600, "12 hours"), (3 * 86_400, "3.0 days")],
-)
-def test_durations_are_rough(seconds, words):
-    assert duration(seconds) == words
+def test_durations_are_rough():
+    rough = [duration(seconds) for seconds in (0.2, 91, 91 * 60, 12 * 3600, 3 * 86_400)]
+    assert rough == ["2 seconds", "2 minutes", "1.5 hours", "12 hours", "3.0 days"]
 
 
 def test_what_is_missing_is_told_in_one_screen_and_nothing_is_begun(tmp_path, monkeypatch, capsys):
