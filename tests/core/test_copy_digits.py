@@ -1,9 +1,7 @@
-"""What a Transformer must be able to learn in no time: to copy digits, and to turn them round."""
+"""What a Transformer must learn in no time: to reverse digits."""
 
 import random
 from pathlib import Path
-
-import pytest
 
 SIZES = {"train": 12_000, "valid": 200, "test": 500}
 OPTIONS = [
@@ -17,8 +15,8 @@ OPTIONS = [
 ]
 
 
-def write_digits(step: int) -> None:
-    """Three to five digits, and every `step`th of them; no line occurs twice."""
+def write_digits() -> None:
+    """Three to five digits, and the same backwards; no line occurs twice."""
     generator = random.Random(1)
     lines: dict[str, None] = {}
     while len(lines) < sum(SIZES.values()):
@@ -27,14 +25,11 @@ def write_digits(step: int) -> None:
     for split, size in SIZES.items():
         source = [next(rest) for _ in range(size)]
         Path(f"{split}.en").write_text("".join(f"{line}\n" for line in source))
-        Path(f"{split}.de").write_text("".join(f"{line[::step]}\n" for line in source))
+        Path(f"{split}.de").write_text("".join(f"{line[::-1]}\n" for line in source))
 
 
-@pytest.mark.parametrize(
-    "step", [pytest.param(1, id="copying", marks=pytest.mark.slow), pytest.param(-1, id="reversing")]
-)
-def test_digits_are_learnt(nmt, step):
-    write_digits(step)
+def test_reversing_digits_is_learned(nmt):
+    write_digits()
     for words in (("preprocess", *OPTIONS), ("train", *OPTIONS), ("translate", "run", "input=test.en", "output=out")):
         ended = nmt(*words)
         assert ended.code == 0, ended.err

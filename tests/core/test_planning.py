@@ -90,17 +90,6 @@ def lengths() -> Lengths:
     return lengths_like_text(3000)
 
 
-@pytest.mark.parametrize(("pairs", "budget"), [(1, 300), (7, 300), (5000, 300), (5000, 3000)])
-def test_groups_hold_every_pair_once_within_their_widths(pairs, budget):
-    lengths = lengths_like_text(pairs)
-    groups = group_by_lengths(*lengths, budget)
-    assert sorted(groups.order.tolist()) == list(range(pairs))
-    assert (groups.starts[0], groups.starts[-1]) == (0, pairs)
-    for begin, end, *widths in zip(groups.starts, groups.starts[1:], *groups.widths, strict=False):
-        for side, width in zip(lengths, widths, strict=True):
-            assert side[groups.order[begin:end]].max() <= width <= budget
-
-
 def test_a_group_has_little_padding_or_few_micro_batches_but_enough_to_be_shuffled_among():
     lengths = lengths_like_text(20_000)
     groups = group_by_lengths(*lengths, 900)

@@ -141,6 +141,7 @@ def test_the_seed_decides_what_is_held_out(folder):
     for seed in (1, 1, 2):
         prepare(folder, seed=seed, overwrite=True)
         drawn.append([prepared_pairs(folder, split) for split in SPLITS])
+        assert [sentences(300)[line - 1] for line in rows_of(folder, "train")["line"]] == drawn[-1][0]
     assert drawn[0] == drawn[1]
     assert sorted(pair for pairs in drawn[0] for pair in pairs) == sorted(sentences(300))
     assert all(set(one) != set(other) for one, other in zip(drawn[0], drawn[2], strict=True))
@@ -212,18 +213,6 @@ def test_ids_spell_the_corpus_and_lengths_count_the_end_symbol(tmp_path, kind):
             assert all(3 < i < vocabulary for row in rows for i in row[side])
             assert [row[f"{side}_length"] for row in rows] == [len(row[side]) + 1 for row in rows]
             assert counts[split]["tokens"][side] == sum(row[f"{side}_length"] for row in rows)
-
-
-def test_each_pair_knows_its_line(tmp_path):
-    """Filters, duplicates and held-out sets leave gaps; the numbers are those of an editor."""
-    pairs = sentences(300)
-    pairs[3], pairs[10], pairs[250] = ("", "x"), pairs[9], ("long " * 20, "short")
-    write(tmp_path / "train", pairs)
-    prepare(tmp_path, deduplicate=True, max_ratio=4)
-    split = open_corpus(tmp_path / "out" / "toy").split("train")
-    lines = split.table.data.column("line").to_pylist()
-    assert len(split) == 300 - 3 - 50
-    assert prepared_pairs(tmp_path, "train") == [pairs[line - 1] for line in lines]
 
 
 def test_vocabulary_and_recorded_characters_are_of_the_training_pairs_alone(tmp_path, monkeypatch):
