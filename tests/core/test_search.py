@@ -1,4 +1,4 @@
-"""Search against enumeration and a plain beam search that scores whole sentences and drops what a constraint forbids."""
+"""Search against enumeration, and against a plain beam search that scores whole sentences."""
 
 import random
 from functools import cache
