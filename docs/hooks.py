@@ -1,0 +1,59 @@
+"""Hooks of MkDocs: pages generated from the code."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+from omegaconf import OmegaConf
+
+from nmt.commands import COMMANDS
+from nmt.config import flatten, in_words, keys_of
+from nmt.config.composition import hydra_tree
+from nmt.registry import entries_of
+
+
+def cell(text: Any) -> str:
+    return str(text).replace("|", "\\|").replace("<", "&lt;")
+
+
+def page_of(name: str) -> str:
+    """Usage, example and keys of a command, as Markdown."""
+    command = COMMANDS[name]
+    tree: Any = OmegaConf.to_container(hydra_tree(command, []))
+    values = {key: in_words(value).replace("???", "(required)") for key, value in flatten(tree).items()}
+    hidden = [f"{key}." for key in command.hides.split()]
+    rows = [
+        f"| `{key}` | `{cell(values.get(key, 'null'))}` | {cell(member.help)} |"
+        for key, member in sorted(keys_of(command.config).items(), key=lambda item: "." in item[0])
+        if not f"{key}.".startswith(tuple(hidden) or ("\0",))
+    ]
+    usage = " ".join(filter(None, ("nmt", name, command.usage, "[KEY=VALUE]... [OPTIONS]")))
+    example = f"\nnmt {name} {command.example}" if command.example else ""
+    parts = [f"# nmt {name}", entries_of("command")[name].facts["summary"], f"```text\n{usage}{example}\n```"]
+    options = "\n".join(f"- `{option}`: {about.help}" for option, about in command.all_options.items())
+    table = "| key | default | |\n|---|---|---|\n" + "\n".join(rows) if rows else ""
+    return "\n\n".join(filter(None, [*parts, options, table])) + "\n"
+
+
+def code_of_paper(page: Path) -> str:
+    """Every class and function that a page refers to, with its source."""
+    names = re.findall(r"\]\[(nmt[\w.]+)\]", page.read_text(encoding="utf-8"))
+    names = [re.sub(r"(\.[A-Z]\w*)\.\w+$", r"\1", name) for name in names]  # a method is shown with its class
+    return "# Code of the paper\n\n" + "".join(f"::: {name}\n\n" for name in dict.fromkeys(names))
+
+
+def on_config(config: Any) -> Any:
+    """List the pages of the commands in the reference."""
+    [reference] = [part["Reference"] for part in config.nav if "Reference" in part]
+    reference.insert(1, {"Commands": [{f"nmt {name}": f"reference/{name}.md"} for name in COMMANDS]})
+    return config
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages of the commands, and how/code.md."""
+    pages = {f"reference/{name}.md": page_of(name) for name in COMMANDS}
+    pages["how/code.md"] = code_of_paper(Path(config.docs_dir) / "how/paper.md")
+    for path, content in pages.items():
+        files.append(File.generated(config, path, content=content))
+    return files
