@@ -10,7 +10,7 @@ OPTIONS ?=
 REPRODUCE = $(BIN)/python recipes/paper/reproduce.py scale=$(SCALE) $(OPTIONS)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow check format wheel clean \
+.PHONY: help install demo test test-slow check docs format wheel clean \
 	reproduce reproduce-table1 reproduce-table2 reproduce-table3 reproduce-table4
 
 help: ## Show this list
@@ -57,6 +57,11 @@ check: $(INSTALLED) ## Formatter, linter, type checker: what every change must p
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	MYPYPATH=recipes/paper $(BIN)/mypy recipes/paper
+	$(MAKE) docs
+
+docs: $(INSTALLED) ## Build the documentation into site/, and check its links
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 format: $(INSTALLED) ## Format the code
 	$(BIN)/ruff format .

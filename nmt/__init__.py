@@ -4,7 +4,7 @@
 
     nmt.load("runs/mine").translate(["Hello world."])
 
-The public functions are `nmt.load`, `nmt.prepare` and `nmt.train`; see docs/python.md.
+The public functions are `nmt.load`, `nmt.prepare` and `nmt.train`; see docs/reference/python.md.
 """
 
 from typing import TYPE_CHECKING

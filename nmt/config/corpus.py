@@ -80,7 +80,7 @@ class DataConfig:
     """sources: T in their shares, which are proportional to (weight x pairs)^(1/T); above 1, small sources get more."""
     sources: Any = field(default_factory=list)
     """Corpora to train on together: mappings of the keys that differ, such as {train: corpus/a, tag: <bt>}, with
-    name, weight or share; see docs/adapting.md."""
+    name, weight or share; see docs/guides/adapt.md."""
     filters: FilterConfig = field(default_factory=FilterConfig)
     plugins: dict[str, Any] = plugin_options("data")
 

@@ -1,7 +1,7 @@
 """Linear maps, with the fastest kernels of the device, and settings to be made before the first of them.
 
 On x86 processors torch computes float32 products with MKL. On AMD's, MKL is half as fast as oneDNN, which torch also
-includes: 225 against 431 GFLOP/s in a training step (docs/benchmarks.md). On other devices, and in other precisions,
+includes: 225 against 431 GFLOP/s in a training step (docs/results.md). On other devices, and in other precisions,
 this is torch.nn.functional.linear. Shapes: M rows, K inputs, N outputs.
 """
 

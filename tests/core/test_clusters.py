@@ -163,8 +163,8 @@ exit $code
 
 @pytest.fixture
 def slurm_job(toy: list[str], monkeypatch: pytest.MonkeyPatch) -> Callable[[], subprocess.Popen[str]]:
-    """Starts the script of docs/clusters.md on the toy corpus, with stand-ins for what SLURM would do."""
-    (script,) = re.findall(r"```bash\n(.*?)```", (ROOT / "docs" / "clusters.md").read_text(), re.S)
+    """Starts the script of docs/guides/clusters.md on the toy corpus, with stand-ins for what SLURM would do."""
+    (script,) = re.findall(r"```bash\n(.*?)```", (ROOT / "docs/guides/clusters.md").read_text(), re.S)
     options = [*toy, "run=run", "trainer.max_steps=150", "validation.every_steps=50"]
     replaced = script.replace("model=big", " ".join(options)).replace("trainer.devices=4", "trainer.devices=1")
     Path("job").write_text(replaced)

@@ -1,4 +1,4 @@
-"""The Python API: every line of docs/python.md runs, and returns what the commands print."""
+"""The Python API: every line of docs/reference/python.md runs, and returns what the commands print."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ from conftest import TOY, write_toy_text
 import nmt as package
 from nmt.errors import NMTError
 
-PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs/reference/python.md").read_text()
 TINY = [word for word in TOY if not word.startswith(("data", "model=", "tokenizer", "trainer.max_steps"))]
 
 
@@ -29,7 +29,6 @@ def test_every_line_of_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("corpus").mkdir()
     write_toy_text(Path("corpus"), seed=1)
-    Path("input.en").write_text("ka lo\n\nmi nu\n")
 
     def prepare(*words, tokenizer, **keys):
         sets = ("data.valid=corpus/valid", "data.test=corpus/test")
@@ -49,7 +48,6 @@ def test_every_line_of_the_page_runs(tmp_path, monkeypatch, capsys):
     assert given[:2] == [Path("data/corpus"), Path("runs/corpus-small")]
     assert all(isinstance(text, str) for text in given[3])
     assert all(isinstance(score, float) and score < 0 for score in given[4])
-    assert [bool(text) for text in given[-1]] == [True, False, True]
 
 
 def test_it_gives_what_the_commands_give(checkpoint, nmt, tmp_path):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nmt.commands import compose
+from nmt.commands import COMMANDS, compose
 from nmt.config import is_bare, to_tree
 from nmt.data import FORMAT_VERSION
 from nmt.plugins.sweep.sweep import plan
@@ -22,7 +22,7 @@ YAML = r"```yaml\n(.*?)```"
 TIMES = {"12h": "00:12:00:00", "1d12h": "01:12:00:00"}
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("recipes/*/*.md"), *ROOT.glob("recipes/*/*.sh")]
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("recipes/*/*.md"), *ROOT.glob("recipes/*/*.sh")]
 )
 MODULES = sorted(path for room in ("nmt", "tests", "benchmarks", "recipes") for path in (ROOT / room).rglob("*.py"))
 YAML_FILES = sorted([*(ROOT / "conf").rglob("*.yaml"), *(ROOT / "nmt/plugins").glob("*/conf/**/*.yaml")])
@@ -83,7 +83,8 @@ def test_commands_in_pages_compose_and_links_lead_somewhere(page, tmp_path, monk
     folder = tmp_path if write_examples(text, tmp_path) else None
     if "--config-dir" in text and (page.parent / "data").is_dir():
         folder = page.parent
-    for command, *words in commands(text):
+    blocks = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.M | re.S) if page.suffix == ".md" else [text]
+    for command, *words in commands("".join(blocks)):
         overrides = [word for word in words if not word.startswith(("-", "$")) and word not in ("FOLDER", ".")]
         overrides = [re.sub(r"(?<=^data.target=)\$.*", "xx", word) for word in overrides]
         named = [word for word in overrides if word.startswith("input=") or ("=" not in word and "/" not in word)]
@@ -101,7 +102,7 @@ def test_commands_in_pages_compose_and_links_lead_somewhere(page, tmp_path, monk
 
 
 def test_every_example_of_a_file_takes_effect(tmp_path):
-    files = write_examples((ROOT / "docs/configuration.md").read_text(), tmp_path)
+    files = write_examples((ROOT / "docs/reference/configuration.md").read_text(), tmp_path)
     assert {file.split("/")[0] for file in files} == {"data", "model", "experiment", "trainer"}
     for file in files:
         group, option = file.removesuffix(".yaml").split("/")
@@ -114,11 +115,10 @@ def test_every_example_of_a_file_takes_effect(tmp_path):
                 assert composed in (value, [value], TIMES.get(value)), f"{file}: {key}.{name}"
 
 
-def test_the_readme_leads_everywhere():
-    text = (ROOT / "README.md").read_text()
-    assert {words[0] for words in commands(text)} >= {"preprocess", "train", "translate", "score", "export", "report"}
-    for page in ROOT.glob("docs/*.md"):
-        assert f"]({page.relative_to(ROOT)})" in text
+def test_the_readme_names_every_command_and_the_site_has_every_page():
+    text, site = (ROOT / "README.md").read_text(), (ROOT / "mkdocs.yml").read_text()
+    assert [name for name in COMMANDS if f"`nmt {name}" not in text] == []
+    assert [page for page in ROOT.glob("docs/**/*.md") if f": {page.relative_to(ROOT / 'docs')}\n" not in site] == []
     first_screen = "\n".join(text.splitlines()[:24])
     assert "make demo" in first_screen
     assert "make test" in first_screen

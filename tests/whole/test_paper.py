@@ -1,4 +1,4 @@
-"""Where docs/paper.md says that a part of the paper is, there it is, and says so itself."""
+"""Where docs/how/paper.md says that a part of the paper is, there it is, and says so itself."""
 
 import importlib
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-TABLE = (Path(__file__).parents[2] / "docs" / "paper.md").read_text().split("\n## ")[0]
+TABLE = (Path(__file__).parents[2] / "docs/how/paper.md").read_text().split("\n## ")[0]
 EVERYTHING = [
     *("section 3", "section 3.1", "section 3.2.1", "section 3.2.2", "section 3.2.3", "section 3.3", "section 3.4"),
     *("section 3.5", "section 4", "section 5.1", "section 5.2", "section 5.3", "section 5.4", "section 6.1"),
@@ -33,18 +33,16 @@ def places(text: str) -> set[str]:
 def entries():
     """A row's places, a file and a symbol in it, for every symbol."""
     for row in re.findall(r"^\| (.*) \| .* \| (.*) \|$", TABLE, flags=re.M):
-        for file, symbols in re.findall(r"\]\(\.\./((?:nmt|recipes)/[\w/]+\.py)\): ((?:`[\w.]+`(?:, )?)+)", row[1]):
-            for symbol in re.findall(r"`([\w.]+)`", symbols):
-                yield pytest.param(places(row[0]), file, symbol, id=f"{row[0]}-{symbol}")
+        for symbol, path in re.findall(r"\[`([\w.]+)`\]\[(nmt[\w.]+)\]", row[1]):
+            yield pytest.param(places(row[0]), path.removesuffix(f".{symbol}"), symbol, id=f"{row[0]}-{symbol}")
+        for module, symbol in re.findall(r"`recipes/paper/(\w+)\.py`: `(\w+)`", row[1]):
+            yield pytest.param(places(row[0]), module, symbol, id=f"{row[0]}-{symbol}")
 
 
-@pytest.mark.parametrize(("wanted", "file", "symbol"), list(entries()))
-def test_what_is_named_is_there_and_names_its_place(wanted, file, symbol):
-    name = file.removesuffix(".py").removeprefix("recipes/paper/").replace("/", ".")
-    module = importlib.import_module(name)
-    found = reduce(getattr, symbol.split("."), module)
-    assert wanted
-    assert wanted <= places(found.__doc__ or "")
+@pytest.mark.parametrize(("expected", "module", "symbol"), list(entries()))
+def test_what_is_named_is_there_and_names_its_place(expected, module, symbol):
+    assert expected
+    assert expected <= places(reduce(getattr, symbol.split("."), importlib.import_module(module)).__doc__ or "")
 
 
 def test_nothing_of_the_paper_is_left_out():

@@ -1,4 +1,4 @@
-"""The plugin in docs/plugins.md works as installed."""
+"""The plugin in docs/guides/plugins.md works as installed."""
 
 import os
 import re
@@ -12,7 +12,7 @@ ROOT = Path(package.__file__).parents[1]
 
 
 def test_the_plugin_of_the_page_adds_a_command_a_document_and_a_metric(tmp_path, checkpoint):
-    page = (ROOT / "docs/plugins.md").read_text()
+    page = (ROOT / "docs/guides/plugins.md").read_text()
     (tmp_path / "shout.py").write_text(re.search(r"```python\n(.*?)```", page, re.S)[1])
     metadata = tmp_path / "shout-1.0.dist-info"
     metadata.mkdir()

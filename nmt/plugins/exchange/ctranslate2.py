@@ -29,7 +29,7 @@ ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "gelu": "GELU", "quick_gelu": "
 NEVER = -1e9
 """Bias on the logit of a symbol without probability."""
 LEVELS = 88
-"""The largest number in an int8 matrix, chosen by measurement (docs/benchmarks.md); raise CONVERSION with it.
+"""The largest number in an int8 matrix, chosen by measurement (docs/results.md); raise CONVERSION with it.
 
 Processors with AVX2 but without VNNI add two products with activations of up to 255 in 16 bits. With numbers up to 127,
 as CTranslate2 itself writes them, many sums saturate. With numbers up to 64 none does, but they are coarser.

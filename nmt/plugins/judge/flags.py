@@ -1,6 +1,6 @@
 """Flags of likely failures of a translation, by its text, its source, and the probabilities of its tokens.
 
-Each flag is a rule whose thresholds human translations seldom exceed: docs/translation.md has the rates of false
+Each flag is a rule whose thresholds human translations seldom exceed: docs/guides/translate.md has the rates of false
 alarms, and tests/plugins/judge/test_flags.py the share of injected failures that are detected.
 """
 

@@ -2,7 +2,7 @@
 
 Short trials, whose models are discarded, measure speed and memory when a run begins. config.yaml records the settings,
 and from then on the run is as exact as any other. Optimizer, rate and dropout are the best for the quickstart
-(docs/benchmarks.md); the other constants are first guesses.
+(docs/results.md); the other constants are first guesses.
 """
 
 import gc

@@ -22,7 +22,7 @@ class ProtectionConfig:
     """What stays as it is: usual (placeholders, addresses, file names, code, numbers with units), none, or a list of
     regular expressions and usual, such as [usual,'ACME-[0-9]+']."""
     glossary: str | None = undecided(None, "content")
-    """File of terms: a term, a tab and its translation, or the term again to keep it; docs/terms.md."""
+    """File of terms: a term, a tab and its translation, or the term again to keep it; docs/guides/glossaries.md."""
 
     def __post_init__(self) -> None:
         for kind in self.protect:

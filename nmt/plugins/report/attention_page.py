@@ -51,7 +51,7 @@ class Stack(NamedTuple):
 
 
 def attention_page(config: AttentionConfig) -> str:
-    """The HTML page; NMTError for a sentence or translation that is too long."""
+    """The HTML page of figures 3, 4 and 5; NMTError for a sentence or translation that is too long."""
     [folder], _, tokenizer = find_models([config.run])
     place = torch.device(choose_device(config.device))
     model = load_model(folder, place)

@@ -143,7 +143,7 @@ class Server:
     def __init__(self, config: ServeConfig) -> None:
         self.limits, self.keys = config.limits, Path(config.keys) if config.keys else None
         has_keys = bool(self.keys and forms.read_keys(self.keys))
-        require(has_keys or not self.keys, f"keys={self.keys}: the file contains no keys; see docs/serving.md")
+        require(has_keys or not self.keys, f"keys={self.keys}: the file contains no keys; see docs/guides/serve.md")
         self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
         self.files, self.uploads = dict[str, bytes](), asyncio.Semaphore(UPLOADS)
         self.service = forms.Service(config)

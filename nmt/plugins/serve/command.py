@@ -71,7 +71,7 @@ class ServeConfig:
         require(bool(self.run), "run: name one or more runs or model directories")
         require(not self.translator.decode.do_sample, "decode.do_sample=true: a server returns the best translation")
         safe = self.is_local or self.keys is not None or self.anonymous
-        hint = "pass keys=FILE (docs/serving.md), or allow everyone with anonymous=true"
+        hint = "pass keys=FILE (docs/guides/serve.md), or allow everyone with anonymous=true"
         require(safe, f"host={self.host}: other machines could use this server without a key; {hint}")
 
     @property
