@@ -113,5 +113,6 @@ def choose_tree(translations: list[Translation], line: str) -> tuple[Tree, int]:
 
 
 def bracketed_trees(translator: Translator, lines: list[str]) -> list[str]:
+    """The tree of every line, with its brackets (section 6.3)."""
     translations = translator.translate([model_sentence(line) for line in lines])
     return [choose_tree(best, line)[0].bracketed() for best, line in zip(translations, lines, strict=True)]
