@@ -283,7 +283,7 @@ def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceToke
 def train_tokenizer(
     lines: Iterable[str], config: TokenizerConfig, words: Sequence[str] = (), tags: Sequence[str] = ()
 ) -> Tokenizer:
-    """Train on clean lines of both languages. `words` become entries, and `tags` entries that no text is encoded to."""
+    """Train on clean lines of both languages (section 5.1); `words` become entries, `tags` entries for no text."""
     if config.kind != "wordpiece":
         return train_sentencepiece(lines, config, words, tags)
     assert not words

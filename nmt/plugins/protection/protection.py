@@ -24,7 +24,10 @@ NOTES = {
 }
 MARKS = "".join(map(chr, range(0x10F000, 0x10F800)))  # for private use; a line is cut at them
 WITH_MARKS = re.compile("[^\\w\\s\0]*+\0+(?:[^\\w\\s\0]*+\0+)*+[^\\w\\s\0]*+")
-STAND_INS: tuple[Callable[[int], str], ...] = ("A{}".format, "[{}]".format)  # models copy them well: docs/guides/glossaries.md
+STAND_INS: tuple[Callable[[int], str], ...] = (
+    "A{}".format,
+    "[{}]".format,
+)  # models copy them well: docs/guides/glossaries.md
 
 
 class HeldLine:
