@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from nmt.config import BLEU_TOKENIZERS, require
+from nmt.config import require
 from nmt.registry import entries_of
 from nmt.text import not_parallel, scripts_of_language, scripts_of_text
 
@@ -23,11 +23,10 @@ PACKAGES = {"ja-mecab": ("ja", "MeCab", "ipadic"), "ko-mecab": ("ko", "mecab_ko"
 
 @dataclass
 class Score:
-    """A score with its signature; `name` is for people. TER may exceed 100, and lower is better."""
+    """A score with its signature."""
 
-    metric: str
-    """The metric of `Scoring`, or one of its further figures, such as brackets_precision."""
-    name: str
+    metric: str  # as in `Scoring`, or one of its further figures, such as brackets_precision
+    name: str  # for people
     value: float
     signature: str
 
@@ -40,11 +39,9 @@ class Scoring:
     """The options of a metric."""
 
     metric: str
-    language: str | None = None
-    """Target language."""
+    language: str | None = None  # of the target
     lowercase: bool = False
-    tokenize: str | None = None
-    """Tokenizer of BLEU; None: the recommended one."""
+    tokenize: str | None = None  # tokenizer of BLEU; None: the recommended one
 
 
 def command_for(tokenize: str) -> str:
@@ -64,18 +61,14 @@ def command_for(tokenize: str) -> str:
 
 @cache
 def note_fallback(tokenize: str, command: str) -> None:
-    recommended = f"the recommended tokenizer, {tokenize}, is not installed; run `{command}`"
-    print(f"nmt: BLEU counts characters (tok:char): {recommended}", file=sys.stderr)
+    problem = f"the recommended tokenizer, {tokenize}, is not installed; run `{command}`"
+    print(f"nmt: BLEU counts characters (tok:char): {problem}", file=sys.stderr)
 
 
 def bleu_tokenizer(tokenize: str | None, language: str | None, references: Iterable[str]) -> str:
-    """The tokenizer of BLEU: `tokenize` if given, else the recommended one for the language or the text's script.
-
-    Falls back to char, with a notice, if the recommended one is not installed. NMTError if `tokenize` is not.
-    """
+    """`tokenize`, or the recommended tokenizer for the language or script; char, with a notice, if it is missing."""
     if tokenize is not None:
-        command = command_for(tokenize)
-        require(not command, f"tokenize={tokenize}: not installed; run `{command}`")
+        require(not (command := command_for(tokenize)), f"tokenize={tokenize}: not installed; run `{command}`")
         return tokenize
     for scripts in (scripts_of_language(language or "") or frozenset(), scripts_of_text(references)):
         for script, recommended in SCRIPT_TOKENIZERS.items():
@@ -86,14 +79,8 @@ def bleu_tokenizer(tokenize: str | None, language: str | None, references: Itera
     return "13a"
 
 
-def signature_tokenizer(signature: str) -> str | None:
-    """The tokenizer in a signature; None if it is not one of BLEU_TOKENIZERS."""
-    named = dict(part.split(":", 1) for part in signature.split("|") if ":" in part).get("tok", "")
-    return next((name for name in BLEU_TOKENIZERS if named == name or named.startswith(f"{name}-")), None)
-
-
 def sacrebleu_metric(metric: str, tokenize: str = "13a", lowercase: bool = False, sentence: bool = False) -> Any:
-    """sacreBLEU's metric, with its defaults; `sentence` is for BLEU of single sentences."""
+    """sacreBLEU's metric, with its defaults; `sentence`: BLEU of single sentences."""
     from sacrebleu.metrics import BLEU, CHRF, TER
 
     if metric == "ter":
@@ -126,10 +113,7 @@ def score(
     lowercase: bool = False,
     tokenize: str | None = None,
 ) -> list[Score]:
-    """Corpus scores of detokenized hypotheses against one reference each, in the order of `metrics`.
-
-    Most metrics give one score, "brackets" four. NMTError if the numbers of lines differ or are zero.
-    """
+    """Corpus scores of detokenized hypotheses, in the order of `metrics`; a plugin's metric may give several."""
     if len(hypotheses) != len(references):
         raise not_parallel(("the hypothesis", "the reference"), (len(hypotheses), len(references)))
     require(bool(hypotheses), "nothing to score: hypotheses and references are empty")

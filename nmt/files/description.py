@@ -1,4 +1,4 @@
-"""The model directory: everything that translation needs, without any code. No torch: nmt.model reads the weights.
+"""The model directory, without its weights, which nmt.model reads: this module does not load torch.
 
 model.safetensors   weights
 config.json         format version, model configuration, languages, vocabulary
@@ -43,7 +43,7 @@ class ModelDescription:
 
 
 def find_model_directory(path: str, key: str = "run") -> Path:
-    """The model directory of a run, or the folder itself, for `key`; NMTError that says what is missing."""
+    """The model directory of a run, or the folder itself, as the value of `key`; NMTError if there is none."""
     folder = Path(path)
     link = f"{folder / 'model'} is a link, which is not followed; pass what it points to"
     require(not (folder / "model").is_symlink(), f"{key}={path}: {link}")
@@ -67,27 +67,27 @@ def read_description(folder: Path) -> ModelDescription:
     check_version(path, tree.get("format_version"), FORMAT_VERSION)
     description = build(ModelDescription, tree, str(path))
     build(ModelConfig, description.model, str(path), "model.")
-    are_names = "/" not in description.source + description.target  # of files, too
-    require(are_names, f"{path}: its languages are not names")
+    # Files are named after languages.
+    require("/" not in description.source + description.target, f"{path}: its languages are not names")
     for key, value in description.training.items():
         require(key not in TRAINING or matches(value, TRAINING[key]), f"{path}, training: {key} is of another type")
     return description
 
 
 def architecture(model: dict[str, Any]) -> dict[str, Any]:
-    """The keys of a model that its weights depend on, with the defaults of those that are not given."""
+    """The keys that weights depend on, with their defaults."""
     return {key: value for key, value in asdict(ModelConfig(**model)).items() if key not in ("name", "dropout")}
 
 
 def within(tree: Any, *keys: str) -> Any:
-    """The value under these keys of nested mappings; None where one of them is missing, or no mapping."""
+    """The value under these keys of nested mappings; None if there is none."""
     for key in keys:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree
 
 
 def check_direction(where: str, description: ModelDescription, source: str, target: str) -> None:
-    """NMTError where the model at `where` is for other languages than a corpus."""
+    """NMTError if the model at `where` and a corpus have different languages."""
     require(
         (description.source, description.target) == (source, target),
         f"{where} is {description.source} to {description.target}, but the corpus {source} to {target}: "
@@ -100,18 +100,18 @@ def is_parser(description: ModelDescription) -> bool:
 
 
 def tokenizer_settings(description: ModelDescription) -> dict[str, Any]:
-    """Kind and size of the vocabulary, as in TokenizerConfig; a model that was not trained here is one of Marian."""
+    """Kind and size of the vocabulary, as in TokenizerConfig. Models that were not trained here are Marian's."""
     kind = within(description.training, "config", "tokenizer", "kind") or "marian"
     return {"kind": str(kind), "vocabulary_size": description.vocabulary_size}
 
 
 def positions(description: ModelDescription) -> int | None:
-    """Most tokens, without the end symbol, that a model has positions for; None without a limit."""
+    """The most tokens, without the end symbol, that a model has positions for; None: any number."""
     return int(description.model["max_positions"]) - 1 if description.model["positions"] == "learned" else None
 
 
 def expected_search(decode: DecodeConfig, description: ModelDescription) -> DecodeConfig:
-    """The search with the length penalty that a model expects, unless its kind is given; NMTError for alpha alone."""
+    """The search with the length penalty that an imported model expects, unless the user chose its kind."""
     kind, alpha = (description.training.get(key) for key in ("length_penalty_kind", "length_penalty"))
     if kind is None or alpha is None or decode.length_penalty_kind is not None:
         return decode
@@ -124,12 +124,12 @@ def expected_search(decode: DecodeConfig, description: ModelDescription) -> Deco
 
 
 def tied(model: ModelConfig) -> tuple[str, ...]:
-    """The names of the tied matrices. A source side with a separate vocabulary is not tied."""
+    """The names of the tied matrices. A source with a separate vocabulary is not tied."""
     return () if not model.tied_embeddings else EMBEDDINGS[model.source_vocabulary_size is not None :]
 
 
 def stored_shapes(path: Path) -> Shapes:
-    """Names and shapes of tensors in a safetensors file, checked by its reader; NMTError where they are no weights."""
+    """Names and shapes of the tensors in a safetensors file; NMTError if they are not weights."""
     check_regular(path)
     try:
         with safe_open(path, framework="numpy") as file:
@@ -139,7 +139,7 @@ def stored_shapes(path: Path) -> Shapes:
     except (OSError, SafetensorError) as error:
         raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
     others = ", ".join(sorted(kinds - FLOATS))
-    require(not others, f"{path}: holds numbers of type {others}; weights are {', '.join(sorted(FLOATS))}")
+    require(not others, f"{path}: has numbers of type {others}; weights are {', '.join(sorted(FLOATS))}")
     return shapes
 
 
@@ -152,52 +152,45 @@ def duration(seconds: float) -> str:
 
 
 def weights_in_words(updates: list[int], losses: dict[str, float]) -> str:
-    """The checkpoints whose mean a model is, and the validation losses by which they were chosen."""
+    """The averaged checkpoints, and the validation losses by which they were chosen."""
     names = ", ".join(f"{update:,}" for update in updates)
     text = f"mean of the checkpoints at updates {names}" if len(updates) > 1 else f"checkpoint at update {names}"
     if len(losses) < 2:
         return text
     best = min(losses, key=losses.__getitem__)
-    rest = "; ".join(f"{loss:.3f} for {name}" for name, loss in losses.items() if name != best)
-    return f"{text}: validation loss {losses[best]:.3f}, the lowest of {len(losses)} candidates ({rest})"
+    others = "; ".join(f"{loss:.3f} for {name}" for name, loss in losses.items() if name != best)
+    return f"{text}: validation loss {losses[best]:.3f}, the lowest of {len(losses)} candidates ({others})"
 
 
 def model_card(description: ModelDescription, parameters: int) -> str:
-    """README.md of a model directory, in Markdown: origin, size, training, cost and quality of the model."""
+    """README.md of a model directory: origin, size, training, cost and quality of the model."""
     training, model = description.training, description.model
-    source, target, program = plain(description.source), plain(description.target), f"nmt {__version__}"
+    title = f"{plain(model['name'])} from {plain(description.source)} to {plain(description.target)}"
     layers = f"{model['encoder_layers']} + {model['decoder_layers']} layers, d_model {model['d_model']}"
     size = f"{layers}, d_ff {model['d_ff']}, {model['heads']} heads, {plain(model['norm'])}-norm"
-    does, command = f"translates from {source} to {target}", "translate"
+    rows = {
+        "Model": f"{size}, {plain(model['activation'])}; {parameters:,} parameters",
+        "Vocabulary": f"{description.vocabulary_size:,} ({plain(tokenizer_settings(description)['kind'])})",
+    }
     if "imported" in training:
-        penalty = f"length penalty {training['length_penalty']} ({training['length_penalty_kind']})"
-        title = f"{source}-{target}, imported"
-        does = f" that {does}, {plain(training['imported'])},\nimported with {program}"
-        rows = {
-            "Vocabulary": f"{description.vocabulary_size:,}",
-            "Model": f"{size}, {plain(model['activation'])}; {parameters:,} parameters; {penalty}",
-        }
+        rows["Origin"] = f"{plain(training['imported'])}, imported with nmt {__version__}"
+        rows["Length penalty"] = f"{training['length_penalty']} ({plain(training['length_penalty_kind'])})"
     else:
-        config, init, score, quality = training["config"], training.get("init"), training.get("score"), "not measured"
+        config, score, quality = training["config"], training.get("score"), "not measured"
         if score:
             quality = f"validation {plain(score['name'])} {score['value']:.2f} on {score['sentences']:,} sentences, "
             quality += code(score["signature"])
-        if is_parser(description):
-            does, command = "parses sentences", "parse"
-        data, program = plain(config["data"]["name"]), plain(training["versions"].get("nmt", __version__))
-        title = f"{data}, {plain(model['name'])}: {source}-{target}"
-        does = f" (Vaswani et al. 2017) that {does}.\nTrained with nmt {program}"
-        counts = f"{training['updates']:,} updates, {training['tokens']:,} target tokens"
-        rows = {
-            "Corpus": f"{data} ({plain(config['data']['kind'])}), fingerprint {cell(code(training['corpus'][:16]))}",
-            "Vocabulary": f"{description.vocabulary_size:,} ({plain(config['tokenizer']['kind'])}, joint)",
-            "Model": f"{size}; {parameters:,} parameters",
-            "Training": f"{counts}, seed {plain(config['seed'])}",
-            **({"Start": f"{plain(config['init'])}, weights {code(init[:16])}"} if init else {}),
+        corpus = f"{plain(config['data']['name'])} ({plain(config['data']['kind'])})"
+        counts = f"{training['updates']:,} updates, {training['tokens']:,} target tokens, seed {plain(config['seed'])}"
+        start = f"; from {plain(config['init'])}, weights {code(training['init'][:16])}" if "init" in training else ""
+        rows |= {
+            "Corpus": f"{corpus}, fingerprint {cell(code(training['corpus'][:16]))}",
+            "Training": f"{counts}, nmt {plain(training['versions'].get('nmt', __version__))}{cell(start)}",
             "Cost": f"{duration(training['seconds'])} on {plain(training['devices'])}",
             "Weights": cell(weights_in_words(training["averaged"], training.get("candidates", {}))),
             "Quality": cell(quality),
         }
     table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
+    command = "parse" if is_parser(description) else "translate"
     usage = block(f"nmt {command} run=THIS_FOLDER < input.{description.source}")
-    return f"# {title}\n\nA Transformer{does}.\n\n| | |\n|---|---|\n{table}\n\n{usage}\n"
+    return f"# {title}\n\nA Transformer (Vaswani et al. 2017).\n\n| | |\n|---|---|\n{table}\n\n{usage}\n"

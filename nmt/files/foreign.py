@@ -1,7 +1,4 @@
-"""Readers for files that may come from anyone: they follow no link, trust no size or depth, and run nothing.
-
-The functions at the end keep the text of strangers text in the Markdown that we write.
-"""
+"""Readers for untrusted files: they follow no links, trust no size or depth, and run nothing. Escapes for Markdown."""
 
 import hashlib
 import json
@@ -25,14 +22,14 @@ SMALL = 2**20  # bytes of a configuration; real ones have a few thousand
 LARGE = 2**26  # bytes of a tokenizer, or another file that is read at once
 DEPTH = 32  # levels of lists and mappings
 VALUE_LIMIT = 2**20  # numbers, strings and tensors in a file of torch.save
-SPECIAL = re.compile(r"([\\`*\[\]<>|~]|&(?=#?\w+;))")  # what Markdown would not take as text
+SPECIAL = re.compile(r"([\\`*\[\]<>|~]|&(?=#?\w+;))")  # what is not text in Markdown
 
 
 def check_regular(path: Path) -> None:
-    """Raise NMTError where a file is missing, or is a link, a folder or a device."""
+    """NMTError if a file is missing, or is a link, a folder or a device."""
     try:
         mode = path.lstat().st_mode
-    except (OSError, ValueError) as error:  # the second for a name with a null byte
+    except (OSError, ValueError) as error:  # ValueError: a name with a null byte
         raise NMTError(f"{path}: cannot be read ({getattr(error, 'strerror', error)})") from error
     if not stat.S_ISREG(mode):
         reason = "a link, which is not followed" if stat.S_ISLNK(mode) else "not a regular file"
@@ -43,7 +40,7 @@ def check_regular(path: Path) -> None:
 def opened(path: Path) -> Iterator[BufferedReader]:
     check_regular(path)
     try:
-        # Should a link or a pipe take its place in between, it is neither followed nor waited for.
+        # If a link or a pipe replaces the file in between, neither follow it nor wait for it.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
             yield file
     except OSError as error:
@@ -55,12 +52,11 @@ def read_bytes(path: Path, limit: int = LARGE) -> bytes:
     with opened(path) as file:
         content = file.read(limit + 1)
     if len(content) > limit:
-        raise NMTError(f"{path}: larger than the {limit:,} bytes that are allowed for such a file")
+        raise NMTError(f"{path}: larger than {limit:,} bytes, the limit for such a file")
     return content
 
 
 def read_text(path: Path, limit: int = LARGE) -> str:
-    """Read a regular file in UTF-8 of at most `limit` bytes; NMTError for any other."""
     try:
         return read_bytes(path, limit).decode()
     except UnicodeDecodeError as error:
@@ -68,20 +64,19 @@ def read_text(path: Path, limit: int = LARGE) -> str:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a regular file, in hexadecimal digits."""
     with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_tree(tree: Any, parts: Callable[[Any], Iterable[Any]], limit: float = math.inf) -> None:
-    """ValueError where a tree, whose values have these `parts`, is nested too deeply or holds too many of them."""
+    """ValueError if a tree is nested too deeply or has more than `limit` values; `parts` gives the children of one."""
     level, seen = [tree], 1
     for _ in range(DEPTH):
         below: list[Any] = []
         for value in level:
             below += parts(value)
-            if seen + len(below) > limit:  # now, before a list that is in here many times takes memory each time
-                raise ValueError(f"it holds more than {limit:,} values")
+            if seen + len(below) > limit:  # checked here, as a list may be in a level many times
+                raise ValueError(f"it has more than {limit:,} values")
         if not below:
             return
         level, seen = below, seen + len(below)
@@ -96,7 +91,7 @@ def plain_parts(value: Any) -> Iterable[Any]:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse a JSON value of finite numbers and few levels; ValueError for anything else."""
+    """ValueError for numbers that are not finite, deep nesting, and what is not JSON."""
     try:
         tree = json.loads(text)
     except RecursionError as error:
@@ -105,19 +100,12 @@ def parse_json(text: str | bytes) -> Any:
     return tree
 
 
-class PlainLoader(yaml.SafeLoader):
-    """YAML without aliases, with which a few lines could stand for billions of values."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("it holds an alias")
-        return super().compose_node(parent, index)
-
-
 def parse_yaml(text: str) -> Any:
-    """Parse a YAML value of finite numbers and few levels; ValueError for anything else."""
+    """Like `parse_json`, for plain YAML without aliases: with them, a few lines can stand for billions of values."""
     try:
-        tree = yaml.load(text, PlainLoader)
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
+            raise ValueError("it has an alias")
+        tree = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ArithmeticError, AttributeError) as error:
         raise ValueError(f"not plain YAML: {one_line(error)}") from error
     check_tree(tree, plain_parts)
@@ -125,7 +113,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def read_mapping(path: Path, parse: Callable[[str], Any], limit: int = SMALL) -> dict[str, Any]:
-    """Read the mapping in a JSON or YAML file (`parse_json`, `parse_yaml`); NMTError where it holds none."""
+    """Read the mapping in a file by `parse_json` or `parse_yaml`; NMTError if it has none."""
     text = read_text(path, limit)
     try:
         tree = parse(text)
@@ -137,23 +125,23 @@ def read_mapping(path: Path, parse: Callable[[str], Any], limit: int = SMALL) ->
 
 
 def check_version(path: Path, version: Any, current: int, advice: str = "use the nmt that wrote it") -> None:
-    """NMTError where a file has another format version than the current one."""
+    """NMTError if a file does not have the current format version."""
     if version != current:
         raise NMTError(f"{path}: format version {repr(version)[:20]}, but this nmt reads {current}: {advice}")
 
 
 def check_members(archive: zipfile.ZipFile, size: int) -> None:
-    """ValueError where the archive of torch.save in a file of `size` bytes is larger than the file, or damaged."""
+    """ValueError if an archive of torch.save, in a file of `size` bytes, is damaged or unpacks to more."""
     if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
         raise ValueError("its members are compressed, which torch.save does not do")
     if sum(member.file_size for member in archive.infolist()) > size:
-        raise ValueError("it claims to hold more than the file does")
+        raise ValueError("it claims to have more bytes than the file")
     if damaged := archive.testzip():
-        raise ValueError(f"{damaged} within it is damaged: its check sum differs")
+        raise ValueError(f"{damaged} in it is damaged: its checksum differs")
 
 
 def load_plain(path: Path) -> Any:
-    """Load a file of torch.save, memory-mapped; ValueError where it is damaged or holds more than plain values."""
+    """Load a file of torch.save, memory-mapped; ValueError if it is damaged or has more than plain values."""
     import torch
 
     def parts(value: Any) -> Iterable[Any]:
@@ -162,7 +150,7 @@ def load_plain(path: Path) -> Any:
             if value.layout != torch.strided or value.numel() * value.element_size() > value.untyped_storage().nbytes():
                 raise ValueError("a tensor in it is larger than its bytes")
         elif value is not None and not isinstance(value, int | float | str | list | tuple | dict):
-            raise ValueError(f"it holds a {type(value).__name__}, which is not a tensor, number or string")
+            raise ValueError(f"it has a {type(value).__name__}, which is not a tensor, number or string")
         if isinstance(value, dict):
             return [*value, *value.values()]
         return value if isinstance(value, list | tuple) else ()
@@ -175,28 +163,28 @@ def load_plain(path: Path) -> Any:
             check_members(archive, path.stat().st_size)
         # With weights_only, a pickle can only construct tensors and containers.
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except pickle.UnpicklingError as error:  # whose message advises to run the pickle
-        raise ValueError("it holds more than plain tensors, numbers and strings") from error
-    except Exception as error:  # zipfile and torch raise all kinds for a damaged archive
+    except pickle.UnpicklingError as error:  # torch's message advises to run the pickle
+        raise ValueError("it has more than plain tensors, numbers and strings") from error
+    except Exception as error:  # zipfile and torch raise any kind for a damaged archive
         if is_out_of_memory(error):
-            raise  # the archive may be whole
+            raise
         raise ValueError(f"it is cut or damaged: {one_line(error)}") from error
     check_tree(content, parts, VALUE_LIMIT)
     return content
 
 
 def printable(text: str) -> str:
-    """A text on one line without what would move a cursor or turn the order of letters."""
+    """A line with its control and format characters replaced."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 def plain(text: object) -> str:
-    """Escape a text for a sentence, a heading or a table, on one line, so that it makes no HTML, link or cell."""
+    """Escape a text for a sentence, heading or table on one line: it makes no HTML, link or cell."""
     return SPECIAL.sub(r"\\\1", printable(" ".join(str(text).split())))
 
 
 def code(text: object) -> str:
-    """Format a text as inline code on one line; a table also needs `cell`."""
+    """Format a text as inline code on one line. In a table it also needs `cell`."""
     return f"`{' '.join(str(text).split()).replace('`', chr(39))}`"
 
 

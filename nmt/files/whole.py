@@ -1,7 +1,6 @@
-"""Writing files and folders atomically: after a kill, a full disk or a power cut, each is either complete or absent.
+"""Atomic writes, and locks. After a kill, a full disk or a power cut, a file or folder is either complete or absent.
 
-Each is written under a temporary name, synced to the disk, and renamed; then its folder is synced, too. Locks keep
-other processes from doing the same work.
+It is written under a temporary name, synced to the disk, and renamed. Then its parent folder is synced, too.
 """
 
 import fcntl
@@ -19,7 +18,7 @@ from nmt.errors import NMTError, one_line
 
 TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.nmt-tmp")
 LOCK = ".lock"
-WAIT_SECONDS = 1  # the workers of a killed process, which also hold its locks, take less to end
+WAIT_SECONDS = 1  # the workers of a killed process also hold its locks, and end sooner
 
 
 def cache_folder() -> Path:
@@ -32,15 +31,14 @@ def temporary_name(path: Path) -> Path:
 
 
 def cannot_write(path: Path, error: Exception) -> NMTError:
-    """The error to raise where a file or folder could not be written."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else one_line(error)
     return NMTError(f"cannot write {path} ({reason}): is the disk full, or is permission missing?")
 
 
 def check_output(output: Path, name: str) -> Path:
-    """The file, if it can be written; NMTError if not, before time is spent on its content."""
+    """Return `output` if it can be written; NMTError if not, before any work."""
     if output.is_dir():
-        raise NMTError(f"output={output}: a folder; give the file to write, such as output={output / name}")
+        raise NMTError(f"output={output}: a folder; name a file, such as output={output / name}")
     try:
         with TemporaryFile(dir=output.parent):
             return output
@@ -49,7 +47,7 @@ def check_output(output: Path, name: str) -> Path:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk; NMTError where a file cannot be written there."""
+    """Wait until a file, or the names in a folder, are on the disk; NMTError if a file cannot be written."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -62,14 +60,14 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary name to write to, which at the end is renamed to `path`, or after an error removed; NMTError."""
+    """Yield a temporary name to write to, which is renamed to `path` at the end, or removed after an error."""
     temporary = temporary_name(path)
     try:
         yield temporary
         sync(temporary)
         temporary.replace(path)
         sync(path.parent)
-    except (OSError, RuntimeError) as error:  # the second by torch and pyarrow for a full disk
+    except (OSError, RuntimeError) as error:  # RuntimeError: torch and pyarrow, for a full disk
         raise cannot_write(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
@@ -81,14 +79,14 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def check_replaceable(folder: Path) -> None:
-    """NMTError, before any work, where a folder could not be replaced."""
+    """NMTError if a folder cannot be replaced."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise NMTError(f"{folder} is {'a link' if folder.is_symlink() else 'not a folder'}: move it away")
 
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """Give a folder to fill, which at the end replaces `folder` (the caller checks that it is ours); NMTError."""
+    """Yield a folder to fill, which replaces `folder` at the end. The caller checks that it may be replaced."""
     check_replaceable(folder)
     temporary, old = temporary_name(folder), temporary_name(folder)
     try:
@@ -97,7 +95,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         yield temporary
         for path in (*temporary.rglob("*"), temporary):
             if not path.is_dir():
-                path.chmod(mode & 0o666)  # safetensors writes for the owner alone
+                path.chmod(mode & 0o666)  # safetensors lets only the owner read
             sync(path)
         if folder.exists():
             folder.rename(old)
@@ -111,7 +109,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path, names: str = ".*") -> None:
-    """Remove what killed processes left in a folder, of `names`, but no links; no other process may be writing."""
+    """Remove the temporary files of killed processes for `names`, but no links; no other process may be writing."""
     for path in folder.iterdir() if folder.is_dir() else ():
         leftover = TEMPORARY.fullmatch(path.name)
         if leftover and re.fullmatch(names, leftover["name"]) and not path.is_symlink():
@@ -123,15 +121,14 @@ def remove_leftovers(folder: Path, names: str = ".*") -> None:
 
 @contextmanager
 def locked_file(path: Path, replace: bool, refusal: str) -> Iterator[None]:
-    """Keep a file as it is for all who lock it, or with `replace`, for this process alone.
+    """Lock a file against being replaced, or with `replace`, against being read; NMTError(refusal) if it is locked.
 
-    Raises NMTError(refusal) where another process holds the other lock. Death frees a lock. A file that is missing, or
-    on a file system without locks, is not locked.
+    The system frees the locks of a killed process. A missing file, or a file system without locks, is no error.
     """
     kind, deadline = fcntl.LOCK_EX if replace else fcntl.LOCK_SH, time.monotonic() + WAIT_SECONDS
     with ExitStack() as held:
         while path.is_file():
-            file = path.open("r+b" if replace else "rb")  # anew for each try: another process may have replaced it
+            file = path.open("r+b" if replace else "rb")  # reopened, as another process may have replaced it
             held.callback(file.close)
             try:
                 fcntl.flock(file, kind | fcntl.LOCK_NB)
@@ -147,18 +144,18 @@ def locked_file(path: Path, replace: bool, refusal: str) -> Iterator[None]:
 
 @contextmanager
 def only_process(folder: Path, key: str, replaced: bool = False) -> Iterator[None]:
-    """Hold the lock of `folder`, which `key` names; NMTError where another process holds it. Death frees the lock.
+    """Hold the lock of `folder`, the value of `key`; NMTError if another process holds it.
 
-    The lock is a file in the folder, removed again if nothing else was written there, or beside it if the folder is to
-    be `replaced`.
+    The lock is a file in the folder, or beside it if the folder will be `replaced`. A folder with nothing else is
+    removed at the end.
     """
     path = folder.with_name(f".{folder.name}{LOCK}") if replaced else folder / LOCK
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NONBLOCK, 0o666))  # opening a pipe would wait
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NONBLOCK, 0o666))  # does not wait for a pipe
     except OSError as error:
         raise NMTError(f"cannot write {folder} ({error.strerror}): pass {key}=FOLDER elsewhere") from error
-    with locked_file(path, True, f"{folder}: another nmt is at work there; let it end, or pass {key}=OTHER"):
+    with locked_file(path, True, f"{folder}: another nmt is at work there; wait until it ends, or pass {key}=OTHER"):
         try:
             yield
         finally:

@@ -25,6 +25,7 @@ from typing import Any
 from rich.console import Console
 
 from nmt.config import (
+    BLEU_TOKENIZERS,
     LANGUAGE,
     Compute,
     DecodeConfig,
@@ -36,7 +37,7 @@ from nmt.config import (
     with_plugin_defaults,
 )
 from nmt.errors import NMTError, one_line
-from nmt.evaluation import Score, score, signature_tokenizer
+from nmt.evaluation import Score, score
 from nmt.files import MODEL_FILES, find_model_directory, parse_json, read_bytes, sha256
 from nmt.hardware import versions
 from nmt.plugins.cite.command import VerifyConfig
@@ -57,6 +58,12 @@ UNPROVEN = ("run", "test_set", "commands", "device", "versions")
 """Keys of the statement that cannot be checked."""
 PARTS = {"texts": ("source", "reference"), "model": MODEL_FILES, "decode": [key.name for key in fields(DecodeConfig)]}
 """The keys in each mapping of the statement."""
+
+
+def signature_tokenizer(signature: str) -> str | None:
+    """The tokenizer in a signature; None if it is not one of BLEU_TOKENIZERS."""
+    named = dict(part.split(":", 1) for part in signature.split("|") if ":" in part).get("tok", "")
+    return next((name for name in BLEU_TOKENIZERS if named == name or named.startswith(f"{name}-")), None)
 
 
 @dataclass
