@@ -51,7 +51,7 @@ BUDGETS = {
     "report": 640,
     "serve": 1250,
     "sweep": 250,
-    "synthesize": 320,
+    "synthesize": 240,
     "nmt": 19850,
     "tests": 17230,
 }

@@ -11,7 +11,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import nmt.translation as steps
 from nmt.commands import talker
 from nmt.config import JobConfig, require
 from nmt.errors import NMTError
@@ -26,19 +27,6 @@ from nmt.evaluation import bleu_tokenizer, sentence_scorer
 from nmt.files import parse_json, read_mapping, remove_leftovers, sha256, whole_file, write_file
 from nmt.plugins.synthesize.command import SynthesisConfig
 from nmt.text import TARGET, open_text, parallel, raw_lines, read_lines
-from nmt.translation import (
-    Models,
-    find_models,
-    flagger,
-    input_lines,
-    open_job,
-    open_translator,
-    report,
-    summarize,
-    warn,
-    what_decides,
-    with_engine,
-)
 
 TRANSLATIONS = "translations.jsonl"
 
@@ -57,27 +45,23 @@ def claim(folder: Path, identity: dict[str, Any]) -> None:
     write_file(path, json.dumps(identity, indent=2) + "\n")
 
 
-def write_translations(config: JobConfig, models: Models) -> None:
+def write_translations(config: JobConfig, models: steps.Models) -> None:
     """Translate to a file of JSON lines, which a later call resumes."""
     with ExitStack() as stack:
-        translator = open_translator(config, stack)
-        job = open_job(replace(config, translator=translator.options), "synthesize", stack)
-        flags_of, counts = flagger(models), job.output.notes.counts
+        translator = steps.open_translator(config, stack)
+        job = steps.open_job(replace(config, translator=translator.options), "synthesize", stack)
+        flags_of, counts = steps.flagger(models), job.output.notes.counts
         for number, line, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
-            report(translator.stages, line, translations[0], f"line {number}", counts)
-            texts = [models.tokenizer.clean(translation.text) for translation in translations]
+            steps.report(translator.stages, line, translations[0], f"line {number}", counts)
+            texts = [models.tokenizer.clean(t.text) for t in translations]
             lengths = [len(tokens) + 1 for tokens in models.tokenizer.encode(texts, TARGET)]  # 1: the end symbol
             records = [
-                {
-                    "text": translation.text,
-                    "log_probability_per_token": translation.log_probability / length,
-                    "flags": flags_of(line, translation),
-                }
-                for translation, length in zip(translations, lengths, strict=True)
+                {"text": t.text, "log_probability_per_token": t.log_probability / length, "flags": flags_of(line, t)}
+                for t, length in zip(translations, lengths, strict=True)
             ]
             record = {"line": number, "source": line, "translations": records}
             job.output.write(json.dumps(record, ensure_ascii=False) + "\n", number)
-    summarize(counts)
+    steps.summarize(counts)
 
 
 def read_translations(folder: Path) -> Iterator[dict[str, Any]]:
@@ -95,55 +79,66 @@ def worst(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
     return order[: math.floor(share * len(scores) + 1e-9)]
 
 
-def read_references(config: SynthesisConfig, models: Models) -> tuple[Iterable[str], Callable[[str, str], float]]:
+def read_references(config: SynthesisConfig, models: steps.Models) -> tuple[Iterable[str], Callable[[str, str], float]]:
     """A reference for each line, and the similarity of a text to a reference."""
     if config.reference is None:
         return repeat(""), lambda text, reference: 0.0
     with open_text(config.reference) as file:
-        references = list(input_lines(raw_lines(file, config.reference)))
+        references = list(steps.input_lines(raw_lines(file, config.reference)))
     tokenizer = bleu_tokenizer(None, models.target(config.job.translator), references)
     return references, sentence_scorer(config.metric, tokenizer)
 
 
-def write_pairs(config: SynthesisConfig, models: Models) -> dict[str, Any]:
-    """Write the chosen pairs and the summary, which is returned; NMTError if there are no pairs.
+@dataclass
+class Choice:
+    """What becomes of the lines, one entry each."""
 
-    Drops empty pairs, then those with flags unless flagged=keep, then the worst share of the rest.
-    """
-    folder = Path(config.output)
-    picks, scores, fates, flags = list[int](), list[float](), list[str](), Counter[str]()
-    references, similarity = read_references(config, models)
-    for row, reference in zip(read_translations(folder), references, strict=False):
-        similarities = [similarity(translation["text"], reference) for translation in row["translations"]]
-        picks.append(int(np.argmax(similarities)))  # of equal ones, the likeliest, which comes first
-        best = row["translations"][picks[-1]]
+    picks: list[int] = field(default_factory=list)  # index of the chosen translation
+    scores: list[float] = field(default_factory=list)  # log P per token
+    fates: list[str] = field(default_factory=list)  # kept, empty, flagged, unlikely
+    flags: Counter[str] = field(default_factory=Counter)  # pairs with each flag
+
+
+def choose_pairs(config: SynthesisConfig, models: steps.Models) -> Choice:
+    """Drop empty pairs, then pairs with flags unless flagged=keep, then the worst share of the rest."""
+    choice, (references, similarity) = Choice(), read_references(config, models)
+    for row, reference in zip(read_translations(Path(config.output)), references, strict=False):
+        similarities = [similarity(t["text"], reference) for t in row["translations"]]
+        pick = int(np.argmax(similarities))  # of equal ones, the likeliest, which comes first
+        best = row["translations"][pick]
         is_empty = not (row["source"].strip() and best["text"].strip())
-        flags.update([] if is_empty else best["flags"])
         is_flagged = best["flags"] and config.flagged == "drop"
-        fates.append("empty" if is_empty else "flagged" if is_flagged else "kept")
-        scores.append(best["log_probability_per_token"])
-    candidates = [index for index, fate in enumerate(fates) if fate == "kept"]
-    for index in worst(np.array(scores)[candidates], config.drop):
-        fates[candidates[index]] = "unlikely"
+        choice.picks.append(pick)
+        choice.scores.append(best["log_probability_per_token"])
+        choice.fates.append("empty" if is_empty else "flagged" if is_flagged else "kept")
+        choice.flags.update([] if is_empty else best["flags"])
+    candidates = [index for index, fate in enumerate(choice.fates) if fate == "kept"]
+    for index in worst(np.array(choice.scores)[candidates], config.drop):
+        choice.fates[candidates[index]] = "unlikely"
+    return choice
+
+
+def write_pairs(folder: Path, choice: Choice, sides: tuple[str | None, str | None]) -> dict[str, Any]:
+    """Write the chosen pairs and the summary, which is returned; NMTError if there are no pairs."""
+    fates = choice.fates
     dropped = {reason: fates.count(reason) for reason in ("empty", "flagged", "unlikely")}
-    kept = len(fates) - sum(dropped.values())
     why = f"{dropped['empty']:,} are empty and {dropped['flagged']:,} have flags, which flagged=keep keeps"
-    require(kept > 0, f"{folder}: none of {len(fates):,} pairs is left: {why}")
-    sides = (models.descriptions[0].source, models.descriptions[0].target)  # of a line, and of its translation
+    require("kept" in fates, f"{folder}: none of {len(fates):,} pairs is left: {why}")
     # After a kill, no file of an earlier choice is left beside those of this one.
     for name in ("summary.json", *(f"train.{side}" for side in sides)):
         (folder / name).unlink(missing_ok=True)
     with ExitStack() as stack:
         paths = [stack.enter_context(whole_file(folder / f"train.{side}")) for side in sides]
         sources, targets = (stack.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in paths)
-        for row, pick, fate in zip(read_translations(folder), picks, fates, strict=True):
+        for row, pick, fate in zip(read_translations(folder), choice.picks, fates, strict=True):
             if fate == "kept":
                 sources.write(f"{row['source']}\n")
                 targets.write(f"{row['translations'][pick]['text']}\n")
     summary = {
-        **{"given": sides[0], "written": sides[1], "lines": len(fates), "kept": kept, "dropped": dropped},
-        "flags": dict(flags.most_common()),
-        "least": min(score for score, fate in zip(scores, fates, strict=True) if fate == "kept"),
+        **{"given": sides[0], "written": sides[1]},
+        **{"lines": len(fates), "kept": fates.count("kept"), "dropped": dropped},
+        "flags": dict(choice.flags.most_common()),
+        "least": min(score for score, fate in zip(choice.scores, fates, strict=True) if fate == "kept"),
     }
     write_file(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
     return summary
@@ -154,22 +149,19 @@ def synthesize(config: SynthesisConfig) -> None:
 
     Complete translations are kept: keys that only choose pairs translate nothing again.
     """
-    folder, options = Path(config.output), config.job.translator
+    folder = Path(config.output)
     if config.reference is not None:
         names = (config.input, config.reference)
         deque(parallel(names, [read_lines(name) for name in names]), maxlen=0)  # before hours of translation
-    models = find_models(options.run)
-    job = replace(
-        config.job,
-        translator=with_engine(options, warn, models),
-        input=config.input,
-        output=str(folder / TRANSLATIONS),
-    )
-    claim(folder, {"input": sha256(Path(config.input).resolve()), **what_decides(job)})
+    models = steps.find_models(config.job.translator.run)
+    translator = steps.with_engine(config.job.translator, steps.warn, models)
+    job = replace(config.job, translator=translator, input=config.input, output=str(folder / TRANSLATIONS))
+    claim(folder, {"input": sha256(Path(config.input).resolve()), **steps.what_decides(job)})
     if not Path(job.output).exists():
         write_translations(job, models)
     with talker().status("choosing pairs"):
-        summary = write_pairs(config, models)
+        about = models.descriptions[0]
+        summary = write_pairs(folder, choose_pairs(config, models), (about.source, about.target))
     flags = ", ".join(f"{flag} {count:,}" for flag, count in summary["flags"].items())
     reasons = {"empty": "empty", "flagged": f"flagged ({flags})", "unlikely": "least likely by the teacher"}
     dropped = ", ".join(f"{count:,} {reasons[reason]}" for reason, count in summary["dropped"].items() if count)

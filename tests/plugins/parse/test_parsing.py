@@ -2,16 +2,13 @@
 
 import csv
 import random
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nmt.commands import compose
 from nmt.plugins.parse.trees import parse
 
-Command = Callable[..., Any]
 MODEL = [
     *("model=tiny", "model.d_model=16", "model.d_ff=32", "model.heads=2", "model.norm=pre", "model.dropout=0"),
     *("model.encoder_layers=1", "model.decoder_layers=1", "optim.warmup=20", "batching.tokens_per_update=400"),
@@ -53,7 +50,7 @@ def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_parser_gives_a_tree_over_the_words_of_each_line(parser: Path, nmt: Command, tmp_path: Path) -> None:
+def test_a_parser_gives_a_tree_over_the_words_of_each_line(parser, nmt, tmp_path):
     sentences = (parser / "prepared" / "test.words").read_text().splitlines()
     hostile = ["", "  ", "f(x) ] )NP", "\u00b4 caf\u00e9 \uff08", "(S (NP"]
     (tmp_path / "input").write_text("\n".join([*sentences, *hostile]))
@@ -68,16 +65,13 @@ def test_a_parser_gives_a_tree_over_the_words_of_each_line(parser: Path, nmt: Co
     assert "repaired " in outcome.err
 
 
-def test_its_trees_are_scored_against_those_beside_the_prepared_corpus(parser: Path, nmt: Command) -> None:
+def test_its_trees_are_scored_after_and_during_training(parser, nmt):
     reference = parser / "prepared" / "test.trees"
     words = [f"input={reference.with_suffix('.words')}", "output=test.trees", "decode.beam_size=3"]
     assert nmt("parse", f"run={parser / 'run'}", *words).code == 0
     outcome = nmt("score", "hypothesis=test.trees", f"reference={reference}", "metrics=[brackets]")
     assert float(outcome.out.split()[3]) > 60
     assert "sentences:8|errors:0" in outcome.out
-
-
-def test_training_reports_the_f1_of_trees(parser: Path) -> None:
     with (parser / "run" / "metrics.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["valid_perplexity"]]
     assert [row["step"] for row in rows] == ["80", "160"]
@@ -87,5 +81,5 @@ def test_training_reports_the_f1_of_trees(parser: Path) -> None:
     assert "nmt parse run=" in card
 
 
-def test_a_translation_model_parses_nothing(checkpoint: str, nmt: Command) -> None:
+def test_a_translation_model_parses_nothing(checkpoint, nmt):
     nmt("parse", f"run={checkpoint}").refused("translates from en to de", "data=treebank")

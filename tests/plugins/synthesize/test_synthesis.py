@@ -14,7 +14,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from nmt.plugins.synthesize import synthesis
 from nmt.registry import entries_of
-from nmt.translation import load_translator
+from nmt.translation import flagger, load_translator
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 SEARCH = ["engine=torch", "device=cpu", "threads=1", "decode.beam_size=4", "decode.max_extra_length=3"]
@@ -108,10 +108,8 @@ def test_the_worst_are_those_of_a_sort_that_prefers_earlier_lines(scores, share)
 
 
 def test_after_an_interruption_the_same_command_resumes_on_any_number_of_devices(make, monkeypatch):
-    flagger = synthesis.flagger
-
     def stop_at_thirty(models):
-        flags_of, lines = flagger(models), []
+        lines = []
 
         def flags_or_stop(line, translation):
             lines.append(line)
@@ -119,6 +117,7 @@ def test_after_an_interruption_the_same_command_resumes_on_any_number_of_devices
                 raise KeyboardInterrupt
             return flags_of(line, translation)
 
+        flags_of = flagger(models)
         return flags_or_stop
 
     @contextmanager
@@ -131,7 +130,7 @@ def test_after_an_interruption_the_same_command_resumes_on_any_number_of_devices
     Path("stopped").mkdir()
     Path("stopped/.identity.json.0123abcd.nmt-tmp").touch()  # killed as it began
     with monkeypatch.context() as patched:
-        patched.setattr(synthesis, "flagger", stop_at_thirty)
+        patched.setattr("nmt.translation.flagger", stop_at_thirty)
         with pytest.raises(AssertionError, match="130"):
             make("buffer=7", output="stopped")
     assert {path.name for path in Path("stopped").iterdir()} == {
