@@ -131,7 +131,7 @@ class ProgressLine:
 
 
 class MetricsCallback(UpdateCallback):
-    """Reports loss, unsmoothed perplexity, speed, time and cost every `trainer.log_every_n_steps` updates."""
+    """Reports loss, unsmoothed perplexity, speed, time and cost (section 5.2) every `log_every_n_steps` updates."""
 
     def __init__(self, config: dict[str, Any], line: ProgressLine) -> None:
         self.run, self.config, self.line = Path(config["run"]), config, line

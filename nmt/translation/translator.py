@@ -95,7 +95,7 @@ def untagged(text: str, tokenizer: Tokenizer, align: bool = False) -> Line | Ref
 class Translator:
     """An engine with its tokenizer, within stages: raw text in, detokenized text out.
 
-    `dataclasses.replace` makes a translator with another search or other stages that shares the weights.
+    `replace` makes a translator with another search or other stages that shares the weights.
     """
 
     engine: Engine
