@@ -6,12 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from lightning.fabric.utilities import move_data_to_device
 from torch.utils.data import DataLoader
-from torch.utils.data._utils.pin_memory import pin_memory
 
 from nmt.config import BatchingConfig
-from nmt.data import Batch, BatchPlanner, PlannedBatches, PreparedSplit, accumulation, open_corpus
+from nmt.data import BatchPlanner, PlannedBatches, PreparedSplit, accumulation, open_corpus
 from nmt.data.datamodule import UpdateDataset
 from nmt.errors import NMTError
 
@@ -56,27 +54,6 @@ def test_worker_processes_keep_the_order_and_build_no_batches_but_their_own(stre
     assert [batch.padded for batch in loaded] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
     expected = list(islice(stream(3, 1, 2), 9))
     assert_same([batch._replace(padded=True) for batch in loaded], [batch._replace(padded=True) for batch in expected])
-
-
-def test_a_batch_is_moved_without_waiting_and_pinned_tensor_by_tensor(stream):
-    # No GPU is needed for it: copies to meta are not waited for either.
-    batch, asked = next(iter(stream())), []
-
-    class Watched(torch.Tensor):
-        def to(self, *arguments, **named):
-            asked.append(named)
-            return super().to(*arguments, **named)
-
-        def pin_memory(self):
-            return self
-
-    tensors = {name: value.as_subclass(Watched) for name, value in batch._asdict().items() if torch.is_tensor(value)}
-    pinned = pin_memory(batch._replace(**tensors))
-    moved = move_data_to_device(pinned, torch.device("meta"))
-    assert asked == [{"non_blocking": True}] * 4
-    assert type(pinned) is type(moved) is Batch
-    assert pinned[4:] == moved[4:] == batch[4:]
-    assert all(tensor.is_meta for tensor in moved[:4])
 
 
 def test_a_pair_that_a_transform_makes_longer_than_planned_stays_as_it_was(stream):

@@ -128,7 +128,7 @@ def test_a_run_on_a_mixture_resumes_with_the_same_bits_and_its_model_has_tags(mi
     assert nmt("translate", "run", "text=ka lo", "target=fr", "format=tsv").out == tagged
     nmt("translate", "run", "text=ka lo", "target=cs").refused("target=cs: the model has de, fr")
     nmt("translate", "run", "text= <2cs> ka lo").refused("line 1: <2cs>: the model has <2de>, <2fr>")
-    assert "without a tag need target=de" in nmt("translate", "run", "text=ka lo").err
+    assert "pass target=de" in nmt("translate", "run", "text=ka lo").err
 
     def translated(text: str, *options: str) -> str:
         Path("lines").write_text(text)
@@ -143,14 +143,3 @@ def test_a_run_on_a_mixture_resumes_with_the_same_bits_and_its_model_has_tags(mi
     score = ["score", "run", "hypothesis=hypothesis", "format=tsv"]
     assert nmt(*score, "source=fr", "target=fr").out == nmt(*score, "source=de", "target=de").out
     assert nmt(*score, "source=fr", "target=fr").out != nmt(*score, "source=fr", "target=de").out
-
-
-def test_a_source_without_a_pair_is_named(tmp_path):
-    write_toy_text(tmp_path, seed=1)
-    for language in ("en", "de"):
-        (tmp_path / f"none.{language}").touch()
-    words = ["data=files", "data.name=x", f"data.sources=[{{train: {tmp_path}/train}},{{train: {tmp_path}/none}}]"]
-    words += ["data.valid_size=5", "data.test_size=5", "workers=1", f"prepared={tmp_path}/prepared"]
-    config = compose("preprocess", words)
-    with pytest.raises(NMTError, match=r"data.sources, none: no training pair is left of 0"):
-        preprocess(config, lambda words: None)

@@ -134,6 +134,9 @@ def test_no_line_held_out_of_one_source_occurs_in_train_of_another(tmp_path):
     assert (border, len(drawn), counts["valid"]["in_train"]) == (100, 80, 30)
     for side in (0, 1):
         assert not letters_of(lines["train"], side) & letters_of(drawn, side)
+    write(tmp_path / "empty", [])
+    with pytest.raises(NMTError, match=r"data.sources, two: no training pair is left of 0"):
+        prepare(tmp_path, sources=[{"name": "one"}, {"name": "two", "train": f"{tmp_path}/empty"}], overwrite=True)
 
 
 def test_the_seed_decides_what_is_held_out(folder):
