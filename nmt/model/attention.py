@@ -17,11 +17,10 @@ KeysValues = tuple[Tensor, Tensor]
 """Keys [B, H, S, K] and values [B, H, S, V] of all heads."""
 
 
-def neighbourhood(length: int, r: int, device: torch.device, causal: bool = False) -> Tensor:
+def neighborhood(length: int, r: int, device: torch.device, causal: bool = False) -> Tensor:
     """Restricted self-attention (section 4): True where query t may attend to key s, [length, length].
 
-    These are the r positions around t (for an even r, one more before t than after it), or the last r up to t if
-    `causal`; fewer at the ends of a sentence.
+    These are the r positions around t (an even r has one more before than after t), or if `causal` the last r up to t.
     """
     positions = torch.arange(length, device=device)
     ahead = positions - positions[:, None]
@@ -33,15 +32,15 @@ class MultiHeadAttention(nn.Module):
 
     The projections of queries, keys and values are one matrix, so self-attention computes them in one product.
 
-    `model.attention` chooses the score of a query and a key in each head (section 3.2.1): scaled_dot_product, q k^T /
-    sqrt(d_k) (equation 1); dot_product, q k^T; or additive, v^T tanh(W q + U k) (Bahdanau et al. 2015), where W q and
-    U k are this head's projections, so that v, [H, K], is the only new parameter.
+    `model.attention` chooses the score of a query and a key (section 3.2.1): scaled_dot_product, q k^T / sqrt(d_k)
+    (equation 1); dot_product, q k^T; or additive, v^T tanh(W q + U k) (Bahdanau et al. 2015), where the head's
+    projections are W and U, so that v, [H, K], is the only new parameter.
     """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        assert config.d_k is not None
-        assert config.d_v is not None
+        assert config.d_k
+        assert config.d_v
         self.kind, self.heads = config.attention, config.heads
         self.widths = [config.heads * config.d_k, config.heads * config.d_k, config.heads * config.d_v]
         self.input = nn.Parameter(torch.empty(sum(self.widths), config.d_model))
@@ -103,7 +102,7 @@ class MultiHeadAttention(nn.Module):
             x_BHTV = self.weights(q_BHTK, k_BHSK, mask, causal) @ v_BHSV
         else:
             scale = 1.0 if self.kind == "dot_product" else None
-            # On processors, torch 2.13 has slow kernels for gradients of bfloat16; float32's were three times as fast.
+            # On processors, torch 2.13 takes three times as long for gradients in bfloat16 as in float32.
             slow = q_BHTK.device.type == "cpu" and q_BHTK.dtype == torch.bfloat16 and q_BHTK.requires_grad
             with torch.autocast("cpu", enabled=False) if slow else nullcontext():
                 q, k, v = (x.float() if slow else x for x in (q_BHTK, k_BHSK, v_BHSV))

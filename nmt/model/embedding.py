@@ -24,20 +24,15 @@ def sinusoids(length: int, d_model: int, start: int = 0, kind: str = "sinusoidal
     return torch.from_numpy(np.stack((np.sin(angles), np.cos(angles)), axis=-1).reshape(length, -1).astype(np.float32))
 
 
-def without_numbers() -> bool:
-    """True within torch.device("meta"), for a model of shapes alone: arithmetic there loads torch's compiler."""
-    return torch.get_default_device().type == "meta"
-
-
 def random_matrix(rows: int, d_model: int) -> nn.Parameter:
     """[rows, d_model] normal numbers with standard deviation d_model^-0.5."""
-    if without_numbers():
+    if torch.get_default_device().type == "meta":  # a model of shapes alone; arithmetic there loads torch's compiler
         return nn.Parameter(torch.empty(rows, d_model))
     return nn.Parameter(torch.randn(rows, d_model) * d_model**-0.5)
 
 
 class Positions(nn.Module):
-    """The positional encoding added to embeddings: sinusoids (section 3.5) or learned (Table 3, row E)."""
+    """Positional encoding: sinusoids (section 3.5) or learned (Table 3, row E)."""
 
     table: Tensor
 
@@ -47,25 +42,21 @@ class Positions(nn.Module):
         if self.kind == "learned":
             self.table = random_matrix(*shape)
         else:
-            table = torch.empty(shape) if without_numbers() else sinusoids(*shape, kind=self.kind)
-            self.register_buffer("table", table, persistent=False)
+            self.register_buffer("table", sinusoids(*shape, kind=self.kind), persistent=False)
 
     def forward(self, start: int, length: int) -> Tensor:
-        """Encodings of positions start .. start + length - 1: [length, D]. Sinusoids have no limit."""
+        """Encodings of positions start .. start + length - 1: [length, D]."""
         end = start + length
         if end <= len(self.table):
             return self.table[start:end]
         limit = f"model.max_positions={len(self.table)} learned positions"
         require(self.kind != "learned", f"a sequence of {end} tokens is longer than {limit}")
-        # Only these positions: incremental decoding would otherwise recompute the whole table for each token.
+        # Of these positions alone, because incremental decoding would compute a whole table for each token.
         return sinusoids(length, self.table.shape[1], start, self.kind).to(self.table)
 
 
 class Embedding(nn.Module):
-    """Embeddings times sqrt(d_model), plus positions, then dropout (sections 3.4, 3.5, 5.4).
-
-    With `model.zero_start`, the start symbol is a zero vector, whatever its row of the matrix holds.
-    """
+    """Embeddings times sqrt(d_model), plus positions, then dropout (sections 3.4, 3.5, 5.4)."""
 
     def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
         super().__init__()
@@ -75,7 +66,7 @@ class Embedding(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, tokens_BT: Tensor, start: int = 0) -> Tensor:
-        """[B, T] token ids at positions from `start` on -> [B, T, D]."""
+        """[B, T] token ids at positions from `start` -> [B, T, D]."""
         x_BTD = F.embedding(tokens_BT, self.weight) * self.scale
         if self.zero_start:
             x_BTD = x_BTD.masked_fill((tokens_BT == BOS)[:, :, None], 0)

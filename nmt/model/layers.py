@@ -29,7 +29,7 @@ class Residual(nn.Module):
 
 
 class QuickGELU(nn.Module):
-    """x sigmoid(1.702 x), an approximation of GELU (Hendrycks and Gimpel 2016)."""
+    """An approximation of GELU (Hendrycks and Gimpel 2016)."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x * torch.sigmoid(1.702 * x)
@@ -39,7 +39,7 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "swish": nn.SiLU, "g
 
 
 class FeedForward(nn.Sequential):
-    """FFN(x) = max(0, x W1 + b1) W2 + b2 (section 3.3, equation 2), or with another activation than max(0, x)."""
+    """FFN(x) = max(0, x W1 + b1) W2 + b2 (section 3.3, equation 2), or with another activation."""
 
     def __init__(self, config: ModelConfig) -> None:
         inner, outer = Linear(config.d_model, config.d_ff), Linear(config.d_ff, config.d_model)
@@ -64,10 +64,7 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the encoder's output, then feed-forward (section 3.1, figure 1 right).
-
-    The three uses of attention are those of section 3.2.3.
-    """
+    """Causal self-attention, attention to the encoder's output (section 3.2.3), then feed-forward (figure 1 right)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -83,10 +80,10 @@ class DecoderLayer(nn.Module):
         past: Tensor | None = None,
         remember: Callable[[Tensor, Tensor], KeysValues] | None = None,
     ) -> Tensor:
-        """All positions at once, or the next one, given what `remember` makes of its keys and values: all so far.
+        """All positions at once, or the next one if `remember` adds its keys and values to the past and returns all.
 
-        `memory` is the encoder's output, [B, S, D], or its keys and values. `mask` masks source positions, `past` keys
-        of self-attention; None is causal for all positions, and no mask for the next one.
+        `memory` is the encoder's output, [B, S, D], or its keys and values. `mask` is for source positions, `past` for
+        keys of self-attention; a `past` of None is causal for all positions, and no mask for the next one.
         """
         attention, cross = self.self_attention, self.cross_attention
 

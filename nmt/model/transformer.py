@@ -12,50 +12,39 @@ from torch import Tensor, nn
 
 from nmt.config import EOS, PAD, ModelConfig
 from nmt.kernels import Linear
-from nmt.model.attention import KeysValues, neighbourhood
+from nmt.model.attention import KeysValues, neighborhood
 from nmt.model.embedding import Embedding, random_matrix
 from nmt.model.layers import DecoderLayer, EncoderLayer
-
-
-def widened(x_BHKW: Tensor, room: int) -> Tensor:
-    """With `room` more columns, of any numbers."""
-    return torch.cat((x_BHKW, x_BHKW.new_empty(*x_BHKW.shape[:2], room, x_BHKW.shape[3])), dim=2)
 
 
 @dataclass
 class DecoderCache:
     """The state of incremental decoding of K hypotheses of each sentence.
 
-    Each position adds K columns to the keys and values of self-attention. They never move, because copying them would
-    take longer. Reordering the beam only reorders the rows of `ancestors`, which all layers and heads share.
+    Each position adds K columns to the keys and values of self-attention. Columns never move, because copying takes
+    longer: reordering the beam only reorders the rows of `ancestors`, which all layers and heads share.
     """
 
-    past: list[KeysValues]
-    """Of the self-attention of each layer, [B, H, columns, ...], with room for further columns."""
-    memory: list[KeysValues]
-    """Of the attention to the source, whose K queries share them."""
-    mask: Tensor
-    """Added to the scores of source positions, [B, 1, 1, S]: 0 or -inf."""
-    ancestors: Tensor
-    """Added to the scores of columns, [B, 1, K, columns]: 0 for a hypothesis's own past, else -inf."""
-    window: int | None
-    """r: only the last r positions are seen (section 4)."""
-    length: int = 0
-    """Positions so far."""
+    past: list[KeysValues]  # of self-attention in each layer, [B, H, columns, ...], with room for further columns
+    memory: list[KeysValues]  # of attention to the source in each layer, shared by the K hypotheses
+    mask: Tensor  # added to the scores of source positions, [B, 1, 1, S]: 0 or -inf
+    ancestors: Tensor  # added to the scores of columns, [B, 1, K, columns]: 0 in a hypothesis's past, else -inf
+    window: int | None  # r: only the last r positions are seen (section 4)
+    length: int = 0  # positions so far
 
     @property
     def seen(self) -> slice:
-        """The columns of the next position and of all that it sees."""
+        """The columns that the next position sees, its own among them."""
         end, hypotheses = self.length + 1, self.ancestors.shape[2]
         return slice(max(end - (self.window or end), 0) * hypotheses, end * hypotheses)
 
     def visible(self) -> Tensor | None:
-        """`ancestors` of the columns seen; None for a single hypothesis, whose past is every column."""
+        """`ancestors` of the columns seen; None for a single hypothesis, which sees every column."""
         batch, _, hypotheses, columns = self.ancestors.shape
         if self.seen.stop > columns:
             # Double the room, to at least 16 positions, so that few steps copy all columns.
             room = max(columns, 16 * hypotheses)
-            self.past = [(widened(k, room), widened(v, room)) for k, v in self.past]
+            self.past = [(F.pad(k, (0, 0, 0, room)), F.pad(v, (0, 0, 0, room))) for k, v in self.past]
             # In future positions, hypothesis k sees column k.
             diagonal = torch.full((hypotheses, hypotheses), -torch.inf).fill_diagonal_(0).to(self.ancestors)
             future = diagonal.repeat(1, room // hypotheses).expand(batch, 1, -1, -1)
@@ -63,19 +52,19 @@ class DecoderCache:
         return self.ancestors[..., self.seen] if hypotheses > 1 else None
 
     def append(self, layer: int, k_BHKW: Tensor, v_BHKW: Tensor) -> KeysValues:
-        """Add the next position to a layer's past; returns the keys and values that it sees."""
+        """Add the next position to a layer's past; returns the keys and values seen."""
         columns = slice(self.seen.stop - k_BHKW.shape[2], self.seen.stop)
         k, v = self.past[layer]
         k[:, :, columns], v[:, :, columns] = k_BHKW, v_BHKW
         return k[:, :, self.seen], v[:, :, self.seen]
 
     def reorder(self, parents_BK: Tensor) -> None:
-        """Make hypothesis k continue hypothesis parents[k], whose columns it then sees."""
+        """Make hypothesis k continue hypothesis parents[k]."""
         past = self.ancestors[..., : self.length * parents_BK.shape[1]]
         past.copy_(past.gather(2, parents_BK[:, None, :, None].expand_as(past)))
 
     def select(self, sentences: Tensor) -> "DecoderCache":
-        """The cache of only the given sentences: finished ones leave the batch."""
+        """The cache of the given sentences alone."""
 
         def rows(layers: list[KeysValues]) -> list[KeysValues]:
             return [(k.index_select(0, sentences), v.index_select(0, sentences)) for k, v in layers]
@@ -109,37 +98,31 @@ class Transformer(nn.Module):
             self.output.weight = self.target_embedding.weight
 
     def real(self, source_BS: Tensor) -> Tensor:
-        """True at the source positions that attention sees, all but padding, in its shape: [B, 1, 1, S]."""
+        """True at the source positions that attention sees, all but padding: [B, 1, 1, S]."""
         real_BS = source_BS != PAD
         if not self.config.source_end:
             real_BS &= source_BS != EOS
-            real_BS[:, 0] = True  # of an empty source the end symbol, because an empty softmax is NaN
+            real_BS[:, 0] = True  # in an empty source the end symbol, because an empty softmax is NaN
         return real_BS[:, None, None, :]
 
     def source_mask(self, source_BS: Tensor, padded: bool = True) -> Tensor | None:
-        """True where a source position sees another: all real ones, [B, 1, 1, S], or those near it, [B, 1, S, S].
+        """True where a source position sees another: [B, 1, 1, S], or [B, 1, S, S] in restricted attention (section 4).
 
-        None: it sees all; without a mask torch can use its fastest kernels.
+        None where each sees all, because torch's fastest kernels take no mask.
         """
         real = self.real(source_BS) if padded or not self.config.source_end else None
         if self.config.attention_window is None:
             return real
-        near_SS = neighbourhood(source_BS.shape[1], self.config.attention_window, source_BS.device)
+        near_SS = neighborhood(source_BS.shape[1], self.config.attention_window, source_BS.device)
         if real is None:
             return near_SS
         # Padding far after a sentence's end sees no real token. It sees itself, because an empty softmax is NaN.
         return near_SS & (real | torch.eye(len(near_SS), dtype=torch.bool, device=near_SS.device))
 
-    def past_mask(self, target_BT: Tensor) -> Tensor | None:
-        """True where a target position sees another, [T, T], in restricted attention; None: all up to itself."""
-        if self.config.attention_window is None:
-            return None
-        return neighbourhood(target_BT.shape[1], self.config.attention_window, target_BT.device, causal=True)
-
     def encode(self, source_BS: Tensor, padded: bool = True) -> Tensor:
-        """Source tokens, each sentence closed by the end symbol -> memory [B, S, D].
+        """Source tokens, with the end symbol -> memory [B, S, D].
 
-        `padded=False` means that there is no padding. To find that out here would mean to wait for the device.
+        `padded=False` promises that there is no padding; a check would wait for the device.
         """
         mask = self.source_mask(source_BS, padded)
         x_BSD = self.source_embedding(source_BS)
@@ -148,9 +131,12 @@ class Transformer(nn.Module):
         return self.encoder_norm(x_BSD)  # type: ignore[no-any-return]
 
     def decode(self, target_BT: Tensor, memory_BSD: Tensor, source_BS: Tensor, padded: bool = True) -> Tensor:
-        """Target tokens after the start symbol -> decoder states that predict the next ones, [B, T, D]."""
-        mask = self.real(source_BS) if padded or not self.config.source_end else None
-        past = self.past_mask(target_BT)
+        """Target tokens after the start symbol -> decoder states that predict the next tokens, [B, T, D]."""
+        mask, window = (
+            self.real(source_BS) if padded or not self.config.source_end else None,
+            self.config.attention_window,
+        )
+        past = None if window is None else neighborhood(target_BT.shape[1], window, target_BT.device, causal=True)
         x_BTD = self.target_embedding(target_BT)
         for layer in self.decoder_layers:
             x_BTD = layer(x_BTD, memory_BSD, mask, past)
@@ -161,7 +147,7 @@ class Transformer(nn.Module):
         return self.decode(target_BT, self.encode(source_BS, padded), source_BS, padded)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """Logits of the next target token for decoder states, [..., D] -> [..., N]; -inf for unpredicted symbols."""
+        """Decoder states [..., D] -> logits of the next target token [..., N]; -inf for unpredicted symbols."""
         logits = self.output(hidden)
         if self.config.unpredicted:
             logits[..., : self.config.unpredicted] = -torch.inf
@@ -172,7 +158,7 @@ class Transformer(nn.Module):
         return self.logits(self.decoder_states(source_BS, target_BT))
 
     def start(self, source_BS: Tensor, hypotheses: int = 1) -> DecoderCache:
-        """Encode, and prepare incremental decoding with `hypotheses` hypotheses of each sentence."""
+        """Encode, and prepare incremental decoding."""
         memory_BSD, real = self.encode(source_BS), self.real(source_BS)
         memory = [layer.cross_attention.keys_values(memory_BSD) for layer in self.decoder_layers]  # type: ignore
         mask = torch.zeros_like(real, dtype=memory_BSD.dtype).masked_fill_(~real, -torch.inf)
@@ -181,10 +167,7 @@ class Transformer(nn.Module):
         return DecoderCache(past, memory, mask, ancestors, self.config.attention_window)
 
     def step(self, tokens_BK: Tensor, cache: DecoderCache, first: int | None = None) -> Tensor:
-        """The last tokens of K hypotheses -> log probabilities of the next, [B, K] -> [B, K, N]; extends `cache`.
-
-        Of each sentence only the `first` hypotheses get theirs.
-        """
+        """The last tokens of K hypotheses [B, K] -> log probabilities of the next [B, K, N], or of `first` alone."""
         visible = cache.visible()
         x_BKD = self.target_embedding(tokens_BK.view(-1, 1), cache.length).view(*tokens_BK.shape, -1)
         for number, layer in enumerate(self.decoder_layers):

@@ -1,4 +1,4 @@
-"""The weights of a model directory: written, checked against its description, and loaded; and what they cost."""
+"""The weights of a model directory: writing, checking and loading them; parameters and FLOPs of a model."""
 
 import json
 import math
@@ -16,41 +16,33 @@ from nmt.errors import NMTError, one_line
 from nmt.files import ModelDescription, Shapes, check_replaceable, read_description, stored_shapes, tied, whole_folder
 from nmt.model.transformer import Transformer
 
-OUR_NAMES = re.compile(
-    r"model\.safetensors|config\.json|tokenizer\.model|README\.md|ctranslate2-.*|huggingface|\..*\.nmt-tmp"
-)
-"""Names in a model directory: the model's files, and its exports."""
+# The files of a model directory, and its exports.
+OURS = r"model\.safetensors|config\.json|tokenizer\.model|README\.md|ctranslate2-.*|huggingface|\..*\.nmt-tmp"
 MAX_VOCABULARY = 2**24
-TABLE_NUMBERS = 2**24
-"""Most numbers in a table of sinusoids, unless a matrix of the model has more."""
+TABLE_NUMBERS = 2**24  # most numbers in a table of sinusoids, unless a matrix of the model has more
 
 
 def check_ours(folder: Path) -> None:
-    """NMTError, before any work, unless a folder that is to be replaced is empty or holds a model directory of ours."""
+    """NMTError, before any work, where replacing a folder would lose files that are not a model directory's."""
     check_replaceable(folder)
     names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
     for name in names:
-        problem = f"{folder} holds {name}, not nmt's, which would be lost: move it, or name another folder"
-        require(bool(OUR_NAMES.fullmatch(name)), problem)
+        advice = "not a file of nmt: move it, or name another folder"
+        require(bool(re.fullmatch(OURS, name)), f"{folder} contains {name}, {advice}")
     if names:
         read_description(folder)
-
-
-def save_weights(model: Transformer, path: Path) -> None:
-    """Write the weights, of tied matrices only the first. safetensors' save_model lists the others in random order."""
-    names = dict[int, str]()
-    tensors = sorted(model.state_dict().items())
-    kept = {name: tensor for name, tensor in tensors if names.setdefault(tensor.data_ptr(), name) == name}
-    save_file({name: tensor.contiguous() for name, tensor in kept.items()}, path, metadata={"format": "pt"})
 
 
 def write_model_directory(
     folder: Path, model: Transformer, tokenizer_file: Path, description: ModelDescription, card: str
 ) -> None:
-    """Write a whole model directory, replacing one that was there."""
+    """Write a model directory, in place of an older one."""
+    # Of tied matrices only the first by name; safetensors' save_model would list the others in random order.
+    names, tensors = dict[int, str](), sorted(model.state_dict().items())
+    kept = {name: x.contiguous() for name, x in tensors if names.setdefault(x.data_ptr(), name) == name}
     try:
         with whole_folder(folder) as temporary:
-            save_weights(model, temporary / "model.safetensors")
+            save_file(kept, temporary / "model.safetensors", metadata={"format": "pt"})
             shutil.copyfile(tokenizer_file, temporary / "tokenizer.model")
             (temporary / "config.json").write_text(json.dumps(asdict(description), indent=2) + "\n", encoding="utf-8")
             (temporary / "README.md").write_text(card, encoding="utf-8")
@@ -59,7 +51,7 @@ def write_model_directory(
 
 
 def described(model: ModelConfig, vocabulary_size: int) -> Transformer:
-    """The Transformer of a configuration, without memory for its weights."""
+    """A Transformer without memory for its weights."""
     fits = 0 < vocabulary_size <= MAX_VOCABULARY
     require(fits, f"vocabulary_size={vocabulary_size}: must be between 1 and {MAX_VOCABULARY:,}")
     with torch.device("meta"):
@@ -67,11 +59,11 @@ def described(model: ModelConfig, vocabulary_size: int) -> Transformer:
 
 
 def check_shapes(model: ModelConfig, vocabulary_size: int, stored: Shapes, problem: str) -> None:
-    """NMTError, beginning with `problem`, unless these are the names and shapes of such a model's weights."""
+    """NMTError, beginning with `problem`, where the names and shapes of stored weights are not the model's."""
     fits = model.max_positions * model.d_model <= max([TABLE_NUMBERS, *map(math.prod, stored.values())])
     require(fits, f"{problem}: max_positions={model.max_positions:,} is too many")
     expected = {name: tuple(tensor.shape) for name, tensor in described(model, vocabulary_size).state_dict().items()}
-    # Of tied matrices a file holds only one.
+    # Of tied matrices a file contains only one.
     shared = next((stored[name] for name in tied(model) if name in stored), None)
     for name in [*stored, *expected]:
         shapes = stored.get(name, shared if name in tied(model) else None), expected.get(name)
@@ -80,10 +72,10 @@ def check_shapes(model: ModelConfig, vocabulary_size: int, stored: Shapes, probl
 
 
 def load_model(folder: Path, device: torch.device | str = "cpu") -> Transformer:
-    """The model of a model directory, in evaluation mode; NMTError where the weights do not fit its description."""
+    """Load a model in evaluation mode; NMTError where the weights do not fit the description."""
     description, path = read_description(folder), folder / "model.safetensors"
     config, size = ModelConfig(**description.model), description.vocabulary_size
-    # Before allocating any memory: a stranger's description may claim any size.
+    # Before allocating memory: an untrusted description may claim any size.
     check_shapes(config, size, stored_shapes(path), f"{path}: not the weights of the model in config.json")
     try:
         model = Transformer(config, size)
@@ -94,21 +86,21 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Transformer:
 
 
 def count_parameters(model: ModelConfig, vocabulary_size: int) -> int:
-    """Parameters of a model; tied matrices count once."""
+    """The number of parameters; tied matrices count once."""
     return sum(parameter.numel() for parameter in described(model, vocabulary_size).parameters())
 
 
 def training_flops(
     config: ModelConfig, vocabulary_size: int, tokens: tuple[int, int], pairs: tuple[int, int, int]
 ) -> int:
-    """FLOPs to train on `tokens` (source, target) once, for Table 2's training cost: products of matrices, no padding.
+    """FLOPs of matrix products to train on `tokens` (source, target) once, for the training cost of Table 2.
 
     `pairs`: pairs of query and key in the encoder, in the decoder, and from the decoder to the encoder. Each costs
-    d_k + d_v in every head, also in additive attention, whose q + k and tanh are not counted.
+    d_k + d_v in every head, also in additive attention, where q + k and tanh do not count.
     """
     c, (source, target), (encoder, decoder, cross) = config, tokens, pairs
-    assert c.d_k is not None
-    assert c.d_v is not None
+    assert c.d_k
+    assert c.d_v
     head = c.heads * (c.d_k + c.d_v)
     # Queries and output cost as much as keys and values.
     half_attention, feed_forward = c.d_model * head, 2 * c.d_model * c.d_ff

@@ -7,7 +7,7 @@ import torch
 
 from nmt.config import ModelConfig
 from nmt.model import MultiHeadAttention
-from nmt.model.attention import neighbourhood
+from nmt.model.attention import neighborhood
 
 D_MODEL, HEADS, D_K, D_V = 6, 2, 3, 5
 
@@ -112,8 +112,8 @@ def test_queries_keys_and_values_are_xavier_uniform_each_for_itself():
 
 @pytest.mark.parametrize("r", [1, 2, 4, 9])
 @pytest.mark.parametrize("length", [1, 5])
-def test_a_neighbourhood_is_r_positions_around_a_query_or_the_last_ones(length, r):
-    around, last = (neighbourhood(length, r, torch.device("cpu"), causal) for causal in (False, True))
+def test_a_neighborhood_is_r_positions_around_a_query_or_the_last_ones(length, r):
+    around, last = (neighborhood(length, r, torch.device("cpu"), causal) for causal in (False, True))
     for t in range(length):
         assert around[t].tolist() == [s in range(t - r // 2, t - r // 2 + r) for s in range(length)]
         assert last[t].tolist() == [s in range(t - r + 1, t + 1) for s in range(length)]

@@ -197,10 +197,10 @@ def test_different_models_are_refused_with_the_first_difference(run, toy, nmt):
 def test_a_failed_write_leaves_the_old_model_directory_and_nothing_else(run, nmt, monkeypatch):
     before = {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()}
 
-    def fail(*arguments):
+    def fail(*arguments, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("nmt.model.weights.save_weights", fail)
+    monkeypatch.setattr("nmt.model.weights.save_file", fail)
     nmt("average", f"run={run}", "last=1").refused(str(run / "model"), "No space left")
     assert {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()} == before
 

@@ -67,7 +67,7 @@ def kill_while(moment: str) -> None:
         "removing old checkpoints": (Path, "unlink", 5),
         "validating": (Validation, "domain_sums", 2),
         "reporting": (Logbook, "log_metrics", 6, half_a_row),
-        "averaging": (weights, "save_weights", 1),
+        "averaging": (weights, "save_file", 1),
     }
     die_at(*doom[moment])
 

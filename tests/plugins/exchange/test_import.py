@@ -181,5 +181,5 @@ def test_what_is_no_model_or_no_key_of_it_is_named(nmt, tmp_path, folder):
     refused(nmt, folder / "model.npz", "no decoder.yml")
     Path("mine").mkdir()
     Path("mine/letter").write_text("dear")
-    nmt("import", str(FIXTURES / "tied"), "output=mine").refused("letter", "not nmt's")
+    nmt("import", str(FIXTURES / "tied"), "output=mine").refused("letter", "not a file of nmt")
     assert Path("mine/letter").read_text() == "dear"
