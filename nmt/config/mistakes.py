@@ -13,20 +13,21 @@ exists = os.path.exists  # unlike Path.exists, False for text that cannot be a f
 
 @cache
 def foreign_words() -> dict[tuple[str, str], tuple[str, str]]:
-    """Command and word of another toolkit -> answer and example."""
+    """Command and word of another toolkit -> the answer: an example in our words and a note."""
     table: dict[tuple[str, str], tuple[str, str]] = {}
     for line in filter(None, TABLE.read_text(encoding="utf-8").splitlines()):
         if line[0] != "#":
-            commands, words, answer, example = line.split("\t")
-            table |= dict.fromkeys(product(commands.split(","), words.split()), (answer, example))
+            commands, words, example, note = line.split("\t")
+            table |= dict.fromkeys(product(commands.split(","), words.split()), (example, note))
     return table
 
 
 def our_words(command: str, word: str) -> str:
     """The one-line answer to another toolkit's key or option, with or without dashes and value; empty if unknown."""
     name = word.partition("=")[0]
-    answer, example = foreign_words().get((command, name.lstrip("-").replace("-", "_").lower()), ("", ""))
-    return f"{name}: {answer}{', such as ' if example else ''}{example}" if answer else ""
+    example, note = foreign_words().get((command, name.lstrip("-").replace("-", "_").lower()), ("", ""))
+    answer = "; ".join(filter(None, (example and f"use {example}", note)))
+    return f"{name}: {answer}" if answer else ""
 
 
 def unknown_key(command: str, key: str, word: str, keys: list[str]) -> str:
