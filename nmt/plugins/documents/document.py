@@ -3,7 +3,7 @@
 import codecs
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -15,19 +15,13 @@ from nmt.registry import entries_of
 from nmt.text import LINE_BYTES, TOO_LONG, problem_of
 
 MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-CHARSETS = re.compile(r"(iso8859|cp\d|koi8|mac|gb|big5|euc|shift_jis).*")
-"""Names of Python's text encodings; its other codecs compress or transform."""
+CHARSETS = re.compile(r"(iso8859|cp\d|koi8|mac|gb|big5|euc|shift_jis).*")  # other codecs compress or transform
+# Browsers decode these declared encodings as a superset (https://encoding.spec.whatwg.org).
 LARGER = {"iso8859-1": "cp1252", "gb2312": "gb18030", "shift_jis": "cp932"}
-"""Browsers decode these declared encodings as a superset (https://encoding.spec.whatwg.org)."""
-
-
-Alignment = Sequence[tuple[int, int]] | None
-"""Pairs of a source word and a target word, counted from 0; None if unknown."""
+Alignment = Sequence[tuple[int, int]] | None  # pairs of a source word and a target word, counted from 0
 
 
 class Translated(NamedTuple):
-    """A translated line."""
-
     text: str
     alignment: Alignment = None
 
@@ -35,10 +29,8 @@ class Translated(NamedTuple):
 class Document(ABC):
     """A file in some format."""
 
-    lines: list[str]
-    """The lines to translate; none is blank or contains a line end."""
-    notice = ""
-    """A warning for the user, set by `join`."""
+    lines: list[str]  # to translate; none is blank or contains a line end
+    notice = ""  # a warning for the user, set by `join`
 
     @abstractmethod
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
@@ -109,7 +101,7 @@ class Spliced:
         self.text, self.parts = text, parts
         self.lines = [line for part in parts for line in part.lines]
 
-    def render(self, translations: Sequence[Translated]) -> str:
+    def render(self, translations: Iterable[Translated]) -> str:
         pieces, at, left = list[str](), 0, iter(translations)
         for part in self.parts:
             pieces += [self.text[at : part.begin], part.render([*islice(left, len(part.lines))])]
@@ -140,8 +132,7 @@ def decoded(content: bytes, declared: str = "", convert: str = "save it as UTF-8
 class Text(Document):
     """A text file, written in the encoding that it was read in."""
 
-    charset: re.Pattern[bytes] | None = None
-    """Matches the declaration of an encoding in the first bytes; group 1 is the name."""
+    charset: re.Pattern[bytes] | None = None  # matches the declaration of an encoding, whose name is group 1
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         declared = self.charset and self.charset.search(content[:1024])

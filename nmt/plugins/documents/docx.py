@@ -22,11 +22,9 @@ from nmt.plugins.documents.markup import Token
 from nmt.plugins.documents.xml import Element, Unit, name_of, parse_xml, serialized, text_token
 
 PART = re.compile(r"word/(?:document|header|footer|footnotes|endnotes)\d*\.xml")
-UNSEEN = frozenset(("lang", "noProof"))
-"""Properties of a run that do not show."""
+UNSEEN = frozenset(("lang", "noProof"))  # properties of a run that do not show
 AROUND = frozenset(("hyperlink", "ins", "moveTo", "smartTag"))
-DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen"))
-"""Properties, which are read separately, and notes about the source text."""
+DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen"))  # properties and transient marks
 BREAKS = frozenset(("br", "cr", "tab", "ptab", "drawing", "pict", "object", "oMath", "oMathPara"))
 UNREADABLE = (BadZipFile, EOFError, LookupError, OSError, RuntimeError, ValueError, lzma.LZMAError, zlib.error)
 PRESERVE = {"{http://www.w3.org/XML/1998/namespace}space": "preserve"}
@@ -48,16 +46,12 @@ class Reader:
         self.unit, self.pieces, self.covered = Unit(), list[tuple[str | None, Token]](), list[Element]()
 
     def end(self) -> None:
-        sizes = Counter[str]()
-        for look, token in self.pieces:
-            sizes[look or ""] += len(token.text) * (look is not None)
+        sizes = Counter(look for look, token in self.pieces if look is not None for _ in token.text)
         usual = max(sizes, key=sizes.__getitem__, default="")
         for look, group in groupby(self.pieces, lambda piece: piece[0]):
             tokens = [token for _, token in group]
             if look not in (None, usual):
-                opening, closing = self.unit.around(self.properties[look])
-                tokens.insert(0, Token("open", opening, name="r", optional=True))
-                tokens.append(Token("close", closing, name="r", optional=True))
+                tokens = self.unit.around(self.properties[look], tokens, name="r", optional=True)
             self.unit.tokens += tokens
         if self.unit.content().lines:
             self.sentences.append((self.unit, self.covered, self.properties[usual]))
@@ -84,10 +78,10 @@ class Reader:
             elif name == "r":
                 self.read_run(element)
             elif name in AROUND:
-                opening, closing = self.unit.around(element)
-                self.note(Token("open", opening, name=name), element)
+                opening, closing = self.unit.around(element, [], name=name)
+                self.note(opening, element)
                 self.read(list(element))
-                self.note(Token("close", closing, name=name))
+                self.note(closing)
             else:
                 self.note(Token("point", self.unit.alone(element), breaks=name in BREAKS), element)
 

@@ -22,15 +22,11 @@ INLINE = frozenset(
     """a abbr acronym b bdi bdo big cite data del dfn em font i ins label mark meter nobr output q ruby rb rp rt s
     small span strike strong sub sup time u""".split()  # noqa: SIM905
 )
-BETWEEN = frozenset(["area", "br", "embed", "img", "input", "wbr"])
-"""Inline elements without content."""
-COPIED = frozenset(["code", "kbd", "samp", "tt", "var", "math", "svg"])
-"""Inline elements whose content is copied."""
+BETWEEN = frozenset(["area", "br", "embed", "img", "input", "wbr"])  # inline elements without content
+COPIED = frozenset(["code", "kbd", "samp", "tt", "var", "math", "svg"])  # inline elements with copied content
 UNSEEN = frozenset(["script", "style", "template"])
-RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext", "pre", "listing"])
-"""Other elements whose content is left as it is."""
-READ = frozenset(["alt", "title", "placeholder", "aria-label"])
-"""Attributes that people read."""
+RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext", "pre", "listing"])  # left as they are
+READ = frozenset(["alt", "title", "placeholder", "aria-label"])  # attributes that people read
 
 
 @dataclass
@@ -70,8 +66,7 @@ class Page(Part):
     def __init__(self, text: str, begin: int = 0, language: str = "") -> None:
         self.text, self.language = text, language
         self.tags, self.sentences, self.values = tags_of(text), list[Sentence](), list[Part]()
-        self.first, self.tokens = 0, list[Token]()
-        """Where the next sentence begins, and its tokens so far."""
+        self.first, self.tokens = 0, list[Token]()  # where the next sentence begins, and its tokens so far
         at = index = 0
         while index < len(self.tags):
             self.add_text(at, self.tags[index].begin)
@@ -124,9 +119,9 @@ class Page(Part):
         self.tokens = []
 
     def render(self, translations: Sequence[Translated]) -> str:
-        size = len(self.attributes.lines)
-        text = self.attributes.render(translations[:size]) if self.lines else self.text
-        return Spliced(text, Page(text).sentences).render(translations[size:])
+        left = iter(translations)
+        text = self.attributes.render(left) if self.lines else self.text
+        return Spliced(text, Page(text).sentences).render(left)
 
 
 class Html(Text):

@@ -26,10 +26,8 @@ MARKUP = re.compile(
     rf"|(?P<image>!\[[^\[\]]{{0,500}}\]{ADDRESS})|(?P<unknown>\[\^[^\]\s]+\]:?|\[[ xX]\](?!\()|\[!\w{{1,40}}\])"
     rf"|(?P<open>\[)|(?P<close>\]{ADDRESS})|(?P<emphasis>\*+|~~|(?<!\w)_+|_+(?!\w))|(?P<tag>{html.MARKUP.pattern})",
     re.DOTALL,
-)
-"""Footnotes, task boxes and alerts are unknown to CommonMark."""
+)  # footnotes, task boxes and alerts are unknown to CommonMark
 ACTIVE = re.compile(r"[\\`\[\]|]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|~(?=~)")
-"""Characters that may be markup."""
 escape = partial(ACTIVE.sub, r"\\\g<0>")
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 TEXTS = frozenset(("text", "text_special", "softbreak", "hardbreak"))

@@ -17,8 +17,8 @@ from nmt.plugins.documents.document import Alignment, Part, Translated
 from nmt.plugins.protection.items import USUAL, Finder
 from nmt.text import WITHOUT_BLANKS
 
-DEEPEST, MOST = 50, 50
-"""Elements nested deeper become single tags; code is looked for among this many occurrences of its text."""
+DEEPEST = 50  # elements nested deeper become single tags
+MOST = 50  # occurrences of its text among which the place of code is looked for
 ONE = WITHOUT_BLANKS.pattern
 LETTER = rf"(?:(?!{ONE})\w)"
 WORD = regex.compile(
@@ -85,13 +85,12 @@ def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
     return plain, stack[0].children
 
 
-def strip(token: Token, right: bool) -> str:
+def strip(token: Token, cut: Callable[[str], str]) -> str:
     """Remove the white space at one end of a text, and return it."""
-    cut, whole = str.rstrip if right else str.lstrip, token.raw
-    token.raw = cut(whole)
+    whole, token.raw = token.raw, cut(token.raw)
     if token.raw != whole:
         token.text = cut(token.text)
-    return whole[len(token.raw) :] if right else whole[: len(whole) - len(token.raw)]
+    return whole.replace(token.raw, "", 1) if token.raw else whole
 
 
 def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
@@ -107,15 +106,15 @@ def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
     size = sum(len(token.raw) for token in tokens[:begin])
     inside = [replace(token) for token in tokens[begin : end + 1]]
     if inside and inside[0].kind == "text":
-        size += len(strip(inside[0], right=False))
+        size += len(strip(inside[0], str.lstrip))
     if inside and inside[-1].kind == "text":
-        strip(inside[-1], right=True)
+        strip(inside[-1], str.rstrip)
     for before, token, after in zip(inside, inside[1:], inside[2:], strict=False):
         if before.kind == after.kind == "text" and (token.breaks or token.kind == "point"):
             if token.breaks or before.text[-1:].isspace():
-                token.raw += strip(after, right=False)
+                token.raw += strip(after, str.lstrip)
             if token.breaks:
-                token.raw = strip(before, right=True) + token.raw
+                token.raw = strip(before, str.rstrip) + token.raw
     return size, inside
 
 
@@ -193,8 +192,8 @@ class Projection:
         for node in everywhere:
             everywhere += node.children
         self.source = Tokens(plain, (edge for node in everywhere for edge in (node.begin, node.end)))
+        # In the translation, `copied` are the characters of code, and `broken` the tokens after a line break.
         self.target, self.copied, self.broken = Tokens(target), bytearray(len(target)), set[int]()
-        """In the translation: which characters are copied code, and which tokens follow a line break."""
         self.sources_of, self.targets_of = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
         for a, b in sorted(set(self.aligned(alignment))):
             self.sources_of[b].append(a)

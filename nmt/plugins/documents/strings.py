@@ -14,35 +14,33 @@ from nmt.plugins.documents.document import Document, Part, Spliced, Text, Transl
 from nmt.plugins.documents.markup import Sentence, Token
 from nmt.plugins.protection.items import is_counted
 
-ESCAPED = "\ue000"
-"""Replaces the backslash of C escapes that polib would lose."""
+ESCAPED = "\ue000"  # replaces the backslash of C escapes that polib would lose
 ESCAPE = re.compile(r"\\(?:(?=[abfvx0-7])|.)", re.DOTALL)
+# A line end, a tag, a subtitle command such as {\an8}, a dash at the beginning, or a C escape.
 MARKUP = re.compile(
     r"(?P<line>\r?\n)|</?(?P<name>(?!PRI[diouxX])[a-zA-Z][\w:-]*)(?:\s+[\w:-]+\s*=[^<>]*|\s*/)?>|\{\\[^{}]*\}"
     rf"|\A\s*[-*•\u2013]\s+|{ESCAPED}(?:(?:x[\da-fA-F]+|[0-7]{{1,3}})(?:\[[\d;]*[a-zA-Z])?|.)"
 )
-"""A line end, a tag, a subtitle command such as {\\an8}, a dash at the beginning, or a C escape."""
-PARAGRAPH = re.compile(r"\r?\n(?=[ \t\r\n]|[-*•\u2013]|\d+[.)])")
-"""A line end before an empty line, a list item or an indented line."""
+PARAGRAPH = re.compile(r"\r?\n(?=[ \t\r\n]|[-*•\u2013]|\d+[.)])")  # before an empty line, a list item, an indented line
 TIMES = r"[ \t]*\d[\d:.,]* +--> "
 CUE = re.compile(rf"^{TIMES}.*\n(?P<text>(?:(?!(?:\d+[ \t\r]*\n)?{TIMES})[ \t\r]*+\S.*(?:\n|\Z))*+)", re.MULTILINE)
 FORMAT = re.compile(r"(?!no-|possible-|impossible-)([a-z][a-z+-]*)-format")
 FORMS = re.compile(r"nplurals[ \t]*=[ \t]*([1-9])(?!\d)")
+# The rule of languages that use the first plural form only for the number one.
 NOT_ONE = re.compile(r"plural[ \t]*=[ \t]*\(?[ \t]*n[ \t]*!=[ \t]*1[ \t]*\)?[ \t]*;")
-"""The rule of languages that use the first plural form only for the number one."""
 PRINTF = (
     r"%(?:%|\{\w{1,60}+\}|(?:\d{1,3}+\$|\([^()%]{1,60}+\)|<(?!PRI)\w{1,60}+>)?+[-+#0' ,I]{0,5}+"
     r"(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+(?:hh|ll|[hlLqjzZt])?"
     r"(?:[A-Za-z@]|<PRI\w{1,20}+>))"
 )
+# The directives of each format, and characters that may not be more frequent outside them than in the source.
 DIRECTIVES = {
     **dict.fromkeys(("c", "objc", "c++", "python", "php", "awk", "lua", "javascript", "java-printf"), (PRINTF, "%")),
     **dict.fromkeys(("python-brace", "csharp"), (r"\{\{|\}\}|\{(?:[^{}]|\{[^{}]{0,60}+\}){0,100}+\}", "{}")),
     **dict.fromkeys(("qt", "qt-plural", "kde"), (r"%L?+(?:\d{1,2}+|n)", "")),
 }
-"""The directives of each format, and characters that may not be more frequent outside them than in the source."""
+# In all other formats, these words keep their order.
 OTHER = re.compile(r"(?<!\S)\S*?[%~{}<>&$'|@](?:\S+|\s*\S*)")
-"""Words that keep their order in all other formats."""
 
 
 def same_directives(format: str, source: str, translation: str) -> bool:
@@ -78,8 +76,7 @@ class Subtitles(Text):
     """SubRip subtitles: lines of text below a line of times, up to an empty line."""
 
     def parts(self, text: str, target: str) -> list[Part]:
-        cues = (match.span("text") for match in CUE.finditer(text))
-        return [sentence for begin, end in cues for sentence in sentences_of(text[begin:end], begin)]
+        return [part for cue in CUE.finditer(text) for part in sentences_of(cue["text"], cue.start("text"))]
 
 
 class Message:
@@ -91,11 +88,9 @@ class Message:
         self.strings = [Spliced(text, list(sentences_of(text))) for text in self.sources]
         self.lines = [line for string in self.strings for line in string.lines]
 
-    def write(self, translations: Sequence[Translated]) -> bool:
-        """Store a translation; returns False for an invalid format string."""
-        entry, count = self.entry, len(self.strings[0].lines)
-        parts = (translations[:count], translations[count:])
-        texts = [string.render(part) for string, part in zip(self.strings, parts, strict=False)]
+    def write(self, translations: Iterator[Translated]) -> bool:
+        """Store the next translations; returns False for an invalid format string."""
+        entry, texts = self.entry, [string.render(translations) for string in self.strings]
         if len(texts) > 1 and not self.alike(self.sources[not self.one], texts[0]):
             texts[0] = texts[1]
         if not self.alike(self.sources[-1], texts[-1]):
@@ -147,12 +142,9 @@ class Catalog(Document):
     def join(self, translations: Sequence[Translated]) -> bytes:
         if not translations:
             return self.content
-        catalog, at, left = self.read(), 0, 0
-        for message in self.messages(catalog):
-            left += not message.write(translations[at : at + len(message.lines)])
-            at += len(message.lines)
-        if left:
-            self.notice = f"messages left untranslated because the model lost their format directives: {left:,}"
+        catalog, left = self.read(), iter(translations)
+        if refused := sum(not message.write(left) for message in self.messages(catalog)):
+            self.notice = f"messages left untranslated because the model lost their format directives: {refused:,}"
         text = str(catalog).replace(ESCAPED, "\\")
         text = text if catalog.metadata else text.partition('msgstr ""\n\n')[2]  # polib adds a header
         return self.mark + text.replace("\n", "\r\n" if "\r\n" in self.text else "\n").encode(self.encoding)

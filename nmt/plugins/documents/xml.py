@@ -4,7 +4,7 @@ The tokens of a sentence refer to elements: `<e0>` and `</e0>` around text, `<p1
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from html import escape
 from typing import Any
@@ -16,11 +16,9 @@ from nmt.errors import NMTError
 from nmt.plugins.documents.document import Document, Spliced, Translated
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 
-Element = Tree = Any
-"""The classes of lxml are private and have no types."""
+Element = Tree = Any  # the classes of lxml are private and have no types
 INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-UNTRANSLATED = ("new", "needs-translation")
-"""States of a target that is no translation yet."""
+UNTRANSLATED = ("new", "needs-translation")  # states of a target
 
 
 def parse_xml(content: bytes) -> Tree:
@@ -70,9 +68,10 @@ class Unit:
         self.elements.append(element)
         return f"<p{len(self.elements) - 1}/>"
 
-    def around(self, element: Element) -> tuple[str, str]:
+    def around(self, element: Element, tokens: Iterable[Token], **facts: Any) -> list[Token]:
+        number = len(self.elements)
         self.elements.append(element)
-        return f"<e{len(self.elements) - 1}>", f"</e{len(self.elements) - 1}>"
+        return [Token("open", f"<e{number}>", **facts), *tokens, Token("close", f"</e{number}>", **facts)]
 
     def element_of(self, reference: Element) -> Element:
         return self.elements[int(reference.tag[1:])]
@@ -90,22 +89,15 @@ class Unit:
             return etree.fromstring(f"<x>{content.text}</x>"), True
 
 
-def text_of(element: Element | None) -> str:
-    return "" if element is None else str(element.xpath("string()"))
-
-
 def tokens_of(unit: Unit, element: Element) -> Iterator[Token]:
     """The tokens of a <source>; all elements but <g> and <mrk> contain code of the original file, not text."""
     yield text_token(element.text or "")
     for inside in element:
-        name = name_of(inside)
+        name, text = name_of(inside), inside.xpath("string()")
         if name == "mrk" and (inside.get("translate") == "no" or inside.get("mtype") == "protected"):
-            yield Token("copy" if text_of(inside) else "point", unit.alone(inside), text_of(inside))
+            yield Token("copy" if text else "point", unit.alone(inside), text)
         elif name in ("g", "mrk") and (len(inside) or inside.text):
-            opening, closing = unit.around(inside)
-            yield Token("open", opening, name=name)
-            yield from tokens_of(unit, inside)
-            yield Token("close", closing, name=name)
+            yield from unit.around(inside, tokens_of(unit, inside), name=name)
         else:  # opening and closing code have the same id
             reference = inside.get("rid") or inside.get("id") or "" if name else ""
             kinds: dict[str, Kind] = {"bpt": "open", "bx": "open", "ept": "close", "ex": "close"}
@@ -135,8 +127,9 @@ class Xliff(Document):
         for element in tree.iter("{*}trans-unit"):
             source, target = element.find("{*}source"), element.find("{*}target")
             says = (around.get("translate") for around in (element, *element.iterancestors()))
-            is_done = target is not None and target.get("state") not in UNTRANSLATED and text_of(target).strip()
-            if source is not None and not is_done and next(filter(None, says), "") != "no":
+            if source is None or next(filter(None, says), "") == "no":
+                continue
+            if target is None or target.get("state") in UNTRANSLATED or not target.xpath("string()").strip():
                 unit = Unit()
                 unit.tokens += tokens_of(unit, source)
                 if unit.content().lines:

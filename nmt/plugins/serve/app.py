@@ -32,11 +32,8 @@ from nmt.plugins.serve.command import ServeConfig, is_loopback
 from nmt.plugins.serve.worker import Failed, PlaceHandler, Rate, formats_of_documents, log, log_client, log_error
 
 T = TypeVar("T")
-UPLOADS = 16
-"""Files held in memory at the same time; further uploads wait."""
-KEPT_SECONDS = 600
-KEPT_BYTES = 64 * 2**20
-"""Total size of the translated files that are kept; the oldest are dropped first."""
+UPLOADS = 16  # files held in memory at the same time; further uploads wait
+KEPT_SECONDS, KEPT_BYTES = 600, 64 * 2**20  # translated files are kept so long, and the newest of this total size
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -47,12 +44,9 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
 }
-LOCAL = ("localhost", "127.0.0.1", "[::1]", "")
-"""Names of this machine; browsers always send a name."""
-PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)
-"""A prefix that a proxy on this machine has removed from a path."""
-UNFINISHED = (408, 413, 503, 504)
-"""After these answers the connection is closed, because the client may still be sending the request."""
+LOCAL = ("localhost", "127.0.0.1", "[::1]", "")  # names of this machine; browsers always send a name
+PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)  # a prefix that a proxy on this machine has removed from a path
+UNFINISHED = (408, 413, 503, 504)  # these answers close the connection: the client may still be sending the request
 
 
 class Guard:

@@ -18,20 +18,12 @@ from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.worker import Failed, Line, Search, log
 from nmt.translation import find_models, language_tag, languages, stages_of
 
-LONG = 1000
-"""A line with more characters is long: it is translated in a batch of its own, one such batch at a time."""
-BATCH_LINES = 128
-"""Maximum number of lines in a batch."""
-BATCH_CHARACTERS = 8000
-"""Maximum number of characters in a batch."""
-BATCH_SECONDS = 0.3
-"""Target time for a batch, so that it does not delay the next one."""
-BATCH_WAIT = 0.003
-"""Seconds that the first line waits for more lines to fill its batch."""
-TURN_TOKENS = 1500
-"""Maximum number of tokens that torch searches at once, so that the next text need not wait long."""
-LOADING_SECONDS = 600
-"""A process that is not ready by then is killed."""
+LONG = 1000  # characters; a longer line is translated in a batch of its own, one such batch at a time
+BATCH_LINES, BATCH_CHARACTERS = 128, 8000  # the most in a batch
+BATCH_SECONDS = 0.3  # target time of a batch, so that it does not delay the next one
+BATCH_WAIT = 0.003  # seconds that the first line waits for more lines
+TURN_TOKENS = 1500  # the most tokens that torch searches at once, so that the next text need not wait long
+LOADING_SECONDS = 600  # a process that is not ready by then is killed
 
 
 @dataclass(eq=False)
@@ -39,8 +31,7 @@ class WaitingLine:
     text: str
     request: "Request"
     answer: "asyncio.Future[Line]"
-    lost: bool = False
-    """True after a process that translated it ended; the second time, the line fails."""
+    lost: bool = False  # a process ended while it translated this line; the second time, the line fails
 
     @property
     def is_long(self) -> bool:
@@ -67,10 +58,8 @@ class Queue:
 
     def __init__(self) -> None:
         self.requests, self.lost = deque[Request](), deque[WaitingLine]()
-        self.new_first = True
-        """Whether the next batch starts with a new request; this alternates."""
-        self.most_characters = LONG
-        """Characters that take about BATCH_SECONDS, as measured so far."""
+        self.new_first = True  # the next batch starts with a new request; this alternates
+        self.most_characters = LONG  # characters that take about BATCH_SECONDS, as measured so far
         self.changed = asyncio.Event()
 
     @property
@@ -134,10 +123,8 @@ class Queue:
 class Worker:
     """The server's end of a process with a model; a call that exceeds its time kills the process."""
 
-    facts: Any
-    """The attribute of ModelTasks."""
-    ended = ""
-    """How the process ended; empty while it runs."""
+    facts: Any  # those of ModelTasks
+    ended = ""  # how the process ended; empty while it runs
 
     async def begin(self, options: TranslatorOptions) -> "Worker":
         """Start the process; raises Failed if it does not become ready."""
@@ -208,8 +195,7 @@ class ServedModel:
     """A model and its process; raises NMTError if the model cannot be read or does not translate."""
 
     worker: Worker | None = None
-    batches, long_lines = 0, 0
-    """The numbers of unanswered batches, and of those with a long line."""
+    batches, long_lines = 0, 0  # unanswered batches, and those with a long line
 
     def __init__(self, name: str, config: ServeConfig) -> None:
         self.name, self.seconds, self.queue = name, config.limits.seconds, Queue()

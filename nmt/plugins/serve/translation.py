@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import parse_qsl
 
 from anyio import BrokenWorkerProcess, CapacityLimiter, to_process
@@ -26,21 +26,15 @@ from nmt.plugins.serve.models import Request, ServedModel
 from nmt.plugins.serve.worker import Failed, Line, Search, SentDocument, log_client, read_lines, write
 
 T = TypeVar("T")
-MOST_FIELDS = 1000
-MOST_ALTERNATIVES = 10
+Text = Annotated[str, AfterValidator(lambda text: text.encode().decode())]  # refuses half a surrogate pair in JSON
+Route = tuple[ServedModel | None, str, dict[str, Any]]
+"""A model, or None if both languages are the same; the target; `detectedLanguage`, if the source is "auto"."""
+MOST_FIELDS, MOST_ALTERNATIVES = 1000, 10
 KEY_LINE = re.compile(r"^(\S+)\s+([0-9a-f]{64})\b", re.MULTILINE)
-MOST_CHARACTERS = 2000
-"""The language of a text is detected from its beginning."""
-SURE = 0.8
-"""Texts with this probability of being in the target language, rather than in a source language, stay as they are."""
-SMALL_BYTES = 2**15
-"""Documents up to this size have a process of their own, so that they need not wait for large ones."""
-PARSING_LIMITS = 2**30, 10
-"""Bytes of memory, and seconds of processor time, to parse or write a document."""
-
-
-Text = Annotated[str, AfterValidator(lambda text: text.encode().decode())]
-"""Refuses half a surrogate pair, which JSON can contain."""
+MOST_CHARACTERS = 2000  # the language of a text is detected from its beginning
+SURE = 0.8  # the probability of the target language, rather than a source language, above which a text stays as it is
+SMALL_BYTES = 2**15  # documents up to this size have a process of their own, so that they need not wait for large ones
+PARSING_LIMITS = 2**30, 10  # bytes of memory, and seconds of processor time, to parse or write a document
 
 
 class TextForm(BaseModel):
@@ -168,15 +162,6 @@ def choose(text: str, sources: list[str], target: str) -> tuple[str, float]:
     return (target, of_target) if of_target > SURE * (of_target + of_source) else (source, of_source)
 
 
-class Route(NamedTuple):
-    """The model for a request, or None if source and target are the same language."""
-
-    model: ServedModel | None
-    target: str
-    detected: dict[str, Any]
-    """The field `detectedLanguage` of the answer, if the source is "auto"."""
-
-
 class Service:
     """Translates texts and documents; of two models for the same languages, the first is used.
 
@@ -190,8 +175,7 @@ class Service:
             for target in model.tags:
                 self.pairs.setdefault(model.source, {}).setdefault(target, model)
         self.languages = list(dict.fromkeys(chain(self.pairs, *self.pairs.values())))
-        self.most_lines = max(1, self.limits.waiting_lines // 2)
-        """Lines per request, so that no client can fill the queue alone."""
+        self.most_lines = max(1, self.limits.waiting_lines // 2)  # per request, so that none fills the queue alone
         self.small, self.large = CapacityLimiter(1), CapacityLimiter(1)
 
     async def parse(self, function: Callable[..., T], document: SentDocument, *arguments: Any) -> T:
@@ -220,11 +204,11 @@ class Service:
         if source != target and target not in self.pairs.get(source, {}):
             names = [f"{language_name(code)} ({code})" for code in (target, source)]
             raise Failed(400, f"{names[0]} is not available as a target language from {names[1]}")
-        return Route(None if source == target else self.pairs[source][target], target, detected)
+        return None if source == target else self.pairs[source][target], target, detected
 
     async def translate_lines(self, route: Route, lines: list[str], n_best: int, aligned: bool) -> list[Line]:
-        """Translate lines; if one fails or the request is cancelled, the waiting lines are dropped."""
-        model, most = route.model, self.limits.characters
+        """Translate lines; if one fails or the request is canceled, the waiting lines are dropped."""
+        (model, target, _), most = route, self.limits.characters
         if model is None:
             return [[Translated(line)] for line in lines]
         if len(lines) > self.most_lines:
@@ -233,7 +217,7 @@ class Service:
             raise Failed(400, f"a line ({longest}) exceeds text limit ({most}); split the line")
         if model.queue.lines + len(lines) > self.limits.waiting_lines:
             raise Failed(503, "too many lines are waiting for this model; try again later")
-        request = Request(Search(n_best, aligned, model.tags[route.target]), lines)
+        request = Request(Search(n_best, aligned, model.tags[target]), lines)
         model.queue.add(request)
         try:
             return [await answer for answer in request.answers]
@@ -248,20 +232,20 @@ class Service:
         if html:
             rows = [(await self.parse(read_lines, document, self.most_lines))[0] for document in documents]
         lines = [*chain(*rows)]
-        route = await self.find_route(form.source, form.target, "\n".join(lines))
+        model, _, detected = route = await self.find_route(form.source, form.target, "\n".join(lines))
         n_best = 1 if html else form.alternatives + 1
         translations = iter(await self.translate_lines(route, lines, n_best, html))
         answers = list[dict[str, Any]]()
         for text, document, row in zip(plain, documents, rows, strict=True):
             translated = [next(translations) for _ in row]
             if html:
-                content = await self.parse(write, document, translated) if route.model else document.content
+                content = await self.parse(write, document, translated) if model else document.content
                 ranked = [content.decode()]
             else:  # a line with fewer translations repeats its last one
                 ranks = ([line[min(rank, len(line) - 1)] for line in translated] for rank in range(n_best))
                 ranked = list(dict.fromkeys(map(text.render, ranks)))
             alternatives = {"alternatives": ranked[1:]} if form.alternatives else {}
-            answers.append({"translatedText": ranked[0], **alternatives, **route.detected})
+            answers.append({"translatedText": ranked[0], **alternatives, **detected})
         return {key: [answer[key] for answer in answers] for key in answers[0]} if form.q == form.texts else answers[0]
 
     async def translate_document(self, form: FileForm) -> tuple[str, bytes]:
@@ -269,7 +253,6 @@ class Service:
         source = "" if form.source == "auto" else form.source
         document = SentDocument(await form.file.read(), form.file.filename or "", source, form.target)
         lines, marked_up = await self.parse(read_lines, document, self.most_lines)
-        route = await self.find_route(form.source, form.target, "\n".join(lines[:20]))
+        model, target, _ = route = await self.find_route(form.source, form.target, "\n".join(lines[:20]))
         translated = await self.translate_lines(route, lines, 1, marked_up)
-        content = await self.parse(write, document, translated) if route.model else document.content
-        return route.target, content
+        return target, await self.parse(write, document, translated) if model else document.content

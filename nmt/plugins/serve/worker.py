@@ -28,18 +28,15 @@ from nmt.registry import entries_of
 if TYPE_CHECKING:
     from nmt.translation import Translator
 
-MOST_CLIENTS = 100_000
-"""Clients whose requests are counted; the client that has been silent longest is forgotten first."""
-Line = list[Translated]
-"""The translations of a line, best first."""
+MOST_CLIENTS = 100_000  # with counted requests; the client that has been silent longest is forgotten first
+Line = list[Translated]  # the translations of a line, best first
 
 
 class Failed(HTTPException):
     """A request or a line that gets no answer, with the message for the client."""
 
     def __init__(self, status: int, problem: str, retry_seconds: int = 5, lost: bool = False) -> None:
-        self.lost = lost
-        """True if the worker process ended, maybe for another reason."""
+        self.lost = lost  # the worker process ended, maybe for another reason
         super().__init__(status, problem, {"Retry-After": str(retry_seconds)} if status in (429, 503) else None)
 
 
@@ -60,8 +57,7 @@ class Rate:
         return 0.0 if left >= 1 else (1 - left) * 60 / self.per_minute
 
 
-LOGGED = Rate(30)
-"""Log lines per minute, for each kind of event that a client can cause."""
+LOGGED = Rate(30)  # log lines for each kind of event that a client can cause
 
 
 def log(text: str) -> None:
@@ -96,8 +92,7 @@ class Search(NamedTuple):
 
     n_best: int = 1
     aligned: bool = False
-    tag: str = ""
-    """The tag of the target language, with a blank."""
+    tag: str = ""  # of the target language, with a blank
 
 
 class Turns:
@@ -129,8 +124,7 @@ class ModelTasks:
             searches, engine.workers = options.compute.threads or usable_cores(), 1
         else:
             engine.turn = Turns()
-        self.facts = (searches, options.compute.engine)
-        """The number of parallel tasks, and the engine."""
+        self.facts = (searches, options.compute.engine)  # the number of parallel tasks, and the engine
 
     def translate(self, search: Search, lines: list[str]) -> list[Line | Failed]:
         usual, answers = self.translator, list[Line | Failed]()
@@ -151,8 +145,7 @@ class SentDocument(NamedTuple):
     """A client's document. Parsing processes keep nothing, so they parse it once to read and once to write it."""
 
     content: bytes
-    name: str
-    """The file name; its suffix determines the format."""
+    name: str  # its suffix determines the format
     source: str = ""
     target: str = ""
 
