@@ -46,8 +46,8 @@ def input_lines(file: Iterable[bytes], first: int = 1, notice: Callable[[str], N
 
 def what_decides(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
     """All that decides the output for a line: the SHA-256 of weights, and keys, or of their files (`decides`)."""
-    translator = config.translator if isinstance(config, JobConfig) else config
-    weights = [sha256(find_model_directory(name) / "model.safetensors") for name in translator.run]
+    names = (config.translator if isinstance(config, JobConfig) else config).run
+    weights = [sha256(find_model_directory(name) / "model.safetensors") for name in names]
     decides, members = dict[str, Any](model=weights), keys_of(cast(Any, type(config)))
     for key, value in flatten(to_tree(config)).items():
         kind = members[key].metadata.get("decides") if key in members else None
@@ -67,7 +67,7 @@ class Notes:
 
 
 class Output:
-    """A file or stream for lines; `partial` is the file's name until it is complete."""
+    """A file or stream for lines; `partial` is the name of the file until it is complete."""
 
     def __init__(self, name: str, file: BinaryIO, partial: Path | None = None) -> None:
         self.name, self.file, self.partial, self.notes, self.saved = name, file, partial, Notes(), 0.0
@@ -110,33 +110,40 @@ class Output:
         self.saved = time.monotonic()
         return True
 
-    def close(self) -> None:
-        with suppress(OSError):  # `write` reported what could not be written
-            self.file.close()
-
 
 def notes_of(partial: Path) -> Path:
     return partial.with_name(f"{partial.name}.json")
 
 
 @contextmanager
-def output_file(path: Path, identity: dict[str, Any] | None) -> Iterator[Output]:
-    """Open a file that is complete at the end. After an error, a command with the same identity resumes.
+def open_output(name: str, identity: dict[str, Any] | None = None) -> Iterator[Output]:
+    """Open an output. A file is complete at the end; after an error, a command with the same identity resumes.
 
     Raises NMTError if another process is writing the file, or the name of the partial file is a link.
     """
-    partial = path.with_name(f".{path.name}.nmt-partial")
+    path, partial = Path(name), None
+    if name == "-":
+        require(sys.stdout is not None, "standard output is closed: name a file with output=FILE")
+        yield Output("standard output", sys.stdout.buffer)
+        return
     try:
-        file = os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if path.exists() and not path.is_file():  # a device, or a pipe
+            file: BinaryIO = path.open("wb")
+        else:
+            partial = path.with_name(f".{path.name}.nmt-partial")
+            file = os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         file.close()
-        raise NMTError(f"output={path}: another nmt is writing it; name another file") from error
+        raise NMTError(f"output={name}: another nmt is writing it; name another file") from error
     except OSError as error:
-        raise NMTError(f"{path}: {error.strerror}") from error
-    output = Output(str(path), file, partial)
-    output.resume(identity)
+        raise NMTError(f"{name}: {error.strerror}") from error
+    output = Output(name, file, partial)
     try:
+        if partial is None:
+            yield output
+            return
+        output.resume(identity)
         yield output
         try:
             sync(partial)
@@ -147,28 +154,13 @@ def output_file(path: Path, identity: dict[str, Any] | None) -> Iterator[Output]
         notes_of(partial).unlink(missing_ok=True)
     except BaseException:
         with suppress(NMTError):  # if the disk is full, the last save counts
-            if not output.save():
+            if partial and not output.save():
                 partial.unlink(missing_ok=True)
                 notes_of(partial).unlink(missing_ok=True)
         raise
     finally:
-        output.close()
-
-
-def open_output(config: JobConfig, identity: dict[str, Any] | None, stack: ExitStack) -> Output:
-    """Open the output; `stack` completes a file, or leaves it to be resumed."""
-    path = Path(config.output)
-    if config.output == "-":
-        require(sys.stdout is not None, "standard output is closed: name a file with output=FILE")
-        return Output("standard output", sys.stdout.buffer)
-    if path.is_file() or not path.exists():
-        return stack.enter_context(output_file(path, identity))
-    try:
-        output = Output(config.output, path.open("wb"))  # a device, or a pipe
-    except OSError as error:
-        raise NMTError(f"{error.filename}: {error.strerror}") from error
-    stack.callback(output.close)
-    return output
+        with suppress(OSError):  # `write` reported what could not be written
+            file.close()
 
 
 def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]":
@@ -185,16 +177,13 @@ def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]"
     return source
 
 
-def name_of(config: JobConfig) -> str:
-    return "standard input" if config.input == "-" else config.input
-
-
 def open_document(config: JobConfig, stack: ExitStack) -> tuple[bytes, Output]:
     """The content of a document, and an output for its translation."""
-    with reading(name_of(config)):
+    name = "standard input" if config.input == "-" else config.input
+    with reading(name):
         content = open_source(config, stack).read(LARGE + 1)
-    require(len(content) <= LARGE, f"{name_of(config)}: larger than {LARGE:,} bytes, the limit for a document")
-    return content, open_output(config, None, stack)
+    require(len(content) <= LARGE, f"{name}: larger than {LARGE:,} bytes, the limit for a document")
+    return content, stack.enter_context(open_output(config.output))
 
 
 def progress_of(config: JobConfig, verb: str, done: int, total: int | None, stack: ExitStack) -> Callable[[int], None]:
@@ -235,7 +224,7 @@ class Job:
 
 
 def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
-    """Open input and output; a partial output is resumed if command, input, models and keys are the same."""
+    """Open input and output; resume a partial output if command, input, models and keys are the same."""
     source, total, identity = open_source(config, stack), None, None
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
     if Path(config.input).is_file() and (config.output != "-" or on_terminal):
@@ -245,8 +234,9 @@ def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
                 digest.update(line)
                 total += 1
         identity = {"command": command, "input": digest.hexdigest(), **what_decides(config)}
-    output = open_output(config, identity, stack)
-    lines, done = raw_lines(source, name_of(config)), output.notes.lines
+    output = stack.enter_context(open_output(config.output, identity))
+    lines = raw_lines(source, "standard input" if config.input == "-" else config.input)
+    done = output.notes.lines
     deque(islice(lines, done), maxlen=0)
     if done:
         warn(f"resuming after {done:,} of {total:,} lines")

@@ -32,10 +32,6 @@ class Models(NamedTuple):
     descriptions: list[ModelDescription]
     tokenizer: Tokenizer
 
-    @property
-    def source(self) -> str:
-        return self.descriptions[0].source or ""
-
     def target(self, options: TranslatorOptions) -> str:
         """The target language; empty if it is unknown."""
         return language_of(options.target or "") if languages(self.tokenizer) else self.descriptions[0].target or ""
@@ -71,19 +67,20 @@ def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
     raise NMTError(f"target={target:.40}: the model has {names or 'one target language; leave target out'}")
 
 
-def is_asked_for(stage: Entry, options: TranslatorOptions) -> bool:
-    """Whether the key of a stage has a value; otherwise the stage is not even imported."""
-    group, key = stage.facts.get("key", ("", ""))
-    return not key or bool(getattr(options.plugins.get(group), key, None))
+def stage_entries(options: TranslatorOptions) -> list[Entry]:
+    """The stages whose keys have values, in the order in which lines pass them; no other stage is even imported."""
+
+    def is_asked_for(group: str, key: str) -> bool:
+        return not key or bool(getattr(options.plugins.get(group), key, None))
+
+    entries = [entry for entry in entries_of("stage").values() if is_asked_for(*entry.facts.get("key", ("", "")))]
+    return sorted(entries, key=lambda entry: entry.facts["order"])
 
 
 def stages_of(options: TranslatorOptions, models: Models | None = None) -> tuple[Stage, ...]:
-    """The stages that the options ask for, in the order in which lines pass them."""
     _, descriptions, tokenizer = models or find_models(options.run)
-    entries = [entry for entry in entries_of("stage").values() if is_asked_for(entry, options)]
-    entries.sort(key=lambda entry: entry.facts["order"])
     limit = limits(descriptions, options.split != "never")
-    return tuple(entry.load()(options, tokenizer, limit) for entry in entries)
+    return tuple(entry.load()(options, tokenizer, limit) for entry in stage_entries(options))
 
 
 def automatic_engines(precision: str) -> list[Entry]:
@@ -94,7 +91,6 @@ def automatic_engines(precision: str) -> list[Entry]:
 
 
 def engine_options(options: TranslatorOptions, models: Models) -> EngineOptions:
-    constraining = [entry for entry in entries_of("stage").values() if entry.facts.get("constrains")]
     return EngineOptions(
         expected_search(options.decode, models.descriptions[0]),
         options.compute.device,
@@ -102,7 +98,7 @@ def engine_options(options: TranslatorOptions, models: Models) -> EngineOptions:
         options.compute.threads,
         scores=options.results != "text",
         target_prefix=options.target_prefix,
-        constraints=any(is_asked_for(entry, options) for entry in constraining),
+        constraints=any(entry.facts.get("constrains") for entry in stage_entries(options)),
     )
 
 
@@ -125,12 +121,10 @@ def with_engine(options: TranslatorOptions, notice: Notice, models: Models | Non
     return replace(options, compute=replace(compute, engine=engine.name))
 
 
-def load_translator(options: TranslatorOptions, notice: Notice, models: Models | None = None) -> Translator:
-    """Load a translator of one model or an ensemble; NMTError if its parts do not fit together."""
-    models = models or find_models(options.run)
-    folders, descriptions, tokenizer = models
-    stages = stages_of(options, models)
-    options = with_engine(options, notice, models)
+def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
+    """Load a translator of one model or an ensemble."""
+    models = folders, descriptions, tokenizer = find_models(options.run)
+    stages, options = stages_of(options, models), with_engine(options, notice, models)
     load: Callable[..., Engine] = entries_of("engine")[options.compute.engine].load()
     engine = load(folders, engine_options(options, models), notice)
     limit = limits(descriptions, options.split != "never")
@@ -189,12 +183,6 @@ def render(number: int, source: str, translations: list[Translation], format: st
     return json.dumps({"line": number, "source": source, "translations": records, **more}, ensure_ascii=False) + "\n"
 
 
-def summaries() -> dict[str, str]:
-    """The end of the summary for each kind of note."""
-    plugins = (entry.facts.get("summaries", {}) for entry in entries_of("stage").values())
-    return SUMMARIES | dict(chain.from_iterable(kinds.items() for kinds in plugins))
-
-
 def report(stages: Sequence[Stage], line: str, best: Translation, where: str, counts: dict[str, int]) -> dict[str, Any]:
     """Further fields for the record of a line; counts its notes, and prints the first one of each kind."""
     fields, notes = dict[str, Any](), best.notes
@@ -203,16 +191,17 @@ def report(stages: Sequence[Stage], line: str, best: Translation, where: str, co
         notes["copied"] = f"characters that do not occur in the training data were copied: {copied}"
     for stage in reversed(stages):  # on the way out
         fields |= stage.report(line, best)
-    for kind in filter(notes.__contains__, summaries()):
+    for kind, words in notes.items():
         if not counts[kind]:
-            warn(f"{where}: {notes[kind]}")
+            warn(f"{where}: {words}")
         counts[kind] += 1
     return fields
 
 
 def summarize(counts: Mapping[str, int]) -> None:
     """Print the number of lines for each kind of note that more than one line has."""
-    for kind, words in summaries().items():
+    plugins = [entry.facts.get("summaries", {}) for entry in entries_of("stage").values()]
+    for kind, words in chain.from_iterable(kinds.items() for kinds in (SUMMARIES, *plugins)):
         if counts[kind] > 1:
             warn(f"{counts[kind]:,} lines {words}")
 

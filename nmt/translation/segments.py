@@ -70,9 +70,8 @@ class Segment:
 def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset[str] = frozenset()) -> list[Span]:
     """Spans to copy, in order: tags, words and characters that the model does not know, or at which the line is cut.
 
-    A word is a run of accents and letters of scripts with capitals, which put blanks between words; in other scripts,
-    each character counts alone. Spans with neither letter nor digit between them are joined, and spans with neither
-    before or after them extend to that end of the line.
+    A word is a run of accents and letters of scripts with capitals; other characters count alone. Spans with neither
+    letter nor digit between them are joined, and extend to an end of the line likewise.
     """
     unknown = set(line) & cut_at if characters is None else set(line) - (characters - cut_at)
     if not unknown:

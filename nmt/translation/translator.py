@@ -4,6 +4,7 @@ A stage changes lines on their way in, calls the rest of the chain, and reverses
 call the rest more than once. Plugins register stages, of kind "stage"; lines pass them by ascending `order`.
 """
 
+import math
 import queue
 import re
 import threading
@@ -93,10 +94,7 @@ def untagged(text: str, tokenizer: Tokenizer, align: bool = False) -> Line | Ref
 
 @dataclass(frozen=True, eq=False)
 class Translator:
-    """An engine with its tokenizer, within stages: raw text in, detokenized text out.
-
-    `replace` makes a translator with another search or other stages that shares the weights.
-    """
+    """Raw text in, detokenized text out; `replace` makes another translator with the same weights."""
 
     engine: Engine
     tokenizer: Tokenizer
@@ -110,12 +108,11 @@ class Translator:
     models: "Models | None" = None
 
     def __post_init__(self) -> None:
-        source, positions = len(self.segmenter.prefix_tokens(self.source_prefix)), self.limits.positions
+        source, target = len(self.segmenter.prefix_tokens(self.source_prefix)), len(self.prefix)
+        positions = self.limits.positions or math.inf
         longest = self.limits.longest or positions
-        fits = longest is None or source < longest
-        require(fits, f"source_prefix: has {source} tokens, but the model reads at most {longest} with the line")
-        fits = positions is None or len(self.prefix) <= positions
-        require(fits, f"target_prefix: has {len(self.prefix)} tokens, but the model writes at most {positions}")
+        require(source < longest, f"source_prefix: has {source} tokens, but the model reads at most {longest}")
+        require(target <= positions, f"target_prefix: has {target} tokens, but the model writes at most {positions}")
 
     @cached_property
     def segmenter(self) -> Segmenter:
@@ -126,18 +123,14 @@ class Translator:
         return self.tokenizer.encode([self.tokenizer.clean(self.target_prefix)], TARGET)[0]
 
     def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[Translation]]:
-        """The translations of a stream of lines, in order and as soon as possible; memory for about 2 `buffer` lines.
+        """The translations of a stream of lines, as soon as possible, with at most about 2 `buffer` lines in memory.
 
-        Lines that have arrived are translated together, without waiting for more. Raises RefusedLine after the
-        translations of the lines before it.
+        Raises RefusedLine after the translations of the lines before it.
         """
         return lines_of(map(self.translate_each, arriving_blocks(lines, buffer)))
 
     def translate(self, lines: list[str]) -> list[list[Translation]]:
-        """The n_best translations of each line, best first; a blank line has one, which is empty.
-
-        Raises RefusedLine for the first line that is too long for the model, or has a tag that it lacks.
-        """
+        """The n_best translations of each line, best first; a blank line has one, which is empty. RefusedLine."""
         return list(lines_of([self.translate_each(lines)]))
 
     def translate_each(self, lines: list[str]) -> list[Outcome]:
@@ -145,8 +138,7 @@ class Translator:
         rest: Rest = self.search
         for stage in reversed(self.stages):
             rest = partial(stage.translate, rest=rest)
-        untagged_lines = [untagged(line, self.tokenizer, self.details) for line in lines]
-        return with_refused(untagged_lines, rest)
+        return with_refused([untagged(line, self.tokenizer, self.details) for line in lines], rest)
 
     @cached_property
     def look_alikes(self) -> dict[int, str]:
@@ -264,10 +256,7 @@ def read_by_thread(items: Iterable[Item], size: int) -> "queue.Queue[Item | Base
 
 
 def arriving_blocks(lines: Iterable[str], size: int, patience: float = 0.05) -> Iterator[list[str]]:
-    """Blocks of at most `size` lines that arrive within `patience` seconds of their first line.
-
-    An exception from `lines` is raised after the lines before it.
-    """
+    """Blocks of at most `size` lines that arrive within `patience` seconds of their first line."""
     arrived = read_by_thread(lines, size)
     item: str | BaseException | None = ""
     while isinstance(item, str) and isinstance(item := arrived.get(), str):

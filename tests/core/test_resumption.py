@@ -17,7 +17,7 @@ from preloaded import python
 from nmt.config import DecodeConfig, TranslateConfig
 from nmt.errors import NMTError
 from nmt.translation import translate
-from nmt.translation.job import output_file
+from nmt.translation.job import open_output
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 IDENTITY = {"input": "1", "decode": {"seed": 1}}
@@ -37,7 +37,7 @@ def break_off(path: Path, identity: dict | None, lines: list[str], error: type[B
     """Write some lines and fail."""
 
     def write() -> None:
-        with output_file(path, identity) as output:
+        with open_output(str(path), identity) as output:
             for number, line in enumerate(lines, output.notes.lines + 1):
                 output.write(line, number)
                 output.notes.counts["split"] += 1
@@ -52,7 +52,7 @@ def test_a_file_is_whole_or_not_there(tmp_path):
     path.write_text("before")
     break_off(path, IDENTITY, ["a\n", "b\n"])
     assert path.read_text() == "before"
-    with output_file(path, IDENTITY) as output:
+    with open_output(str(path), IDENTITY) as output:
         assert (output.notes.lines, output.notes.counts["split"]) == (2, 2)
         output.write("c\n", 3)
         assert path.read_text() == "before"
@@ -86,7 +86,7 @@ def test_another_input_model_or_option_starts_anew_and_so_do_odd_notes(tmp_path,
     if damage:
         odd = damage if isinstance(damage, str) else json.dumps({**json.loads(notes.read_text()), **damage})
         notes.write_text(odd)
-    with output_file(path, identity) as output:
+    with open_output(str(path), identity) as output:
         assert output.notes.lines == 0
         output.write("c\n", 1)
     assert path.read_text() == "c\n"
@@ -101,9 +101,9 @@ def test_nothing_is_left_where_nobody_can_go_on(tmp_path):
 
 def test_two_commands_do_not_write_one_file(tmp_path):
     with (
-        output_file(tmp_path / "out", IDENTITY),
+        open_output(str(tmp_path / "out"), IDENTITY),
         pytest.raises(NMTError, match="another nmt is writing it"),
-        output_file(tmp_path / "out", IDENTITY),
+        open_output(str(tmp_path / "out"), IDENTITY),
     ):
         pass
 
@@ -111,7 +111,7 @@ def test_two_commands_do_not_write_one_file(tmp_path):
 def test_a_link_under_the_partial_name_is_not_written_through(tmp_path):
     (tmp_path / "precious").write_text("precious")
     (tmp_path / ".out.nmt-partial").symlink_to(tmp_path / "precious")
-    with pytest.raises(NMTError, match="out: "), output_file(tmp_path / "out", IDENTITY):
+    with pytest.raises(NMTError, match="out: "), open_output(str(tmp_path / "out"), IDENTITY):
         pass
     assert (tmp_path / "precious").read_text() == "precious"
 

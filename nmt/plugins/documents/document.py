@@ -49,7 +49,9 @@ class Document(ABC):
             content, output = steps.open_document(config, stack)
             models = steps.find_models(config.translator.run)
             try:
-                document = read_document(config.format, content, models.target(config.translator), models.source)
+                document = read_document(
+                    config.format, content, models.target(config.translator), models.descriptions[0].source
+                )
             except NMTError as error:
                 raise NMTError(f"{'standard input' if config.input == '-' else config.input}: {error}") from error
             lines, translations, counts = document.lines, list[Translated](), output.notes.counts
