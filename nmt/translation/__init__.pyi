@@ -2,7 +2,7 @@ from .job import input_lines as input_lines, open_document as open_document, ope
 from .job import progress_of as progress_of, warn as warn, what_decides as what_decides
 from .load import Models as Models, find_models as find_models, flagger as flagger, language_of as language_of
 from .load import language_tag as language_tag, languages as languages, load_translator as load_translator
-from .load import open_translator as open_translator, report as report, stages_of as stages_of, summaries as summaries
+from .load import open_translator as open_translator, report as report, stages_of as stages_of
 from .load import summarize as summarize, translate as translate, with_engine as with_engine
 from .scores import Details as Details
 from .segments import Limits as Limits, Line as Line, Segment as Segment, Segmenter as Segmenter

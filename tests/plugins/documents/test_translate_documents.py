@@ -49,7 +49,7 @@ def test_subtitles_and_catalogs(word_model, tmp_path):
     [
         ("a.html", ["format=jsonl"], "a.html is a document"),
         ("a.txt", ["format=docx"], "not a DOCX file, or damaged or encrypted (File is not a zip file)"),
-        ("a.html", ["output=o.docx"], "output=o.docx: the translation is html, as its source"),
+        ("a.html", ["output=o.docx"], "output=o.docx: must have the suffix of the source"),
         ("a.po", [], "a.po: a template: first make a catalog with `msginit -l de`"),
     ],
 )
