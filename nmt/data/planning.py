@@ -169,20 +169,16 @@ class Mixture(NamedTuple):
     growth: NDArray[np.float64]  # [sources], factor of the length that is planned for
 
 
-def source_shares(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> NDArray[np.float64]:
-    """The share of each source in an update: its `share`, or of the rest as (weight x pairs)^(1 / temperature)."""
-    parts = [
-        0.0 if source.share is not None else (source.weight * size) ** (1 / temperature)
-        for source, size in zip(sources, sizes, strict=True)
-    ]
-    rest = 1 - sum(source.share or 0 for source in sources) if any(parts) else 0.0
-    result = [source.share or rest * part / sum(parts) for source, part in zip(sources, parts, strict=True)]
-    return np.array([share / sum(result) for share in result])
-
-
 def source_copies(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> NDArray[np.float64]:
-    """The occurrences of each pair of a source in a pass; NMTError if a source gets less than one sentence."""
-    pairs, shares = np.array(sizes), source_shares(sources, sizes, temperature)
+    """The occurrences of each pair of a source in a pass; NMTError if a source gets less than one sentence.
+
+    The share of a source in an update is its `share`, or (weight x pairs)^(1 / temperature) in proportion to the rest.
+    """
+    weights = [(source.weight * size) ** (1 / temperature) for source, size in zip(sources, sizes, strict=True)]
+    parts = [0.0 if source.share else weight for source, weight in zip(sources, weights, strict=True)]
+    rest = 1 - sum(source.share or 0 for source in sources)
+    result = [source.share or rest * part / sum(parts) for source, part in zip(sources, parts, strict=True)]
+    pairs, shares = np.array(sizes), np.array(result) / sum(result)
     # Each pair occurs at least once in a pass, unless that would make passes too long.
     taken = shares * min(np.max(pairs / np.maximum(shares, 1e-12)), MOST_COPIES * pairs.sum())
     name = sources[int(taken.argmin())].name

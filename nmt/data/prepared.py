@@ -70,10 +70,6 @@ class Manifest:
         lengths = {"lengths": self.counts["train"]["lengths"]}
         return lengths if self.characters is None else {**lengths, "characters": self.characters}
 
-    @property
-    def is_treebank(self) -> bool:
-        return bool(self.content["data"]["kind"] == "treebank")
-
     def write(self, folder: Path) -> None:
         write_file(folder / "manifest.json", json.dumps(vars(self), indent=2) + "\n")
 
@@ -139,17 +135,13 @@ def pad(sentences: pa.ListArray) -> Tensor:
     return torch.from_numpy(padded)
 
 
-def shift(target_out: Tensor) -> Tensor:
-    """Replace the end symbol after each sentence by a start symbol before it."""
-    before = target_out[:, :-1]
-    return torch.cat((torch.full_like(target_out[:, :1], BOS), before.masked_fill(before == EOS, PAD)), dim=1)
-
-
 def padded_batch(sources: pa.ListArray, targets: pa.ListArray) -> Batch:
     """A batch of sentences that have no end symbols yet."""
     source, target_out = pad(sources), pad(targets)
+    target_in = target_out.masked_fill(target_out == EOS, PAD).roll(1, dims=1)
+    target_in[:, 0] = BOS
     real = (target_out.flatten() != PAD).nonzero()[:, 0]
-    return Batch(source, shift(target_out), target_out, real, padded=bool((source == PAD).any()))
+    return Batch(source, target_in, target_out, real, padded=bool((source == PAD).any()))
 
 
 def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:

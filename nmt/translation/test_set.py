@@ -62,7 +62,7 @@ def read_test_set(model: str, source: str | None, reference: str | None, prepare
     if reference is None:
         require(source is None, f"source={source}: pass its reference translations too, as reference=FILE")
         corpus = corpus_of_model(model, prepared)
-        is_text = not corpus.manifest.is_treebank
+        is_text = corpus.manifest.content["data"]["kind"] != "treebank"
         require(is_text, f"{corpus.folder}: a treebank has no translations; pass source=FILE reference=FILE")
         texts = held_out_text(corpus, "test")
         return TestSet(f"test set of {corpus.folder}", *texts, corpus, corpus.target_language)

@@ -17,7 +17,6 @@ from nmt.data.planning import (
     shuffle_key,
     shuffled,
     source_copies,
-    source_shares,
 )
 from nmt.errors import NMTError
 
@@ -236,7 +235,6 @@ def test_in_a_pass_each_source_has_its_copies_and_its_pairs_occur_equally_often(
 )
 def test_shares_follow_sizes_weights_and_temperature(keys, sizes, temperature, shares):
     sources = [SourceConfig(None, "a", **part) for part in keys]
-    assert source_shares(sources, sizes, temperature) == pytest.approx(shares)
     taken = source_copies(sources, sizes, temperature) * sizes
     assert taken / taken.sum() == pytest.approx(shares)
     assert (taken / sizes).min() == pytest.approx(1)

@@ -23,7 +23,7 @@ from nmt.data import (
     open_corpus,
     read_manifest,
 )
-from nmt.data.prepared import pad, shift
+from nmt.data.prepared import padded_batch
 from nmt.errors import NMTError
 from nmt.preparation import arrow_writer, preprocess
 
@@ -106,12 +106,14 @@ def test_a_batch_holds_the_sentences_in_order_padded_on_the_right(corpus, indice
 
 
 def test_padding_and_shifting():
-    for sentences, closed, behind_the_start in (
-        ([[], [5, 6, 7]], [[2, 0, 0, 0], [5, 6, 7, 2]], [[1, 0, 0, 0], [1, 5, 6, 7]]),
-        ([[], []], [[2], [2]], [[1], [1]]),
+    for sentences, target_in, target_out, real in (
+        ([[], [5, 6, 7]], [[1, 0, 0, 0], [1, 5, 6, 7]], [[2, 0, 0, 0], [5, 6, 7, 2]], [0, 4, 5, 6, 7]),
+        ([[], []], [[1], [1]], [[2], [2]], [0, 1]),
     ):
-        padded = pad(pa.array(sentences, pa.list_(pa.int32())))
-        assert (padded.tolist(), shift(padded).tolist()) == (closed, behind_the_start)
+        column = pa.array(sentences, pa.list_(pa.int32()))
+        batch = padded_batch(column, column)
+        assert [tensor.tolist() for tensor in batch[:4]] == [target_out, target_in, target_out, real]
+        assert batch.padded == (len(real) < batch.source.numel())
 
 
 def test_a_split_in_many_chunks_is_sent_to_other_processes_by_its_name(tmp_path):
