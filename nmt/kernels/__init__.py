@@ -1,4 +1,4 @@
-"""Fast training and search on a processor: linear maps by oneDNN, dropout, memory; no Transformer in it."""
+"""Fast training and search on a processor: linear maps by oneDNN, dropout, memory."""
 
 import lazy_loader
 

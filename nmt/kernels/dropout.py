@@ -4,24 +4,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-LEVELS = 2**16
-"""Different probabilities of a mask, from 16 random bits."""
+LEVELS = 2**16  # of probability, by 16 random bits
 
 
 def random_bits(shape: torch.Size) -> Tensor:
-    """16 random bits for each element, as int16, from torch's generator on the processor.
-
-    Four elements share a 64-bit number, which is five times as fast as one number per element.
-    """
+    """16 random bits for each element, as int16. Four elements share a 64-bit number, which is five times as fast."""
     elements = shape.numel()
     numbers = torch.empty(-(-elements // 4), dtype=torch.int64).random_(-(2**63), None)
     return numbers.view(torch.int16)[:elements].view(shape)
 
 
 class Dropout(nn.Dropout):
-    """Zero elements with probability `p` in training, and scale the others up (section 5.4, "Residual Dropout").
+    """Zero elements with probability `p` in training, and scale the rest up (section 5.4, "Residual Dropout").
 
-    On a processor `p` is rounded to a multiple of 1 / 65,536, and the scale is that of the rounded probability.
+    On a processor `p` is rounded to a multiple of 1 / 65,536.
     """
 
     def forward(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Linear maps, with the fastest kernels of the device, and settings to be made before the first of them.
+"""Linear maps by the fastest kernels of the device, and settings to make before the first of them.
 
 On x86 processors torch computes float32 products with MKL. On AMD's, MKL is half as fast as oneDNN, which torch also
 includes: 225 against 431 GFLOP/s in a training step (docs/results.md). On other devices, and in other precisions,
@@ -20,15 +20,15 @@ from nmt.compat import onednn_linear
 
 product = onednn_linear
 ONEDNN = torch.backends.mkldnn.is_available() and platform.machine() in ("x86_64", "AMD64")
+# Multiplications from which a oneDNN kernel pays, which is built for one shape, in a fraction of a millisecond; and
+# where shapes repeat and kernels stay cached. Without AVX512, MKL is at least as fast in a search.
 SMALLEST_PRODUCT = 2**25
-"""Multiplications from which a oneDNN kernel pays. It is built for one shape, in a fraction of a millisecond."""
 SMALLEST_REPEATED_PRODUCT = 2**20 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2**62
-"""The same where shapes are repeated and kernels stay cached. Without AVX512, MKL is at least as fast in a search."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
 def keep_freed_memory() -> None:
-    """Make glibc keep freed memory for the next step: a fresh page costs more than writing a product into it."""
+    """Make glibc keep freed memory for the next step: a new page costs more than writing a product into it."""
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
         libc.mallopt(M_MMAP_THRESHOLD, 2**30)
@@ -36,9 +36,9 @@ def keep_freed_memory() -> None:
 
 
 def forget_old_kernels() -> None:
-    """Cache 8 of oneDNN's kernels: each is for one shape, batches have hundreds, and building one is fast.
+    """Cache 8 of oneDNN's kernels: each is for one of hundreds of shapes, and quickly built.
 
-    The default, two caches of 1024 kernels of half a megabyte between the tensors, doubles the memory of model=small.
+    By default, two caches of 1024 kernels of half a megabyte between the tensors double the memory of model=small.
     """
     for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(cache, "8")
@@ -46,10 +46,7 @@ def forget_old_kernels() -> None:
 
 @contextmanager
 def few_shapes() -> Iterator[None]:
-    """Use oneDNN for smaller products too, in a block with so few shapes that their kernels stay cached.
-
-    The threshold is global, because the layers between the caller and `linear` do not know of it.
-    """
+    """Use oneDNN for smaller products too, in a block with so few shapes that their kernels stay cached."""
     global SMALLEST_PRODUCT
     before, SMALLEST_PRODUCT = SMALLEST_PRODUCT, SMALLEST_REPEATED_PRODUCT
     try:
@@ -59,13 +56,13 @@ def few_shapes() -> Iterator[None]:
 
 
 def has_fast_product(x: Tensor, weight: Tensor) -> bool:
-    """True where `product` supports these tensors, and is faster."""
+    """True where `product` supports these tensors, and is faster than torch's."""
     fits = x.device.type == "cpu" and x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
     return ONEDNN and fits and x.numel() * len(weight) >= SMALLEST_PRODUCT
 
 
 def outer_product(grad_MN: Tensor, x_MK: Tensor) -> Tensor:
-    """G^T X, the gradient of the weight: [N, K]. oneDNN is faster where the wider side is the columns."""
+    """G^T X, the gradient of the weight: [N, K]. oneDNN is faster if the wider side is the columns."""
     if grad_MN.shape[1] > x_MK.shape[1]:
         return product(x_MK.t(), grad_MN.t()).t()
     return product(grad_MN.t(), x_MK.t())

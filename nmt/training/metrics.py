@@ -48,7 +48,6 @@ IDLE_ROUNDS, MAX_SECONDS = 3, 3.0
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait until a device has finished its work."""
     if device.type != "cpu":
         torch.accelerator.synchronize(device)
 
@@ -145,7 +144,6 @@ class MetricsCallback(UpdateCallback):
         self.loggers: list[Any] = []  # of the first process alone
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        super().on_train_start(trainer, pl_module)
         device, step, name = pl_module.device, trainer.global_step, self.run.name
         is_cuda = device.type == "cuda"
         kind = torch.cuda.get_device_name(device) if is_cuda else f"{device.type} ({torch.get_num_threads()} threads)"

@@ -39,18 +39,14 @@ OFF = ("enable_model_summary", "logger", "enable_checkpointing", "enable_progres
 class UpdateCallback(Callback):
     """Calls `on_update_end(trainer, module, step)` after each update; Lightning itself counts micro-batches."""
 
-    last_step = 0
     batch: Batch | None = None  # the last micro-batch of the last update
-
-    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self.last_step = trainer.global_step
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        if trainer.global_step != self.last_step:
-            self.last_step, self.batch = trainer.global_step, batch
-            self.on_update_end(trainer, pl_module, self.last_step)  # type: ignore[arg-type]
+        if (batch_idx + 1) % trainer.accumulate_grad_batches == 0:
+            self.batch = batch
+            self.on_update_end(trainer, pl_module, trainer.global_step)  # type: ignore[arg-type]
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         raise NotImplementedError
@@ -105,11 +101,8 @@ class DirectCheckpointIO(TorchCheckpointIO):
     """Writes a checkpoint directly into its folder; Lightning would write through memory and a temporary folder."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        try:
-            with whole_file(Path(path)) as temporary:
-                torch.save(checkpoint, temporary)
-        except NMTError as error:
-            raise NMTError(f"{error} Earlier checkpoints are whole, and the same command resumes") from error
+        with whole_file(Path(path)) as temporary:
+            torch.save(checkpoint, temporary)
 
 
 @contextmanager

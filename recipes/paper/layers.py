@@ -3,7 +3,7 @@
 Attention is measured as the table counts it: without the four projections, which cost 8 n d^2 operations in any of its
 forms, and with heads of 64, as in the paper's models, which cost as many operations as one wide head.
 
-Shapes: B batch, N positions, D channels, H heads, K channels of a head, C blocks, R positions of a neighbourhood.
+Shapes: B batch, N positions, D channels, H heads, K channels of a head, C blocks, R positions of a neighborhood.
 """
 
 from collections.abc import Callable, Iterable
