@@ -1,10 +1,10 @@
-"""Filters: which pairs are left out of training, and under which name they are counted."""
+"""Filters: which pairs are dropped from training and under which name they are counted; which lines are alike."""
 
 import pytest
 
 from nmt.config import FilterConfig
 from nmt.preparation.reading import reason_to_drop
-from nmt.text import Pair, letters, words
+from nmt.text import letters, words
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,6 @@ from nmt.text import Pair, letters, words
         (("a", "a b c"), {"min_words": 2}, "too short"),
         (("a b c", "a b"), {"max_words": 3}, None),
         (("a b c d", "a b"), {"max_words": 3}, "too long (words)"),
-        (("a " * 250 + "a", "b"), {}, "too long (words)"),
         (("a", "b c d"), {"max_ratio": 3}, None),
         (("a", "b c d e"), {"max_ratio": 3}, "length ratio"),
         (("a b", "c d e"), {"max_ratio": 1.4}, "length ratio"),
@@ -25,52 +24,35 @@ from nmt.text import Pair, letters, words
         (("a b", "A b"), {"drop_identical": True}, None),
     ],
 )
-def test_a_pair_is_dropped_by_the_rule_it_breaks(pair: Pair, rules: dict[str, object], reason: str | None) -> None:
-    assert reason_to_drop(pair, FilterConfig(**rules)) == reason  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Turn on 3 lights!", "turn on 44 lights"),
-        ("To-do", "to do."),
-        ("Straße", "STRASSE"),
-        ("日本 1", "日本。"),
-    ],
-)
-def test_lines_that_differ_in_digits_case_blanks_or_punctuation_share_their_letters(one: str, other: str) -> None:
-    assert letters(one) == letters(other) != ""
+def test_a_pair_is_dropped_by_the_rule_it_breaks(pair, rules, reason):
+    assert reason_to_drop(pair, FilterConfig(**rules)) == reason
 
 
 @pytest.mark.parametrize(
     ("text", "count"),
     [
-        ("a b c", 3),
-        ("Über das Wetter.", 3),
-        ("오늘은 날씨가 좋습니다.", 3),
-        ("今天天气很好。", 3),
-        ("用iPhone打电话", 1 + 4 / 2),
-        ("東京タワー", 2 / 2 + 3 / 4),
-        ("สวัสดีครับ", 10 / 5),
-        ("ខ្ញុំស្រលាញ់", 12 / 5),
+        *(
+            ("Über das Wetter.", 3),
+            ("오늘은 날씨가 좋습니다.", 3),
+            ("今天天气很好。", 3),
+            ("用iPhone打电话", 1 + 4 / 2),
+        ),
+        *(("東京タワー", 2 / 2 + 3 / 4), ("สวัสดีครับ", 10 / 5), ("ខ្ញុំស្រលាញ់", 12 / 5)),
     ],
 )
-def test_a_word_is_what_stands_between_blanks_or_some_characters_where_there_are_none(text: str, count: float) -> None:
+def test_a_word_is_what_stands_between_blanks_or_some_characters_where_there_are_none(text, count):
     assert words(text) == pytest.approx(count)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("one", "other", "alike"),
     [
-        ("door", "doors"),
-        ("schon", "schön"),
-        ("कल", "कुल"),  # yesterday, total
-        ("عَلِمَ", "عُلِمَ"),  # he knew, it was known
-        ("12", "13"),
-        ("5 %", "5 €"),
-        ("1.", "Nr. 1"),
-        ("!", "?"),
+        *(("Turn on 3 lights!", "turn on 44 lights", True), ("To-do", "to do.", True), ("Straße", "STRASSE", True)),
+        *(("日本 1", "日本。", True), ("door", "doors", False), ("schon", "schön", False)),
+        *(("कल", "कुल", False), ("عَلِمَ", "عُلِمَ", False)),  # yesterday, total; he knew, it was known
+        *(("12", "13", False), ("5 %", "5 €", False), ("1.", "Nr. 1", False), ("!", "?", False)),
     ],
 )
-def test_lines_of_other_letters_do_not(one: str, other: str) -> None:
-    assert letters(one) != letters(other)
+def test_lines_are_alike_that_differ_in_digits_case_blanks_or_punctuation_beside_letters(one, other, alike):
+    assert letters(one)
+    assert (letters(one) == letters(other)) == alike

@@ -1,8 +1,6 @@
 """Lines that nobody trained on: whatever they hold, line i is answered by line i, and by it alone."""
 
 import json
-import random
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,8 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from options import translate_config
 
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
-from nmt.files import ModelDescription, sha256
-from nmt.model import Transformer, write_model_directory
+from nmt.model import Transformer
 from nmt.search import Hypothesis, TorchEngine, penalty
 from nmt.text import Tokenizer, clean, split_sentences, train_tokenizer
 from nmt.translation import Translator, translate
@@ -48,11 +45,11 @@ def bpe() -> Tokenizer:
     return train_tokenizer(TEXT * 3, TokenizerConfig("bpe", 300))
 
 
-def random_model(tokenizer: Tokenizer, **settings) -> Transformer:
+def random_model(tokenizer: Tokenizer) -> Transformer:
     """Its attention is strong enough that every word of a line tells on the translation."""
     torch.manual_seed(3)
-    base = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2}
-    model = Transformer(ModelConfig(name="tiny", **{**base, **settings}), tokenizer.vocabulary_size).eval()
+    config = ModelConfig(name="tiny", encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2)
+    model = Transformer(config, tokenizer.vocabulary_size).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if "attention" in name:
@@ -79,21 +76,6 @@ class Recorder:
             [Hypothesis([*prefix, *ids], -1.0 - n, -1.0 - n) for n in range(self.n_best)]
             for ids, prefix in zip(sentences, prefixes, strict=True)
         ]
-
-
-def model_directory(folder: Path, tokenizer: Tokenizer, max_tokens: int | None = None, **settings) -> str:
-    tokenizer.save(folder / "tokenizer.model")
-    model = random_model(tokenizer, **settings)
-    training = {"config": {"data": {"filters": {"max_tokens": max_tokens}}}} if max_tokens else {}
-    fingerprint = sha256(folder / "tokenizer.model")
-    described = ModelDescription(asdict(model.config), tokenizer.vocabulary_size, "en", "de", fingerprint, training)
-    write_model_directory(folder / "model", model, folder / "tokenizer.model", described, "")
-    return str(folder / "model")
-
-
-@pytest.fixture(scope="module")
-def checkpoint(bpe, tmp_path_factory) -> str:
-    return model_directory(tmp_path_factory.mktemp("hostile"), bpe, max_tokens=30)
 
 
 def written(checkpoint: str, folder: Path, content: bytes, **settings) -> bytes:
@@ -140,14 +122,6 @@ def test_whatever_the_bytes_there_is_a_line_for_a_line(checkpoint, tmp_path_fact
     assert [row.split("\t")[2:] for row in rows] == [[cell] for cell in text.decode().split("\n")[:-1]]
     records = [json.loads(line) for line in written(checkpoint, folder, content, format="jsonl").split(b"\n")[:-1]]
     assert [record["translations"][0]["text"] for record in records] == text.decode().split("\n")[:-1]
-
-
-def test_ten_thousand_words_are_one_line(bpe):
-    lines = ["ka", " ".join(random.Random(1).choices(WORDS, k=10_000)), "", "lo" * 5000 + " " + "ka", "mi"]
-    ours = translator(bpe, Limits(split=True, longest=100), max_length=1, beam_size=1)
-    found = [translations[0].text for translations in ours.translate(lines)]
-    assert found == [ours.translate([line])[0][0].text for line in lines]
-    assert found[2] == ""
 
 
 @few

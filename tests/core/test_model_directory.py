@@ -64,9 +64,8 @@ def change_config(folder: Path, **changes: Any) -> None:
 def assert_refused(folder: Path, file: str, words: str = "") -> None:
     with pytest.raises(NMTError) as refusal:
         load(folder)
-    message = str(refusal.value)
-    assert "\n" not in message
-    assert all(part in message for part in (str(folder), file, words))
+    assert "\n" not in str(refusal.value)
+    assert all(part in str(refusal.value) for part in (str(folder), file, words))
 
 
 def test_a_loaded_model_translates_as_the_written_one(tmp_path):
@@ -75,11 +74,10 @@ def test_a_loaded_model_translates_as_the_written_one(tmp_path):
     assert load(tmp_path / "model").translate(LINES) == translator.translate(LINES)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{}, {"tied_embeddings": False}, {"positions": "learned", "max_positions": 20}, {"d_k": 3, "d_v": 5}],
-    ids=str,
-)
+LEARNED = {"positions": "learned", "max_positions": 20}
+
+
+@pytest.mark.parametrize("settings", [{}, {"tied_embeddings": False}, LEARNED, {"d_k": 3, "d_v": 5}], ids=str)
 def test_a_loaded_model_has_the_written_weights_outputs_and_ties(tmp_path, settings):
     model = write(tmp_path / "model", **settings)
     loaded = load_model(tmp_path / "model")
@@ -124,8 +122,7 @@ def test_a_missing_or_truncated_file_is_named(folder, file, keep):
 
 
 def test_another_tokenizer_is_refused_even_where_its_size_is_the_same(folder):
-    lines = [line.translate(str.maketrans("aeiou", "uoiea")) for line in LINES]
-    train_tokenizer(lines, TokenizerConfig("bpe", 600)).save(folder / "tokenizer.model")
+    train_tokenizer([line.swapcase() for line in LINES], TokenizerConfig("bpe", 600)).save(folder / "tokenizer.model")
     assert_refused(folder, "tokenizer.model", "not the tokenizer")
 
 
@@ -138,7 +135,6 @@ def test_another_tokenizer_is_refused_even_where_its_size_is_the_same(folder):
         ({"vocabulary_size": 2**62}, "vocabulary_size=4611686018427387904"),
         ({"source": "../../etc"}, "its languages are not names"),
         ({"training": {"updates": "many"}}, "updates is of another type"),
-        ({"model": {"d_ff": 8}}, "model.safetensors: not the weights"),
         ({"model": {"encoder_layers": 10**9}}, "model.encoder_layers=1000000000: must be a whole number between"),
         ({"model": {"encoder_layers": 1000}}, "'encoder_layers.1.self_attention.input' is nothing"),
         ({"model": {"attention": "additive"}}, "self_attention.v' is nothing"),

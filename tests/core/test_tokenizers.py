@@ -7,7 +7,7 @@ import random
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +31,8 @@ from nmt.text.tokenizers import RememberedWords
 
 KINDS = ["bpe", "unigram", "wordpiece"]
 SPECIAL = {0, 1, 2, 3}
-LINES = [
-    line
-    for n in range(40)
-    for line in (
-        f"The cat number {n} didn't sit on the {n * 7}th mat.",
-        f"##Die Katze {n} saß auf <s> Nr. {n * 7}: a##größer!",
-    )
-]
+LINES = [f"The cat number {n} didn't sit on the {n * 7}th mat." for n in range(40)]
+LINES += [f"##Die Katze {n} saß auf <s> Nr. {n * 7}: a##größer!" for n in range(40)]
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -54,20 +48,9 @@ def check_lossless(tokenizer: Tokenizer, lines: list[str]) -> None:
 
 NASTY = [
     *("", " ", "   ", "\t", "   a", "a   ", "a  b   c", "a\tb", "a\rb", "\0", "a\0b", "\ue000\ue000", "\ufdd0\uffff"),
-    *(
-        "\u2581",
-        "\u2581a \u2581 \u2581\u2581b\u2581",
-        "\ue0000\ue0001\ue000\u2581",
-        "##",
-        "a##b ## ##c",
-        "\u25b8a \u25b8\u25b8",
-    ),
+    *("\u2581", "\u2581a \u2581 \u2581\u2581b\u2581", "\ue0000\ue0001\ue000\u2581", "##", "a##b ## ##c"),
     *("\u0120a\u010a", "a<s>b</s> <pad><unk>", "<0x41>", "<0xE2><0x96><0x81>", "\u2047 \ufffd", "a\ufeffb\ufeff"),
-    *(
-        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
-        "e\u0301\u0327 \ufb01 \u2126 \u3300 \uff21",
-        "a\u2028b\x85c\u3000d",
-    ),
+    *("\u25b8a \u25b8\u25b8", "e\u0301\u0327 \ufb01 \u2126 \u3300 \uff21", "a\u2028b\x85c\u3000d"),
 ]
 
 
@@ -85,9 +68,13 @@ def random_lines(seed: int) -> list[str]:
     return ["".join(random_.choices(fragments, k=random_.randrange(1, 12))) for _ in range(3000)]
 
 
+def bpe(*symbols: Sequence[str]) -> Tokenizer:
+    return train_tokenizer(LINES, TokenizerConfig(kind="bpe", vocabulary_size=600), *symbols)
+
+
 @pytest.mark.parametrize("tags", [(), ("<2de>", "<2fr>")])
 def test_remembered_words_give_the_same_ids(tags: tuple[str, ...]) -> None:
-    tokenizer = train_tokenizer(LINES, TokenizerConfig(kind="bpe", vocabulary_size=600), ["(S", "a##"], tags)
+    tokenizer = bpe(["(S", "a##"], tags)
     encode = fast_encode(tokenizer)
     assert isinstance(getattr(encode, "__self__", None), RememberedWords)
     for lines in (NASTY, LINES, LINES, random_lines(4)):
@@ -121,22 +108,16 @@ def test_special_symbols_decode_to_nothing_and_any_ids_to_text(tokenizer: Tokeni
 
 
 def test_a_saved_tokenizer_is_the_same_when_loaded_and_pickled(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    path, again = tmp_path / "one.model", tmp_path / "two.model"
+    path = tmp_path / "one.model"
     tokenizer.save(path)
     loaded = load_tokenizer(path)
-    loaded.save(again)
-    assert path.read_bytes() == again.read_bytes()
+    again = train_tokenizer(iter(LINES), TokenizerConfig(kind=tokenizer.kind, vocabulary_size=600))
+    assert path.read_bytes() == loaded.content == again.content
     lines = [*LINES, *NASTY]
     for copy in (loaded, pickle.loads(pickle.dumps(tokenizer)), pickle.loads(pickle.dumps(loaded))):
         assert copy.vocabulary_size == tokenizer.vocabulary_size
         assert copy.encode(lines) == [tokenizer.encode([line])[0] for line in lines]
         check_lossless(copy, lines)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_same_lines_give_the_same_file(kind: str) -> None:
-    one, two = (train_tokenizer(iter(LINES), TokenizerConfig(kind=kind, vocabulary_size=600)) for _ in range(2))
-    assert one.content == two.content
 
 
 @pytest.mark.parametrize(("kind", "size"), [("bpe", 300), ("unigram", 800), ("wordpiece", 600)])
@@ -215,18 +196,13 @@ def changed_wordpiece(key: str) -> bytes:
     return json.dumps(tree).encode()
 
 
-def damaged_bpe() -> bytes:
-    content = train_tokenizer(LINES, TokenizerConfig(kind="bpe", vocabulary_size=600)).content
-    return content.replace("ö".encode(), b"\xc3\xff")
-
-
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "empty": (lambda: b"", "an empty file"),
     "text": (lambda: b"hello\n", ""),
     "JSON": (lambda: b'{"model": 1}', ""),
     "bpe of others": (lambda: sentencepiece_model(model_type="bpe", vocab_size=90), "first entries are not <pad> <s>"),
     "characters": (lambda: sentencepiece_model(model_type="char", vocab_size=90), "first entries are not"),
-    "no character": (damaged_bpe, "invalid"),
+    "no character": (lambda: bpe().content.replace("ö".encode(), b"\xc3\xff"), "invalid"),
     "symbols": (lambda: changed_wordpiece("symbols"), "first entries are not"),
     "ids": (lambda: changed_wordpiece("ids"), "are not 0, 1, 2 and so on"),
     "deep": (lambda: b'{"a":' * 10**5, "nested too deeply"),

@@ -1,7 +1,6 @@
 """The paper's BLEUs against a multi-bleu in plain Python, on tokens of Moses' Perl scripts, and by hand."""
 
 import math
-import random
 from collections import Counter
 from importlib.metadata import version
 
@@ -14,30 +13,15 @@ from nmt.evaluation import score
 from nmt.plugins.paper_bleu.paper_bleu import moses, split_compounds
 
 REFERENCES = [
-    "Die Katze saß auf der Matte und schlief.",
     "„Das E-Mail-Konto“, sagte er, „ist voll“ \u2013 seit 2014!",
     "Peter's state-of-the-art Kamera kostet 3.000,50 € (z.B. bei A & B).",
-    "Es regnet.",
     "Die französisch-deutsche Grenze ist offen ... oder?",
 ]
 HYPOTHESES = [
-    "Die katze saß auf der Matte und schlief fest.",
     "“Das E-Mail-Fach“, sagt er, „ist voll“ - seit 2014!",
     "Peters state-of-the-art Kamera kostet 3.000,50 € (z. B. bei A & B).",
-    "Es regnete.",
     "Die deutsch-französische Grenze ist offen… oder?",
 ]
-
-
-def noisy(lines: list[str], seed: int) -> list[str]:
-    """The lines with words dropped, repeated, exchanged and set in upper case."""
-    draw = random.Random(seed)
-    pool = " ".join(lines).split()
-    changes = [lambda w: [], lambda w: [w, w], lambda w: [draw.choice(pool)], lambda w: [w.upper()]]
-    return [
-        " ".join(word for w in line.split() for word in (draw.choice(changes)(w) if draw.random() < 0.3 else [w]))
-        for line in lines
-    ]
 
 
 def moses_tokens(line: str, language: str) -> str:
@@ -82,30 +66,22 @@ def multi_bleu(hypotheses: list[str], references: list[str]) -> float:
     return 100 * brevity * precision
 
 
-@pytest.mark.parametrize(("language", "seed"), [("de", 0), ("fr", 1), ("en", 2)])
-def test_the_tokenized_bleus_are_multi_bleu_on_moses_tokens(language, seed):
-    hypotheses = noisy(REFERENCES, seed) if seed else HYPOTHESES
-    tokens = [[moses_tokens(line, language) for line in lines] for lines in (hypotheses, REFERENCES)]
-    tokenized, split = score(hypotheses, REFERENCES, ["tokenized", "split"], language)
+@pytest.mark.parametrize("language", ["de", "fr", "en"])
+def test_the_tokenized_bleus_are_multi_bleu_on_moses_tokens(language):
+    tokens = [[moses_tokens(line, language) for line in lines] for lines in (HYPOTHESES, REFERENCES)]
+    splits = [[split_by_hand(line) for line in lines] for lines in tokens]
+    tokenized, split = score(HYPOTHESES, REFERENCES, ["tokenized", "split"], language)
     assert tokenized.value == pytest.approx(multi_bleu(*tokens), abs=1e-9)
-    assert split.value == pytest.approx(
-        multi_bleu(*[[split_by_hand(line) for line in lines] for lines in tokens]), abs=1e-9
-    )
-    assert tokenized.value != pytest.approx(split.value, abs=0.01)
-    assert tokenized.value > 0
+    assert split.value == pytest.approx(multi_bleu(*splits), abs=1e-9)
+    assert 0 < tokenized.value != pytest.approx(split.value, abs=0.01)
 
 
 @pytest.mark.parametrize(
     ("hypotheses", "references", "metric", "expected"),
     [
-        (["a b c d"], ["a b c d e"], "tokenized", 100 * math.exp(1 - 5 / 4)),
-        (["a b c d x"], ["a b c d e"], "tokenized", 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25),
         (["a a a a b c d"], ["a b c d e f g"], "tokenized", 100 * (4 / 7 * 3 / 6 * 2 / 5 * 1 / 4) ** 0.25),
         (["a b c"], ["a b c"], "tokenized", 0.0),
-        (["ein Foto-Album ist neu"], ["ein Bilder-Album ist neu"], "tokenized", 0.0),
         (["ein Foto-Album ist neu"], ["ein Bilder-Album ist neu"], "split", 100 * (5 / 6 * 3 / 5 / 2 / 3) ** 0.25),
-        # Counts and lengths are summed over the corpus before the geometric mean.
-        (["a b c d", "e f g x"], ["a b c d", "e f g h"], "tokenized", 100 * (7 / 8 * 5 / 6 * 3 / 4 * 1 / 2) ** 0.25),
         (["a b c d e f", "a b c d"], ["a b c d e f", "a b c d e"], "tokenized", 100 * math.exp(1 - 11 / 10)),
         (["", "a b c d"], ["x", "a b c d"], "tokenized", 100 * math.exp(1 - 5 / 4)),
     ],
@@ -115,25 +91,15 @@ def test_scores_by_hand(hypotheses, references, metric, expected):
     assert result.value == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("tokens", "expected"),
-    [
-        ("a-b", "a ##AT##-##AT## b"),
-        ("state-of-the-art", "state ##AT##-##AT## of ##AT##-##AT## the ##AT##-##AT## art"),
-        ("a-b-c", "a ##AT##-##AT## b-c"),
-        ("---", "- ##AT##-##AT## -"),
-        ("a--b", "a ##AT##-##AT## -b"),
-    ],
-)
-def test_compounds_are_split_as_the_authors_perl_splits_them(tokens, expected):
-    assert split_compounds(tokens) == expected
-    assert split_by_hand(tokens) == expected
+def test_compounds_are_split_as_the_authors_perl_splits_them():
+    splits = {"a-b": "a @ b", "state-of-the": "state @ of @ the", "a-b-c": "a @ b-c", "---": "- @ -"}
+    for tokens, expected in splits.items():
+        assert split_compounds(tokens) == split_by_hand(tokens) == expected.replace("@", "##AT##-##AT##")
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("x-y", "x-y"),
         ("state-of-the-art.", "state-of-the-art ."),
         ("Peter's", "Peter &apos;s"),
         ("A & B | [c]", "A &amp; B &#124; &#91; c &#93;"),
@@ -180,10 +146,8 @@ def test_the_signature_names_how_a_score_was_computed(metric):
     for lowercase, case in ((False, "mixed"), (True, "lc")):
         [result] = score([line.upper() for line in lines], lines, [metric], "de", lowercase=lowercase)
         assert (result.value == pytest.approx(100)) == lowercase
-        splits = "hyphen" if metric == "split" else "no"
-        assert f"|case:{case}|" in result.signature
-        assert (
-            f"tok:moses-de|ends:moses|split:{splits}|smooth:none|sacremoses:{version('sacremoses')}" in result.signature
-        )
+        tokens = f"|tok:moses-de|ends:moses|split:{'hyphen' if metric == 'split' else 'no'}|smooth:none"
+        parts = f"|case:{case}|", f"{tokens}|sacremoses:{version('sacremoses')}|"
+        assert all(part in result.signature for part in parts)
     with pytest.raises(NMTError, match=rf"metrics={metric}: .* pass language=CODE"):
         score(["a"], ["a"], [metric])
