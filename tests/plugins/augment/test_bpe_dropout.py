@@ -31,18 +31,14 @@ lines = st.one_of(st.text(max_size=30), st.lists(fragments, max_size=12).map("".
 )
 
 
-@pytest.fixture(scope="module", params=[[], RESERVED], ids=["plain", "symbols"])
-def tokenizer(request) -> SentencePieceTokenizer:
-    return train_tokenizer(LINES, TokenizerConfig(kind="bpe", vocabulary_size=400), request.param)
-
-
 @pytest.fixture(scope="module")
 def bpe() -> SentencePieceTokenizer:
-    return train_tokenizer(LINES, TokenizerConfig(kind="bpe", vocabulary_size=400))
+    return train_tokenizer(LINES, TokenizerConfig("bpe", 400))
 
 
-def generator(number: int = 0) -> np.random.Generator:
-    return sentence_generator(1, 0, 0, number)
+@pytest.fixture(scope="module", params=[False, True], ids=["plain", "symbols"])
+def tokenizer(request, bpe) -> SentencePieceTokenizer:
+    return train_tokenizer(LINES, TokenizerConfig("bpe", 400), RESERVED) if request.param else bpe
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +46,13 @@ def samplers(tokenizer) -> dict[float, BpeDropout]:
     return {dropout: BpeDropout(tokenizer, dropout) for dropout in (0, 0.1, 0.5, 0.9, 1.0)}
 
 
+def generator(number: int = 0) -> np.random.Generator:
+    return sentence_generator(1, 0, 0, number)
+
+
 @some
 @given(line=lines, dropout=st.sampled_from([0.1, 0.5, 0.9, 1.0]), number=st.integers(0, 2**32))
-def test_what_is_drawn_spells_the_line_and_is_sentencepieces_without_dropout(
-    samplers, tokenizer, line, dropout, number
-):
+def test_draws_spell_the_line_and_equal_sentencepiece_without_dropout(samplers, tokenizer, line, dropout, number):
     assert [samplers[0].encode(line, generator())] == tokenizer.encode([line])
     ids = samplers[dropout].encode(line, generator(number))
     assert tokenizer.decode(ids) == unicodedata.normalize("NFKC", line)
@@ -62,7 +60,7 @@ def test_what_is_drawn_spells_the_line_and_is_sentencepieces_without_dropout(
 
 
 def test_a_reserved_symbol_stays_whole():
-    tokenizer = train_tokenizer(LINES, TokenizerConfig(kind="bpe", vocabulary_size=400), RESERVED)
+    tokenizer = train_tokenizer(LINES, TokenizerConfig("bpe", 400), RESERVED)
     symbols = {tokenizer.encode([symbol])[0][0] for symbol in RESERVED}
     drawn = {tuple(BpeDropout(tokenizer, 0.9).encode("(NP newest ) (N (NPx banana", generator(n))) for n in range(30)}
     whole = ["\u2581(NP", "\u2581)", "\u2581(N", "\u2581(NP"]
@@ -103,7 +101,7 @@ def merge_distribution(word: str, scores: dict[str, float], dropout: float) -> d
 
 
 def assert_small(chi_square: float, cells: int) -> None:
-    """A right one fails once in 5e8: P(chi square > k + 2 sqrt(k x) + 2 x) < exp(-x) (Laurent and Massart 2000)."""
+    """Fails by chance once in 5e8: P(chi square > k + 2 sqrt(k x) + 2 x) < exp(-x) (Laurent and Massart 2000)."""
     freedom = cells - 1
     assert freedom > 2
     assert chi_square < freedom + 2 * math.sqrt(20 * freedom) + 40
@@ -141,6 +139,6 @@ def test_sentencepiece_draws_as_often(bpe):
 
 
 def test_another_vocabulary_is_refused():
-    tokenizer = train_tokenizer(LINES[:100], TokenizerConfig(kind="unigram", vocabulary_size=400))
+    tokenizer = train_tokenizer(LINES[:100], TokenizerConfig("unigram", 400))
     with pytest.raises(NMTError, match=r"^data\.noise\.bpe_dropout=0\.1: needs a bpe vocabulary, not unigram$"):
         BpeDropout(tokenizer, 0.1)

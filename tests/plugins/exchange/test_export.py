@@ -1,55 +1,47 @@
-"""What is exported where, what is refused, and what is said of it."""
+"""`nmt export`, the conversions of `engine=ctranslate2`, what they refuse, and what `engine=auto` chooses."""
 
+import json
 import re
 import shutil
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 pytest.importorskip("ctranslate2")
 
 from options import translator_options
 
-from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
+from nmt.commands import compose
+from nmt.config import DecodeConfig
 from nmt.errors import NMTError
-from nmt.files import ModelDescription, sha256
-from nmt.model import Transformer, write_model_directory
 from nmt.plugins.exchange.commands import ExportConfig, export
 from nmt.plugins.exchange.ctranslate2_engine import weights
-from nmt.text import train_tokenizer
-from nmt.translation import load_translator
+from nmt.translation import load_translator, what_decides, with_engine
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
 GREEDY = DecodeConfig(beam_size=1, max_extra_length=3)
 
 
-def make(folder: Path, training: dict | None = None, **settings) -> Path:
-    """A model directory with a random model."""
-    tokenizer, tokenizer_file = train_tokenizer(LINES, TokenizerConfig("bpe", 300)), folder / "tokenizer.model"
-    tokenizer.save(tokenizer_file)
-    torch.manual_seed(1)
-    base = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2}
-    config = ModelConfig(name="tiny", **{**base, **settings})
-    size, fingerprint = tokenizer.vocabulary_size, sha256(tokenizer_file)
-    description = ModelDescription(asdict(config), size, "en", "de", fingerprint, training or {})
-    write_model_directory(folder / "model", Transformer(config, size), tokenizer_file, description, "")
-    return folder / "model"
-
-
 @pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch) -> Path:
-    """Where nmt keeps what it converted."""
+def torch_by_default(tmp_path, monkeypatch):
+    """Here auto may choose, and converts models in the test's own folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "nmt"
+    monkeypatch.setattr("ctranslate2.get_cuda_device_count", lambda: 0)
 
 
 @pytest.fixture
-def model(tmp_path) -> Path:
-    return make(tmp_path)
+def model(checkpoint, tmp_path) -> Path:
+    return Path(shutil.copytree(checkpoint, tmp_path / "model"))
+
+
+def describe(model: Path, part: str, **changes) -> None:
+    """Change the description of a model directory."""
+    tree = json.loads((model / "config.json").read_text())
+    tree[part] |= changes
+    (model / "config.json").write_text(json.dumps(tree))
 
 
 def exported(model: Path, **settings) -> list[str]:
@@ -72,32 +64,30 @@ def test_a_sample_is_translated_twice_and_compared(model, tmp_path):
     assert int(tokens) >= len(LINES)
     assert 0 < float(largest) < 1e-4
     assert f"{scores}\n{same}" in (tmp_path / "out" / "README.md").read_text()
-    exported(model, output=str(tmp_path / "out"))
-    assert scores not in (tmp_path / "out" / "README.md").read_text()  # a certificate is of the export beside it
 
 
-def test_the_validation_set_is_the_sample_where_it_still_is(toy, tmp_path):
+def test_the_validation_set_is_the_sample_if_it_still_exists(toy, model):
     prepared = toy[-1].removeprefix("prepared=")
     for folder, line, text in (
         (prepared, 2, "CTranslate2 translates 40 of 40 lines (100.0%)"),
         ("nowhere", 1, "no sample was compared: nowhere: no prepared corpus"),
     ):
-        model = make(tmp_path, {"config": {"prepared": folder, "data": {"filters": {"max_tokens": 50}}}})
+        describe(model, "training", config={"prepared": folder, "data": {"filters": {"max_tokens": 50}}})
         assert exported(model)[line].startswith(text)
 
 
-def test_only_an_earlier_export_is_replaced_and_translates_only_elsewhere(model, tmp_path):
+def test_only_an_earlier_export_is_replaced_and_nmt_reads_none(model, tmp_path):
     with pytest.raises(NMTError, match="not an earlier export; name another folder"):
         exported(model, output=str(model))
     for settings in ({}, {"precision": "int8"}, {"format": "huggingface"}, {}):
         exported(model, output=str(tmp_path / "out"), **settings)
         with pytest.raises(NMTError, match=r"config\.json: not a model of nmt.*name the run or its model directory$"):
             translated(tmp_path / "out")
-    assert {path.name for path in tmp_path.iterdir()} == {"out", "model", "tokenizer.model", "cache"}
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "model", "cache"}
 
 
-def test_a_model_directory_is_converted_at_its_first_use(model, cache):
-    notices, before = [], sorted(model.iterdir())
+def test_a_model_directory_is_converted_at_its_first_use(model, tmp_path):
+    notices, before, cache = [], sorted(model.iterdir()), tmp_path / "cache/nmt"
     first = translated(model, notices)
     [folder] = (cache / "ctranslate2").iterdir()
     assert notices == [f"converting the model for CTranslate2, once: {folder}"]
@@ -132,13 +122,15 @@ def test_a_conversion_belongs_to_the_content_of_a_model(model):
     ],
     ids=str,
 )
-def test_what_the_engine_cannot_do_is_said_in_one_line(model, tmp_path, settings, words):
+def test_what_the_engine_cannot_do_is_one_line(model, settings, words):
     if settings.keys() & {"d_k", "attention_window"}:
-        model, settings = make(tmp_path, **settings), {}
-    models = [str(model)] * settings.pop("models", 1)
-    config = translator_options(models, **{"engine": "ctranslate2", "decode": GREEDY, **settings})
+        describe(model, "model", **settings)
+        settings = {}
+    models = [str(model)] * settings.get("models", 1)
+    options = {"engine": "ctranslate2", "decode": GREEDY, **settings}
+    options.pop("models", None)
     with pytest.raises(NMTError, match=words) as refused:
-        load_translator(config, lambda words: None)
+        load_translator(translator_options(models, **options), lambda words: None)
     assert "\n" not in str(refused.value)
 
 
@@ -154,3 +146,45 @@ def test_a_converted_model_translates_without_torch(model):
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n") == len(LINES)
     assert done.stderr.splitlines()[-1] == "False False"
+
+
+@pytest.mark.parametrize(
+    ("words", "engine", "reason"),
+    [
+        ([], "ctranslate2", ""),
+        (["precision=int8"], "ctranslate2", ""),
+        (["format=jsonl", "decode.n_best=4"], "ctranslate2", ""),
+        (["decode.do_sample=true"], "torch", "decode.do_sample=true"),
+        (["decode.min_length=3"], "torch", "decode.min_length=3"),
+        (["target_prefix=ka"], "torch", "target_prefix=ka"),
+        (["split=never"], "torch", "split=never"),
+        (["glossary=terms.tsv"], "torch", "no search for given words"),
+        (["precision=bfloat16"], "torch", ""),
+        (["devices=2"], "torch", ""),
+        (["device=cuda"], "torch", "device=cuda"),
+    ],
+)
+def test_auto_chooses_an_engine_and_gives_the_reason(checkpoint, words, engine, reason):
+    notices = []
+    config = with_engine(compose("translate", [f"run={checkpoint}", *words]).translator, notices.append)
+    assert config.compute.engine == engine
+    # There is nothing to report if only one engine has the arithmetic.
+    assert len(notices) == (words not in (["precision=bfloat16"], ["precision=int8"], ["devices=2"]))
+    assert all(notice.startswith(f"engine={engine}") and reason in notice for notice in notices)
+
+
+def test_auto_chooses_torch_for_a_gpu_and_a_job_resumes_with_no_other(checkpoint, monkeypatch):
+    monkeypatch.setattr("ctranslate2.get_cuda_device_count", lambda: 1)
+    options = compose("translate", [f"run={checkpoint}"]).translator
+    assert what_decides(with_engine(options, print))["engine"] == "torch"
+    on_processor = replace(options, compute=replace(options.compute, device="cpu"))
+    assert what_decides(with_engine(on_processor, print))["engine"] == "ctranslate2"
+
+
+def test_the_command_reports_the_engine_and_splits_what_is_longer_than_its_positions(nmt, checkpoint):
+    done = nmt("translate", checkpoint, "ka nu lo")
+    assert "nmt: engine=ctranslate2\n" in done.err
+    assert nmt("translate", checkpoint, "ka nu lo", "engine=torch").out == done.out
+    done = nmt("translate", checkpoint, "ka " * 3000, "decode.max_extra_length=0", "decode=greedy")
+    assert done.out.count("\n") == 1
+    assert "tokens, translated in parts" in done.err

