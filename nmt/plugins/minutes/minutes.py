@@ -26,7 +26,6 @@ from nmt.hardware import available_memory
 from nmt.registry import entries_of
 from nmt.training import TranslationModule, make_resident, make_trainer, noam, read_config, synchronize, try_shapes
 
-SIZES = ("tiny", "small", "base", "big")
 CHOOSING_SHARE = 0.2  # of the time, after which no larger size is tried
 SECONDS_BESIDE = 30  # for loading, four validations and the score of the average, with a small model on two cores
 LEARNING_SHARE = 0.94  # of the remaining time; the rest is a reserve for the same with larger models
@@ -72,14 +71,13 @@ def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
 
 
 def sizes() -> list[ModelConfig]:
-    return [replace(compose("train", [f"model={name}"]).model, norm="pre") for name in SIZES]
+    return [replace(compose("train", [f"model={name}"]).model, norm="pre") for name in ("tiny", "small", "base", "big")]
 
 
 def settle_minutes(config: ExperimentConfig, corpus: PreparedCorpus) -> ExperimentConfig:
     assert config.minutes is not None
-    setting = f"minutes={config.minutes:g}"
+    setting, begin, settled = f"minutes={config.minutes:g}", time.monotonic(), None
     require_one_process(setting, "trainer.max_steps")
-    begin, settled = time.monotonic(), None
     end = begin + 60 * config.minutes
     for model in sizes() if "model" in config.minutes_settles else [config.model]:
         candidate = with_batches(with_groups(config, model=model), corpus, tokens=0)
@@ -153,7 +151,7 @@ def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
     fewest = max(longest, TOKENS_PER_UPDATE[0], TOKENS_PER_WIDTH * config.model.d_model)
     size = int(np.clip(tokens / UPDATES, devices * fewest, devices * max(fewest, TOKENS_PER_UPDATE[1])))
     largest = max(longest, MICRO_BATCH) if trainer.strategy.root_device.type == "cpu" else size
-    micro_batches = devices * max(1, size // (devices * largest))  # each fits the longest sentence
+    micro_batches = devices * max(1, size // (devices * largest))  # each has room for the longest sentence
     passes = tokens / int(corpus.split("train").target_lengths.sum(dtype=np.int64))
     dropout = next(share for most, share in DROPOUT if passes <= most)
     return with_groups(
@@ -198,8 +196,7 @@ def settle_micro_batches(config: ExperimentConfig, corpus: PreparedCorpus, saved
 
 
 def require_one_process(setting: str, instead: str) -> None:
-    """NMTError if processes start together: the results of their trials could differ."""
-    alone = int(os.environ.get("WORLD_SIZE", 1)) == 1
+    alone = int(os.environ.get("WORLD_SIZE", 1)) == 1  # else the results of trials could differ
     require(alone, f"{setting} needs one process: start the run once with one, or pass {instead}")
 
 
@@ -209,7 +206,7 @@ def longest_sentence(corpus: PreparedCorpus) -> int:
 
 
 class Trial:
-    """A model with gradients and Adam's moments on the device of a run."""
+    """A model on the device of a run, with gradients and Adam's moments."""
 
     def __init__(self, config: ExperimentConfig, corpus: PreparedCorpus) -> None:
         self.config, self.corpus, self.trainer, self.grown = config, corpus, make_trainer(config), 0

@@ -2,10 +2,12 @@
 
 import json
 import random
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -79,6 +81,8 @@ def test_the_best_of_several_is_the_most_similar_to_its_reference_and_flagged_pa
             summary = json.loads(Path("out/summary.json").read_text())
             assert sum(summary["dropped"].values()) + summary["kept"] == summary["lines"] == 60
             assert (summary["dropped"]["flagged"] > 0) == (flagged == "drop")
+            pairs_with = Counter(flag for line, row in zip(mono, best, strict=True) if line for flag in row["flags"])
+            assert summary["flags"] == pairs_with
     likeliest = [(row["source"], row["translations"][0]["text"]) for row in records()]
     assert chosen["chrf", "keep"] != [pair for pair in likeliest if all(pair)]
 
@@ -151,7 +155,7 @@ def test_after_an_interruption_the_same_command_resumes_on_any_number_of_devices
         assert row == other
 
 
-def test_mistakes_are_one_line_and_leave_the_folder_to_a_corrected_command(make, nmt, checkpoint):
+def test_mistakes_are_one_line_and_leave_the_folder_to_a_corrected_command(make, nmt, checkpoint, monkeypatch):
     again = ["synthesize", "mono", f"run={checkpoint}", *SEARCH]
     nmt(*again, "output=new", "engine=ctranslate2", "device=auto", "decode.do_sample=true").refused("engine=torch")
     nmt(*again, "output=new", "decode.n_best=2").refused("reference=None with decode.n_best=2")
@@ -164,6 +168,10 @@ def test_mistakes_are_one_line_and_leave_the_folder_to_a_corrected_command(make,
         (["output=new", "input=short"], "another input"),
     ):
         nmt(*again[:1], *again[2:], *words, *(() if "input=short" in words else ["input=mono"])).refused(problem)
+    with monkeypatch.context() as patched:  # killed before the first file of another choice
+        patched.setattr(synthesis, "whole_file", Mock(side_effect=KeyboardInterrupt))
+        assert nmt(*again, "output=new", "drop=0.5").code == 130
+    assert {path.name for path in Path("new").iterdir()} == {"identity.json", "translations.jsonl"}
     path = Path("new/translations.jsonl")
     path.write_text(path.read_text()[:-9])
     nmt(*again, "output=new").refused("translations.jsonl: damaged; remove it")
