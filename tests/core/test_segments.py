@@ -25,7 +25,7 @@ def tokenizer() -> Tokenizer:
 
 
 class Echo:
-    """An engine that answers with the prefix and the source."""
+    """An engine that answers with the prefix and the source; the n-th token of one side is seen in the n-th token."""
 
     config = DecodeConfig()
 
@@ -34,7 +34,6 @@ class Echo:
         return [[Hypothesis([*p, *ids], -1.0, -0.5)] for p, ids in zip(prefixes, sentences, strict=True)]
 
     def token_scores(self, pairs):
-        """The n-th token of one side is seen in the n-th of the other."""
         shapes = [(len(target), len(source)) for source, target in pairs]
         return [TokenScores([-1.0] * (t + 1), np.eye(max(s, t), dtype=np.float32)[:t, :s]) for t, s in shapes]
 
@@ -46,12 +45,10 @@ class Echo:
         ("<b>ka</b>, <i>lo</i>.", ["<b>", "</b>, <i>", "</i>."]),
         ("ka < lo > mi", ["<", ">"]),
         ("ka <a href='x'>mi lo</a>", ["<a href='x'>", "</a>"]),
-        ("na\u00efve ka", ["na\u00efve"]),
         ("\u0141\u00f3d\u017a, ka \u201clo\u201d", ["\u0141\u00f3d\u017a", "\u201c", "\u201d"]),
         ("ka \U0001f600\U0001f600!", ["\U0001f600\U0001f600!"]),
         ("\u6f22\u6f23\u5b57", ["\u6f23"]),
-        ("ka {lo} mi", ["{", "}"]),
-        ("ka x lo", ["x"]),
+        ("ka {lo} x", ["{", "} x"]),
     ],
 )
 def test_what_is_copied_by_hand(line, copied):
@@ -111,11 +108,12 @@ def test_copied_stretches_are_neither_scored_nor_counted(tokenizer):
     assert plain[0].copied == []
 
 
-def test_a_line_that_is_empty_or_only_copied_has_a_score_by_every_length_penalty(tokenizer):
+def test_a_line_that_is_blank_or_only_copied_has_a_score_by_every_length_penalty(tokenizer):
     engine = Echo()
-    engine.config = DecodeConfig(length_penalty=0.2, length_penalty_kind="marian")
-    found = Translator(engine, tokenizer, Limits(characters=KNOWN)).translate(["", "\u2603"])
-    assert [(row[0].text, row[0].score) for row in found] == [("", 0), ("\u2603", 0)]
+    engine.config = DecodeConfig(length_penalty=0.2, length_penalty_kind="marian", n_best=2)
+    lines = ["", "   ", "\t", "\u3000 \u00a0", "\u2603"]
+    rows = Translator(engine, tokenizer, Limits(characters=KNOWN)).translate(lines)
+    assert [[(best.text, best.score) for best in row] for row in rows] == [[("", 0)]] * 4 + [[("\u2603", 0)]]
 
 
 def texts(tokenizer: Tokenizer, line: str, **options) -> list[str]:
@@ -146,7 +144,7 @@ LENGTHS = {"lengths": {"source": {"p99": 23, "max": 125}, "target": {"p99": 1, "
         (LENGTHS, True, 125),
         (LENGTHS, False, None),
         ({"lengths": ["odd"]}, True, None),
-        ({"lengths": {"source": {"p99": True, "max": -1}}}, True, None),
+        ({"lengths": {"source": {"max": -1}}}, True, None),
     ],
 )
 def test_limits_are_what_a_model_has_seen(training, split, longest):
@@ -185,10 +183,7 @@ def test_what_training_held_is_in_the_manifest_and_in_the_model(toy, finished):
         ("en", 'He said: "I came.|I left."|"Really?" she asked.|(It was late.)|Then he (or she) went.'),
         ("en", "It uses System.IO and .NET.|Wait... what?|See vol. 2, ch. 3.|Ms. Miller came at 5 p.m.|That is all."),
         ("en", "1. Open the door.|2) Go in.|Cats, dogs, etc.|They are nice.|ok?|yes!|sure."),
-        (
-            "de",
-            "Die 5. Klasse las im 19. Jahrhundert z.B. Verse.|Dann kam Python 3.|\u201eDa!\u201c, rief er.",
-        ),
+        ("de", "Die 5. Klasse las im 19. Jahrhundert z.B. Verse.|Dann kam Python 3.|\u201eDa!\u201c, rief er."),
         ("de", "Er sah u.a. Hunde usw.|Dann ging er am 3. Mai."),
         ("fr", "M. Dupont est l\u00e0.|\u00ab Bien. \u00bb|Il part."),
         ("ja", "\u3053\u308c\u306f\u672c\u3067\u3059\u3002|\u305d\u308c\u306f\u30da\u30f3\u3067\u3059\u3002"),

@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -40,7 +39,6 @@ def run(checkpoint: str, folder: Path, content: bytes, **settings) -> bytes:
     [
         (b"", []),
         (b"\n", [""]),
-        (b"a\nb\n", ["a", "b"]),
         (b"a\nb", ["a", "b"]),
         (b"a\r\nb\r\n", ["a", "b"]),
         (b"a\rb\n", ["a\rb"]),
@@ -49,7 +47,6 @@ def run(checkpoint: str, folder: Path, content: bytes, **settings) -> bytes:
         (BOM + BOM + b"a\n", ["\ufeffa"]),
         (b"a\n" + BOM + b"b\n", ["a", "\ufeffb"]),
         ("Ä\u2028b\x85c\x0bd\x0ce\x1cf\u2029g\n".encode(), ["Ä\u2028b\x85c\x0bd\x0ce\x1cf\u2029g"]),
-        (b"a\0b\n", ["a\0b"]),
     ],
 )
 def test_only_lf_and_crlf_separate_lines(content, lines, capsys):
@@ -73,33 +70,13 @@ def test_invalid_utf8_is_replaced_with_a_warning_that_names_the_line(content, li
         assert warning in line
 
 
-def test_a_line_is_given_before_the_next_one_is_there():
-    reader, writer = os.pipe()
-    with open(reader, "rb") as file, open(writer, "wb", buffering=0) as keyboard:  # noqa: PTH123
-        lines = input_lines(file)
-        keyboard.write(b"one\n")
-        assert next(lines) == "one"
-        keyboard.write(b"two\n")
-        assert next(lines) == "two"
-
-
-def test_tsv_has_number_score_and_text_of_every_translation():
+def test_a_line_for_each_translation_in_tsv_and_an_object_for_each_line_in_jsonl():
     assert render(7, "zwei", TWO, "tsv", {}) == "7\t-0.1235\tGrüße\n7\t-2.0000\tzwei Wörter\n"
-
-
-def test_jsonl_has_all_that_is_known_on_one_line_in_readable_letters():
-    line = render(7, "zwei", TWO, "jsonl", {})
-    assert line.count("\n") == 1
-    assert line.endswith("\n")
-    assert "Grüße" in line
-    assert json.loads(line) == {
-        "line": 7,
-        "source": "zwei",
-        "translations": [
-            {"text": "Grüße", "score": -0.123456, "log_probability": -0.5, "flags": ["number"]},
-            {"text": "zwei Wörter", "score": -2.0, "log_probability": -3.0, "flags": []},
-        ],
-    }
+    line = render(7, "zwei", TWO, "jsonl", {"more": 1})
+    assert line.index("Grüße") < line.index("\n") == len(line) - 1
+    first = {"text": "Grüße", "score": -0.123456, "log_probability": -0.5, "flags": ["number"]}
+    second = {"text": "zwei Wörter", "score": -2.0, "log_probability": -3.0, "flags": []}
+    assert json.loads(line) == {"line": 7, "source": "zwei", "translations": [first, second], "more": 1}
 
 
 def test_a_refusal_leaves_an_earlier_output_as_it_was(checkpoint, tmp_path):

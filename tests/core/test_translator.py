@@ -14,9 +14,6 @@ from nmt.text import Tokenizer, clean, train_tokenizer
 from nmt.translation import RefusedLine, Translation, Translator, lines_of
 from nmt.translation.segments import Limits, text
 
-EMPTY = [Translation("", 0.0, 0.0)]
-BLANKS = ["", "   ", "\t", "\u3000 \u00a0"]
-
 
 def random_lines(count: int, seed: int = 1) -> list[str]:
     draw = random.Random(seed)
@@ -35,8 +32,8 @@ def tokenizer(request) -> Tokenizer:
 
 def random_model(tokenizer: Tokenizer, **settings) -> Transformer:
     torch.manual_seed(3)
-    base = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2}
-    model = Transformer(ModelConfig(name="tiny", **{**base, **settings}), tokenizer.vocabulary_size)
+    settings = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2, **settings}
+    model = Transformer(ModelConfig(name="tiny", **settings), tokenizer.vocabulary_size)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if "attention" in name:
@@ -61,31 +58,18 @@ def assert_same(found: list[list[Translation]], expected: list[list[Translation]
     ]
 
 
-@pytest.mark.parametrize(
-    ("lengths", "budget", "batches"),
-    [
-        ([], 5, []),
-        ([3, 3, 3], 6, [[0, 1], [2]]),
-        ([1, 5], 5, [[1], [0]]),
-        ([2, 4, 2], 8, [[1, 0], [2]]),
-        ([2, 2, 4], 12, [[2, 0, 1]]),
-        ([7, 9], 4, [[1], [0]]),
-        ([2] * 30, 40, [list(range(16)), list(range(16, 30))]),
-        ([1, 1, 1, 1], 4, [[0, 1, 2, 3]]),
-    ],
-)
-def test_batches_by_hand(lengths, budget, batches):
-    assert list(batches_by_length(lengths, budget)) == batches
-
-
-def test_batches_hold_every_place_once_and_only_single_sentences_exceed_the_budget():
+def test_batches_are_as_large_as_the_budget_allows_longest_first_and_in_few_shapes():
     draw = random.Random(4)
     for _ in range(50):
-        lengths = [draw.randint(1, 30) for _ in range(draw.randint(1, 40))]
+        lengths = [draw.randint(1, 30) for _ in range(draw.randint(0, 80))]
         budget = draw.randint(1, 100)
         batches = list(batches_by_length(lengths, budget))
         assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
-        assert all(len(batch) * max(lengths[i] for i in batch) <= budget for batch in batches if len(batch) > 1)
+        ordered = [lengths[place] for batch in batches for place in batch]
+        assert ordered == sorted(lengths, reverse=True)
+        for batch in batches[:-1]:
+            most = budget // lengths[batch[0]]
+            assert len(batch) == (max(most, 1) if most <= 16 else most // 8 * 8)
 
 
 def test_a_translation_is_the_decoded_search_of_the_encoded_line(model, tokenizer):
@@ -98,7 +82,7 @@ def test_a_translation_is_the_decoded_search_of_the_encoded_line(model, tokenize
     assert [(t.score, t.log_probability) for t in translations] == [(h.score, h.log_probability) for h in hypotheses]
 
 
-@pytest.mark.parametrize("batch_tokens", [1, 10, 60, 4000])
+@pytest.mark.parametrize("batch_tokens", [1, 60])
 def test_order_and_batching_do_not_change_a_translation(model, tokenizer, batch_tokens):
     alone = [translator(model, tokenizer).translate([line])[0] for line in LINES]
     assert len({translations[0].text for translations in alone}) > len(LINES) // 2
@@ -106,11 +90,6 @@ def test_order_and_batching_do_not_change_a_translation(model, tokenizer, batch_
     order = random.Random(batch_tokens).sample(range(len(LINES)), len(LINES))
     shuffled = translator(model, tokenizer, batch_tokens=batch_tokens).translate([LINES[i] for i in order])
     assert_same(shuffled, [alone[i] for i in order])
-
-
-@pytest.mark.parametrize("blank", BLANKS)
-def test_an_empty_or_blank_line_has_one_translation_the_empty_one(model, tokenizer, blank):
-    assert translator(model, tokenizer, n_best=2).translate([blank]) == [EMPTY]
 
 
 def test_a_line_is_cleaned_as_the_training_text_was(model, tokenizer):
@@ -124,7 +103,7 @@ def test_a_line_end_that_the_model_spells_does_not_end_the_line(tokenizer, separ
     assert text(tokenizer, tokenizer.encode([f"ba{separator}lo"])[0]) == "ba lo"
 
 
-@pytest.mark.parametrize("buffer", [1, 3, 8])
+@pytest.mark.parametrize("buffer", [1, 8])
 def test_a_stream_never_reads_further_ahead_than_twice_its_buffer(model, tokenizer, buffer):
     read = 0
 
@@ -158,7 +137,7 @@ def test_the_first_output_comes_before_the_second_line_does(model, tokenizer):
     assert_same([first, *stream], translator(model, tokenizer).translate(LINES[:2]))
 
 
-@pytest.mark.parametrize("good", [0, 1, 3, 5])
+@pytest.mark.parametrize("good", [0, 5])
 def test_an_error_of_the_input_surfaces_after_the_lines_before_it(model, tokenizer, good):
     def breaking():
         yield from LINES[:good]

@@ -1,9 +1,9 @@
-"""Beam search for translations that have given phrases (Hokamp and Liu 2017), by dynamic beam allocation.
+"""Beam search for translations that contain given phrases (Hokamp and Liu 2017), by dynamic beam allocation.
 
-All hypotheses of a sentence share one beam, whatever their number of constraints is (Post and Vilar 2018). Its first K
-places are for the likeliest hypotheses, as in any search: what that would find anyway is not lost. Hypotheses that lack
-as many tokens of the constraints form a bank, and the banks take turns in filling the rest, K places and one for each
-token, at most 4 K together; those that lack least come first, so that one always gets through.
+All hypotheses of a sentence share one beam, whatever their number of constraints (Post and Vilar 2018). Its first K
+places go to the likeliest hypotheses, as in any search, so that nothing is lost that a search finds anyway. Hypotheses
+that lack equally many tokens of the constraints form a bank. The banks take turns in filling the rest: K places and one
+for each token, at most 4 K together. Banks that lack least come first, so that one hypothesis always gets through.
 """
 
 import math
@@ -22,7 +22,7 @@ from nmt.search import Hypothesis, Search, beam_search
 
 
 class Candidate(NamedTuple):
-    """A hypothesis with one token more."""
+    """A hypothesis and its next token."""
 
     log_probability: float
     parent: int
@@ -30,12 +30,12 @@ class Candidate(NamedTuple):
 
 
 def candidates_of(*columns: Tensor) -> list[list[Candidate]]:
-    """The candidates of each sentence: log probabilities, parents and tokens are [B, C]."""
+    """The candidates of each sentence, from log probabilities, parents and tokens, [B, C]."""
     return [list(map(Candidate, *row)) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 class ConstrainedSearch(Search):
-    """A search in which a hypothesis ends only once it has met all constraints; where none has, there is none."""
+    """A search in which a hypothesis ends only when it meets all constraints; a sentence may have no result."""
 
     def __init__(
         self,
@@ -47,30 +47,27 @@ class ConstrainedSearch(Search):
     ) -> None:
         self.trackers = [Tracker(row, constraints.kinds) for row in constraints.rows]
         self.likeliest_kept = config.beam_size
-        # The beam of each sentence does not depend on the others.
+        # The beam of a sentence does not depend on other sentences.
         self.widths = [min(2 * config.beam_size + one.left[0], 4 * config.beam_size) for one in self.trackers]
         super().__init__(models, source_BS, replace(config, beam_size=max(self.widths)), prefixes)
         self.states = [[0] * self.beam_size for _ in self.trackers]
 
-    def living(self, hypotheses: int) -> list[tuple[int, Tracker, list[tuple[int, int]]]]:
-        """Row, tracker, and slot and state of each unfinished hypothesis, of the first `hypotheses` slots."""
-        alive = self.log_probabilities[:, :hypotheses].isfinite().tolist()
-        return [
-            (row, self.trackers[index], [(k, self.states[index][k]) for k, lives in enumerate(alive[row]) if lives])
-            for row, index in enumerate(self.sentences.tolist())
-        ]
+    def living(self, hypotheses: int) -> list[tuple[int, int, Tracker, int]]:
+        """Row, slot, tracker and state of each unfinished hypothesis in the first `hypotheses` slots."""
+        sentences = self.sentences.tolist()
+        slots = self.log_probabilities[:, :hypotheses].isfinite().nonzero().tolist()
+        return [(row, k, self.trackers[sentences[row]], self.states[sentences[row]][k]) for row, k in slots]
 
     def next_tokens(self) -> Tensor:
         logp_BKN = super().next_tokens()
-        rows = self.living(logp_BKN.shape[1])
-        unmet = [(row, k) for row, tracker, slots in rows for k, state in slots if tracker.left[state]]
+        unmet = [(row, k) for row, k, tracker, state in self.living(logp_BKN.shape[1]) if tracker.left[state]]
         if unmet:
-            at, slots = torch.tensor(unmet, device=logp_BKN.device).unbind(1)
-            logp_BKN[at, slots, EOS] = -torch.inf
+            rows, slots = torch.tensor(unmet, device=logp_BKN.device).unbind(1)
+            logp_BKN[rows, slots, EOS] = -torch.inf
         return logp_BKN
 
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The hypotheses that end and those that stay in the beam: log probabilities, parents and tokens, [B, 2 K]."""
+        """The hypotheses that end, then those that stay in the beam: log probabilities, parents, tokens, [B, 2 K]."""
         likeliest, slots = logp_BKN.max(dim=2), torch.arange(logp_BKN.shape[1], device=logp_BKN.device)
         sums = likeliest.values + self.log_probabilities[:, : logp_BKN.shape[1]]
         usual = candidates_of(*super().best(logp_BKN))
@@ -94,8 +91,7 @@ class ConstrainedSearch(Search):
         candidates: list[list[Candidate]] = [[] for _ in self.sentences]
         places = [
             (row, k, token)
-            for row, tracker, slots in self.living(logp_BKN.shape[1])
-            for k, state in slots
+            for row, k, tracker, state in self.living(logp_BKN.shape[1])
             for token in (sorted(tracker.advancing(state)) if tracker.left[state] else [EOS])
         ]
         if places:
@@ -108,7 +104,7 @@ class ConstrainedSearch(Search):
     def select(self, candidates: list[Candidate], index: int, room: int) -> tuple[list[Candidate], list[Candidate]]:
         """The candidates of a sentence that end, among the best that lack nothing, and those that fill the beam.
 
-        After the candidate's token there is `room` for so many: what lacks more cannot get through.
+        After a candidate's token, `room` tokens are left: a candidate that lacks more cannot get through.
         """
         tracker, states, width = self.trackers[index], self.states[index], self.widths[index]
         banks, kept = defaultdict[int, list[Candidate]](list), list[Candidate]()
@@ -143,7 +139,7 @@ def constrained_search(
     prefixes: Sequence[list[int]],
     constraints: PhraseConstraints,
 ) -> list[list[Hypothesis]]:
-    """As `beam_search`, with all constraints; where no translation has them, without the longest one, and so on."""
+    """As `beam_search` with constraints; if no translation meets them, without the longest one, and so on."""
     results = ConstrainedSearch(models, source_BS, config, prefixes, constraints).run()
     for index in [index for index, row in enumerate(results) if not row]:
         alone = source_BS[index : index + 1, : int((source_BS[index] != PAD).sum())], config, [prefixes[index]]

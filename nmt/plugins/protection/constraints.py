@@ -1,7 +1,7 @@
-"""Lexical constraints: phrases that a translation must have, and how far a hypothesis has come with them. No torch.
+"""Lexical constraints: phrases that a translation must contain, and how far a hypothesis is with them. No torch.
 
-What was written is read by an automaton of sets of places, as there are several ways to read it: a phrase may begin
-within another one, and one occurrence counts for one constraint alone.
+An automaton keeps a set of readings, as there are several ways to read what was written: a phrase may begin within
+another one, and an occurrence counts for one constraint only.
 """
 
 from collections.abc import Sequence
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
     from nmt.model import Transformer
     from nmt.search import Hypothesis
 
-# Where a phrase counts: as the first tokens of a translation; anywhere else; behind a token with EDGE alone.
+# Where a phrase counts: as the first tokens of a translation; anywhere else; only behind a token with EDGE.
 BEGINS, FOLLOWS, GLUED = range(3)
-# Kinds of tokens, as bits: it continues a word; a word can begin behind it without a blank, as behind a hyphen.
+# Bits of the kind of a token: it continues a word; a word can follow it without a blank, as it can follow a hyphen.
 CONTINUES, EDGE = 1, 2
 
 
 class Phrase(NamedTuple):
-    """Tokens that satisfy a constraint where they stand together."""
+    """Consecutive tokens that meet a constraint."""
 
     tokens: tuple[int, ...]
     where: int = FOLLOWS
-    closed: bool = True  # a word ends with it, not with EDGE: no token may follow that continues the word
+    closed: bool = True  # it ends with a whole word: no token that continues the word may follow
 
 
-Constraint = tuple[Phrase, ...]  # any one is enough
+Constraint = tuple[Phrase, ...]  # one of which is enough
 
 
 @dataclass(frozen=True)
 class PhraseConstraints:
-    """What the translations of some sentences must have, apart from each other."""
+    """Phrases that the translations of some sentences must contain, without overlap."""
 
     rows: Sequence[Sequence[Constraint]]  # of each sentence
-    kinds: bytes  # of each entry of the vocabulary
+    kinds: bytes  # of each token of the vocabulary
 
     def of(self, indices: Sequence[int]) -> "PhraseConstraints":
         return PhraseConstraints([self.rows[index] for index in indices], self.kinds)
@@ -46,41 +46,41 @@ class PhraseConstraints:
     def search(
         self, models: "Sequence[Transformer]", source_BS: "Tensor", config: DecodeConfig, prefixes: Sequence[list[int]]
     ) -> "list[list[Hypothesis]]":
-        from nmt.plugins.protection.constrained_search import constrained_search  # which loads torch
+        from nmt.plugins.protection.constrained_search import constrained_search  # imports torch
 
         return constrained_search(models, source_BS, config, prefixes, self)
 
 
-Place = tuple[int, int]  # a phrase that was begun, and how many of its tokens are written; or one of these:
+Place = tuple[int, int]  # a phrase that was begun and the number of its tokens written, or one of these:
 START, FREE, MARKED, CLOSED = (-1, 0), (-2, 0), (-3, 0), (-4, 0)
 OPEN = {START: (BEGINS,), MARKED: (FOLLOWS, GLUED)}
-Reading = tuple[int, Place]  # the constraints that are met, as bits, and the place
+Reading = tuple[int, Place]  # bits of the constraints that are met, and the place
 MOST_READINGS = 64  # of constraints that overlap in hundreds of ways
 
 
 class Tracker:
-    """The states of a sentence's hypotheses, numbered from 0, the empty hypothesis, as they are met."""
+    """The states of a sentence's hypotheses, numbered as they are reached, from 0 for the empty hypothesis."""
 
     def __init__(self, constraints: Sequence[Constraint], kinds: bytes) -> None:
         self.kinds = kinds
-        # Of equal constraints, the one before is to be met first; -1: none.
+        # Equal constraints are met in order; -1: no earlier one.
         numbered = list(enumerate(constraints))
         self.before = [max((m for m, same in numbered[:n] if same == phrases), default=-1) for n, phrases in numbered]
         self.owners = [index for index, constraint in enumerate(constraints) for _ in constraint]
         self.phrases = [phrase for constraint in constraints for phrase in constraint]
         self.shortest = [min(len(phrase.tokens) for phrase in constraint) for constraint in constraints]
-        # What can begin anywhere leads on whatever was written.
+        # Phrases that can begin anywhere are possible after any tokens.
         usual = [[len(phrase.tokens) for phrase in phrases if phrase.where == FOLLOWS] for phrases in constraints]
         self.usual = [min(lengths, default=99) for lengths in usual]
         self.relevant = {token for phrase in self.phrases for token in phrase.tokens}
         self.numbers, self.readings = dict[frozenset[Reading], int](), list[frozenset[Reading]]()
-        self.left = list[int]()  # tokens until all constraints of a state are met, by phrases that can begin anywhere
-        self.least = list[int]()  # fewest tokens until then
+        self.left = list[int]()  # tokens until all constraints are met, by phrases that can begin anywhere
+        self.least = list[int]()  # fewest tokens until then, by any phrases
         self.opened, self.steps = dict[Reading, dict[int, list[int]]](), dict[tuple[int, int], int]()
         self.number(frozenset([(0, START)]))
 
     def step(self, state: int, token: int) -> int:
-        # All tokens that are in no phrase are alike, but for whether they continue a word.
+        # Tokens outside phrases differ only in their kind.
         key = state, token if token in self.relevant else -1 - self.kinds[token]
         if key not in self.steps:
             readings = {after for reading in self.readings[state] for after in self.follow(reading, token)}
@@ -114,7 +114,7 @@ class Tracker:
         return met | 1 << self.owners[phrase], CLOSED if closed else self.behind(tokens[-1])
 
     def open(self, reading: Reading) -> dict[int, list[int]]:
-        """The phrases that can begin, by their first token; of equal constraints, the first that is not met."""
+        """The phrases that can begin, by first token; of equal constraints, those of the first that is not met."""
         if reading not in self.opened:
             (met, place), by_token = reading, dict[int, list[int]]()
             unmet = [not met >> n & 1 and (before < 0 or met >> before & 1) for n, before in enumerate(self.before)]
@@ -133,19 +133,19 @@ class Tracker:
         return tokens
 
     def tokens_left(self, reading: Reading, lengths: Sequence[int]) -> int:
-        """The tokens that a reading lacks, if constraints that are not begun take so many."""
+        """The tokens that a reading lacks, given the tokens of each constraint that is not begun."""
         met, (phrase, done) = reading
         count = sum(length for n, length in enumerate(lengths) if not met >> n & 1)
         return count if phrase < 0 else count + len(self.phrases[phrase].tokens) - done - lengths[self.owners[phrase]]
 
     def best(self, readings: set[Reading]) -> list[Reading]:
-        """The readings that are no worse than another at the same place; of very many, those that lack least."""
+        """The readings that no other one at the same place beats; of more than MOST_READINGS, those that lack least."""
 
         def is_worse(met: int, place: Place) -> bool:
             return any(place == there and met != more and met & more == met for more, there in readings)
 
         kept = [reading for reading in readings if not is_worse(*reading)]
         kept.sort(key=lambda reading: (self.tokens_left(reading, self.usual), reading))
-        # One that is free outlives any token.
+        # A free reading survives any token.
         free = [reading for reading in kept[MOST_READINGS:] if reading[1] in (FREE, MARKED)][:1]
         return kept[:MOST_READINGS] + free

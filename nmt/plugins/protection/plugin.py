@@ -28,7 +28,7 @@ class ProtectionConfig:
         for kind in self.protect:
             check_pattern(kind)
         if "none" in self.protect:
-            require(len(self.protect) == 1, "protect: none stands alone, not in a list")
+            require(len(self.protect) == 1, "protect=none: stands alone, not in a list")
             self.protect = []
 
     def check(self, owner: "TranslatorOptions") -> None:

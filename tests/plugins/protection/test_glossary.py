@@ -39,7 +39,6 @@ def test_a_file_of_terms(content, entries, tmp_path):
         (b"printer\t\n", 1, "the target is empty"),
         (b"#\n\n \tDrucker\n", 3, "the source is empty"),
         (b"a\tb\tcase\tmore\n", 1, "only a tab and the word case"),
-        (b"a\tb\tnoun\n", 1, "only a tab and the word case"),
         (b"a\tb\nfu\xdf\tfoot\n", 2, "not UTF-8"),
     ],
     ids=str,
@@ -64,7 +63,6 @@ def glossary(*entries: str) -> Glossary:
         (["a b=1", "b c d=2", "a b c e=3", "d=4"], "a b c d", ["a b", "d"]),
         (["US City=1=case", "us=2"], "us City, US city, US City", ["us", "US", "US City"]),
         (["C++=C++"], "C++ and C", ["C++"]),
-        (["e-mail=Mail"], "e-mail, e mail, email", ["e-mail"]),
         (["東京=Tokyo"], "私は東京に", ["東京"]),
         (["Straße=road"], "STRASSE", ["STRASSE"]),
     ],
@@ -91,13 +89,11 @@ def test_terms_are_those_that_a_search_for_each_one_finds(sources, line):
 @pytest.mark.parametrize(
     ("entries", "line", "translation", "verdicts"),
     [
-        (["printer=Drucker"], "a printer", "ein Drucker.", ["used"]),
         (["printer=Drucker"], "the printers printer", "mit den Druckern", ["missed"]),
         (["printer=Drucker"], "a printer", "ein Druckertreiber", ["missed"]),
         (["printer=Drucker"], "printer, printer", "Drucker", ["used", "missed"]),
         (["printer=Drucker"], "printer, printer", "Geräten Druckern Drucker", ["used", "missed"]),
         (["open=öffnen"], "open it", "Öffnen Sie", ["used"]),
-        (["device=Gerät", "device=Apparat"], "device", "die Apparate", ["missed"]),
         (["open file=Datei öffnen"], "open file", "öffnen Datei", ["missed"]),
         (["printer=Drucker"], "Printer", "Drucker.", ["used"]),
         (["npm=npm"], "npm", "Npm", ["missed"]),
@@ -108,7 +104,7 @@ def test_terms_are_those_that_a_search_for_each_one_finds(sources, line):
 def test_verdicts(entries, line, translation, verdicts):
     terms, best = glossary(*entries), Translation(translation, 0.0, 0.0)
     used = judge(terms.find(line), translation)
-    assert ["used" if one else "missed" for one in used] == verdicts
+    assert used == [verdict == "used" for verdict in verdicts]
     fields = Terms(terms, TOKENIZER, Finder([])).report(line, best)["terms"]
     assert [term["verdict"] for term in fields] == verdicts
     assert bool(best.notes) == ("missed" in verdicts)

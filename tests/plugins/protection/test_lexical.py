@@ -5,16 +5,7 @@ from itertools import product
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
-from test_search import (
-    A,
-    B,
-    C,
-    assert_same,
-    enumerate_all,
-    most_tokens,
-    random_sources,
-    tiny_model,
-)
+from test_search import A, B, C, assert_same, enumerate_all, most_tokens, random_sources, tiny_model
 
 from nmt.config import PAD, UNK, DecodeConfig
 from nmt.plugins.protection.constrained_search import ConstrainedSearch

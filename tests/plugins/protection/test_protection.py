@@ -2,17 +2,17 @@
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from test_segments import Echo
 
 from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.plugins.protection.items import Finder, Items
 from nmt.plugins.protection.protection import HeldLine, Masked, Protection
-from nmt.search import Hypothesis, Pair, TokenScores
-from nmt.text import Tokenizer, train_tokenizer
+from nmt.search import Hypothesis
+from nmt.text import train_tokenizer
 from nmt.translation import Details, Limits, Line, Translation, Translator
 
 WORDS = ["the", "old", "house", "stands", "on", "a", "hill", "and", "waits"]
@@ -22,32 +22,19 @@ TOKENIZER = train_tokenizer(
 )
 
 
-class Fake:
-    """An engine that changes the words of a line as it is told; the word i of each translation is aligned to word i."""
+class Fake(Echo):
+    """An engine that changes the words of a line; word i of each translation is aligned to word i."""
 
-    def __init__(self, change: Callable[[list[str]], list[str]], tokenizer: Tokenizer, n_best: int = 1) -> None:
-        self.change, self.tokenizer, self.config = change, tokenizer, DecodeConfig(n_best=n_best)
-        self.searched: list[str] = []
+    def __init__(self, change: Callable[[list[str]], list[str]], n_best: int = 1) -> None:
+        self.change, self.config, self.searched = change, DecodeConfig(n_best=n_best), []
 
-    def with_search(self, config: DecodeConfig) -> "Fake":
-        return self
-
-    def search(
-        self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: object = None
-    ) -> list[list[Hypothesis]]:
-        found = []
-        for ids, prefix in zip(sentences, prefixes, strict=True):
-            line = self.tokenizer.decode(ids)
-            self.searched.append(line)
-            changed = self.tokenizer.encode([" ".join(self.change(line.split()))])[0]
-            row = [Hypothesis([*prefix, *changed], -1.0 - n, -1.0 - n) for n in range(self.config.n_best)]
-            found.append(row)
-        return found
-
-    def token_scores(self, pairs: Sequence[Pair]) -> list[TokenScores]:
+    def search(self, sentences, prefixes, constraints=None):
+        lines = [TOKENIZER.decode(ids) for ids in sentences]
+        self.searched += lines
+        changed = TOKENIZER.encode([" ".join(self.change(line.split())) for line in lines])
         return [
-            TokenScores([-0.1] * (len(target) + 1), np.eye(len(target), max(len(source), 1), dtype=np.float32))
-            for source, target in pairs
+            [Hypothesis([*prefix, *ids], -1.0 - n, -1.0 - n) for n in range(self.config.n_best)]
+            for prefix, ids in zip(prefixes, changed, strict=True)
         ]
 
 
@@ -67,26 +54,21 @@ def reverse(words: list[str]) -> list[str]:
     return words[::-1]
 
 
-def invent(words: list[str]) -> list[str]:
-    return [*words, *ITEMS]
-
-
 def at_random(words: list[str]) -> list[str]:
     draw = random.Random(" ".join(words))
     return draw.choice([drop, double, garble, reverse, list])(words)
 
 
-CHANGES = [list, drop, double, garble, reverse, invent, at_random]
+CHANGES = [list, drop, double, garble, reverse, lambda words: [*words, *ITEMS], at_random]
 
 
 def protecting(change: Callable[[list[str]], list[str]], n_best: int = 1, known: bool = False, **keys) -> Translator:
     limits = Limits(characters=frozenset("".join([*WORDS, *ITEMS, "[]0123456789AX "]))) if known else Limits()
     stages = (Protection(Finder(["usual"]), limits.characters),)
-    return Translator(Fake(change, TOKENIZER, n_best), TOKENIZER, limits, stages=stages, **keys)
+    return Translator(Fake(change, n_best), TOKENIZER, limits, stages=stages, **keys)
 
 
 def protection(translation: Translation) -> str:
-    """How a line came out."""
     return Protection(Finder([]), None).report("", translation).get("protection", "")
 
 
@@ -125,17 +107,15 @@ def test_no_item_is_lost_where_the_engine_invents_none(change):
 
 
 def test_other_lines_are_translated_as_without_protection():
-    plain, translator = Translator(Fake(reverse, TOKENIZER), TOKENIZER), protecting(reverse)
+    plain, translator = Translator(Fake(reverse), TOKENIZER), protecting(reverse)
     texts = ["the old house", "", "a hill", "%s waits"]
     assert translator.translate(texts) == plain.translate(texts)
     assert translator.engine.searched == plain.engine.searched
 
 
 def test_an_item_is_put_where_its_name_is_aligned_to():
-    def rename(words: list[str]) -> list[str]:
-        return [word if word in WORDS else "hill" for word in words]
-
-    [[found]] = protecting(rename).translate(["the old {name} stands"])
+    translator = protecting(lambda words: [word if word in WORDS else "hill" for word in words])
+    [[found]] = translator.translate(["the old {name} stands"])
     assert (found.text, protection(found)) == ("the old {name} stands", "")
 
 

@@ -20,19 +20,9 @@ WORDS = ["Haus", "haus", "Drucker", "öffnen", "die", "Datei", "Tür", "iPhone",
 TEXT = [" ".join(random.Random(n).choices(WORDS, k=7)) + "." for n in range(60)]
 SIZES = {"bpe": 320, "unigram": 320, "wordpiece": 600}
 KINDS = {kind: train_tokenizer(TEXT, TokenizerConfig(kind, size)) for kind, size in SIZES.items()}
-ENTRIES = [
-    ("house", "Haus", False),
-    ("door", "Tür", False),
-    ("open file", "Datei öffnen", False),
-    ("iPhone", "iPhone", False),
-]
-ENTRIES += [
-    ("printer", "Drucker", False),
-    ("printer", "Gerät-X", False),
-    ("open", "öffnen", False),
-    ("x", "ŁŹ ☃", False),
-]
-GLOSSARY = Glossary(ENTRIES)
+PAIRS = [("house", "Haus"), ("door", "Tür"), ("open file", "Datei öffnen"), ("iPhone", "iPhone")]
+PAIRS += [("printer", "Drucker"), ("printer", "Gerät-X"), ("open", "öffnen"), ("x", "ŁŹ ☃")]
+GLOSSARY = Glossary((source, target, False) for source, target in PAIRS)
 
 
 def translator(kind: str = "bpe", limits: Limits | None = None, **search) -> Translator:
@@ -49,7 +39,7 @@ def segments(made: Translator, line: str) -> list[Segment]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("text", ["Haus", "Datei öffnen", "ŁŹ ☃", "C++", "3D", "東京", "haustür"])
+@pytest.mark.parametrize("text", ["Datei öffnen", "ŁŹ ☃", "C++", "3D", "東京", "haustür"])
 def test_phrases_spell_their_text_behind_any_words(kind, text):
     tokenizer = KINDS[kind]
     [begin], others, glued = (phrases(tokenizer, text, where) for where in (BEGINS, FOLLOWS, GLUED))
@@ -95,11 +85,9 @@ def test_each_term_of_a_line_is_in_its_translation_as_a_word(lines, kind, beam):
 @pytest.mark.parametrize(
     ("line", "begins", "elsewhere"),
     [
-        ("open", {"öffnen"}, {"öffnen"}),
         ("Open", {"Öffnen"}, {"öffnen", "Öffnen"}),
         ("So open", {"Öffnen"}, {"öffnen"}),
         ("so Open", {"öffnen", "Öffnen"}, {"öffnen", "Öffnen"}),
-        ("The house", {"Haus"}, {"Haus"}),
         ("IPhone", {"iPhone"}, {"iPhone"}),
         ("A printer", {"Drucker", "Gerät-X"}, {"Drucker", "Gerät-X"}),
     ],
