@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from complexity import cases, fit, largest_bytes, lines, peak_memory, prepare, row
+from complexity import fit, largest_bytes, peak_memory, prepare, row
 from layers import LAYERS, WrittenSelfAttention
 from plan import SCALES
 from torch import nn
@@ -52,16 +52,3 @@ def test_kept_scores_are_two_matrices_of_all_pairs():
     assert scores <= peak_memory(module, x) <= scores + 2 * 4 * x.numel()
     assert largest_bytes(grid) == scores
     assert largest_bytes(SCALES["paper"].layers) == 2 * 8 * 8192**2 * 2 * 4
-
-
-@pytest.mark.parametrize("name", SCALES)
-def test_a_grid_has_each_axis_through_one_point(name):
-    grid = SCALES[name].layers
-    points = [(layer.name, at) for at, layer in cases(grid)]
-    assert len(set(points)) == len(points)
-    for layer in LAYERS:
-        for axis, line in lines(grid, layer).items():
-            assert {(layer.name, at) for _, at in line} <= set(points)
-            assert (grid["at_n"], grid["at_d"]) in {at[:2] for _, at in line}
-            upper = [x for x in grid[axis] if x * x >= min(grid[axis]) * max(grid[axis])]
-            assert len(upper) >= 3, "a slope of fewer points has no error"

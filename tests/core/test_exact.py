@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -143,24 +142,16 @@ def assert_undisturbed(undisturbed: Path, metrics) -> Callable[[Path], None]:
     return check
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_a_run_killed_at_a_bad_moment_ends_as_if_it_had_not_been(start, assert_undisturbed, tmp_path, moment):
+@pytest.mark.parametrize("moment", [*MOMENTS, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8))])
+def test_a_run_killed_at_any_moment_ends_as_if_it_had_not_been(start, assert_undisturbed, tmp_path, moment):
     run = tmp_path / "run"
-    assert finish(start(run, moment)) == -signal.SIGKILL
-    assert finish(start(run)) == 0
-    assert_undisturbed(run)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
-def test_a_run_killed_at_any_moment_ends_as_if_it_had_not_been(start, assert_undisturbed, tmp_path, seed):
-    begin, run = time.monotonic(), tmp_path / "run"
-    (tmp_path / "timed").mkdir()
-    assert finish(start(tmp_path / "timed" / "run")) == 0
-    duration, process = time.monotonic() - begin, start(run)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(random.Random(seed).uniform(0, duration))
-    process.kill()
-    assert finish(process) in (-signal.SIGKILL, 0)
+    if isinstance(moment, int):
+        process = start(run)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(random.Random(moment).uniform(0, 10))
+        process.kill()
+        finish(process)
+    else:
+        assert finish(start(run, moment)) == -signal.SIGKILL
     assert finish(start(run)) == 0
     assert_undisturbed(run)

@@ -86,24 +86,6 @@ def equals_never_stopped(never_stopped, training_state, metrics, card_tokens) ->
     return check
 
 
-def test_a_run_killed_and_then_stopped_equals_one_never_stopped(toy, nmt, start, equals_never_stopped):
-    options = [*toy, *LONG, "checkpoints.every_steps=7", "checkpoints.keep=20"]
-    process = start(options)
-    wait_for(process, Path("run"), 20)
-    process.kill()
-    assert process.wait() == -signal.SIGKILL, process.stderr.read()
-    assert not Path("run/model").exists()
-    process = start(options)
-    wait_for(process, Path("run"), 50)
-    process.send_signal(signal.SIGINT)
-    assert process.wait() == 130, process.stderr.read()
-    assert nmt("train", *options).code == 0
-    equals_never_stopped(Path("run"))
-    # Which checkpoints there are is a matter of their numbers, not of the stop.
-    assert [checkpoint_step(path) for path in list_checkpoints(Path("run"))] == [*range(7, 90, 7), 90]
-    assert all(path.suffix == ".ckpt" for path in Path("run/checkpoints").iterdir())
-
-
 EARLY = """
 import signal
 from nmt.cli import main

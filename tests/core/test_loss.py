@@ -1,11 +1,14 @@
-"""The loss against torch's cross-entropy in double precision."""
+"""The loss against torch's cross-entropy in double precision; learning rates computed by hand."""
+
+from math import cos, pi
 
 import pytest
 import torch
 import torch.nn.functional as F
 
+from nmt.config import OptimConfig
 from nmt.training import module as loss_module
-from nmt.training.module import label_smoothed_cross_entropy
+from nmt.training.module import label_smoothed_cross_entropy, learning_rate, noam
 
 TOKENS, WIDTH, VOCABULARY = 11, 6, 9
 
@@ -73,3 +76,33 @@ def test_in_mixed_precision_products_are_of_its_type_and_sums_of_float32(monkeyp
     for pieces, whole, exact in zip(*gradients, torch.autograd.grad(exact_loss, (hidden, weight)), strict=True):
         assert (pieces - whole).norm() < 0.005 * whole.norm()
         assert (whole - exact).norm() < 0.02 * exact.norm()
+
+
+def test_rates_of_equation_3_computed_by_hand():
+    base = {1: 1.746928107421711e-07, 4000: 6.987712429686843e-04, 16_000: 3.493856214843422e-04}
+    assert {step: noam(step, 512, 4000) for step in base} == pytest.approx(base, rel=1e-9)
+    assert (noam(4000, 1024, 4000), noam(2, 16, 4), noam(25, 16, 4)) == pytest.approx((4.941058844e-04, 0.0625, 0.05))
+
+
+def rates(**keys: object) -> list[float]:
+    optim = OptimConfig(warmup=4, decay_steps=10 if keys.get("schedule") in ("linear", "cosine") else None, **keys)
+    return [learning_rate(optim, 64, step) for step in range(1, 11)]
+
+
+def test_every_schedule_rises_alike_to_the_same_height():
+    papers = rates()
+    other = rates(learning_rate=3e-4)
+    assert max(other) == other[3] == pytest.approx(3e-4)
+    assert other == pytest.approx([rate * 3e-4 / papers[3] for rate in papers])
+    for schedule in ("constant", "linear", "cosine"):
+        assert rates(schedule=schedule)[:4] == pytest.approx(papers[:4])
+        assert rates(schedule=schedule, factor=2)[:4] == pytest.approx([2 * rate for rate in papers[:4]])
+
+
+def test_schedules_computed_by_hand():
+    assert rates(schedule="constant", learning_rate=1.0)[3:] == [1.0] * 7
+    assert rates(schedule="linear", learning_rate=1.0)[3:] == pytest.approx([n / 7 for n in range(7, 0, -1)])
+    halfway = rates(schedule="cosine", learning_rate=1.0)
+    assert halfway[3] == 1.0
+    assert halfway[6] + halfway[7] == pytest.approx(1.0)  # symmetric about the middle, 7.5
+    assert halfway[9] == pytest.approx((1 + cos(pi * 6 / 7)) / 2)

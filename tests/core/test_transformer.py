@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from nmt.config import BOS, EOS, PAD, ModelConfig
-from nmt.model import MultiHeadAttention, Residual, Transformer
+from nmt.model import Residual, Transformer
 
 VOCABULARY = 13
 SHAPES = pytest.mark.parametrize(
@@ -257,25 +257,18 @@ def test_dropout_drops_the_output_of_a_sublayer_and_not_its_input(norm):
 
 def test_initial_matrices_are_xavier_uniform_and_embeddings_normal():
     torch.manual_seed(3)
-    shape = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 64, "d_ff": 96, "heads": 4}
+    shape = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 64, "d_ff": 96, "heads": 4, "d_k": 8, "d_v": 48}
     model = Transformer(ModelConfig(name="test", tied_embeddings=False, **shape), 1000)
     for weight in (model.source_embedding.weight, model.target_embedding.weight, model.output.weight):
         assert weight.std().item() == pytest.approx(64**-0.5, rel=0.02)
         assert weight.mean().item() == pytest.approx(0, abs=0.003)
         assert weight.abs().max() > 3.5 * 64**-0.5
     for layer in (*model.encoder_layers, *model.decoder_layers):
-        for linear in (layer.feed_forward[0], layer.feed_forward[2]):
-            bound = math.sqrt(6 / (64 + 96))
-            assert 0.99 * bound < linear.weight.abs().max().item() <= bound
-            assert not linear.bias.any()
-
-
-def test_sentences_of_one_length_need_no_mask_of_padding(monkeypatch):
-    """Without a mask, torch can take its fastest kernels."""
-    masks, attend = [], MultiHeadAttention.attend
-    monkeypatch.setattr(
-        MultiHeadAttention, "attend", lambda *x, causal=False: masks.append(x[4:]) or attend(*x, causal=causal)
-    )
-    tiny_model().decoder_states(sentences(5, 5, 5), prefixes(3, 4), padded=False)
-    assert {mask for call in masks for mask in call} == {None}
-    assert len(masks) == 2 + 2 * 3
+        inner, outer = layer.feed_forward[0], layer.feed_forward[2]
+        assert not inner.bias.any()
+        assert not outer.bias.any()
+        attention = layer.self_attention
+        for matrix in (inner.weight, outer.weight, *attention.input.split([32, 32, 192]), attention.output):
+            bound = math.sqrt(6 / sum(matrix.shape))
+            assert 0.99 * bound < matrix.abs().max().item() <= bound
+            assert matrix.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.05)
