@@ -69,10 +69,6 @@ class Member:
     plugin: bool = False
 
     @property
-    def is_inline(self) -> bool:
-        return "inline" in self.metadata
-
-    @property
     def choices(self) -> tuple[Any, ...]:
         return tuple(self.metadata.get("choices", tuple)())
 
@@ -115,7 +111,7 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
     if not offered:
         return tuple(members)
     for index, member in enumerate(members):
-        if member.is_inline and member.name not in offered:
+        if "inline" in member.metadata and member.name not in offered:
             part = tuple({name.split(".")[0] for name in member.keys} & {*offered})
             members[index] = replace(member, metadata={**member.metadata, "offered": part})
     return tuple(member for member in members if member.name in offered or member.metadata.get("offered"))
@@ -126,7 +122,7 @@ def keys_of(cls: Any, offered: tuple[str, ...] = ()) -> dict[str, Member]:
     """Dotted key -> member, for every key of a record and of the records in it."""
     keys: dict[str, Member] = {}
     for member in members_of(cls, offered):
-        if member.is_inline:
+        if "inline" in member.metadata:
             values = flatten(to_tree(base)) if (base := member.metadata["inline"]) else {}
             keys |= {name: replace(key, default=values.get(name, key.default)) for name, key in member.keys.items()}
         elif is_dataclass(member.type):
@@ -150,9 +146,9 @@ def build(
             raise NMTError(f"{where}: {error}") from error
     require(isinstance(tree, dict), f"{group.rstrip('.') or 'it'}: not a mapping of names to values")
     rest, values, added = dict(tree), dict[str, Any](), dict[str, Any]()
-    for member in members_of(cls, offered):
+    for member in members_of(cast(Any, cls), offered):
         name, key = member.name, f"{group}{member.name}"
-        if member.is_inline:
+        if "inline" in member.metadata:
             before = member.metadata["inline"] if base is None or member.plugin else getattr(base, name)
             names = {name.split(".")[0] for name in member.keys}
             part = {name: rest.pop(name) for name in names & rest.keys()}
@@ -182,7 +178,7 @@ def to_tree(record: Any) -> dict[str, Any]:
     for member in members_of(cast(Any, type(record))):
         value = record.plugins.get(member.name) if member.plugin else getattr(record, member.name)
         if is_dataclass(value):
-            tree |= to_tree(value) if member.is_inline else {member.name: to_tree(value)}
+            tree |= to_tree(value) if "inline" in member.metadata else {member.name: to_tree(value)}
         elif not member.plugin:
             tree[member.name] = value
     return tree

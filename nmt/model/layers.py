@@ -64,7 +64,7 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the encoder's output (section 3.2.3), then feed-forward (figure 1 right)."""
+    """Causal self-attention, attention to the encoder (section 3.2.3), feed-forward (section 3.1, figure 1 right)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
