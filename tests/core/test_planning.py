@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nmt.config import BatchingConfig, SourceConfig
-from nmt.data import BatchPlanner, MicroBatch
+from nmt.data import INCREMENT, BatchPlanner, MicroBatch, splitmix
 from nmt.data.planning import (
     MIN_MICRO_BATCHES,
     PADDING_SHARE,
@@ -31,7 +31,7 @@ def whole(size: int, *numbers: int) -> np.ndarray:
 
 
 def is_uniform(observed: np.ndarray) -> bool:
-    """By the chi-square statistic, in standard deviations from what chance gives."""
+    """By the chi-square statistic, in standard deviations from its mean."""
     expected, freedom = observed.mean(), observed.size - 1
     return abs(((observed - expected) ** 2 / expected).sum() - freedom) / np.sqrt(2 * freedom) < 4
 
@@ -76,8 +76,14 @@ def test_orders_of_other_keys_are_unrelated_and_keys_differ_wherever_a_number_do
     assert len({tuple(shuffle_key(*numbers).tolist()) for numbers in np.ndindex(12, 12, 12)}) == 12**3
 
 
+def test_splitmix_computes_its_published_numbers():
+    states = 1234567 + np.arange(1, 4) * np.int64(INCREMENT)
+    expected = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    assert splitmix(states).astype(np.uint64).tolist() == expected
+
+
 def lengths_like_text(pairs: int) -> Lengths:
-    """Log-normal source lengths, and target lengths that go with them."""
+    """Log-normal source lengths and correlated target lengths."""
     random = np.random.default_rng(0)
     source = random.lognormal(3.1, 0.6, pairs)
     target = source * random.lognormal(0.0, 0.2, pairs)

@@ -26,7 +26,7 @@ SPLITS = ("train", "valid", "test")
 
 
 def sentences(count: int, seed: int = 0) -> list[Pair]:
-    """Different pairs, on either side, of three to six made-up words."""
+    """Pairs of three to six made-up words, different on both sides."""
     random_ = random.Random(seed)
     words = ["".join(random_.choices("abcdefgimnorstu", k=random_.randrange(2, 6))) for _ in range(120)]
     sources: dict[str, None] = {}
@@ -36,7 +36,6 @@ def sentences(count: int, seed: int = 0) -> list[Pair]:
 
 
 def write(path: Path, pairs: list[Pair]) -> list[str]:
-    """The pairs as PREFIX.en and PREFIX.de; gives the prefix."""
     for side, code in enumerate(("en", "de")):
         text = "".join(pair[side] + "\n" for pair in pairs)
         Path(f"{path}.{code}").write_text(text, encoding="utf-8", newline="\n")
@@ -44,17 +43,11 @@ def write(path: Path, pairs: list[Pair]) -> list[str]:
 
 
 def configuration(folder: Path, **changes: Any) -> ExperimentConfig:
-    """A toy corpus to be prepared in folder/out/toy; `changes` go to the first part that has a key of that name."""
+    """A toy corpus to prepare in folder/out/toy; `changes` go to the first part that has a key of that name."""
     values: dict[type, dict[str, Any]] = {
         ExperimentConfig: {"prepared": str(folder / "out" / "toy"), "workers": 1},
         TokenizerConfig: {"kind": "bpe", "vocabulary_size": 400},
-        DataConfig: {
-            "name": "toy",
-            "kind": "files",
-            "train": [str(folder / "train")],
-            "valid_size": 20,
-            "test_size": 30,
-        },
+        DataConfig: {"name": "toy", "kind": "files", "train": [str(folder / "train")]},
         FilterConfig: {},
     }
     for key, value in {"valid_size": 20, "test_size": 30, **changes}.items():
@@ -64,7 +57,6 @@ def configuration(folder: Path, **changes: Any) -> ExperimentConfig:
 
 
 def prepare(folder: Path, **changes: Any) -> dict[str, Any]:
-    """Preprocess, and give the counts."""
     manifest, done = preprocess(configuration(folder, **changes), lambda words: None)
     assert done
     return manifest.counts
@@ -75,19 +67,17 @@ def rows_of(folder: Path, split: str) -> datasets.Dataset:
 
 
 def prepared_pairs(folder: Path, split: str) -> list[Pair]:
-    """The pairs of a split, spelled from its ids."""
     tokenizer = load_tokenizer(folder / "out" / "toy" / "tokenizer.model")
     return [(tokenizer.decode(row["source"]), tokenizer.decode(row["target"])) for row in rows_of(folder, split)]
 
 
 def content(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Time of change and bytes of every file."""
+    """Modification time and bytes of each file."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
 
 def left_in(folder: Path) -> list[str]:
-    """What lies beside the prepared corpus but for the lock, which is of no size and stays."""
     return [path.name for path in (folder / "out").iterdir() if path.name != ".toy.lock"]
 
 
@@ -104,7 +94,6 @@ def variants(pairs: list[Pair]) -> list[Pair]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with training files of 300 different pairs."""
     write(tmp_path / "train", sentences(300))
     return tmp_path
 
@@ -230,8 +219,7 @@ def test_vocabulary_and_recorded_characters_are_of_the_training_pairs_alone(tmp_
 
 
 def test_the_number_of_workers_does_not_change_anything(tmp_path):
-    """More pairs than go into two blocks, so that three workers do share them."""
-    write(tmp_path / "train", sentences(11_000))
+    write(tmp_path / "train", sentences(11_000))  # three blocks
     prepared = []
     for workers in (1, 3):
         counts = prepare(tmp_path, workers=workers, overwrite=True)
@@ -321,7 +309,7 @@ preprocess(configuration(Path({folder!r}), workers=3), say)
 
 
 def ended(process: int) -> bool:
-    """Whether a process is no more, or nothing but an entry that nobody waits for."""
+    """Whether a process is gone or a zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except OSError:

@@ -16,8 +16,6 @@ from nmt.search.beam_search import draw, gumbel, sentence_keys
 
 SEEDS, DRAWN = 60, 40
 NEVER = [PAD, BOS, UNK]
-
-
 MODEL, RICH = tiny_model(4, seed=3, bias={EOS: 1.0}), tiny_model(60, seed=3, bias={EOS: 1.0})
 SOURCES = [[5, EOS], [6, 7, 4, EOS], [4, 4, EOS], [7, EOS], [5, 6, 7, 4, 5, 6, EOS]]
 
@@ -33,7 +31,7 @@ def tokens(found: list[list[Hypothesis]]) -> list[list[list[int]]]:
 
 
 def chances(source: list[int], target: list[int], config: DecodeConfig, most: int) -> dict[int, float]:
-    """With what probability each token is drawn next."""
+    """The probability of each next token."""
     if len(target) == most:
         return {EOS: 1.0}
     logp = log_probabilities([MODEL], source, [target])[0, -1].tolist()
@@ -49,7 +47,7 @@ def chances(source: list[int], target: list[int], config: DecodeConfig, most: in
 
 
 def distribution(source: list[int], config: DecodeConfig, most: int) -> dict[tuple[int, ...], float]:
-    """Every translation of at most `most` tokens, and how often it is to be drawn."""
+    """The probability of each translation of at most `most` tokens."""
     found = {}
     for length in range(most + 1):
         for target in product(range(UNK + 1, MODEL.vocabulary_size), repeat=length):
@@ -73,7 +71,7 @@ def distribution(source: list[int], config: DecodeConfig, most: int) -> dict[tup
     ids=str,
 )
 def test_translations_are_drawn_as_often_as_their_probability_says(settings):
-    """Pearson's chi-square is its degrees of freedom on average; five standard deviations are nobody's bad luck."""
+    """By Pearson's chi-square, whose mean is its degrees of freedom, within five standard deviations."""
     config = DecodeConfig(do_sample=True, n_best=DRAWN, max_length=2, **settings)
     drawn = [tokens(sample(SOURCES[:2], seed=seed, n_best=DRAWN, max_length=2, **settings)) for seed in range(SEEDS)]
     for place, source in enumerate(SOURCES[:2]):
@@ -90,10 +88,9 @@ def test_translations_are_drawn_as_often_as_their_probability_says(settings):
         assert statistic < freedom + 5 * math.sqrt(2 * freedom)
 
 
-def test_the_same_seed_draws_the_same_and_another_seed_others():
-    draws = [tokens(sample(SOURCES, RICH, n_best=4, max_length=6, seed=seed)) for seed in (1, 2, 1, 2**62)]
-    assert draws[0] == draws[2]
-    assert all(a != b for other in (1, 3) for a, b in zip(draws[0], draws[other], strict=True))
+def test_another_seed_draws_other_translations():
+    one, two, three = (tokens(sample(SOURCES, RICH, n_best=4, max_length=6, seed=seed)) for seed in (1, 2, 2**62))
+    assert all(a != b and a != c for a, b, c in zip(one, two, three, strict=True))
 
 
 @pytest.mark.parametrize("settings", [{}, {"top_k": 5}, {"top_p": 0.6}, {"no_repeat_ngram_size": 1}], ids=str)
@@ -108,7 +105,7 @@ def test_what_is_drawn_for_a_sentence_depends_on_it_alone(settings):
 
 @pytest.mark.parametrize("settings", [{}, {"top_p": 0.9}, {"top_k": 40}], ids=str)
 def test_rounding_decides_no_draw(settings):
-    """Among thousands of tokens some are as likely as others but for rounding, and batches of other shapes round so."""
+    """Batches of other shapes round otherwise, and among thousands of tokens some differ by rounding only."""
     generator = torch.Generator().manual_seed(1)
     logp = torch.randn(300, 2, 4000, generator=generator).log_softmax(dim=2)
     rounded = logp + 4e-6 * torch.randn(logp.shape, generator=generator)
@@ -120,7 +117,7 @@ def test_rounding_decides_no_draw(settings):
 
 
 def test_gumbel_numbers_have_gumbels_distribution():
-    """Its mean is Euler's constant and its variance pi^2 / 6; neighbouring tokens, positions and keys are strangers."""
+    """The mean is Euler's constant, the variance pi^2 / 6; neighboring tokens, positions and keys are unrelated."""
     keys = sentence_keys(torch.tensor([[5, EOS], [5, 6]]), 2, seed=1)
     found = torch.stack([gumbel(keys, position, torch.arange(50_000)) for position in (1, 2)]).double().flatten(0, 2)
     assert found.isfinite().all()
@@ -143,7 +140,7 @@ def test_nothing_but_the_likeliest_is_greedy_search(settings):
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_samples_of_few_words_that_may_not_repeat_all_end(n):
-    """Those that ended early have nothing left that they could go on with."""
+    """Samples that ended early have no word left to continue with."""
     for found in sample(SOURCES, n_best=50, max_extra_length=30, no_repeat_ngram_size=n):
         assert len(found) == 50
         assert len({len(h.tokens) for h in found}) > 2
