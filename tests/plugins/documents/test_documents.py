@@ -1,4 +1,4 @@
-"""Documents: what is translated of a file, and what the file is like with the translations in it."""
+"""Documents: which text of a file is translated, and how the file looks with the translations in it."""
 
 import html
 import io
@@ -21,7 +21,7 @@ from lxml import etree
 from markdown_it import MarkdownIt
 
 from nmt.errors import NMTError
-from nmt.plugins.documents import Translated, read_document
+from nmt.plugins.documents import Translated, plain_text, read_document
 from nmt.registry import entries_of
 
 for entry in entries_of("document").values():
@@ -38,13 +38,9 @@ def upper(lines: list[str]) -> list[Translated]:
 
 
 def turned(lines: list[str]) -> list[Translated]:
-    """A translation into capitals, in which the order of the words is turned round."""
-    found = []
-    for line in lines:
-        words = line.upper().split()
-        aligned = [(n, len(words) - 1 - n) for n in range(len(words))]
-        found.append(Translated(" ".join(reversed(words)), aligned))
-    return found
+    """A translation into capitals in reverse order."""
+    rows = [line.upper().split()[::-1] for line in lines]
+    return [Translated(" ".join(words), [(n, len(words) - 1 - n) for n in range(len(words))]) for words in rows]
 
 
 def translated(format: str, content: str, by=upper) -> str:
@@ -53,7 +49,7 @@ def translated(format: str, content: str, by=upper) -> str:
 
 
 def aligned(translation: str, pairs: str):
-    """A translator that says this, aligned as "0-1 1-0" says."""
+    """A translator that returns this for the first line, with pairs such as "0-1 1-0"."""
     alignment = [tuple(map(int, pair.split("-"))) for pair in pairs.split()]
     return lambda lines: [Translated(translation, alignment), *same(lines[1:])]
 
@@ -65,24 +61,24 @@ I <i>have</i> <b>seen</b> it. | Ich habe es gesehen. | 0-0 1-1 2-3 3-2 | Ich <i>
 I <b>give up</b> this. | Ich gebe das auf. | 0-0 1-1 2-3 3-2 | Ich <b>gebe das auf</b>.
 I <b>give up</b> this now. | Ich gebe das jetzt auf. | 0-0 1-1 2-4 3-2 4-3 | Ich <b>gebe</b> das jetzt auf.
 See <a>the <i>new</i> page</a>. | Siehe die neue Seite. | 0-0 1-1 2-2 3-3 | Siehe <a>die <i>neue</i> Seite</a>.
-# Part of a word, and punctuation at its ends.
+# Part of a word, and punctuation around one.
 A <b>walk</b>ing man | Ein gehender Mann | 0-0 1-1 2-2 | Ein <b>gehender</b> Mann
 He ("<b>he</b>") left | Er (»er«) ging | 0-0 1-1 2-2 | Er (»<b>er</b>«) ging
-# Nothing aligns to it: a free word beside it, else nothing.
+# An element without aligned words takes a free word beside it.
 Open <b>up</b> now | Jetzt öffnen | 0-1 2-0 | Jetzt <b>öffnen</b>
 <a>Save</a>, <b>no</b> | Datei sichern, ja | 0-0 0-1 1-2 | <a>Datei sichern</a>, <b>ja</b>
 # Tags between words.
 Yes,<br>I do. | Ja, das tue ich. | 0-0 1-3 2-2 | Ja,<br>das tue ich.
 One <img src='x'> two | Eins zwei | 0-0 1-1 | Eins <img src='x'> zwei
 One<wbr>two three | Einszwei drei | 0-0 1-1 | Einszwei<wbr> drei
-# What is copied, in part of a word too.
+# Code is copied, even inside a word.
 Run <code>make all</code> first | Zuerst make all ausführen | 0-3 1-1 2-2 3-0 | Zuerst <code>make all</code> ausführen
 Run <code>make</code> now | Jetzt machen los | 0-2 1-1 2-0 | Jetzt <code>make</code> machen los
 Set <code>x</code> here | Hier x-basiert | 0-1 1-1 2-0 | Hier <code>x</code>-basiert
-# In a script without blanks, elements have about the same relative place.
+# In a script without blanks, elements keep their relative position.
 Open <b>the old house</b> now | ここの古い家を開く | 0-0 1-0 2-0 3-0 4-0 | こ<b>この古い家を</b>開く
 设置<b>文件</b>名 | Set the file name | 0-0 0-1 0-2 0-3 | Set the <b>file name</b>
-# What is protected stays whole.
+# Protected items stay whole.
 About <b>1.5 GB</b> now | Jetzt etwa 1,5 GB | 0-1 1-2 3-0 | Jetzt etwa <b>1,5 GB</b>
 # Around everything, and broken.
 No <b>end | Kein Ende | 0-0 1-1 | Kein <b>Ende
@@ -123,28 +119,25 @@ PAGE = st.lists(BLOCK, max_size=5).map(lambda blocks: "<!DOCTYPE html>\n" + "\n"
 
 
 class Seen(HTMLParser):
-    """What the standard library's parser sees: tags, comments, and texts in capitals."""
+    """The tags and comments that the standard library's parser sees, and the words in capitals."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.seen: list[object] = []
-        self.raw = 0
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag, attrs):
-        self.raw += tag in ("script", "style", "pre")
         self.seen.append((tag, attrs))
 
     def handle_endtag(self, tag):
-        self.raw -= tag in ("script", "style", "pre")
         self.seen.append(tag)
 
     def handle_comment(self, data):
         self.seen.append(("comment", data))
 
     def handle_data(self, data):
-        self.seen.append(("raw", data) if self.raw else ("text", data.upper().split()))
+        self.seen.append(data if self.lasttag in ("script", "style", "pre") else data.upper().split())
 
 
 @given(PAGE)
@@ -165,7 +158,7 @@ TAGS = re.compile("</?(?:b|a|em)(?: id='x>y')?>")
 @given(AROUND_ITEMS, st.randoms(use_true_random=False), st.booleans())
 @example("<b>\0{{ user.name }}\0</b>?", random.Random(1), False)
 def test_no_tag_is_put_inside_a_protected_item(inside, generator, aligned):
-    """The translator gives each item as it is, and turns round the words and items."""
+    """The translator keeps each item, and shuffles words and items."""
     source = f"a {inside} b".replace("\0", "")
     document = read_document("html", source.encode())
     plain = TAGS.sub("", f"a {inside} b")
@@ -175,10 +168,9 @@ def test_no_tag_is_put_inside_a_protected_item(inside, generator, aligned):
     text = html.unescape(" ".join(pieces).replace("\0", ""))
     words = range(len(text.split()))
     pairs = [(generator.choice(words), generator.choice(words)) for _ in words] if aligned else None
-    found = document.join([Translated(text, pairs)]).decode()
-    assert html.unescape(TAGS.sub("", found)) == text
-    for item, count in items.items():
-        assert found.count(item) >= count
+    result = document.join([Translated(text, pairs)]).decode()
+    assert html.unescape(TAGS.sub("", result)) == text
+    assert all(result.count(item) >= count for item, count in items.items())
 
 
 DAMAGED = """< > </ <b <b> </b> <p> <!-- --> <script> </script <a_title=' " ' = & &#0; &amp word \0 <code> </code>
@@ -191,13 +183,10 @@ def test_damaged_html_is_kept_to_the_byte_where_it_is_not_translated(text, by):
     assume(text.count("\0") * 4 < len(text))  # else it is no text
     text = text.encode(errors="replace").decode()
     assert translated("html", text, same) == text
-    found = translated("html", text, by)
-    assert html.unescape(found).upper().count("<") >= text.count("<!--")
+    assert html.unescape(translated("html", text, by)).upper().count("<") >= text.count("<!--")
 
 
-@pytest.mark.parametrize(
-    "piece", ["<b>", "<b><i></b>", "<!--", "<a title=", "x <b>y</b> `z` ", "</b>", "<code>x</code> ", "<b>5 %</b> "]
-)
+@pytest.mark.parametrize("piece", ["<b>", "<b><i></b>", "<!--", "<a title=", "x <b>y</b> `z` ", "<b>5 %</b> "])
 @pytest.mark.parametrize("format", ["html", "markdown"])
 def test_time_is_linear(format, piece):
     text = "a " + piece * (12_000 // len(piece))
@@ -232,7 +221,7 @@ UNIT = "<x><trans-unit><source>{}</source></trans-unit></x>"
     ("format", "source", "encoding", "expected"),
     [
         ("html", "<meta charset=latin-1><p>a b", "ascii", "&#233; &#223;&#26085;"),
-        ("html", "<meta charset=latin-1><p>日", "utf-8", "é ß日"),  # a text that a client of the server sends
+        ("html", "<meta charset=latin-1><p>日", "utf-8", "é ß日"),  # decoded by a client of the server
         ("xliff", f"<?xml version='1.0' encoding='cp1252'?>{UNIT.format('é')}", "cp1252", "é ß&#26085;"),
         ("html", "<meta charset='iso-8859-1'><p>é \u2013 a", "cp1252", "é ß&#26085;"),
         ("html", "<meta http-equiv=x content='text/html; charset=Shift_JIS'><p>\u2460 日", "cp932", "&#233; &#223;日"),
@@ -247,7 +236,7 @@ def test_a_file_is_read_and_written_in_its_encoding(format, source, encoding, ex
     assert expected in document.join([Translated("é ß日")]).decode(encoding)
 
 
-def test_a_page_says_that_it_is_in_the_target_language():
+def test_a_page_declares_the_target_language():
     document = read_document("html", b"<HTML class=x lang='en-US'><p lang=fr>a", "pt_BR", "en")
     assert document.join(upper(document.lines)) == b'<HTML class=x lang="pt-BR"><p lang=fr>A'
 
@@ -270,12 +259,12 @@ MARKDOWN_BLOCK = st.one_of(
     MARKDOWN_PHRASE.map(lambda text: "1. " + text.replace("\n", "\n   ") + "\n\n   - [ ] noch\n"),
     st.sampled_from(BLOCKS),
 )
-# Of two nested strikethroughs, the tildes may come together and be a fence.
+# The tildes of two nested strikethroughs can form a fence.
 MARKDOWN_PAGE = st.lists(MARKDOWN_BLOCK, max_size=4).map("\n\n".join).filter(lambda page: page.count("~~") <= 2)
 
 
 def markdown_skeleton(text: str, left_out: tuple[str, ...] = ()) -> list[object]:
-    """Blocks, the markup in each in alphabetical order, and what is not text, as markdown-it sees them."""
+    """The blocks that markdown-it sees, each with its sorted markup and its code."""
     blocks, texts = list[object](), ("text", "softbreak", "hardbreak", *left_out)  # a break is left out at an edge
     for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text):
         content = token.content if token.type in ("fence", "code_block") else ""
@@ -292,10 +281,10 @@ def markdown_skeleton(text: str, left_out: tuple[str, ...] = ()) -> list[object]
 def test_a_translation_of_markdown_has_the_same_blocks_and_markup(page, by, line_end):
     page = page.replace("\n", line_end)
     assert translated("markdown", page, same) == page
-    found = translated("markdown", page, by)
-    ways = ((), ("em_", "strong_", "s_"))  # emphasis that would not be emphasis is left out
-    assert any(markdown_skeleton(found, way) == markdown_skeleton(page, way) for way in ways)
-    assert min(accumulate(1 if tag == "<kbd>" else -1 for tag in re.findall("</?kbd>", found)), default=0) >= 0
+    result = translated("markdown", page, by)
+    ways = ((), ("em_", "strong_", "s_"))  # emphasis that CommonMark would not recognize is left out
+    assert any(markdown_skeleton(result, way) == markdown_skeleton(page, way) for way in ways)
+    assert min(accumulate(1 if tag == "<kbd>" else -1 for tag in re.findall("</?kbd>", result)), default=0) >= 0
 
 
 @pytest.mark.parametrize(
@@ -312,7 +301,7 @@ def test_a_translation_of_markdown_has_the_same_blocks_and_markup(page, by, line
         ("| a *b* | c |\n|---|---|\n", "d e", "0-0 1-1", "| d *e* | c |\n|---|---|\n"),
     ],
 )
-def test_markdown_tables_of_examples(source, translation, pairs, expected):
+def test_markdown_examples(source, translation, pairs, expected):
     assert translated("markdown", source, aligned(translation, pairs)) == expected
 
 
@@ -327,12 +316,11 @@ MESSAGE = st.text(st.sampled_from('aB "\\\n\t<b>{}%s'), min_size=1, max_size=20)
     st.sampled_from([20, 78]),
 )
 def test_po_gets_the_missing_translations_alone(messages, forms, width):
-    """polib writes the catalog, and reads the translation."""
     catalog = polib.POFile(wrapwidth=width)
     catalog.metadata = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": f"nplurals={forms}; plural=0;"}
     for text, plural, done, old in messages:
         entry = polib.POEntry(msgid=text, comment="c", flags=["c-format"], obsolete=old and plural is None)
-        # gettext wants the same of both: line ends at the edges, and arguments.
+        # gettext requires the same line ends and arguments of both.
         if plural and text.strip("\n") == text and plural.strip("\n") == plural and "%" not in text + plural:
             entry.msgid_plural, entry.msgstr_plural = plural, dict.fromkeys(range(forms), "x" * done)
         else:
@@ -341,8 +329,7 @@ def test_po_gets_the_missing_translations_alone(messages, forms, width):
     before = str(catalog)
     after = polib.pofile(translated("po", before))
     assert after.metadata == catalog.metadata
-    order = [sorted(each, key=lambda entry: entry.msgid) for each in (after, catalog)]
-    for ours, entry in zip(*order, strict=True):
+    for ours, entry in zip(*(sorted(file, key=lambda entry: entry.msgid) for file in (after, catalog)), strict=True):
         assert (ours.msgid, ours.obsolete) == (entry.msgid, entry.obsolete)
         assert ours.comment == entry.comment or ours.obsolete
         texts = list(ours.msgstr_plural.values()) or [ours.msgstr]
@@ -351,8 +338,12 @@ def test_po_gets_the_missing_translations_alone(messages, forms, width):
         if not new:
             assert (ours.msgstr, ours.msgstr_plural) == (entry.msgstr, entry.msgstr_plural)
             continue
-        own = [entry.msgid, *[entry.msgid_plural] * (forms - 1)] if forms > 1 else [entry.msgid_plural or entry.msgid]
-        for text, source in zip(texts, own if entry.msgid_plural else [entry.msgid], strict=True):
+        sources = (
+            [entry.msgid]
+            if not entry.msgid_plural
+            else [entry.msgid, *[entry.msgid_plural] * max(1, forms - 1)][-forms:]
+        )
+        for text, source in zip(texts, sources, strict=True):
             assert sorted("".join(text.upper().split())) == sorted("".join(source.upper().split()))
             assert [text.startswith("\n"), text.endswith("\n")] == [source.startswith("\n"), source.endswith("\n")]
 
@@ -408,9 +399,9 @@ msgstr[1] ""
         '"one"\nmsgstr[1] ""', '"one"\nmsgstr[1] "B FILES"'
     )
     expected = expected.replace('101"\nmsgstr ""', '101"\nmsgstr "A BELL\\a OR \\101"')
-    found = translated("po", source.replace("\n", end))
-    assert str(polib.pofile(found.replace("\r\n", "\n"))) == str(polib.pofile(expected))
-    assert found.count(end) == found.count("\n")
+    result = translated("po", source.replace("\n", end))
+    assert str(polib.pofile(result.replace("\r\n", "\n"))) == str(polib.pofile(expected))
+    assert result.count(end) == result.count("\n")
 
 
 def test_subtitles_keep_times_tags_and_lines():
@@ -421,11 +412,18 @@ def test_subtitles_keep_times_tags_and_lines():
         assert translated("srt", source.replace("\n", end)) == expected.replace("\n", end)
     assert translated("srt", "Hello\n1\n") == "Hello\n1\n"
     times = "00:00:01,000 --> 00:00:02,000\n"
-    # Two line ends together would end the subtitle.
+    # An empty line would end the subtitle.
     assert translated("srt", f"{times}a b\nc d\ne f\n", aligned("x y", "0-0 5-1")) == f"{times}x\ny\n"
     assert translated("srt", f"{times}a b\nc d\n", aligned("x", "0-0")) == f"{times}x\n"
     together = f"1\n{times}Open\n2\n{times}Close\n{times}42 now\n"  # no empty line between them
     assert translated("srt", together) == together.upper()
+
+
+@given(st.text(st.sampled_from("ab \t\r\n\u2028\u00a0")))
+def test_plain_text_has_lines_without_white_space_around_them(text):
+    plain = plain_text(text)
+    assert plain.render(same(plain.lines)) == text
+    assert plain.lines == [line.strip() for line in text.split("\n") if line.strip()]
 
 
 @given(st.text(st.sampled_from('msgidtrn[]0 "\\\n#,~:->%<b/>12\r\0'), max_size=60), st.sampled_from(["po", "srt"]))
@@ -453,19 +451,18 @@ def canonical(xml: str) -> str:
 
 
 def test_xliff_gets_the_missing_targets_alone():
-    """The standard library reads the result."""
-    found = translated("xliff", XLIFF)
+    result = translated("xliff", XLIFF)
     name = "{urn:oasis:names:tc:xliff:document:1.2}"
-    units = ElementTree.fromstring(found).findall(f".//{name}trans-unit")
+    units = ElementTree.fromstring(result).findall(f".//{name}trans-unit")
     targets = [unit.findall(f"{name}target") for unit in units]
-    texts = [["".join(each.itertext()) for each in own] for own in targets]
+    texts = [["".join(target.itertext()) for target in unit] for unit in targets]
     assert texts == [["ONE TWO & THREE{\\b}"], ["A  B"], ["done"], ["A"], []]
     assert [child.tag.removeprefix(name) for child in targets[0][0]] == ["g", "ph"]
     assert targets[0][0][0].text == "TWO & THREE"
     new = re.compile(r'<target state="needs-review-translation">.*?</target>')
     source = XLIFF.replace("<target/>", "").replace('<target state="new">b</target>', "")
-    assert canonical(new.sub("", found)) == canonical(source)
-    assert translated("xliff", found) == found
+    assert canonical(new.sub("", result)) == canonical(source)
+    assert translated("xliff", result) == result
 
 
 LINK = '<w:hyperlink w:anchor="x"><w:r><w:rPr><w:u w:val="single"/></w:rPr><w:t>the link</w:t></w:r></w:hyperlink>'
@@ -494,13 +491,13 @@ def archive_of(xml: str, name: str = "word/document.xml", **more: str) -> bytes:
 
 
 def document_of(inside: str) -> str:
-    own = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
-    return f"<w:document {own}><w:body><w:p><w:pPr><w:jc/></w:pPr>{inside}</w:p> <w:sectPr/></w:body></w:document>"
+    name = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    return f"<w:document {name}><w:body><w:p><w:pPr><w:jc/></w:pPr>{inside}</w:p> <w:sectPr/></w:body></w:document>"
 
 
 def docx_skeleton(xml: str) -> list[str]:
-    """All elements but runs, their properties and their text."""
-    names = [each.tag.rpartition("}")[2] for each in ElementTree.fromstring(xml).iter()]
+    """All elements except runs, their properties and their text."""
+    names = [element.tag.rpartition("}")[2] for element in ElementTree.fromstring(xml).iter()]
     return sorted(name for name in names if name not in ("r", "rPr", "t", "b", "u", "lang", "proofErr"))
 
 
@@ -512,21 +509,21 @@ def test_docx_keeps_all_but_the_text_of_runs(runs, by):
     assert document.join(same(document.lines)) == content
     with zipfile.ZipFile(io.BytesIO(document.join(by(document.lines)))) as archive:
         assert archive.namelist() == ["a.bin", "word/document.xml"]
-        found = archive.read("word/document.xml").decode()
-    assert docx_skeleton(found) == docx_skeleton(xml)
-    texts = ["".join(each.itertext()) for each in (ElementTree.fromstring(found), ElementTree.fromstring(xml))]
-    assert sorted("".join(texts[0].upper().split())) == sorted("".join(texts[1].upper().split()))
-    assert found[: found.index("</w:pPr>")] == xml[: xml.index("</w:pPr>")]
+        result = archive.read("word/document.xml").decode()
+    assert docx_skeleton(result) == docx_skeleton(xml)
+    letters = [sorted("".join(ElementTree.fromstring(tree).itertext()).upper()) for tree in (result, xml)]
+    assert [c for c in letters[0] if not c.isspace()] == [c for c in letters[1] if not c.isspace()]
+    assert result[: result.index("</w:pPr>")] == xml[: xml.index("</w:pPr>")]
 
 
 def test_docx_joins_runs_that_look_alike_and_moves_the_others():
     runs = "<w:r><w:t>See </w:t></w:r>" + RUNS[1] + RUNS[2].replace("<w:br/><w:t>text</w:t>", "")
     document = read_document("docx", archive_of(document_of(runs + "<w:r><w:t> here</w:t></w:r>")))
     assert document.lines == ["See bold here"]
-    found = zipfile.ZipFile(io.BytesIO(document.join([Translated("Hier fett", [(1, 1), (2, 0)])])))
+    archive = zipfile.ZipFile(io.BytesIO(document.join([Translated("Hier fett", [(1, 1), (2, 0)])])))
     text = '<w:r><w:t xml:space="preserve">Hier </w:t></w:r>'
     text += '<w:r><w:rPr><w:b/><w:lang w:val="en"/></w:rPr><w:t xml:space="preserve">fett</w:t></w:r>'
-    assert found.read("word/document.xml").decode() == document_of(text)
+    assert archive.read("word/document.xml").decode() == document_of(text)
 
 
 LATIN = ["Haus", "geht", "x", "X-Ein", "%s", "5 GB", "(so)", "ab,", "a\u0301", "e\u0301x"]
@@ -547,39 +544,39 @@ WAYS = {
     "docx": {"file": document_of("{}"), "element": f"<w:hyperlink>{RUN.format('Ha')}{{}}</w:hyperlink>"},
 }
 WAYS["docx"] |= {"text": RUN, "point": "<w:r><w:tab/></w:r>"}
-"""How formats write text, an element, what is copied and a tag between words."""
+"""How formats write text, an element, copied code and a tag between words."""
 
 
 def written(ways: dict[str, str], pieces) -> str:
-    """Pieces of a sentence, each a text, or a kind and what is in it, as a format has them."""
-    found = ""
+    """A sentence in a format; its pieces are texts, or pairs of a kind and the pieces inside."""
+    result = ""
     for piece in pieces:
         kind, inside = ("text", piece) if isinstance(piece, str) else piece
-        found += ways.get(kind, "{}").format(written(ways, inside) if kind == "element" else inside)
-    return found
+        result += ways.get(kind, "{}").format(written(ways, inside) if kind == "element" else inside)
+    return result
 
 
 @pytest.mark.parametrize("format", WAYS)
 @given(MIXED, st.lists(TEXTS | st.sampled_from(COPIED), min_size=1, max_size=12), st.data())
 def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
-    """In whatever script and however aligned, the text without the markup is the translation."""
+    """In any script and with any alignment, the text without the markup is the translation."""
     ways, translation = WAYS[format], " ".join("".join(words).split())
     content = ways["file"].format(written(ways, ["Wort ", *pieces, " Ende"]))
     document = read_document(format, archive_of(content) if format == "docx" else content.encode())
     assume(translation)
     number = st.integers(-1, 12)
-    found = document.join([Translated(translation, data.draw(st.none() | st.lists(st.tuples(number, number))))])
-    found = zipfile.ZipFile(io.BytesIO(found)).read("word/document.xml") if format == "docx" else found
+    result = document.join([Translated(translation, data.draw(st.none() | st.lists(st.tuples(number, number))))])
+    result = zipfile.ZipFile(io.BytesIO(result)).read("word/document.xml") if format == "docx" else result
     before, after = ways["file"].split("{}")
-    text = found.decode().removeprefix(before).removesuffix(after)
+    text = result.decode().removeprefix(before).removesuffix(after)
     text = re.split('<target state="needs-review-translation">|</target>', text)[-2 if "<target" in text else 0]
     copied = re.escape(ways.get("copied", "\0{}")).replace(r"\{\}", "(.*?)")
     parts = re.split(copied, text)
     parts = [part if number % 2 else re.sub(r"<[^>]*>|\{\\an8\}", "", part) for number, part in enumerate(parts)]
     texts = ["".join(html.unescape(part).split()) for part in parts]
-    if format == "markdown" and found.decode() == content:  # two stretches of code would be one
+    if format == "markdown" and result.decode() == content:  # two stretches of code would become one
         return
-    # What is copied stands in the place of its own text, or beside the translation.
+    # Copied code replaces its own text, or stands beside the translation.
     pattern = "".join(f"(?:{re.escape(text)})?" if number % 2 else re.escape(text) for number, text in enumerate(texts))
     assert re.fullmatch(pattern, "".join(translation.split()))
     assert sorted(texts[1::2]) == sorted("".join(text.split()) for text in re.findall(copied, content))
@@ -588,7 +585,7 @@ def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
 
 
 @pytest.mark.parametrize(
-    ("format", "content", "told"),
+    ("format", "content", "problem"),
     [
         ("docx", b"PK no zip", "not a DOCX file, or damaged"),
         ("docx", archive_of("<w:p>", "x.xml"), "no word/document.xml"),
@@ -604,6 +601,6 @@ def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
         ("po", b'msgid ""\nmsgstr "Content-Type: text/plain; charset=koi8-r\\n"\n', "the charset koi8-r"),
     ],
 )
-def test_what_cannot_be_read_is_told(format, content, told):
-    with pytest.raises(NMTError, match=told):
+def test_unreadable_documents_are_refused(format, content, problem):
+    with pytest.raises(NMTError, match=problem):
         read_document(format, content)

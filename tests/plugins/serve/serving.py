@@ -8,12 +8,12 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import httpx
 
 PATIENCE = 60.0
 """Seconds."""
@@ -53,16 +53,14 @@ class Server:
         return [int(number) for number in re.findall(r"as process (\d+)", "".join(self.log))]
 
     def ask(self, path: str, fields: Any = None, **headers: str) -> tuple[int, Any]:
-        """The status and the content of the answer to a request."""
-        body = fields if fields is None or isinstance(fields, bytes) else json.dumps(fields).encode()
-        kind = {} if isinstance(fields, bytes) else {"Content-Type": "application/json"}
-        kind |= {name.replace("_", "-"): value for name, value in headers.items()}
-        try:
-            request = urllib.request.Request(self.url + path, body, kind)
-            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-                return answer.status, content_of(answer)
-        except urllib.error.HTTPError as error:
-            return error.code, content_of(error)
+        """Send fields as JSON, or bytes as a form; returns the status and the content of the answer."""
+        kind = "application/x-www-form-urlencoded" if isinstance(fields, bytes) else "application/json"
+        body = fields if fields is None or isinstance(fields, bytes) else json.dumps(fields)
+        names = {"Content-Type": kind} | {name.replace("_", "-"): value for name, value in headers.items()}
+        method = "GET" if fields is None else "POST"
+        answer = httpx.request(method, self.url + path, content=body, headers=names, timeout=PATIENCE)
+        is_json = answer.headers["Content-Type"] == "application/json"
+        return answer.status_code, answer.json() if is_json else answer.text
 
     def translate(self, q: Any, **fields: Any) -> tuple[int, Any]:
         return self.ask("/translate", {"q": q, "source": "en", "target": "de", **fields})
@@ -71,11 +69,6 @@ class Server:
         status, answer = self.translate(q, **fields)
         assert status == 200, answer
         return answer["translatedText"]
-
-
-def content_of(answer: Any) -> Any:
-    content = answer.read().decode()
-    return json.loads(content) if answer.headers.get_content_type() == "application/json" else content
 
 
 @contextmanager

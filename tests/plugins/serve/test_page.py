@@ -3,12 +3,12 @@
 import json
 import re
 import shutil
-import urllib.request
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from nmt.plugins.serve.worker import formats_of_documents
@@ -72,12 +72,10 @@ def page(open_page: Callable[..., Any]) -> Any:
     return open_page(viewport={"width": 1200, "height": 800})
 
 
-def post(address: str, path: str, **body: Any) -> Any:
-    """The server's answer without the page."""
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(address + path, json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        return json.load(answer)
+def translated(address: str, text: str) -> str:
+    """The server's translation without the page."""
+    fields = {"q": text, "source": "en", "target": "de"}
+    return str(httpx.post(f"{address}translate", json=fields, timeout=60).json()["translatedText"])
 
 
 def text_of(page: Any) -> Any:
@@ -99,7 +97,7 @@ def translate(page: Any, text: str = LINE) -> str:
 
 @pytest.fixture(scope="module")
 def expected(address: str) -> str:
-    return str(post(address, "translate", q=LINE, source="en", target="de")["translatedText"])
+    return translated(address, LINE)
 
 
 def test_text_is_translated_while_it_is_typed(page, expected):
@@ -112,7 +110,7 @@ def test_text_is_translated_while_it_is_typed(page, expected):
 
 def test_lines_stay_lines_and_are_copied_so(page, address):
     text = f"{LINE}\n\nso tu\n  va we ka\n"
-    expected = post(address, "translate", q=text, source="en", target="de")["translatedText"]
+    expected = translated(address, text)
     assert translate(page, text) == expected
     page.get_by_role("button", name="Copy").click()
     playwright.expect(page.get_by_role("button", name="Copied")).to_be_visible()
@@ -141,8 +139,7 @@ def test_a_dropped_file_comes_back_as_a_download(page, address, tmp_path):
         link.click()
     assert waiting.value.suggested_filename == "talk_de.txt"
     waiting.value.save_as(tmp_path / "talk")
-    expected = post(address, "translate", q=text, source="en", target="de")["translatedText"]
-    assert (tmp_path / "talk").read_text() == expected
+    assert (tmp_path / "talk").read_text() == translated(address, text)
     page.evaluate(DROP, ["talk.pdf", list(b"no text")])
     served = ", ".join(formats_of_documents())
     message = f"talk.pdf: unsupported file type. This server translates {served} files."
@@ -165,9 +162,9 @@ def test_languages_are_detected_swapped_and_remembered(page, address):
     assert text_of(page).get_attribute("lang") == "en"
     page.reload()
     playwright.expect(source).to_have_value("auto")
-    translated = translate(page)
+    translation = translate(page)
     page.get_by_role("button", name="Swap languages").click()
-    playwright.expect(text_of(page)).to_have_value(translated)
+    playwright.expect(text_of(page)).to_have_value(translation)
     target = page.get_by_role("combobox", name="To")
     assert [source.input_value(), target.input_value()] == ["de", "en"]
     playwright.expect(translation_of(page)).to_have_attribute("lang", "en")

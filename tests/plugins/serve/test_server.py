@@ -46,7 +46,7 @@ def texts(count: int, size: int = 1, **search) -> Request:
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=8), st.integers(1, 20))
 @in_loop
-async def test_batches_hold_each_line_once_and_in_turns(sizes, most):
+async def test_batches_contain_each_line_once_and_in_turns(sizes, most):
     requests = [Request(Search(), [f"{n}.{i}" for i in range(size)]) for n, size in enumerate(sizes)]
     queue, seen = queue_of(*requests), []
     while queue.lines:
@@ -62,7 +62,7 @@ async def test_batches_hold_each_line_once_and_in_turns(sizes, most):
 
 
 @in_loop
-async def test_a_short_text_waits_for_one_batch_however_many_documents_there_are():
+async def test_a_short_text_waits_for_one_batch_of_documents():
     queue = queue_of(*(texts(300, 100, n_best=n) for n in range(6)))  # no two share a batch
     for _ in range(8):
         queue.take()
@@ -73,7 +73,7 @@ async def test_a_short_text_waits_for_one_batch_however_many_documents_there_are
 
 
 @in_loop
-async def test_a_long_line_goes_alone_and_can_be_left_out():
+async def test_a_long_line_is_a_batch_of_its_own():
     long = Request(Search(), ["x" * 2000, "short"])
     queue = queue_of(texts(1), long, texts(1))
     assert len(queue.take()) == 2
@@ -83,7 +83,7 @@ async def test_a_long_line_goes_alone_and_can_be_left_out():
 
 
 @in_loop
-async def test_all_that_waits_is_answered_by_a_failure_once():
+async def test_a_failure_answers_all_waiting_lines_once():
     request = texts(3)
     queue = queue_of(request)
     [taken] = queue.take(1)
@@ -96,7 +96,7 @@ async def test_all_that_waits_is_answered_by_a_failure_once():
 
 @pytest.mark.parametrize(("seconds", "least", "most"), [(3.0, 1000, 1000), (0.6, 1000, 2000), (0.01, 8000, 8000)])
 @in_loop
-async def test_batches_take_about_as_long_as_they_may(seconds, least, most):
+async def test_batches_approach_their_target_time(seconds, least, most):
     """`seconds` is the time for 4,000 characters."""
     queue = Queue()
     for _ in range(20):
@@ -130,7 +130,7 @@ def test_batches_of_torch_take_turns(checkpoint):
     assert len(entered) > 3
 
 
-def test_keys_are_hashes_and_count_as_soon_as_the_file_changes(tmp_path, capsys):
+def test_keys_are_hashes_and_changes_of_the_file_take_effect_at_once(tmp_path, capsys):
     path, (first, second) = tmp_path / "keys.txt", [sha256(key).hexdigest() for key in (b"one", b"two")]
     path.write_text(f"ann {first}\n# a remark\nbob  {second} \n")
     assert [name_of_key(path, text) for text in ("one", "two", "on", first, "ä\ud800")] == ["ann", "bob", *[None] * 3]
@@ -185,7 +185,7 @@ def test_only_languages_of_the_server_are_detected():
         assert [code for code, _ in detect(text, sorted({"en", *codes}))] == codes
 
 
-def test_text_is_in_a_source_language_or_surely_in_the_target_language():
+def test_a_text_is_in_a_source_language_or_certainly_in_the_target_language():
     assert choose("Das Haus steht am Ende der Straße.", ["en"], "de")[0] == "de"
     # Another language, a text that may well be German, and no text.
     for text in ("The house is at the end of the street.", "La maison est petite.", "Open", "..."):
@@ -201,7 +201,7 @@ def children() -> int:
 
 
 @in_loop
-async def test_documents_are_parsed_by_processes_that_end_when_nobody_waits(word_model):
+async def test_processes_that_parse_documents_end_with_their_request(word_model):
     service, before = Service(compose("serve", [f"run={word_model}"])), children()
     lines, marked_up = await service.parse(read_lines, DOCUMENT, 10)
     assert (lines[:2], len(lines), marked_up, children()) == (["one", "two"], 11, True, before + 1)
@@ -220,7 +220,7 @@ async def test_documents_are_parsed_by_processes_that_end_when_nobody_waits(word
 
 @pytest.mark.parametrize("limits", [(2**26, 10), (2**30, 0)])
 @in_loop
-async def test_a_document_that_takes_too_much_ends_its_process_alone(word_model, monkeypatch, limits):
+async def test_a_document_over_the_limits_ends_only_its_process(word_model, monkeypatch, limits):
     service = Service(compose("serve", [f"run={word_model}"]))
     with monkeypatch.context() as patched:
         patched.setattr(translation, "PARSING_LIMITS", limits)
@@ -229,7 +229,7 @@ async def test_a_document_that_takes_too_much_ends_its_process_alone(word_model,
     assert await service.parse(read_lines, DOCUMENT, 10)
 
 
-def test_a_server_for_others_needs_keys_and_none_draws_translations():
+def test_a_public_server_requires_keys_and_none_samples():
     for words in (["host=0.0.0.0"], ["host=example.org"], ["decode.do_sample=true"]):
         with pytest.raises(NMTError, match=r"without a key|best translation"):
             compose("serve", words)
