@@ -17,7 +17,8 @@ from functools import partial
 from io import BufferedReader
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, TypeGuard, TypeVar
+from typing import Any, TypeGuard, TypeVar
+from weakref import finalize
 
 from nmt.config import DataConfig, without_compression
 from nmt.errors import NMTError
@@ -61,28 +62,18 @@ def reading(name: str | Path) -> Iterator[None]:
         raise NMTError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
 
 
-class Decompressed(BufferedReader):
-    """The content of a compressed file, which is closed with it; `compression` is a key of MAGIC."""
-
-    def __init__(self, file: BinaryIO, compression: str) -> None:
-        import pyarrow
-
-        zstd = partial(pyarrow.input_stream, compression="zstd")
-        openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": zstd}
-        super().__init__(openers[compression](file), 2**17)
-        self.file = file
-
-    def close(self) -> None:
-        super().close()
-        self.file.close()
-
-
 def decompressed(file: BufferedReader, name: str) -> BufferedReader:
     """The content of a plain or compressed file. Its first bytes decide which, not its name."""
     first_bytes, suffix = file.peek(10), Path(name).suffix
     for compression, magic in MAGIC.items():
         if magic.match(first_bytes):
-            return Decompressed(file, compression)
+            import pyarrow
+
+            zstd = partial(pyarrow.input_stream, compression="zstd")
+            openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": zstd}
+            content = BufferedReader(openers[compression](file), 2**17)
+            finalize(content, file.close)  # closing the content does not close the file
+            return content
     if suffix in MAGIC and first_bytes:
         file.close()
         raise EOFError(f"its name ends in {suffix}, but it is not compressed so: rename it, or compress it again")

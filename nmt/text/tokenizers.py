@@ -230,37 +230,25 @@ def train_sentencepiece(
 ) -> SentencePieceTokenizer:
     import sentencepiece
 
-    model, counts = io.BytesIO(), Counter[str]()
-    if config.kind == "bpe":
-        # BPE needs only counts of words, which take less memory; unigram finds its first candidates in sentences.
+    model, counts, is_bpe = io.BytesIO(), Counter[str](), config.kind == "bpe"
+    if is_bpe:  # it needs only counts of words, which take less memory than sentences
         for line in lines:
             counts.update(line.split(" "))
         lines = (f"{word}\t{count}" for word, count in counts.items() if word and "\t" not in word)
-    symbols = {"pad_id": PAD, "bos_id": BOS, "eos_id": EOS, "unk_id": UNK, "control_symbols": list(tags)}
+    options: dict[str, Any] = {"model_type": config.kind, "input_format": "tsv" if is_bpe else "text"}
+    options |= {"vocab_size": config.vocabulary_size, "hard_vocab_limit": False, "max_sentence_length": 1_000_000}
+    options |= {"byte_fallback": True, "character_coverage": 0.9999, "num_threads": 2, "minloglevel": 2}
+    # Lines are in NFKC already. sentencepiece's table is of another Unicode version, and it trims blanks.
+    options |= {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}
+    options |= {"pad_id": PAD, "bos_id": BOS, "eos_id": EOS, "unk_id": UNK, "control_symbols": list(tags)}
+    options |= {"user_defined_symbols": [META + word for word in words]}
     try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(lines),
-            input_format="tsv" if config.kind == "bpe" else "text",
-            model_writer=model,
-            model_type=config.kind,
-            vocab_size=config.vocabulary_size,
-            hard_vocab_limit=False,
-            byte_fallback=True,
-            character_coverage=0.9999,
-            # Lines are in NFKC already; sentencepiece's own table is of another Unicode version, and it trims blanks.
-            normalization_rule_name="identity",
-            remove_extra_whitespaces=False,
-            max_sentence_length=1_000_000,
-            user_defined_symbols=[META + word for word in words],
-            num_threads=2,
-            minloglevel=2,
-            **symbols,
-        )
+        sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=model, **options)
     except RuntimeError as error:
         if "required_chars" not in str(error):
             raise
-        problem = "is less than the different characters of the corpus: raise it"
-        raise NMTError(f"tokenizer.vocabulary_size={config.vocabulary_size} {problem}") from error
+        size = f"tokenizer.vocabulary_size={config.vocabulary_size}"
+        raise NMTError(f"{size}: the corpus has more different characters; raise it") from error
     return SentencePieceTokenizer(model.getvalue())
 
 
