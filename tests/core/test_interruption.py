@@ -176,11 +176,12 @@ def test_a_killed_process_ends_the_others_in_one_line(toy, nmt, start, killed):
     assert nmt("train", *toy, *LONG).code == 0
 
 
-def test_a_corpus_is_not_replaced_while_a_run_trains_on_it(other_text, nmt, start):
+def test_neither_run_nor_corpus_is_changed_while_a_run_trains(other_text, nmt, start):
     prepare = ["preprocess", *other_text, "overwrite=true"]
     assert nmt(*prepare).code == 0
     process = start([*other_text, *LONG, "trainer.max_steps=100000"])
     wait_for(process, Path("run"), 5)
+    nmt("train", *other_text, "run=run").refused("run: another nmt is at work there", "run=OTHER")
     nmt(*prepare, "seed=2").refused("data/toy: a training uses this corpus", "data.name=OTHER")
     process.kill()
     process.wait()

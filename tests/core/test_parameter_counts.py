@@ -1,11 +1,13 @@
-"""Table 3's parameter counts, on models that take no memory."""
+"""Table 3's parameter counts, on models that take no memory, and FLOPs as torch counts them."""
 
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
 from nmt.commands import COMMANDS, compose
 from nmt.config import ModelConfig, groups
-from nmt.model import Transformer
+from nmt.model import Transformer, training_flops
 
 BIG = {"d_model": 1024, "d_ff": 4096, "heads": 16}
 
@@ -61,3 +63,26 @@ def test_rows_of_table_3_differ_from_base_as_the_papers_do():
     assert ours.pop("e_learned_positions") == pytest.approx(2 * 1024 * 512 / 1e6)
     assert ours.pop("additive") == pytest.approx(18 * 8 * 64 / 1e6)
     assert ours == pytest.approx(dict.fromkeys(ours, 0.0), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"heads": 4},
+        {"decoder_layers": 1, "d_k": 8, "d_v": 24},
+        {"attention": "dot_product", "d_ff": 48},
+        {"attention": "additive", "encoder_layers": 1},
+    ],
+)
+def test_a_training_step_needs_what_torch_counts(shape, monkeypatch):
+    """Torch counts all pairs of the decoder's self-attention; the half above the diagonal is taken off here."""
+    monkeypatch.setattr("nmt.kernels.products.ONEDNN", False)
+    sizes = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 32, "d_ff": 64, "heads": 2, **shape}
+    config = ModelConfig(name="test", dropout=0.0, **sizes)
+    model = Transformer(config, vocabulary_size=40)
+    source, target = torch.full((2, 7), 5), torch.full((2, 5), 6)
+    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+        model(source, target).sum().backward()
+    pairs = (2 * 7 * 7, 2 * 5 * 5, 2 * 7 * 5)
+    # The gradients of the two embedding look-ups are no products.
+    assert training_flops(config, 40, (2 * 7, 2 * 5), pairs) == counter.get_total_flops()
