@@ -1,11 +1,11 @@
 from .datamodule import STOPPING as STOPPING, IdPair as IdPair, PlannedBatches as PlannedBatches, Transform as Transform
 from .datamodule import UpdateDataModule as UpdateDataModule, accumulation as accumulation
 from .datamodule import transforms_for as transforms_for
+from .planning import INCREMENT as INCREMENT, Ints as Ints, shifted as shifted, splitmix as splitmix
 from .planning import BatchPlanner as BatchPlanner, MicroBatch as MicroBatch, UpdateSize as UpdateSize
 from .planning import source_copies as source_copies
 from .prepared import FORMAT_VERSION as FORMAT_VERSION, IDS_SCHEMA as IDS_SCHEMA, TOKENIZER as TOKENIZER, Batch as Batch
 from .prepared import Domain as Domain, Manifest as Manifest, PreparedCorpus as PreparedCorpus
-from .prepared import PreparedSplit as PreparedSplit, as_prepared as as_prepared, check_ours as check_ours
+from .prepared import PreparedSplit as PreparedSplit, decisive as decisive, check_ours as check_ours
 from .prepared import corpus_of as corpus_of, dummy_batch as dummy_batch, fingerprint as fingerprint
 from .prepared import open_corpus as open_corpus, read_manifest as read_manifest
-from .planning import INCREMENT as INCREMENT, Ints as Ints, shifted as shifted, splitmix as splitmix

@@ -39,17 +39,17 @@ OUR_NAMES = re.compile(r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*
 PARENT_LEVELS = 4  # above a run, where a relative path in its configuration may start
 
 
-def as_prepared(data: dict[str, Any]) -> dict[str, Any]:
+def decisive(data: dict[str, Any]) -> dict[str, Any]:
     """The keys of `data` that decide what is prepared."""
     kept = {key: value for key, value in data.items() if key not in IN_TRAINING}
     if isinstance(kept.get("sources"), list):
-        kept["sources"] = [as_prepared(part) if isinstance(part, dict) else part for part in kept["sources"]]
+        kept["sources"] = [decisive(part) if isinstance(part, dict) else part for part in kept["sources"]]
     return kept
 
 
 def fingerprint(content: dict[str, Any]) -> str:
     """SHA-256 of everything that determines the content of a prepared corpus."""
-    tree = {"format_version": FORMAT_VERSION, **content, "data": as_prepared(content["data"])}
+    tree = {"format_version": FORMAT_VERSION, **content, "data": decisive(content["data"])}
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()
 
 
@@ -63,6 +63,10 @@ class Manifest:
     tokenizer: str  # SHA-256 of tokenizer.model
     versions: dict[str, str]
     characters: dict[str, str] | None = None  # side -> characters of the training lines, sorted, unless very many
+
+    @classmethod
+    def of(cls, content: dict[str, Any], *record: Any) -> "Manifest":
+        return cls(FORMAT_VERSION, fingerprint(content), content, *record)
 
     @property
     def seen(self) -> dict[str, Any]:

@@ -26,18 +26,7 @@ import pyarrow as pa
 
 from nmt.compat import close_answers
 from nmt.config import ExperimentConfig, difference, held_out_name, require, sources_of, to_tree
-from nmt.data import (
-    FORMAT_VERSION,
-    IDS_SCHEMA,
-    TOKENIZER,
-    Manifest,
-    as_prepared,
-    check_ours,
-    fingerprint,
-    read_manifest,
-    source_copies,
-    transforms_for,
-)
+from nmt.data import IDS_SCHEMA, TOKENIZER, Manifest, check_ours, decisive, read_manifest, source_copies, transforms_for
 from nmt.errors import NMTError
 from nmt.files import (
     check_direction,
@@ -170,8 +159,7 @@ class Preparation:
             reading.text.unlink()
         versions = {name: version(name) for name in ("nmt-toolkit", "sentencepiece", "tokenizers", "datasets")}
         size, digest = load_tokenizer(self.tokenizer_file).vocabulary_size, sha256(self.tokenizer_file)
-        record = self.counts, size, digest, versions, self.characters
-        return Manifest(FORMAT_VERSION, fingerprint(content), content, *record)
+        return Manifest.of(content, self.counts, size, digest, versions, self.characters)
 
     def for_each_source(self, read: Callable[[Reading], None]) -> None:
         """Call `read` for each source; errors name the source if there are several."""
@@ -316,7 +304,7 @@ def existing_corpus(config: ExperimentConfig, content: dict[str, Any] | None = N
         return None
     manifest = read_manifest(folder)
     if content is not None and manifest.content != content:
-        old, new = ({**tree, "data": as_prepared(tree["data"])} for tree in (manifest.content, content))
+        old, new = ({**tree, "data": decisive(tree["data"])} for tree in (manifest.content, content))
         advice = "pass overwrite=true to replace it, or data.name=OTHER to keep both"
         changed = f"{folder} was prepared with another configuration ({difference(old, new)})"
         require(old == new, f"{changed}: {advice}")

@@ -11,7 +11,7 @@ from lightning.pytorch.callbacks import LambdaCallback, Timer
 from rich.console import Console
 
 from nmt.config import ExperimentConfig, difference, require, to_tree
-from nmt.data import TOKENIZER, Manifest, PreparedCorpus, UpdateDataModule, accumulation, as_prepared, open_corpus
+from nmt.data import TOKENIZER, Manifest, PreparedCorpus, UpdateDataModule, accumulation, decisive, open_corpus
 from nmt.errors import NMTError, SameForAll, how_to_install, is_out_of_memory, one_line
 from nmt.files import (
     architecture,
@@ -56,7 +56,7 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
 def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
     """NMTError where the corpus was prepared with other options of `data` or `tokenizer`."""
     trees = manifest.content, to_tree(config)
-    changed = difference(*({"data": as_prepared(x["data"]), "tokenizer": x["tokenizer"]} for x in trees))
+    changed = difference(*({"data": decisive(x["data"]), "tokenizer": x["tokenizer"]} for x in trees))
     advice = "pass the same options to nmt train, or prepare it again"
     require(not changed, f"{Path(config.prepared)} was prepared with another configuration ({changed}): {advice}")
 

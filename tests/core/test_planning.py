@@ -117,6 +117,7 @@ def test_bucket_widths_rise_with_length_and_hold_it():
     assert (np.diff(widths) >= 0).all()
     assert (widths <= 1.032 * lengths + 1).all()
     assert (widths[:64] == lengths[:64]).all()
+    assert bucket_widths(np.array([65, 128, 129, 133])).tolist() == [66, 128, 132, 136]
 
 
 def planner(lengths: Lengths, tokens: int = 4000, micro_batches: int = 4, seed: int = 1, copies=None) -> BatchPlanner:
