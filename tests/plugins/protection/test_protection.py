@@ -1,19 +1,165 @@
-"""What is protected arrives once, or the line is flagged, whatever an engine does."""
+"""What is protected in a line arrives once, or the line is flagged, whatever an engine does."""
 
 import random
 import re
+import time
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
+from options import translate_config
 from test_segments import Echo
 
 from nmt.config import DecodeConfig, TokenizerConfig
-from nmt.plugins.protection.items import Finder, Items
+from nmt.errors import NMTError
+from nmt.plugins.protection import items as protected
+from nmt.plugins.protection.items import Finder, Items, item
+from nmt.plugins.protection.plugin import ProtectionConfig
 from nmt.plugins.protection.protection import HeldLine, Masked, Protection
 from nmt.search import Hypothesis
 from nmt.text import train_tokenizer
 from nmt.translation import Details, Limits, Line, Translation, Translator
+
+USUAL = Finder(["usual"])
+
+
+def found(line: str, finder: Finder = USUAL) -> list[str]:
+    return [item(line, stretch) for stretch in finder.stretches(line)]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Hello {}, {name} and {0:.2f}!", ["{}", "{name}", "{0:.2f}"]),
+        ("{0:{width}} of ${HOME} and $USER", ["{0:{width}}", "${HOME}", "$USER"]),
+        ("%s of %(count)d, %1$s, %.2f or %-5d: 100%%", ["%s", "%(count)d", "%1$s", "%.2f", "%-5d", "%%"]),
+        ("Hi {{ user.name }}, {% if x %}yes{% endif %}", ["{{ user.name }}", "{% if x %}", "{% endif %}"]),
+        ("{n, plural, one {# of {x}} other {# of {y}}} left", ["{n, plural, one {# of {x}} other {# of {y}}}"]),
+        ("Edit /etc/hosts, ~/.bashrc, src/main.py.", ["/etc/hosts", "~/.bashrc", "src/main.py"]),
+        ("Run `nmt train` or ``a b``", ["`nmt train`", "``a b``"]),
+        ("Press <b>File</b>, <br/> or <a href='x y'>this</a>", ["<b>", "</b>", "<br/>", "<a href='x y'>", "</a>"]),
+        ("Version 4.2.1, v2.0 or 10.0.0.1:80.", ["4.2.1", "v2.0", "10.0.0.1:80"]),
+        ("On 2024-05-01 at 12:30, for 10 m²", ["2024-05-01", "12:30", "10 m²"]),
+        ("Use --force-all, MAX_SIZE, __name__ or open()!", ["--force-all", "MAX_SIZE", "__name__", "open()"]),
+        ("1'000 km, 12 500 km, 1e-5 m, .5 mm and 1 GB/s", ["1'000 km", "12 500 km", "1e-5 m", ".5 mm", "1 GB/s"]),
+        ("See https://a.org/café_(b). Or (www.A.ORG/{id}).", ["https://a.org/café_(b)", "www.A.ORG/{id}"]),
+        ("Mail o'neil@a.org, open re\u0301sume\u0301.pdf", ["o'neil@a.org", "re\u0301sume\u0301.pdf"]),
+        ("%zu in $HOME/bin on {d, date, short}", ["%zu", "$HOME/bin", "{d, date, short}"]),
+        ("Use ``a `b` c``, %p, %'d, %*d or % d", ["``a `b` c``", "%p", "%'d", "%*d", "% d"]),
+        ("-10 °C (+5 dB), 3-4 kPa, \u22122 µs, $10 or 5€", ["-10 °C", "+5 dB", "4 kPa", "\u22122 µs", "$10", "5€"]),
+        ("%1 of %L2, %n, %(user name)s, %1$,d", ["%1", "%L2", "%n", "%(user name)s", "%1$,d"]),
+        ("Save&nbsp;all &#8230; <%= user.name %>", ["&nbsp;", "&#8230;", "<%= user.name %>"]),
+        ('At 12:30: open main.c, FOO.TXT, (*.mp3) or ".env"', ["12:30", "main.c", "FOO.TXT", "*.mp3", ".env"]),
+        ("Press Ctrl++, ctrl+s or Win+R for 1/2 kg of 1.2.3rc1", ["Ctrl++", "ctrl+s", "Win+R", "1/2 kg", "1.2.3rc1"]),
+        ("Install python3.11-doc and 3.11.2-6+deb12u6.", ["python3.11-doc", "3.11.2-6+deb12u6"]),
+        ("Fill [[name]], ##ORDER## and :name here", ["[[name]]", "##ORDER##", ":name"]),
+        ("uid=%s: stat(%s) failed (%s), `%s'", ["uid=%s", "stat(%s)", "%s", "`%s'"]),
+        (r"Install 1.2.3-4ubuntu5 (or x.py-based) in C:\Windows\x", ["1.2.3-4ubuntu5", "x.py-based", r"C:\Windows\x"]),
+        # Nothing of these is protected.
+        ("An <illegal instruction> or <no such file>", []),
+        ("He and/or she paid 5 dollars, 50 percent of them; a < b.", []),
+        ("A set { 1, 2 } and the year 1984, at 3 or 4", []),
+        ("Version 4.2, _Open file(s), 3:4, a -- b, 1+1 and C++", []),
+        ("100 percent. No.It is 24/7 here, e.g. today", []),
+    ],
+)
+def test_stretches(line, expected):
+    assert found(line) == expected
+
+
+def test_a_pattern_that_takes_too_long_is_told_in_a_line(monkeypatch):
+    monkeypatch.setattr(protected, "SECONDS", 0.2)
+    with pytest.raises(NMTError, match=r"^protect=.* takes more than 0\.2 s for a line of 61 characters"):
+        Finder(["(a|aa)+$"]).stretches("a" * 60 + "!")
+
+
+def test_patterns_of_ones_own_go_first():
+    finder = Finder(["usual", "ACME-[0-9]+", "(?i)foo (bar)"])
+    assert found("ACME-12 at FOO bar {x}", finder) == ["ACME-12", "FOO bar", "{x}"]
+    assert found("ACME-12 {x}", Finder(["ACME-[0-9]+"])) == ["ACME-12"]
+
+
+@pytest.mark.parametrize(
+    ("line", "translation", "arrive"),
+    [
+        ("a {x} b", "c { x } d", False),
+        ("a {x} b", "c {x} {x}", False),
+        ("a %s b", "%sc", False),
+        ("%s of %s", "%s von %s", True),
+        ("%s is done", "%s ist zu 100%s fertig", False),
+        ("{a} is done", "{a} ist <b>fertig</b>", False),
+        ("%d of %s", "%s von %d", False),
+        ("%2$d of %1$s", "%1$s von %2$d", True),
+        ("see a.org", "siehe a.org.uk", False),
+        ("see www.a.org/b", "siehe www.a.org/b/c", False),
+        ("1.5 GB or 40%", "1,5 GB oder 40 %", True),
+        ("5 km", "15 km", False),
+        ("a,5% and 5%y, or 5%", "5%", True),
+    ],
+)
+def test_what_arrives(line, translation, arrive):
+    assert Items(line, USUAL.stretches(line)).arrive(translation) == arrive
+
+
+def repeats(tree: object) -> list[tuple[str, int]]:
+    """The kind and the greatest number of each repetition below a parsed pattern, nested ones multiplied."""
+    own = []
+    for part in tree if isinstance(tree, list | tuple | re._parser.SubPattern) else ():
+        if isinstance(part, tuple) and "REPEAT" in str(part[0]):
+            _, high, inner = part[1]
+            below = repeats(inner)
+            own += [(str(part[0]), int(high) * max([count for _, count in below], default=1)), *below]
+        else:
+            own += repeats(part)
+    return own
+
+
+def test_the_time_is_bounded_as_repetitions_are_short_or_never_tried_anew():
+    own = repeats(re._parser.parse(protected.ALL.pattern))
+    assert len(own) > 40
+    assert max(count for _, count in own) <= 40_000_000
+    # One that is tried anew is short, or what follows it cannot be any of it: folders.
+    assert sum(count > 4 for kind, count in own if kind != "POSSESSIVE_REPEAT") <= 1
+
+
+@pytest.mark.parametrize("item", ["{{a{}}}", "{} km"])
+def test_a_line_of_thousands_of_different_items_takes_no_time(item):
+    line = " ".join(map(item.format, range(2800)))
+    begin = time.process_time()
+    assert Items(line, USUAL.stretches(line)).arrive(line)
+    assert time.process_time() - begin < 6  # a group for each item took a minute
+
+
+PARTS = [*"{}%$(`/.@:,x5 -<\\#sé⟦⟧\t", "https://", "{n, plural,", "km", ".py", "{{", "%(a)s", "ACME-1"]
+
+
+# The same lines each time: of 25,000 such lines one has items that hold parts of others, and is flagged.
+@settings(derandomize=True)
+@given(st.lists(st.sampled_from(PARTS), max_size=30).map("".join))
+@example("{n, plural,5%{5%")
+@example("5%y 5%")
+@example("$x$x")
+@example("12:30 :12:30 x--a --a")
+def test_stretches_are_in_order_and_the_source_holds_its_own_items(line):
+    stretches = USUAL.stretches(line)
+    assert all(first[1] < second[0] for first, second in pairwise(stretches))
+    if stretches:
+        assert Items(line, stretches).arrive(" ".join(line.split()))
+
+
+@pytest.mark.parametrize("value", ["[", "a*", "usal", True, ["usual", "none"], "x" * 9 + "(" * 20_000])
+def test_wrong_patterns_are_refused(value):
+    assert [ProtectionConfig([kind]).protect for kind in ("usual", "none", "a+")] == [["usual"], [], ["a+"]]
+    with pytest.raises(NMTError, match=r"^protect="):
+        translate_config("run", protect=value)
+
+
+@settings(max_examples=300)
+@given(st.text("aAx1 .:/\\{}%$#@`()_-wshtp~<>|°KB\u0663,+", max_size=15))
+def test_what_is_found_has_a_sign(line):
+    assert protected.SIGN.search(line) or not any(each[0] for each in protected.ALL.finditer(line))
+
 
 WORDS = ["the", "old", "house", "stands", "on", "a", "hill", "and", "waits"]
 ITEMS = ["{name}", "%(n)d", "%s", "https://a.org/x?y", "me@a.org", "/etc/hosts", "`a b`", "5 km", "{{ x }}", "ﬁle.txt"]
@@ -64,7 +210,7 @@ CHANGES = [list, drop, double, garble, reverse, lambda words: [*words, *ITEMS], 
 
 def protecting(change: Callable[[list[str]], list[str]], n_best: int = 1, known: bool = False, **keys) -> Translator:
     limits = Limits(characters=frozenset("".join([*WORDS, *ITEMS, "[]0123456789AX "]))) if known else Limits()
-    stages = (Protection(Finder(["usual"]), limits.characters),)
+    stages = (Protection(USUAL, limits.characters),)
     return Translator(Fake(change, n_best), TOKENIZER, limits, stages=stages, **keys)
 
 
@@ -84,7 +230,7 @@ def test_each_item_arrives_once_or_the_line_is_flagged(given_lines, change, n_be
     found = translator.translate([tag + line for line in given_lines])
     assert len(found) == len(given_lines)
     for line, row in zip(given_lines, found, strict=True):
-        stretches = Finder(["usual"]).stretches(line)
+        stretches = USUAL.stretches(line)
         items = Items(line, stretches)
         for each in row:
             assert protection(each) in ("", "cut", "protected")
@@ -100,10 +246,10 @@ def test_each_item_arrives_once_or_the_line_is_flagged(given_lines, change, n_be
 
 @pytest.mark.parametrize("change", [list, drop, double, garble, reverse, at_random])
 def test_no_item_is_lost_where_the_engine_invents_none(change):
-    found = protecting(change).translate([f"the {item} waits and the hill" for item in ITEMS])
-    for item, [each] in zip(ITEMS, found, strict=True):
-        assert each.text.count(item) == 1
-        assert not each.flags
+    rows = protecting(change).translate([f"the {text} waits and the hill" for text in ITEMS])
+    for text, [best] in zip(ITEMS, rows, strict=True):
+        assert best.text.count(text) == 1
+        assert not best.flags
 
 
 def test_other_lines_are_translated_as_without_protection():
@@ -145,7 +291,7 @@ def test_equal_items_keep_the_order_of_their_names():
 
 def test_a_name_put_behind_a_word_is_a_word_of_the_details():
     line = "the old {name} stands"
-    mask = Masked(HeldLine(Line(line), Finder(["usual"]).stretches(line)), ["A1"])
+    mask = Masked(HeldLine(Line(line), USUAL.stretches(line)), ["A1"])
     details = Details(["Das", "steht"], [-0.1, -0.2, -0.3], [(0, 0), (2, 1), (3, 1)], [-0.1, -0.2])
     found = mask.aligned(Translation("Das steht", -1.0, -1.0, details))
     assert found.text == "Das steht A1"
