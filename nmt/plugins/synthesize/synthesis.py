@@ -65,12 +65,8 @@ def write_translations(config: JobConfig, models: steps.Models) -> None:
 
 
 def read_translations(folder: Path) -> Iterator[dict[str, Any]]:
-    path = folder / TRANSLATIONS
-    try:
-        with path.open(encoding="utf-8", newline="\n") as file:
-            yield from map(json.loads, file)
-    except ValueError as error:
-        raise NMTError(f"{path}: damaged; remove it, and the same command translates again") from error
+    with (folder / TRANSLATIONS).open(encoding="utf-8", newline="\n") as file:
+        yield from map(json.loads, file)
 
 
 def worst(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
@@ -161,7 +157,10 @@ def synthesize(config: SynthesisConfig) -> None:
         write_translations(job, models)
     with talker().status("choosing pairs"):
         about = models.descriptions[0]
-        summary = write_pairs(folder, choose_pairs(config, models), (about.source, about.target))
+        try:
+            summary = write_pairs(folder, choose_pairs(config, models), (about.source, about.target))
+        except (LookupError, TypeError, ValueError) as error:
+            raise NMTError(f"{job.output}: damaged; remove it, and the same command translates again") from error
     flags = ", ".join(f"{flag} {count:,}" for flag, count in summary["flags"].items())
     reasons = {"empty": "empty", "flagged": f"flagged ({flags})", "unlikely": "least likely by the teacher"}
     dropped = ", ".join(f"{count:,} {reasons[reason]}" for reason, count in summary["dropped"].items() if count)

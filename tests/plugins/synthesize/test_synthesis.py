@@ -173,7 +173,8 @@ def test_mistakes_are_one_line_and_leave_the_folder_to_a_corrected_command(make,
         assert nmt(*again, "output=new", "drop=0.5").code == 130
     assert {path.name for path in Path("new").iterdir()} == {"identity.json", "translations.jsonl"}
     path = Path("new/translations.jsonl")
-    path.write_text(path.read_text()[:-9])
-    nmt(*again, "output=new").refused("translations.jsonl: damaged; remove it")
+    for content in (path.read_text()[:-9], '{"source": "x", "translations": []}\n', "7\n"):
+        path.write_text(content)
+        nmt(*again, "output=new").refused("translations.jsonl: damaged; remove it")
     write("mono", [])
     nmt(*again, "output=empty").refused("none of 0 pairs")
