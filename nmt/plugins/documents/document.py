@@ -48,10 +48,9 @@ class Document(ABC):
         with ExitStack() as stack:
             content, output = steps.open_document(config, stack)
             models = steps.find_models(config.translator.run)
+            source, target = models.descriptions[0].source, models.target(config.translator)
             try:
-                document = read_document(
-                    config.format, content, models.target(config.translator), models.descriptions[0].source
-                )
+                document = read_document(config.format, content, target, source)
             except NMTError as error:
                 raise NMTError(f"{'standard input' if config.input == '-' else config.input}: {error}") from error
             lines, translations, counts = document.lines, list[Translated](), output.notes.counts

@@ -27,7 +27,6 @@ AROUND = frozenset(("hyperlink", "ins", "moveTo", "smartTag"))
 DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen"))  # properties and transient marks
 BREAKS = frozenset(("br", "cr", "tab", "ptab", "drawing", "pict", "object", "oMath", "oMathPara"))
 UNREADABLE = (BadZipFile, EOFError, LookupError, OSError, RuntimeError, ValueError, lzma.LZMAError, zlib.error)
-PRESERVE = {"{http://www.w3.org/XML/1998/namespace}space": "preserve"}
 
 
 class Reader:
@@ -112,7 +111,7 @@ def write_text(unit: Unit, parent: Element, references: Element, properties: Ele
 
     def add_text(text: str | None) -> None:
         if text:
-            content = etree.Element(f"{w}t", PRESERVE)
+            content = etree.Element(f"{w}t", {"{http://www.w3.org/XML/1998/namespace}space": "preserve"})
             content.text = text
             add_run(content)
 
@@ -122,8 +121,7 @@ def write_text(unit: Unit, parent: Element, references: Element, properties: Ele
         if name_of(element) == "rPr":
             write_text(unit, parent, reference, element)
         elif reference.tag.startswith("p"):
-            is_inside = name_of(element.getparent()) == "r"
-            (add_run if is_inside else parent.append)(deepcopy(element))
+            (add_run if name_of(element.getparent()) == "r" else parent.append)(deepcopy(element))
         else:
             new = etree.SubElement(parent, element.tag, element.attrib)
             new.extend(deepcopy(inside) for inside in element if name_of(inside).endswith("Pr"))

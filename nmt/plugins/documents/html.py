@@ -67,12 +67,11 @@ class Page(Part):
         self.text, self.language = text, language
         self.tags, self.sentences, self.values = tags_of(text), list[Sentence](), list[Part]()
         self.first, self.tokens = 0, list[Token]()  # where the next sentence begins, and its tokens so far
-        at = index = 0
-        while index < len(self.tags):
-            self.add_text(at, self.tags[index].begin)
-            index = self.add(index)
-            at = self.tags[index].end
-            index += 1
+        at = 0
+        for index, tag in enumerate(self.tags):
+            if tag.begin >= at:
+                self.add_text(at, tag.begin)
+                at = self.tags[self.add(index)].end
         self.add_text(at, len(text))
         self.end_sentence()
         self.attributes = Spliced(text, sorted(self.values, key=lambda part: part.begin))

@@ -203,7 +203,7 @@ class Projection:
         """Refine pairs of chunks to pairs of tokens; a chunk with several partners gives each a share of its words."""
         sizes = len(self.source.chunks), len(self.target.chunks)
         if alignment is None:  # as if both had the same order
-            alignment = ((index * sizes[0] // sizes[1], index) for index in range(sizes[1]))
+            alignment = [(index * sizes[0] // sizes[1], index) for index in range(sizes[1])]
         pairs = sorted({(a, b) for a, b in alignment if 0 <= a < sizes[0] and 0 <= b < sizes[1]})
         partners, numbers = Counter(end for pair in pairs for end in enumerate(pair)), Counter[tuple[int, int]]()
         for pair in pairs:

@@ -86,7 +86,6 @@ class Message:
         self.entry, self.forms, self.one = entry, forms, one
         self.sources = [text for text in (entry.msgid, entry.msgid_plural) if text]
         self.strings = [Spliced(text, list(sentences_of(text))) for text in self.sources]
-        self.lines = [line for string in self.strings for line in string.lines]
 
     def write(self, translations: Iterator[Translated]) -> bool:
         """Store the next translations; returns False for an invalid format string."""
@@ -119,7 +118,7 @@ class Catalog(Document):
             raise NMTError(f"a template: first make a catalog with `msginit -l {target or 'CODE'}`")
         if charset not in ("", "utf-8", "utf8", "us-ascii", "ascii"):
             raise NMTError(f"declares the charset {charset}: convert it with `msgconv -t UTF-8`")
-        self.lines = [line for message in self.messages(catalog) for line in message.lines]
+        self.lines = [line for message in self.messages(catalog) for string in message.strings for line in string.lines]
 
     def read(self) -> polib.POFile:
         text = ESCAPE.sub(lambda escape: escape[0] if escape[0] != "\\" else ESCAPED, self.text)

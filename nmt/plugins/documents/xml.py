@@ -16,7 +16,8 @@ from nmt.errors import NMTError
 from nmt.plugins.documents.document import Document, Spliced, Translated
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 
-Element = Tree = Any  # the classes of lxml are private and have no types
+Element = Any  # the classes of lxml are private and have no types
+Tree = Any
 INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 UNTRANSLATED = ("new", "needs-translation")  # states of a target
 

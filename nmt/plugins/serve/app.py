@@ -149,7 +149,8 @@ class Server:
         for task, model in zip(tasks, self.service.models, strict=True):
             task.cancel()
             if model.worker:
-                await model.worker.end()
+                model.worker.kill()
+                await model.worker.reading
 
     async def admit(self, request: Request, form: type[forms.AnyForm]) -> forms.AnyForm:
         """Read a request; raises Failed if its key, rate, size or fields are refused."""

@@ -186,10 +186,6 @@ class Worker:
         with suppress(ProcessLookupError):
             self.process.kill()
 
-    async def end(self) -> None:
-        self.kill()
-        await self.reading
-
 
 class ServedModel:
     """A model and its process; raises NMTError if the model cannot be read or does not translate."""
