@@ -1,4 +1,4 @@
-"""Several processes, however they are launched and whatever each of them holds, train as one does."""
+"""Several processes, launched in any way, train as one process does."""
 
 import os
 import re

@@ -25,7 +25,7 @@ def assert_close(actual, expected):
 
 
 @pytest.mark.parametrize(("start", "length"), [(0, 5), (2, 3), (0, 6), (5, 1), (4, 30), (1000, 2)])
-def test_sinusoids_are_the_papers_and_go_on_past_the_table(start, length):
+def test_sinusoids_are_the_papers_also_past_the_table(start, length):
     positions = Positions(config())
     assert_close(positions(start, length), by_the_formula(start, length, 8))
     assert_close(sinusoids(length, 10, start), by_the_formula(start, length, 10))

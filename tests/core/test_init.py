@@ -17,7 +17,7 @@ from nmt.training.train import joined
 
 SHORT = ["trainer.max_steps=20", "validation.every_steps=100", "validation.bleu_sentences=0", "run=run"]
 STILL = ["optim.learning_rate=1e-12", "optim.warmup=1"]
-"""A rate at which nothing is learnt."""
+"""A rate at which nothing is learned."""
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_what_was_seen_is_that_of_the_model_and_of_the_corpus():
     assert joined(before, now) == {"characters": characters, "lengths": lengths}
 
 
-def test_a_run_of_another_start_is_not_gone_on_with(domain, toy, finished, nmt):
+def test_a_run_of_another_start_is_not_resumed(domain, toy, finished, nmt):
     assert nmt("train", *domain, *SHORT, "trainer.max_steps=2").code == 0
     other = Path(shutil.copytree(finished, "other"))
     weights = load_file(other / "model/model.safetensors")
@@ -96,8 +96,8 @@ def test_an_imported_model_is_trained_further(other_text, nmt, name):
     assert nmt("train", *options, *STILL, "trainer.max_steps=1", "run=still").code == 0
     ours, theirs = (load_file(path) for path in ("still/model/model.safetensors", "theirs/model.safetensors"))
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-9)
-    learnt = nmt("train", *options, "optim.schedule=constant", "optim.learning_rate=1e-3", "optim.warmup=5")
-    assert learnt.code == 0
+    learned = nmt("train", *options, "optim.schedule=constant", "optim.learning_rate=1e-3", "optim.warmup=5")
+    assert learned.code == 0
     before, after = ([float(row["valid_loss"] or 0) for row in read_metrics(Path(run))] for run in ("still", "run"))
     assert 0 < max(after) < max(before)
     training = json.loads(Path("run/model/config.json").read_text())["training"]

@@ -1,4 +1,4 @@
-"""Runs that are killed, stopped by a signal, or out of disk go on as if nothing had been."""
+"""Runs that are killed, stopped by a signal, or out of disk space resume as if nothing had happened."""
 
 import csv
 import os
@@ -103,7 +103,7 @@ main()
 
 
 @pytest.mark.parametrize("moment", ["before the first update", "later"])
-def test_a_run_asked_to_stop_saves_and_says_how_to_go_on(toy, nmt, start, equals_never_stopped, moment):
+def test_a_run_asked_to_stop_saves_and_says_how_to_resume(toy, nmt, start, equals_never_stopped, moment):
     process = start([*toy, *LONG], code="" if moment == "later" else EARLY)
     if moment == "later":
         wait_for(process, Path("run"), 20)

@@ -54,7 +54,7 @@ def test_the_share_that_is_kept_and_its_scale(p):
 
 
 @pytest.mark.parametrize("distance", [1, 2, 3, 4, 997])
-def test_elements_are_kept_independently_of_their_neighbours(distance):
+def test_elements_are_kept_independently_of_their_neighbors(distance):
     """Four elements share a random number: they must not share their fate."""
     mask = (random_bits(SHAPE) >= LEVELS // 4).flatten().float()
     both = (mask[:-distance] * mask[distance:]).mean().item()

@@ -115,7 +115,7 @@ def test_the_model_directory_tells_of_its_training_what_the_last_checkpoint_does
     assert quality.replace("|", "\\|") in (finished / "model" / "README.md").read_text()
 
 
-def test_a_logbook_forgets_what_lies_after_the_update_it_goes_on_from(tmp_path):
+def test_a_logbook_drops_rows_after_the_update_it_resumes_from(tmp_path):
     for step, loss in ((5, 0.5), (10, 1.0), (15, 1.5)):
         Logbook(tmp_path, 100).log_metrics({"loss": loss}, step)
     Logbook(tmp_path, 12).log_metrics({"loss": 9.0}, 15)

@@ -1,4 +1,4 @@
-"""An output file is whole or not there, and what was killed goes on."""
+"""An output file is whole or not there, and a killed command resumes."""
 
 import bz2
 import gzip
@@ -87,7 +87,7 @@ def test_another_input_model_or_option_starts_anew_and_so_do_odd_notes(tmp_path,
     assert written(tmp_path) == ["out"]
 
 
-def test_nothing_is_left_where_nobody_can_go_on(tmp_path):
+def test_nothing_is_left_where_nobody_can_resume(tmp_path):
     break_off(tmp_path / "out", None, ["a\n"])
     break_off(tmp_path / "out", IDENTITY, [])
     assert written(tmp_path) == []
@@ -125,7 +125,7 @@ def test_compressed_text_is_translated_as_it_is_plain(checkpoint, tmp_path):
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_what_was_killed_goes_on_and_ends_as_if_it_had_not_been(checkpoint, tmp_path, capsys, end):
+def test_a_killed_translation_resumes_and_ends_as_if_it_had_not_been(checkpoint, tmp_path, capsys, end):
     (tmp_path / "in").write_bytes(random_lines(400))
     translate(config(checkpoint, tmp_path, format="tsv", output=str(tmp_path / "expected")))
     options = [f"run={checkpoint}", "engine=torch", "decode=greedy", "decode.max_extra_length=3", "format=tsv"]

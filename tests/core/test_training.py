@@ -78,8 +78,8 @@ def test_processes_together_and_one_that_accumulates_give_the_same_weights(
     assert card_tokens(runs[0]) == card_tokens(runs[1])
 
 
-def test_a_checkpoint_of_twice_as_many_devices_goes_on_with_whole_updates(toy, trained, nmt, training_state):
-    """Two devices count half as many micro-batches; at an odd update, half of that is no whole update of one."""
+def test_a_checkpoint_of_twice_as_many_devices_resumes_with_whole_updates(toy, trained, nmt, training_state):
+    """Two devices count half as many micro-batches; at an odd update, half of that is not a whole update of one."""
     options = [*toy, "batching.micro_batches=4", "trainer.max_steps=24", "checkpoints.every_steps=12"]
     finished = trained(*options)
     run = Path(shutil.copytree(finished, "run"))
@@ -118,7 +118,7 @@ def test_the_accumulated_gradient_is_that_of_the_whole_update_at_once(toy, nmt, 
         assert (gradient - parameter.grad).norm() <= 1e-5 * parameter.grad.norm(), name
 
 
-def test_time_that_is_up_ends_a_run_behind_a_whole_update(toy, nmt, training_state):
+def test_time_that_is_up_ends_a_run_after_a_whole_update(toy, nmt, training_state):
     options = [*toy, "validation.bleu_sentences=0", "validation.every_steps=100000", "run=run"]
     outcome = nmt("train", *options, "trainer.max_time=1s", "trainer.max_steps=100000")
     assert outcome.code == 0

@@ -14,7 +14,7 @@ VOCABULARY = 13
 SHAPES = pytest.mark.parametrize(
     "changes",
     [
-        {"max_positions": 4},  # sinusoids go on past the table
+        {"max_positions": 4},  # sinusoids continue past the table
         {"norm": "pre", "positions": "learned"},
         {"d_k": 3, "d_v": 5, "tied_embeddings": False, "attention": "dot_product"},
         {"attention_window": 3},
@@ -203,7 +203,7 @@ STEPS = (
 @SHAPES
 @pytest.mark.parametrize("hypotheses", [1, 3])
 @torch.no_grad()
-def test_a_cache_goes_on_as_the_whole_model_with_the_hypotheses_chosen(changes, hypotheses):
+def test_a_cache_continues_the_chosen_hypotheses_as_the_whole_model(changes, hypotheses):
     model, source = tiny_model(**changes), sentences(7, 3, 5)
     cache, tokens = model.start(source, hypotheses), torch.empty(3, hypotheses, 0, dtype=torch.long)
     for parents, kept in STEPS:
