@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,11 +17,6 @@ from nmt.text import Tokenizer, read_tokenizer, scripts_of_characters, scripts_o
 from nmt.translation.job import open_job, warn
 from nmt.translation.segments import limits
 from nmt.translation.translator import LANGUAGE_TAG, Notice, Stage, Translation, Translator
-
-SUMMARIES = {
-    "split": "had sentences over the model's limit, which were translated in parts",
-    "copied": "had characters that do not occur in the training data, which were copied",
-}
 
 
 class Models(NamedTuple):
@@ -184,26 +178,25 @@ def render(number: int, source: str, translations: list[Translation], format: st
 
 
 def report(stages: Sequence[Stage], line: str, best: Translation, where: str, counts: dict[str, int]) -> dict[str, Any]:
-    """Further fields for the record of a line; counts its notes, and prints the first one of each kind."""
-    fields, notes = dict[str, Any](), best.notes
+    """Further fields for the record of a line; counts its notes, and prints the first of each kind."""
+    fields = dict[str, Any]()
     if best.copied:
-        fields["copied"], copied = best.copied, shown(", ".join(map(repr, best.copied)))
-        notes["copied"] = f"characters that do not occur in the training data were copied: {copied}"
+        fields["copied"], copied = best.copied, "characters that do not occur in the training data were copied"
+        best.notes[copied] = shown(", ".join(map(repr, best.copied)))
     for stage in reversed(stages):  # on the way out
         fields |= stage.report(line, best)
-    for kind, words in notes.items():
-        if not counts[kind]:
-            warn(f"{where}: {words}")
-        counts[kind] += 1
+    for note, details in best.notes.items():
+        if not counts[note]:
+            warn(f"{where}: {note}" + (f": {details}" if details else ""))
+        counts[note] += 1
     return fields
 
 
 def summarize(counts: Mapping[str, int]) -> None:
-    """Print the number of lines for each kind of note that more than one line has."""
-    plugins = [entry.facts.get("summaries", {}) for entry in entries_of("stage").values()]
-    for kind, words in chain.from_iterable(kinds.items() for kinds in (SUMMARIES, *plugins)):
-        if counts[kind] > 1:
-            warn(f"{counts[kind]:,} lines {words}")
+    """Print the number of lines for each note that more than one line has."""
+    for note, count in counts.items():
+        if count > 1:
+            warn(f"{count:,} lines: {note}")
 
 
 def translate(config: TranslateConfig) -> None:

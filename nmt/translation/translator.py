@@ -54,7 +54,7 @@ class Translation:
     details: Details | None = None
     copied: list[str] = field(default_factory=list)  # stretches with characters that the model does not know
     flags: list[str] = field(default_factory=list)  # likely failures
-    notes: dict[str, str] = field(default_factory=dict)  # what a user should know about it, by kind
+    notes: dict[str, str] = field(default_factory=dict)  # what a user should know about it, and details
 
 
 Outcome = list[Translation] | RefusedLine  # the translations of a line, best first, or why there are none
@@ -187,8 +187,8 @@ class Translator:
         notes, prefix = dict[str, str](), line.tag or self.source_prefix
         describer = Describer(self.tokenizer, line.text, prefix) if line.align else None
         if length := max((segment.part for segment in segments), default=0):
-            limit = f"the model's limit is {self.limits.longest or 0:,}"
-            notes["split"] = f"a sentence of {length:,} tokens, translated in parts ({limit})"
+            limit = self.limits.longest or 0
+            notes["too long for the model, translated in parts"] = f"a sentence of {length:,} tokens, not {limit:,}"
         copied = [segment.text for segment in segments if segment.copied]
         translations = []
         for n in range(max(map(len, hypotheses), default=1)):
@@ -200,8 +200,8 @@ class Translator:
             else:
                 length = sum(len(part.tokens) + 1 for part, at in zip(parts, segments, strict=True) if not at.copied)
                 score = log_probability / penalty(max(length, 1), self.engine.config)
-            details = describer.describe(segments, parts, joined) if describer else None
-            row = Translation(joined.text, score, log_probability, details, copied.copy(), notes=notes.copy())
+            scores = describer.describe(segments, parts, joined) if describer else None
+            row = Translation(joined.text, score, log_probability, scores, copied.copy(), notes=notes.copy())
             translations.append(row)
         # The length penalty of the joined translation may rank the second hypotheses above the first.
         return sorted(translations, key=lambda translation: -translation.score)

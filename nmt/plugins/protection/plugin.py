@@ -56,12 +56,7 @@ def check_pattern(kind: str) -> None:
 
 
 def register(add: Callable[..., None]) -> None:
-    cut = "were cut at protected items, which did not arrive otherwise, and translated in parts"
-    lost = "do not contain each protected item exactly once: check them (format=jsonl flags them)"
-    missed = "lack a translation that the glossary requires (format=jsonl names it)"
-    path, key = "nmt.plugins.protection", ("protection", "protect")
-    summaries = {"cut": cut, "protected": lost}
-    add("stage", "protected", f"{path}.protection:protection", order=20, key=key, summaries=summaries)
-    terms = {"key": ("protection", "glossary"), "constrains": True, "summaries": {"terms": missed}}
-    add("stage", "terms", f"{path}.terms:terms", order=30, **terms)
+    path, keys = "nmt.plugins.protection", [("protection", key) for key in ("protect", "glossary")]
+    add("stage", "protected", f"{path}.protection:protection", order=20, key=keys[0])
+    add("stage", "terms", f"{path}.terms:terms", order=30, key=keys[1], constrains=True)
     add("options", "translator.protection", f"{path}.plugin:ProtectionConfig", inline=True)

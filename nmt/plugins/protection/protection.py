@@ -72,7 +72,7 @@ class Masked:
         for translation in row:
             translation.details = translation.details if self.held.line.align else None
             if self.is_cut:
-                translation.notes |= {} if self.held.is_bare else {"cut": NOTES["cut"]}
+                translation.notes |= {} if self.held.is_bare else {NOTES["cut"]: ""}
                 translation.copied = []
         return row
 
@@ -155,7 +155,7 @@ class Protection(Stage):
         self.ways = [*usable, None]
 
     def report(self, line: str, best: Translation) -> dict[str, Any]:
-        kinds = [kind for kind in NOTES if kind in best.notes]
+        kinds = [kind for kind, note in NOTES.items() if note in best.notes]
         return {"protection": kinds[0]} if kinds else {}
 
     def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
@@ -181,8 +181,8 @@ class Protection(Stage):
         for index, row in rows.items():
             for translation in row:
                 if not held[index].items.arrive(translation.text):
-                    translation.notes.pop("cut", None)
-                    translation.notes["protected"] = NOTES["protected"]
+                    translation.notes.pop(NOTES["cut"], None)
+                    translation.notes[NOTES["protected"]] = ""
                     translation.flags.append("protected")
         return results
 

@@ -170,7 +170,7 @@ class Terms(Stage):
         matches, fields = self.find(clean(line)), list[dict[str, Any]]()
         for (term, *_), used in zip(matches, judge(matches, best.text), strict=True):
             if not used:
-                best.notes["terms"] = f"no translation of {term.source!r} from the glossary"
+                best.notes["the translation of a term in the glossary is missing"] = repr(term.source)
             verdict = "used" if used else "missed"
             fields.append({"source": term.source, "targets": list(term.targets), "verdict": verdict})
         return {"terms": fields}

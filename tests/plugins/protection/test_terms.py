@@ -269,8 +269,8 @@ def test_terms_are_in_the_translations_and_in_the_report(nmt, checkpoint, terms)
 
 def test_terms_that_the_length_forbids_are_reported(nmt, checkpoint, terms):
     done = nmt("translate", checkpoint, "in", f"glossary={terms}", "decode.max_length=1")
-    assert "line 1: no translation of 'ka' from the glossary" in done.err
-    assert done.err.endswith("120 lines lack a translation that the glossary requires (format=jsonl names it)\n")
+    assert "line 1: the translation of a term in the glossary is missing: 'ka'" in done.err
+    assert done.err.endswith("120 lines: the translation of a term in the glossary is missing\n")
 
 
 @pytest.mark.parametrize(
