@@ -9,22 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from nmt import files
 from nmt.config import ModelConfig
 from nmt.errors import NMTError
-from nmt.files import (
-    ModelDescription,
-    locked_file,
-    model_card,
-    only_process,
-    parse_json,
-    parse_yaml,
-    read_bytes,
-    read_mapping,
-    remove_leftovers,
-    whole_file,
-    whole_folder,
-    write_file,
-)
 from nmt.files.foreign import block, cell, code, plain
 
 
@@ -35,11 +22,11 @@ def names(folder: Path) -> list[str]:
 def test_a_file_is_replaced_whole_or_stays(tmp_path):
     (tmp_path / "other").write_text("precious")
     (tmp_path / "a").symlink_to("other")
-    write_file(tmp_path / "a", "one")  # a link is replaced, not written through
-    write_file(tmp_path / "a", b"two")
+    files.write_file(tmp_path / "a", "one")  # a link is replaced, not written through
+    files.write_file(tmp_path / "a", b"two")
 
     def write_half() -> None:
-        with whole_file(tmp_path / "a") as temporary:
+        with files.whole_file(tmp_path / "a") as temporary:
             temporary.write_text("half")
             raise OSError(28, "No space left on device")
 
@@ -52,8 +39,8 @@ def test_a_file_is_replaced_whole_or_stays(tmp_path):
 def test_the_umask_is_respected(tmp_path, umask):
     before = os.umask(umask)
     try:
-        write_file(tmp_path / "a", "")
-        with whole_folder(tmp_path / "b") as folder:
+        files.write_file(tmp_path / "a", "")
+        with files.whole_folder(tmp_path / "b") as folder:
             (folder / "c").touch(0o600)
     finally:
         os.umask(before)
@@ -75,20 +62,20 @@ def test_all_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", recorded_fsync)
     monkeypatch.setattr(Path, "replace", recorded_replace)
-    write_file(tmp_path / "a", "content")
+    files.write_file(tmp_path / "a", "content")
     (_, temporary) = calls[0]
     assert calls == [("sync", temporary), ("rename", temporary), ("sync", str(tmp_path))]
 
 
 def test_a_folder_is_replaced_whole_and_nothing_but_a_folder(tmp_path):
     for content in ("one", "two"):
-        with whole_folder(tmp_path / "a") as folder:
+        with files.whole_folder(tmp_path / "a") as folder:
             (folder / content).write_text(content)
     assert (names(tmp_path), names(tmp_path / "a")) == (["a"], ["two"])
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("a")
     for name, words in (("pipe", "not a folder"), ("link", "a link")):
-        with pytest.raises(NMTError, match=f"is {words}"), whole_folder(tmp_path / name):
+        with pytest.raises(NMTError, match=f"is {words}"), files.whole_folder(tmp_path / name):
             pytest.fail("the work began")
 
 
@@ -100,29 +87,29 @@ def test_leftovers_are_known_by_name_and_links_are_not_followed(tmp_path):
     others = [".c.0123abcd.nmt-tmp", ".a.tmp", "a", ".a.0123abcd.nmt-tmp.bak"]
     for name in others:
         (tmp_path / name).touch()
-    remove_leftovers(tmp_path, "a|b")
+    files.remove_leftovers(tmp_path, "a|b")
     assert names(tmp_path) == sorted([*others, ".a.0123abce.nmt-tmp"])
 
 
 def test_one_process_works_in_a_folder_and_an_empty_one_goes_with_its_lock(tmp_path):
-    with only_process(tmp_path / "run", "run"):
+    with files.only_process(tmp_path / "run", "run"):
         with pytest.raises(NMTError, match="another nmt is at work there; wait until it ends, or pass run=OTHER"):
-            only_process(tmp_path / "run", "run").__enter__()
+            files.only_process(tmp_path / "run", "run").__enter__()
         assert names(tmp_path / "run") == [".lock"]
     assert names(tmp_path) == []
-    with only_process(tmp_path / "data", "prepared", replaced=True):
+    with files.only_process(tmp_path / "data", "prepared", replaced=True):
         assert names(tmp_path) == [".data.lock"]
 
 
 def test_a_file_has_many_readers_or_one_that_replaces_it(tmp_path):
     file = tmp_path / "a"
     file.touch()
-    shared = locked_file(file, False, "x"), locked_file(file, False, "x")
+    shared = files.locked_file(file, False, "x"), files.locked_file(file, False, "x")
     with shared[0], shared[1], pytest.raises(NMTError, match=r"^refused$"):
-        locked_file(file, True, "refused").__enter__()
-    with locked_file(file, True, "refused"), file.open("rb") as other, pytest.raises(BlockingIOError):
+        files.locked_file(file, True, "refused").__enter__()
+    with files.locked_file(file, True, "refused"), file.open("rb") as other, pytest.raises(BlockingIOError):
         fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    with locked_file(tmp_path / "missing", True, "refused"):
+    with files.locked_file(tmp_path / "missing", True, "refused"):
         pass
 
 
@@ -132,10 +119,10 @@ BOMB = "a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]"
 @pytest.mark.parametrize(
     ("parse", "content"),
     [
-        *((parse_json, text) for text in ("[" * 100_000, "[" * 100 + "]" * 100, "1" * 5000, "1e999", "NaN")),
-        *((parse_json, text) for text in ("[-Infinity]", str(2**63), "", "{", '{"a"}')),
-        *((parse_yaml, text) for text in (BOMB, "!!python/object/apply:os.system [true]", "[" * 2000, "a: [")),
-        (parse_yaml, "- " * 60 + "1"),
+        *((files.parse_json, text) for text in ("[" * 100_000, "[" * 100 + "]" * 100, "1" * 5000, "1e999", "NaN")),
+        *((files.parse_json, text) for text in ("[-Infinity]", str(2**63), "", "{", '{"a"}')),
+        *((files.parse_yaml, text) for text in (BOMB, "!!python/object/apply:os.system [true]", "[" * 2000, "a: [")),
+        (files.parse_yaml, "- " * 60 + "1"),
     ],
     ids=lambda value: value[:12] if isinstance(value, str) else "",
 )
@@ -149,7 +136,7 @@ def test_what_is_no_mapping_is_refused(tmp_path):
     for content in ("[1]", "1: 2", "null"):
         (tmp_path / "a").write_text(content)
         with pytest.raises(NMTError, match="not a mapping"):
-            read_mapping(tmp_path / "a", parse_yaml)
+            files.read_mapping(tmp_path / "a", files.parse_yaml)
 
 
 def test_links_devices_and_large_files_are_not_read(tmp_path):
@@ -157,11 +144,11 @@ def test_links_devices_and_large_files_are_not_read(tmp_path):
     (tmp_path / "link").symlink_to("file")
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
-    assert read_bytes(tmp_path / "file", 5) == b"12345"
+    assert files.read_bytes(tmp_path / "file", 5) == b"12345"
     refusals = {"folder": "regular", "file": "larger", "link": "link", "pipe": "regular", "none": "No such file"}
     for name, words in refusals.items():
         with pytest.raises(NMTError, match=words):
-            read_bytes(tmp_path / name, 4)
+            files.read_bytes(tmp_path / name, 4)
 
 
 HOSTILE = [
@@ -195,7 +182,7 @@ def test_names_stay_words_in_a_model_card():
     training = {"updates": 3, "averaged": [1, 3], "tokens": 7000, "seconds": 60.0, "devices": name, "config": config}
     training |= {"versions": {"nmt": name}, "score": score, "corpus": name}
     model = asdict(ModelConfig(name="m", encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2))
-    text = model_card(ModelDescription(model, 300, name, name, name, training), parameters=12_345)
+    text = files.model_card(files.ModelDescription(model, 300, name, name, name, training), parameters=12_345)
     assert re.findall(r"^#.*", text.split("```")[0], flags=re.M) == [text.splitlines()[0]]
     assert not re.search(r"(?<!\\)[<`]", re.sub(r"(?<!\\)(`+)[^`].*?\1", "", text.split("\n```\n")[0]))
     for line in text.splitlines():
@@ -203,4 +190,5 @@ def test_names_stay_words_in_a_model_card():
     facts = ("7,000 target tokens", "60 seconds on", "updates 1, 3", "1.00 on 4 sentences, `nrefs:1", "12,345")
     assert all(words in text for words in facts)
     del training["score"]
-    assert "| Quality | not measured |" in model_card(ModelDescription(model, 300, "a", "b", "", training), 1)
+    description = files.ModelDescription(model, 300, "a", "b", "", training)
+    assert "| Quality | not measured |" in files.model_card(description, 1)

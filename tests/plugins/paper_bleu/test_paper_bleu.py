@@ -97,19 +97,14 @@ def test_compounds_are_split_as_the_authors_perl_splits_them():
         assert split_compounds(tokens) == split_by_hand(tokens) == expected.replace("@", "##AT##-##AT##")
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("state-of-the-art.", "state-of-the-art ."),
-        ("Peter's", "Peter &apos;s"),
-        ("A & B | [c]", "A &amp; B &#124; &#91; c &#93;"),
-        ("kostet 3.000,50 Mio. z.B. heute", "kostet 3.000,50 Mio. z.B. heute"),
-        ("“ja”", "&quot; ja &quot;"),
-        ("\uff08ja\uff09…", "( ja ) ..."),
-    ],
-)
-def test_moses_escapes_and_leaves_hyphens_alone(line, expected):
-    assert moses("en" if "Peter" in line else "de")(line) == expected
+def test_moses_escapes_and_leaves_hyphens_alone():
+    tokens = {
+        **{"state-of-the-art.": "state-of-the-art .", "A & B | [c]": "A &amp; B &#124; &#91; c &#93;"},
+        **{"3.000,50 Mio. z.B. heute": "3.000,50 Mio. z.B. heute", "“ja”": "&quot; ja &quot;"},
+        "\uff08ja\uff09…": "( ja ) ...",
+    }
+    assert [moses("de")(line) for line in tokens] == [*tokens.values()]
+    assert moses("en")("Peter's") == "Peter &apos;s"
 
 
 PREFIX_DE = {"Dr", "Nr", "bzw", "usw", "Art"}
