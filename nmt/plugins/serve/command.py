@@ -43,8 +43,7 @@ class ServeConfig:
     """The options of `nmt serve`."""
 
     run: Any = "runs/latest"
-    """Runs, model directories or exported models; words are short for it. Of two models for the same languages, the
-    first is used."""
+    """Runs or model directories; words are short for it. Of two models for the same languages, the first is used."""
     host: str = "127.0.0.1"
     """Address to listen on. Addresses of other interfaces require keys, or anonymous=true."""
     port: int = number(5000, 0, 65_535)

@@ -77,13 +77,18 @@ def test_the_validation_set_is_the_sample_if_it_still_exists(toy, model):
 
 
 def test_only_an_earlier_export_is_replaced_and_nmt_reads_none(model, tmp_path):
-    with pytest.raises(NMTError, match="not an earlier export; name another folder"):
-        exported(model, output=str(model))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/notes").write_text("dear")
+    for other in (model, tmp_path / "other", tmp_path / "other/notes"):
+        with pytest.raises(NMTError, match="not an earlier export; name another folder"):
+            exported(model, output=str(other), format="huggingface")
+    (tmp_path / "other/notes").unlink()  # an empty folder is free
+    exported(model, output=str(tmp_path / "other"))
     for settings in ({}, {"precision": "int8"}, {"format": "huggingface"}, {}):
         exported(model, output=str(tmp_path / "out"), **settings)
         with pytest.raises(NMTError, match=r"config\.json: not a model of nmt.*name the run or its model directory$"):
             translated(tmp_path / "out")
-    assert {path.name for path in tmp_path.iterdir()} == {"out", "model", "cache"}
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "other", "model", "cache"}
 
 
 def test_a_model_directory_is_converted_at_its_first_use(model, tmp_path):
@@ -155,7 +160,6 @@ def test_a_converted_model_translates_without_torch(model):
         (["precision=int8"], "ctranslate2", ""),
         (["format=jsonl", "decode.n_best=4"], "ctranslate2", ""),
         (["decode.do_sample=true"], "torch", "decode.do_sample=true"),
-        (["decode.min_length=3"], "torch", "decode.min_length=3"),
         (["target_prefix=ka"], "torch", "target_prefix=ka"),
         (["split=never"], "torch", "split=never"),
         (["glossary=terms.tsv"], "torch", "no search for given words"),

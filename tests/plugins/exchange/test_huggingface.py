@@ -1,6 +1,5 @@
 """Exported models: the logits, token ids and translations of transformers are ours."""
 
-import json
 import random
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +13,6 @@ from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerC
 from nmt.errors import NMTError
 from nmt.files import ModelDescription, sha256
 from nmt.model import Transformer, write_model_directory
-from nmt.plugins.exchange.commands import ExportConfig, export
 from nmt.plugins.exchange.huggingface import write
 from nmt.search import pad_source
 from nmt.text import Tokenizer, clean, train_tokenizer
@@ -168,14 +166,3 @@ def test_what_marian_cannot_express_is_refused(tokenizer, tmp_path, settings, na
     with pytest.raises(NMTError, match=named):
         write(save(tmp_path, make(tokenizer, **settings), tokenizer), tmp_path / "export")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "tokenizer"]
-
-
-def test_only_an_earlier_export_is_replaced(trained, tmp_path):
-    config = ExportConfig(str(trained[0]), format="huggingface", output=str(tmp_path), decode=DecodeConfig())
-    for name in ("config.json", "notes"):
-        (tmp_path / name).write_text(json.dumps({"model_type": "marian"}))
-        with pytest.raises(NMTError, match="exists and is not an earlier export"):
-            export(config, print)
-        (tmp_path / name).unlink()
-    for _ in range(2):
-        export(config, print)
