@@ -38,7 +38,7 @@ def tokens_of(text: str) -> list[Token]:
     """Tokens for whatever looks like markup in a block, and for the text between; `Inline.keeps` checks the result."""
     tokens, at, links = list[Token](), 0, list[int]()
     for markup in MARKUP.finditer(text):
-        raw, begin, before = markup[0], markup.start(), text[: markup.start()][-1:]
+        raw, begin = markup[0], markup.start()
         tokens.append(Token("text", text[at:begin], text[at:begin]))
         at = markup.end()
         if markup["code"] or markup["auto"]:
@@ -51,7 +51,7 @@ def tokens_of(text: str) -> list[Token]:
             is_label = raw in ("]", "][]")  # the source text names the address
             token = Token("close", raw, name="link", closing=f"][{' '.join(text[begun:begin].split())}]" * is_label)
         elif markup["emphasis"]:
-            opens = text[at : at + 1].strip() and not before.strip(" \t\r\n([\"'>*_~")
+            opens = text[at : at + 1].strip() and not text[begin - 1 : begin].strip(" \t\r\n([\"'>*_~")
             token = Token("open" if opens else "close", raw, raw, name=raw, optional=True)
         elif markup["hard"] or markup["image"] or markup["unknown"]:
             token = Token("point", raw, breaks=not markup["unknown"], optional=bool(markup["hard"]))

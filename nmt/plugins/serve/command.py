@@ -23,7 +23,7 @@ class LimitsConfig:
     """Limits for each request or client."""
 
     characters: int = number(20_000, 1, 10**9)
-    """Maximum number of characters in a request's texts."""
+    """Maximum number of characters in the texts of a request, and in a line of a file."""
     file_bytes: int = number(5 * 2**20, 1, 2**30)
     """Maximum size of a file, or of any other request, in bytes."""
     seconds: float = number(120.0, 0.1, 86_400.0)
