@@ -19,7 +19,7 @@ def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None 
 
     command = COMMANDS[name]
     options = command.all_options
-    given = {word for word in words if word in options}
+    given = [word for word in words if word in options]
     overrides = [word for word in words if word not in given]
     if help or "-h" in words:
         sys.stdout.write(help_text(command, [word for word in overrides if word != "-h"], config_dir))
@@ -32,7 +32,7 @@ def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None 
         sys.stdout.write(to_yaml(compose_tree(command, overrides, config_dir)))
         return 0
     if run_instead:
-        return run_instead(overrides, config_dir, given) or 0
+        return run_instead(overrides, config_dir, set(given)) or 0
     try:
         config = compose(command, overrides, config_dir)
     except NMTError as error:

@@ -1,7 +1,6 @@
 """A corpus of some hundred generated pairs, prepared once; runs on it; the command line in this process."""
 
 import csv
-import json
 import random
 import signal
 import sys
@@ -146,23 +145,22 @@ def import_fixture(name: str, output: Path) -> Path:
 
 @dataclass
 class Outcome:
-    """What a command left behind."""
+    """Exit code, standard output and standard error of a command."""
 
     code: int
     out: str
     err: str
 
     def failed(self, *words: str) -> None:
-        """Assert that it ended as an error that users can mend, told in a last line that holds `words`."""
+        """Assert that the command ended with an error that users can fix, whose last line contains `words`."""
         assert self.code == 2, self.err
         assert "Traceback" not in self.err
         last = self.err.splitlines()[-1]
         assert last.startswith("nmt: "), self.err
-        for word in words:
-            assert word in last
+        assert all(word in last for word in words), last
 
     def refused(self, *words: str) -> None:
-        """Assert that it failed so and said nothing else."""
+        """Assert that the command failed in this way and printed nothing else."""
         self.failed(*words)
         assert self.err.count("\n") == 1, self.err
 
@@ -186,35 +184,25 @@ def nmt(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_
 
 @pytest.fixture(scope="session")
 def training_state() -> Callable[[Path], dict[str, Any]]:
-    """Step, weights and Adam's moments of a run's last checkpoint."""
+    """Step, weights, Adam's moments and the number of target tokens of a run's last checkpoint."""
     import torch
 
     def load(run: Path) -> dict[str, Any]:
         content = torch.load(max(run.glob("checkpoints/*.ckpt")), weights_only=True)
         adam = content["optimizer_states"][0]["state"]
-        return {"step": content["global_step"], "weights": content["state_dict"], "adam": adam}
+        state = {"step": content["global_step"], "weights": content["state_dict"], "adam": adam}
+        return {**state, "tokens": content["nmt"]["tokens"]}
 
     return load
 
 
 @pytest.fixture(scope="session")
 def metrics() -> Callable[[Path], list[dict[str, str]]]:
-    """The rows of a run's metrics.csv, without the columns that tell the time."""
-
+    """The rows of a run's metrics.csv, without the columns that depend on time."""
     clock = ("seconds", "tokens_per_second", "mfu", "cost")
 
     def read(run: Path) -> list[dict[str, str]]:
         with (run / "metrics.csv").open(newline="") as file:
             return [{k: v for k, v in row.items() if k not in clock} for row in csv.DictReader(file)]
-
-    return read
-
-
-@pytest.fixture(scope="session")
-def card_tokens() -> Callable[[Path], int]:
-    """The target tokens trained on, as a run's model directory has it."""
-
-    def read(run: Path) -> int:
-        return int(json.loads((run / "model" / "config.json").read_text())["training"]["tokens"])
 
     return read

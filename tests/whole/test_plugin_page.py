@@ -3,8 +3,9 @@
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
+
+from preloaded import python
 
 import nmt as package
 
@@ -23,7 +24,7 @@ def test_the_plugin_of_the_page_adds_a_command_a_document_and_a_metric(tmp_path,
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{tmp_path}", "XDG_CACHE_HOME": str(tmp_path)}
 
     def nmt(*words):
-        command = [sys.executable, "-m", "nmt", *words]
+        command = [python(), "-m", "nmt", *words]
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
         return done.stdout or done.stderr
 
