@@ -1,9 +1,6 @@
 """An output file is whole or not there, and a killed command resumes."""
 
-import bz2
-import gzip
 import json
-import lzma
 import random
 import signal
 import subprocess
@@ -113,15 +110,6 @@ def test_a_link_under_the_partial_name_is_not_written_through(tmp_path):
 def config(checkpoint: str, folder: Path, **settings) -> TranslateConfig:
     base = {"input": str(folder / "in"), "output": str(folder / "out"), "device": "cpu", "decode": GREEDY}
     return translate_config(checkpoint, **{**base, **settings})
-
-
-def test_compressed_text_is_translated_as_it_is_plain(checkpoint, tmp_path):
-    content = random_lines(20)
-    for suffix, compress in (("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)):
-        (tmp_path / f"in{suffix}").write_bytes(compress(content))
-        translate(config(checkpoint, tmp_path, input=f"{tmp_path}/in{suffix}", output=f"{tmp_path}/out{suffix}"))
-        assert (tmp_path / f"out{suffix}").read_bytes() == (tmp_path / "out").read_bytes()
-    assert (tmp_path / "out").read_bytes().count(b"\n") == 20
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])

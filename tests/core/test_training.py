@@ -19,7 +19,6 @@ from nmt.preparation import arrow_blocks, arrow_writer
 from nmt.training import list_checkpoints, read_metrics
 
 SHORT = ("trainer.max_steps=6", "validation.every_steps=100", "validation.bleu_sentences=0", "run=run")
-BEST = ["checkpoints.average=best", "checkpoints.every_steps=5", "checkpoints.keep=3", "validation.every_steps=10"]
 
 
 def assert_same(state, other) -> None:
@@ -31,23 +30,15 @@ def files(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def test_a_run_extended_twice_equals_one_never_stopped(toy, nmt, finished, training_state, metrics):
+def test_neither_earlier_ends_nor_saving_by_the_clock_change_a_run(toy, nmt, finished, training_state, metrics):
+    run, options = Path("run"), [*toy, "checkpoints.every_steps=12", "checkpoints.every_minutes=0.0001", "run=run"]
     for steps in (7, 33, 60):
-        assert nmt("train", *toy, f"trainer.max_steps={steps}", "run=run").code == 0
-    assert_same(training_state(Path("run")), training_state(finished))
+        assert nmt("train", *options, f"trainer.max_steps={steps}").code == 0
+    assert_same(training_state(run), training_state(finished))
     # The last update of a run is always validated.
-    assert [row for row in metrics(Path("run")) if row["step"] not in {"7", "33"}] == metrics(finished)
-
-
-def test_neither_an_earlier_end_nor_saving_by_the_clock_changes_the_model(toy, nmt, trained):
-    options = [*toy, *BEST, "validation.bleu_sentences=0"]
-    straight = trained(*options, "trainer.max_steps=40")
-    for steps in (22, 40):
-        words = ["checkpoints.every_minutes=0.0001", f"trainer.max_steps={steps}", "run=run"]
-        assert nmt("train", *options, *words).code == 0
-    weights = "model/model.safetensors"
-    assert Path("run", weights).read_bytes() == (straight / weights).read_bytes()
-    assert [path.name for path in list_checkpoints(Path("run"))] == [path.name for path in list_checkpoints(straight)]
+    assert [row for row in metrics(run) if row["step"] not in {"7", "33"}] == metrics(finished)
+    assert [path.name for path in list_checkpoints(run)] == [path.name for path in list_checkpoints(finished)]
+    assert_same(*(load_file(folder / "model/model.safetensors") for folder in (run, finished)))
 
 
 # At the toy's own learning rate, 0.05, differences of rounding have grown to 1e-3 by then.

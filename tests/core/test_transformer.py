@@ -1,4 +1,4 @@
-"""The Transformer against torch.nn's with the same weights, and against itself computed in other ways."""
+"""The Transformer against torch.nn's with the same weights, and against itself computed in other ways; positions."""
 
 import math
 
@@ -8,7 +8,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from nmt.config import BOS, EOS, PAD, ModelConfig
-from nmt.model import Residual, Transformer
+from nmt.model import Residual, Transformer, sinusoids
+from nmt.model.embedding import Embedding, Positions
 
 VOCABULARY = 13
 SHAPES = pytest.mark.parametrize(
@@ -56,10 +57,10 @@ def assert_close(actual, expected):
     torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-9)
 
 
-def position(pos, d_model):
-    """Section 3.5, one number at a time."""
-    angles = [pos / 10000 ** (2 * (i // 2) / d_model) for i in range(d_model)]
-    return [math.cos(angle) if i % 2 else math.sin(angle) for i, angle in enumerate(angles)]
+def by_the_formula(start, length, d_model):
+    """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)) and PE(pos, 2i + 1) = cos of the same."""
+    angles = [[pos / 10000 ** (2 * i / d_model) for i in range(d_model // 2)] for pos in range(start, start + length)]
+    return torch.tensor([[f(angle) for angle in row for f in (math.sin, math.cos)] for row in angles])
 
 
 def copy_attention(theirs, ours):
@@ -117,14 +118,13 @@ def test_torch_nn_transformer_with_the_same_weights_gives_the_same_logits(change
     padding, d_model = source == PAD, model.config.d_model
 
     def embed(tokens, matrix):
-        positions = torch.tensor([position(pos, d_model) for pos in range(tokens.shape[1])], dtype=torch.float64)
-        return matrix[tokens] * math.sqrt(d_model) + positions
+        return matrix[tokens] * math.sqrt(d_model) + by_the_formula(0, tokens.shape[1], d_model)
 
     memory = encoder(embed(source, model.source_embedding.weight), src_key_padding_mask=padding)
     future = torch.ones(5, 5, dtype=torch.bool).triu(1)
     embedded = embed(target, model.target_embedding.weight)
     hidden = decoder(embedded, memory, tgt_mask=future, memory_key_padding_mask=padding)
-    # Our table of sinusoids is rounded to single precision.
+    # Tables of sinusoids are rounded to single precision.
     torch.testing.assert_close(model(source, target), hidden @ model.output.weight.T, rtol=1e-6, atol=1e-6)
 
 
@@ -272,3 +272,33 @@ def test_initial_matrices_are_xavier_uniform_and_embeddings_normal():
             bound = math.sqrt(6 / sum(matrix.shape))
             assert 0.99 * bound < matrix.abs().max().item() <= bound
             assert matrix.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.05)
+
+
+def embedding_config(**changes):
+    return ModelConfig(name="test", **{"d_model": 8, "heads": 2, "dropout": 0.0, "max_positions": 5, **changes})
+
+
+@pytest.mark.parametrize(("start", "length"), [(0, 5), (2, 3), (0, 6), (5, 1), (4, 30), (1000, 2)])
+def test_sinusoids_are_the_papers_also_past_the_table(start, length):
+    positions = Positions(embedding_config())
+    torch.testing.assert_close(positions(start, length), by_the_formula(start, length, 8), rtol=0, atol=1e-6)
+    torch.testing.assert_close(sinusoids(length, 10, start), by_the_formula(start, length, 10), rtol=0, atol=1e-6)
+    assert not list(positions.parameters())
+    assert not positions.state_dict()
+
+
+def test_learned_positions_are_parameters_of_embedding_size():
+    torch.manual_seed(6)
+    positions = Positions(embedding_config(positions="learned", max_positions=400, d_model=64, heads=2))
+    (table,) = positions.parameters()
+    assert table.shape == (400, 64)
+    assert table.std().item() == pytest.approx(64**-0.5, rel=0.03)
+    assert torch.equal(positions(3, 4), table[3:7])
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_an_embedding_is_sqrt_d_model_times_its_row_plus_its_position(positions):
+    embedding = Embedding(embedding_config(positions=positions, d_model=16), 7)
+    tokens = torch.tensor([[3, 3, 6], [0, 1, 2]])
+    table = embedding.positions.table if positions == "learned" else by_the_formula(0, 5, 16)
+    torch.testing.assert_close(embedding(tokens, start=2), 4 * embedding.weight[tokens] + table[2:5])
