@@ -1,4 +1,4 @@
-"""Files on disk: written whole or not at all, and read with care where they come from strangers."""
+"""Atomic writes, locks, readers for untrusted files, and the model directory."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Parallel corpora as pairs of lines, filters, tokenizers."""
+"""Text files, languages and tokenizers."""
 
 import lazy_loader
 

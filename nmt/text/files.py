@@ -27,7 +27,7 @@ Pair = tuple[str, str]
 Line = TypeVar("Line", bytes, str)
 LINE_BYTES = 2**20
 """The longest line that is read, in bytes: about the length of a book."""
-TOO_LONG = f"longer than {LINE_BYTES:,} bytes, the limit: is it text, in lines?"
+TOO_LONG = f"longer than {LINE_BYTES:,} bytes, the limit: is it a text file?"
 MAGIC = {
     ".gz": re.compile(rb"\x1f\x8b"),
     ".bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
@@ -76,7 +76,7 @@ def decompressed(file: BufferedReader, name: str) -> BufferedReader:
             return content
     if suffix in MAGIC and first_bytes:
         file.close()
-        raise EOFError(f"its name ends in {suffix}, but it is not compressed so: rename it, or compress it again")
+        raise EOFError(f"its name ends in {suffix}, but it is not compressed: rename it, or compress it")
     return file
 
 
@@ -229,7 +229,7 @@ def texts_of(record: Any, config: DataConfig) -> Pair:
     source, target = texts.get(config.source), texts.get(config.target)
     if is_text(source) and is_text(target):
         return source, target
-    raise MalformedLine("malformed", f"no object with texts {config.source} and {config.target}")
+    raise MalformedLine("malformed", f"not an object with texts {config.source} and {config.target}")
 
 
 def pair_of(texts: Sequence[str], is_json: bool, config: DataConfig) -> Pair:
@@ -261,5 +261,5 @@ def read_files(entries: list[str], config: DataConfig, counts: Counter[str]) -> 
             except MalformedLine as error:
                 if config.errors == "strict":
                     path = paths[min(len(texts), len(paths) - 1)]
-                    raise NMTError(f"{path}, line {number}: {error}; mend it, or pass data.errors=skip") from error
+                    raise NMTError(f"{path}, line {number}: {error}; fix it, or pass data.errors=skip") from error
                 counts[error.counted_as] += 1

@@ -192,7 +192,9 @@ def load_tokenizer(path: Path) -> Tokenizer:
     content = read_bytes(path)
     require(bool(content), f"{path}: not a tokenizer, but an empty file")
     try:
-        tokenizer = tokenizer_of(content)
+        tree = parse_json(content) if content.startswith(b"{") else {}
+        added = (entry.load() for entry in entries_of("tokenizer").values() if entry.facts["key"] in tree)
+        tokenizer: Tokenizer = next(added, WordPieceTokenizer if tree else SentencePieceTokenizer)(content)
         entries, source = tokenizer.vocabulary(), tokenizer.vocabulary(SOURCE)  # raises if one is invalid UTF-8
     except Exception as error:  # the libraries raise bare RuntimeError and Exception
         raise NMTError(f"{path}: not a tokenizer ({one_line(error)})") from error
@@ -200,16 +202,6 @@ def load_tokenizer(path: Path) -> Tokenizer:
     require(begins, f"{problem} (its first entries are not {' '.join(SYMBOLS)})")
     sizes_fit = all(len(SYMBOLS) < len(side) <= VOCABULARY_ENTRIES for side in (entries, source))
     require(sizes_fit, f"{problem} (it has {len(entries):,} entries)")
-    return tokenizer
-
-
-def tokenizer_of(content: bytes) -> Tokenizer:
-    if not content.startswith(b"{"):
-        return SentencePieceTokenizer(content)
-    tree = parse_json(content)
-    kinds = (entry for entry in entries_of("tokenizer").values() if entry.facts["key"] in tree)
-    entry = next(kinds, None)
-    tokenizer: Tokenizer = entry.load()(content) if entry else WordPieceTokenizer(content)
     return tokenizer
 
 
