@@ -1,7 +1,4 @@
-"""Message catalogs of GNU gettext (https://www.gnu.org/software/gettext/manual, section PO Files), and subtitles.
-
-Messages without a translation get one with the flag `fuzzy`, because nobody has checked it.
-"""
+"""Message catalogs of GNU gettext (https://www.gnu.org/software/gettext/manual, section PO Files), and subtitles."""
 
 import re
 from collections import Counter
@@ -99,6 +96,7 @@ class Message:
         else:  # a language without plural has one form for all numbers
             new = {form: texts[form > 0 or self.forms == 1] for form in range(self.forms)}
             entry.msgstr_plural = {form: entry.msgstr_plural.get(form) or text for form, text in new.items()}
+        # Gettext ignores fuzzy translations until somebody has checked them.
         entry.flags = entry.flags if "fuzzy" in entry.flags else ["fuzzy", *entry.flags]
         return True
 

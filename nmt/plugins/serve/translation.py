@@ -73,10 +73,7 @@ def validated(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
 
 
 async def read_fields(request: HttpRequest, most: int, seconds: float) -> dict[str, Any]:
-    """The fields of the address and of a JSON or form body; a form's repeated `q` becomes a list.
-
-    Raises Failed for any other body, one of more than `most` bytes, and one that does not arrive in time.
-    """
+    """The fields of the address and of a JSON or form body of at most `most` bytes; repeated `q` become a list."""
     address, items, content = request.query_params.multi_items(), list[tuple[str, Any]](), dict[str, Any]()
     body, size = bytearray(), 0
     try:
@@ -142,13 +139,11 @@ def identifier() -> Any:
 
 
 def detect(text: str, languages: list[str]) -> list[tuple[str, float]]:
-    """Rank languages by their probability among all languages of the world; empty for a text without letters.
-
-    A code such as pt-BR stands for its language; languages that cannot be detected are left out.
-    """
+    """Rank the languages that can be detected by their probability; empty for a text without letters."""
     text = text[:MOST_CHARACTERS]
     if not any(map(str.isalpha, text)):
         return []
+    # A code such as pt-BR stands for its language.
     codes = {code.replace("_", "-").partition("-")[0].lower(): code for code in reversed(languages)}
     ranked = ((str(language), float(probability)) for language, probability in identifier().rank(text))
     return [(codes[language], probability) for language, probability in ranked if language in codes]
@@ -163,16 +158,13 @@ def choose(text: str, sources: list[str], target: str) -> tuple[str, float]:
 
 
 class Service:
-    """Translates texts and documents; of two models for the same languages, the first is used.
-
-    Raises NMTError if a model cannot be served.
-    """
+    """Translates texts and documents; raises NMTError if a model cannot be served."""
 
     def __init__(self, config: ServeConfig) -> None:
         self.limits, self.models = config.limits, [ServedModel(name, config) for name in config.run]
         self.pairs: dict[str, dict[str, ServedModel]] = {}
         for model in self.models:
-            for target in model.tags:
+            for target in model.tags:  # the first model for two languages is used
                 self.pairs.setdefault(model.source, {}).setdefault(target, model)
         self.languages = list(dict.fromkeys(chain(self.pairs, *self.pairs.values())))
         self.most_lines = max(1, self.limits.waiting_lines // 2)  # per request, so that none fills the queue alone
