@@ -12,7 +12,7 @@ import nmt
 ROOT = Path(nmt.__file__).parent
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 LAYERS = (
-    *("version", "errors", "registry", "compat", "hardware", "config", "kernels", "files", "model", "text", "data"),
+    *("errors", "registry", "compat", "hardware", "config", "kernels", "files", "model", "text", "data"),
     *("evaluation", "search", "preparation", "translation", "training", "commands", "api", "cli"),
 )
 """The parts of the core from the bottom up: each imports only from those before it."""
