@@ -87,17 +87,16 @@ class Output:
             raise cannot_write(Path(self.name), error) from error
         self.notes.lines, self.notes.bytes = lines, self.notes.bytes + len(content)
 
-    def resume(self, identity: dict[str, Any] | None) -> None:
+    def resume(self, identity: str) -> None:
         """Continue after the lines of an earlier command with the same identity, if the file agrees with its notes."""
         assert self.partial
-        if identity:
-            self.notes.identity = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-            with suppress(NMTError):
-                notes = build(Notes, read_mapping(notes_of(self.partial), parse_json), "")
-                self.file.seek(max(notes.bytes - 1, 0))
-                ends_line = notes.bytes > 0 and self.file.read(1) == b"\n"
-                if notes.identity == self.notes.identity and notes.lines > 0 and ends_line:
-                    notes.counts, self.notes = Counter(notes.counts), notes
+        self.notes.identity = identity
+        with suppress(NMTError):
+            notes = build(Notes, read_mapping(notes_of(self.partial), parse_json), "")
+            self.file.seek(max(notes.bytes - 1, 0))
+            ends_line = notes.bytes > 0 and self.file.read(1) == b"\n"
+            if identity and notes.identity == identity and notes.lines > 0 and ends_line:
+                notes.counts, self.notes = Counter(notes.counts), notes
         self.file.truncate(self.notes.bytes)
         self.file.seek(self.notes.bytes)
 
@@ -116,7 +115,7 @@ def notes_of(partial: Path) -> Path:
 
 
 @contextmanager
-def open_output(name: str, identity: dict[str, Any] | None = None) -> Iterator[Output]:
+def open_output(name: str, identity: str = "") -> Iterator[Output]:
     """Open an output. A file is complete at the end; after an error, a command with the same identity resumes.
 
     Raises NMTError if another process is writing the file, or the name of the partial file is a link.
@@ -225,7 +224,7 @@ class Job:
 
 def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
     """Open input and output; resume a partial output if command, input, models and keys are the same."""
-    source, total, identity = open_source(config, stack), None, None
+    source, total, identity = open_source(config, stack), None, ""
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
     if Path(config.input).is_file() and (config.output != "-" or on_terminal):
         total, digest = 0, hashlib.sha256()
@@ -233,7 +232,8 @@ def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
             for line in raw_lines(file, config.input):
                 digest.update(line)
                 total += 1
-        identity = {"command": command, "input": digest.hexdigest(), **what_decides(config)}
+        decides = {"command": command, "input": digest.hexdigest(), **what_decides(config)}
+        identity = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
     output = stack.enter_context(open_output(config.output, identity))
     lines = raw_lines(source, "standard input" if config.input == "-" else config.input)
     done = output.notes.lines

@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-import torch
 from hypothesis import HealthCheck, given, settings, strategies as st
 from options import translate_config
+from test_translator import random_model
 
-from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
-from nmt.model import Transformer
+from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.search import Hypothesis, TorchEngine, penalty
 from nmt.text import Tokenizer, clean, split_sentences, train_tokenizer
 from nmt.translation import Translator, translate
@@ -43,18 +42,6 @@ def tokenizer(request) -> Tokenizer:
 @pytest.fixture(scope="module")
 def bpe() -> Tokenizer:
     return train_tokenizer(TEXT * 3, TokenizerConfig("bpe", 300))
-
-
-def random_model(tokenizer: Tokenizer) -> Transformer:
-    """Its attention is strong enough that every word of a line tells on the translation."""
-    torch.manual_seed(3)
-    config = ModelConfig(name="tiny", encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2)
-    model = Transformer(config, tokenizer.vocabulary_size).eval()
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if "attention" in name:
-                parameter.mul_(3)
-    return model
 
 
 def translator(tokenizer: Tokenizer, limits: Limits | None = None, target_prefix: str = "", **settings) -> Translator:

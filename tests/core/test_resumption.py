@@ -17,7 +17,7 @@ from nmt.translation import translate
 from nmt.translation.job import open_output
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
-IDENTITY = {"input": "1", "decode": {"seed": 1}}
+IDENTITY = "1"
 GREEDY = DecodeConfig(beam_size=1, max_extra_length=3)
 
 
@@ -30,7 +30,7 @@ def written(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def break_off(path: Path, identity: dict | None, lines: list[str], error: type[BaseException] = KeyboardInterrupt):
+def break_off(path: Path, identity: str, lines: list[str], error: type[BaseException] = KeyboardInterrupt):
     """Write some lines and fail."""
 
     def write() -> None:
@@ -60,8 +60,8 @@ def test_a_file_is_whole_or_not_there(tmp_path):
 @pytest.mark.parametrize(
     ("identity", "damage"),
     [
-        ({**IDENTITY, "input": "2"}, None),
-        (None, None),
+        ("2", None),
+        ("", None),
         (IDENTITY, "{"),
         (IDENTITY, {"bytes": 99}),
         (IDENTITY, {"bytes": 3}),
@@ -85,7 +85,7 @@ def test_another_input_model_or_option_starts_anew_and_so_do_odd_notes(tmp_path,
 
 
 def test_nothing_is_left_where_nobody_can_resume(tmp_path):
-    break_off(tmp_path / "out", None, ["a\n"])
+    break_off(tmp_path / "out", "", ["a\n"])
     break_off(tmp_path / "out", IDENTITY, [])
     assert written(tmp_path) == []
 

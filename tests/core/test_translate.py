@@ -19,11 +19,12 @@ import pytest
 import torch
 from options import translate_config, translator_options
 from preloaded import python
+from test_translator import random_model
 
-from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
+from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.errors import NMTError
 from nmt.files import ModelDescription, sha256
-from nmt.model import Transformer, write_model_directory
+from nmt.model import write_model_directory
 from nmt.text import train_tokenizer
 from nmt.translation import Translation, input_lines, load_translator, report, summarize, translate
 from nmt.translation.load import render
@@ -142,12 +143,9 @@ def model(tmp_path_factory) -> str:
     folder = tmp_path_factory.mktemp("model")
     tokenizer, file = train_tokenizer(TEXT, TokenizerConfig("bpe", 300)), folder / "tokenizer.model"
     tokenizer.save(file)
-    torch.manual_seed(1)
-    settings = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2}
-    config = ModelConfig(name="tiny", positions="learned", max_positions=12, **settings)
-    size = tokenizer.vocabulary_size
-    description = ModelDescription(asdict(config), size, "en", "de", sha256(file), {})
-    write_model_directory(folder / "model", Transformer(config, size), file, description, "")
+    model, size = random_model(tokenizer, positions="learned", max_positions=12), tokenizer.vocabulary_size
+    description = ModelDescription(asdict(model.config), size, "en", "de", sha256(file), {})
+    write_model_directory(folder / "model", model, file, description, "")
     return str(folder / "model")
 
 

@@ -31,9 +31,10 @@ def tokenizer(request) -> Tokenizer:
 
 
 def random_model(tokenizer: Tokenizer, **settings) -> Transformer:
+    """Its attention is strong enough that each word of a line changes the translation."""
     torch.manual_seed(3)
     settings = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2, **settings}
-    model = Transformer(ModelConfig(name="tiny", **settings), tokenizer.vocabulary_size)
+    model = Transformer(ModelConfig(name="tiny", **settings), tokenizer.vocabulary_size).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if "attention" in name:
@@ -76,7 +77,7 @@ def test_a_translation_is_the_decoded_search_of_the_encoded_line(model, tokenize
     line = LINES[0]
     config = DecodeConfig(beam_size=3, n_best=3, max_extra_length=3)
     ids = tokenizer.encode([line])[0]
-    [hypotheses] = beam_search([model.eval()], torch.tensor([[*ids, EOS]]), config)
+    [hypotheses] = beam_search([model], torch.tensor([[*ids, EOS]]), config)
     [translations] = Translator(TorchEngine([model], config), tokenizer).translate([line])
     assert [t.text for t in translations] == [clean(tokenizer.decode(h.tokens)) for h in hypotheses]
     assert [(t.score, t.log_probability) for t in translations] == [(h.score, h.log_probability) for h in hypotheses]
