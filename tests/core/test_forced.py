@@ -53,10 +53,10 @@ def test_found_translations_have_the_log_probability_that_the_search_gave_them(s
     models = [random_model(seed) for seed in (1, 2)]
     config = DecodeConfig(beam_size=3, n_best=3, max_extra_length=6, **settings)
     sources = [source for source, _ in PAIRS if source]
-    found = beam_search(models, pad_source(sources, torch.device("cpu")), config, [[7]] * len(sources))
-    pairs = [(source, h.tokens) for source, hypotheses in zip(sources, found, strict=True) for h in hypotheses]
+    translations = beam_search(models, pad_source(sources, torch.device("cpu")), config, [[7]] * len(sources))
+    pairs = [(source, h.tokens) for source, hypotheses in zip(sources, translations, strict=True) for h in hypotheses]
     judged = forced_decoding(models, pairs, 50)
-    expected = [h.log_probability for hypotheses in found for h in hypotheses]
+    expected = [h.log_probability for hypotheses in translations for h in hypotheses]
     assert [sum(j.log_probabilities) for j in judged] == pytest.approx(expected, abs=1e-4)
 
 
@@ -86,24 +86,24 @@ def test_weights_are_those_by_which_torchs_attention_mixes_its_values(monkeypatc
     source = torch.tensor([[5, 6, 7, EOS, PAD], [9, 10, 11, 12, EOS]])
     target = torch.tensor([[BOS, 6, 7, 8], [BOS, 9, PAD, PAD]])
     expected = torch_attention(monkeypatch, model, source, target)
-    found = model_attention(model, source, target)
-    torch.testing.assert_close(found.encoder, torch.stack(expected[:2], 1))
-    torch.testing.assert_close(found.decoder, torch.stack(expected[2::2], 1))
-    torch.testing.assert_close(found.cross, torch.stack(expected[3::2], 1))
-    for weights in (found.encoder, found.decoder, found.cross):
+    attention = model_attention(model, source, target)
+    torch.testing.assert_close(attention.encoder, torch.stack(expected[:2], 1))
+    torch.testing.assert_close(attention.decoder, torch.stack(expected[2::2], 1))
+    torch.testing.assert_close(attention.cross, torch.stack(expected[3::2], 1))
+    for weights in (attention.encoder, attention.decoder, attention.cross):
         torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
-    assert not found.encoder[0, ..., :4, 4].any()
-    assert not found.cross[0, ..., 4].any()
-    assert not found.decoder.triu(1).any()
+    assert not attention.encoder[0, ..., :4, 4].any()
+    assert not attention.cross[0, ..., 4].any()
+    assert not attention.decoder.triu(1).any()
 
 
 def test_attention_of_a_pair_is_the_mean_over_heads_and_models_at_the_step_that_predicts_the_token():
     models = [random_model(1), random_model(2, decoder_layers=1, heads=2)]
     judged = forced_decoding(models, PAIRS, 1000, align=True)
-    for (source, target), found in zip(PAIRS, judged, strict=True):
+    for (source, target), scores in zip(PAIRS, judged, strict=True):
         inputs = torch.tensor([[BOS, *target]]), torch.tensor([[*source, EOS]])
-        each = [
+        weights = [
             model_attention(m, *inputs[::-1]).cross[0, aligning_layer(len(m.decoder_layers))].mean(0) for m in models
         ]
-        expected = (sum(each) / 2)[: len(target), : len(source)]
-        torch.testing.assert_close(torch.from_numpy(found.attention), expected)
+        expected = (sum(weights) / 2)[: len(target), : len(source)]
+        torch.testing.assert_close(torch.from_numpy(scores.attention), expected)

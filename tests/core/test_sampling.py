@@ -26,8 +26,8 @@ def sample(sources: list[list[int]], model: Transformer = MODEL, **settings) -> 
     return beam_search([model], source_BS, DecodeConfig(do_sample=True, **settings))
 
 
-def tokens(found: list[list[Hypothesis]]) -> list[list[list[int]]]:
-    return [[h.tokens for h in hypotheses] for hypotheses in found]
+def tokens(hyps: list[list[Hypothesis]]) -> list[list[list[int]]]:
+    return [[h.tokens for h in hypotheses] for hypotheses in hyps]
 
 
 def chances(source: list[int], target: list[int], config: DecodeConfig, most: int) -> dict[int, float]:
@@ -48,14 +48,14 @@ def chances(source: list[int], target: list[int], config: DecodeConfig, most: in
 
 def distribution(source: list[int], config: DecodeConfig, most: int) -> dict[tuple[int, ...], float]:
     """The probability of each translation of at most `most` tokens."""
-    found = {}
+    hyps = {}
     for length in range(most + 1):
         for target in product(range(UNK + 1, MODEL.vocabulary_size), repeat=length):
             probability = 1.0
             for position, token in enumerate([*target, EOS]):
                 probability *= chances(source, list(target[:position]), config, most).get(token, 0.0)
-            found[target] = probability
-    return found
+            hyps[target] = probability
+    return hyps
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_translations_are_drawn_as_often_as_their_probability_says(settings):
     config = DecodeConfig(do_sample=True, n_best=DRAWN, max_length=2, **settings)
     drawn = [tokens(sample(SOURCES[:2], seed=seed, n_best=DRAWN, max_length=2, **settings)) for seed in range(SEEDS)]
     for place, source in enumerate(SOURCES[:2]):
-        counts = Counter(tuple(target) for found in drawn for target in found[place])
+        counts = Counter(tuple(target) for hyps in drawn for target in hyps[place])
         expected = {target: SEEDS * DRAWN * p for target, p in distribution(source, config, most=2).items() if p > 0}
         assert sum(counts.values()) == SEEDS * DRAWN
         assert sum(expected.values()) == pytest.approx(SEEDS * DRAWN)
@@ -119,14 +119,14 @@ def test_rounding_decides_no_draw(settings):
 def test_gumbel_numbers_have_gumbels_distribution():
     """The mean is Euler's constant, the variance pi^2 / 6; neighboring tokens, positions and keys are unrelated."""
     keys = sentence_keys(torch.tensor([[5, EOS], [5, 6]]), 2, seed=1)
-    found = torch.stack([gumbel(keys, position, torch.arange(50_000)) for position in (1, 2)]).double().flatten(0, 2)
-    assert found.isfinite().all()
-    assert found.mean(dim=1).tolist() == pytest.approx([0.5772] * 8, abs=0.03)
-    assert found.var(dim=1).tolist() == pytest.approx([math.pi**2 / 6] * 8, abs=0.06)
-    uniform = (-(-found).exp()).exp()
+    noise = torch.stack([gumbel(keys, position, torch.arange(50_000)) for position in (1, 2)]).double().flatten(0, 2)
+    assert noise.isfinite().all()
+    assert noise.mean(dim=1).tolist() == pytest.approx([0.5772] * 8, abs=0.03)
+    assert noise.var(dim=1).tolist() == pytest.approx([math.pi**2 / 6] * 8, abs=0.06)
+    uniform = (-(-noise).exp()).exp()
     shares = torch.stack([((uniform >= n / 20) & (uniform < (n + 1) / 20)).double().mean(dim=1) for n in range(20)])
     assert shares.flatten().tolist() == pytest.approx([0.05] * 160, abs=0.005)
-    related = torch.cat((torch.corrcoef(found), torch.corrcoef(torch.cat((found[:, :-1], found[:, 1:])))[8:, :8]))
+    related = torch.cat((torch.corrcoef(noise), torch.corrcoef(torch.cat((noise[:, :-1], noise[:, 1:])))[8:, :8]))
     assert (related - torch.cat((torch.eye(8), torch.zeros(8, 8)))).abs().max() < 0.025
 
 
@@ -135,15 +135,15 @@ def test_nothing_but_the_likeliest_is_greedy_search(settings):
     source_BS = torch.tensor([s + [PAD] * (7 - len(s)) for s in SOURCES])
     greedy = tokens(beam_search([RICH], source_BS, DecodeConfig(beam_size=1, max_extra_length=6)))
     assert tokens(sample(SOURCES, RICH, max_extra_length=6, **settings)) == greedy
-    assert tokens(sample(SOURCES, RICH, n_best=2, max_extra_length=6, **settings)) == [2 * found for found in greedy]
+    assert tokens(sample(SOURCES, RICH, n_best=2, max_extra_length=6, **settings)) == [2 * hyps for hyps in greedy]
 
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_samples_of_few_words_that_may_not_repeat_all_end(n):
     """Samples that ended early have no word left to continue with."""
-    for found in sample(SOURCES, n_best=50, max_extra_length=30, no_repeat_ngram_size=n):
-        assert len(found) == 50
-        assert len({len(h.tokens) for h in found}) > 2
-        for h in found:
+    for hyps in sample(SOURCES, n_best=50, max_extra_length=30, no_repeat_ngram_size=n):
+        assert len(hyps) == 50
+        assert len({len(h.tokens) for h in hyps}) > 2
+        for h in hyps:
             grams = [tuple(h.tokens[i : i + n]) for i in range(len(h.tokens) - n + 1)]
             assert len(set(grams)) == len(grams)

@@ -128,18 +128,18 @@ def enumerate_all(
 ) -> list[tuple[float, list[int]]]:
     """All allowed translations with their scores, best first."""
     most = most_tokens(source, config, prefix)
-    found = []
+    hyps = []
     for length in range(most + 1):
         targets = [list(target) for target in product(range(UNK + 1, models[0].vocabulary_size), repeat=length)]
         steps = log_probabilities(models, source, targets)
         tokens = torch.tensor([[*target, EOS] for target in targets])
         sums = steps.gather(2, tokens[:, :, None]).sum(dim=(1, 2)) / penalty(length + 1, config)
-        found += [
+        hyps += [
             (score, target)
             for score, target in zip(sums.tolist(), targets, strict=True)
             if allowed(target, config, prefix, most)
         ]
-    return sorted(found, reverse=True)
+    return sorted(hyps, reverse=True)
 
 
 def beam_reference(
@@ -181,9 +181,9 @@ def may_begin(tokens: list[int], config: DecodeConfig, prefix: list[int], most: 
     return fits and not repeats(tokens, config.no_repeat_ngram_size, prefix)
 
 
-def assert_same(found: list[Hypothesis], expected: list[tuple[float, list[int]]]) -> None:
-    assert [h.tokens for h in found] == [tokens for _, tokens in expected]
-    assert [h.score for h in found] == pytest.approx([score for score, _ in expected], abs=1e-4)
+def assert_same(hyps: list[Hypothesis], expected: list[tuple[float, list[int]]]) -> None:
+    assert [h.tokens for h in hyps] == [tokens for _, tokens in expected]
+    assert [h.score for h in hyps] == pytest.approx([score for score, _ in expected], abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -229,9 +229,9 @@ def test_a_trained_model_is_searched_as_by_the_reference_and_no_step_longer(vari
     config = DecodeConfig(beam_size=beam, n_best=n_best, length_penalty=alpha, max_extra_length=12)
     for source in random_sources([2, 5, 4], words=8):
         steps.clear()
-        [found] = search([model], [source], config)
+        [hyps] = search([model], [source], config)
         expected, needed = beam_reference([model], source, config, [], early=True)
-        assert_same(found, expected)
+        assert_same(hyps, expected)
         counts.append((len(steps), needed, len(source) + 12))
     assert [took for took, _, _ in counts] == [needed for _, needed, _ in counts]
     assert any(took < limit for took, _, limit in counts)
@@ -246,11 +246,11 @@ def test_order_and_batching_do_not_change_a_hypothesis_and_scores_are_those_of_f
     for seed in range(2):
         order = random.Random(seed).sample(range(len(sources)), len(sources))
         together = search([model], [sources[i] for i in order], config)
-        for place, found in zip(order, together, strict=True):
-            assert_same(found, [(h.score, h.tokens) for h in alone[place]])
-    for source, found in zip(sources, alone, strict=True):
-        assert len({tuple(h.tokens) for h in found}) == 3
-        for h in found:
+        for place, hyps in zip(order, together, strict=True):
+            assert_same(hyps, [(h.score, h.tokens) for h in alone[place]])
+    for source, hyps in zip(sources, alone, strict=True):
+        assert len({tuple(h.tokens) for h in hyps}) == 3
+        for h in hyps:
             logp = log_probabilities([model], source, [h.tokens])[0]
             forced = sum(logp[place, token].item() for place, token in enumerate([*h.tokens, EOS]))
             assert h.log_probability == pytest.approx(forced, abs=1e-4)
@@ -263,16 +263,16 @@ def test_a_model_that_never_wants_to_end_ends_at_the_limit_without_special_symbo
     sources = random_sources([1, 3, 6, 2], words=12)
     for extra in (0, 7):
         config = DecodeConfig(beam_size=beam, n_best=beam, max_extra_length=extra)
-        for source, found in zip(sources, search([model], sources, config), strict=True):
-            assert {len(h.tokens) + 1 for h in found} == {len(source) + extra}
-            assert not {PAD, BOS, EOS, UNK} & {token for h in found for token in h.tokens}
+        for source, hyps in zip(sources, search([model], sources, config), strict=True):
+            assert {len(h.tokens) + 1 for h in hyps} == {len(source) + extra}
+            assert not {PAD, BOS, EOS, UNK} & {token for h in hyps for token in h.tokens}
 
 
 @pytest.mark.parametrize("beam", [1, 3])
 def test_learned_positions_end_a_translation_before_the_limit_does_and_limit_sources(beam):
     model = tiny_model(words=12, bias={EOS: -20.0}, positions="learned", max_positions=6)
-    for found in search([model], random_sources([2, 6, 4], words=12), DecodeConfig(beam_size=beam, n_best=1)):
-        assert len(found[0].tokens) + 1 == 6
+    for hyps in search([model], random_sources([2, 6, 4], words=12), DecodeConfig(beam_size=beam, n_best=1)):
+        assert len(hyps[0].tokens) + 1 == 6
     with pytest.raises(NMTError, match=r"7 tokens .*model\.max_positions=6"):
         search([model], random_sources([7], words=12), DecodeConfig(beam_size=beam))
 
@@ -287,11 +287,11 @@ def test_prefixes_do_not_affect_other_sentences_of_the_batch(settings, beam):
     prefixes = [[], [A], [A, A, B, A, A], [C, B], [B] * 9]
     config = DecodeConfig(beam_size=beam, n_best=beam, max_extra_length=4, **settings)
     together = search(models, sources, config, prefixes)
-    for source, prefix, found in zip(sources, prefixes, together, strict=True):
+    for source, prefix, hyps in zip(sources, prefixes, together, strict=True):
         [alone] = search(models, [source], config, [prefix])
-        assert_same(found, [(h.score, h.tokens) for h in alone])
-        assert all(h.tokens[: len(prefix)] == prefix for h in found)
-        assert not any(repeats(h.tokens, config.no_repeat_ngram_size, prefix) for h in found)
+        assert_same(hyps, [(h.score, h.tokens) for h in alone])
+        assert all(h.tokens[: len(prefix)] == prefix for h in hyps)
+        assert not any(repeats(h.tokens, config.no_repeat_ngram_size, prefix) for h in hyps)
 
 
 @pytest.mark.parametrize("beam", [1, 3])
@@ -301,9 +301,9 @@ def test_a_minimum_length_yields_when_no_word_is_left(beam, sample):
     config = DecodeConfig(
         beam_size=beam, n_best=beam, min_length=5, no_repeat_ngram_size=1, do_sample=sample, max_extra_length=9
     )
-    for found in search([tiny_model()], random_sources([2, 4]), config):
-        assert found
-        assert {tuple(sorted(h.tokens)) for h in found} == {(A, B, C)}
+    for hyps in search([tiny_model()], random_sources([2, 4]), config):
+        assert hyps
+        assert {tuple(sorted(h.tokens)) for h in hyps} == {(A, B, C)}
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -330,7 +330,7 @@ def test_ties_are_broken_alike_in_any_batch(beam):
     for seed in range(3):
         order = random.Random(seed).sample(range(len(sources)), len(sources))
         together = search([model], [sources[place] for place in order], config)
-        assert [[h.tokens for h in found] for found in together] == [[h.tokens for h in alone[i]] for i in order]
+        assert [[h.tokens for h in hyps] for hyps in together] == [[h.tokens for h in alone[i]] for i in order]
 
 
 @pytest.mark.parametrize("kind", ["random", "ties", "few finite", "the best at the end"])
