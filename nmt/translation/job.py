@@ -32,15 +32,15 @@ def warn(words: str) -> None:
     print(f"nmt: {words}", file=sys.stderr)
 
 
-def input_lines(file: Iterable[bytes], first: int = 1, notice: Callable[[str], None] = warn) -> Iterator[str]:
-    """Decode lines, numbered from `first`; a notice names the first line with invalid UTF-8."""
-    notices = iter([notice])
+def input_lines(file: Iterable[bytes], first: int = 1) -> Iterator[str]:
+    """Decode lines, numbered from `first`; a warning names the first line with invalid UTF-8."""
+    warnings = iter([warn])
 
-    def name_first(words: str) -> None:
-        for give in notices:
+    def warn_once(words: str) -> None:
+        for give in warnings:
             give(f"{words}; further such lines are not reported")
 
-    for number, text in enumerate(decoded(map(without_end, file), "", first, name_first), first):
+    for number, text in enumerate(decoded(map(without_end, file), "", first, warn_once), first):
         yield text.removeprefix("\ufeff") if number == 1 else text
 
 
