@@ -1,8 +1,7 @@
-"""A Python that has loaded torch, Lightning and the rest already, and forks for each program it is to run.
+"""A Python that has already imported torch, Lightning and the rest, and forks for each program.
 
-`python()` is started like `sys.executable`. Programs run in forks of a server, with the streams, folder, environment,
-signals and exit code of their client, but in a session of their own: tests of terminals, process groups or memory need
-a `sys.executable`.
+Start `python()` like `sys.executable`. Programs run in forks of a server with the streams, folder, environment, signals
+and exit code of their client, but in another session: tests of terminals, process groups or memory need sys.executable.
 """
 
 import json
@@ -13,16 +12,13 @@ import struct
 import sys
 from functools import cache
 
-# pathlib is not imported: a client is to start in no time.
+# pathlib is not imported, so that a client starts quickly.
 SIZE = struct.Struct("!I")
 
 
 @cache
 def python() -> str:
-    """The program's path. One server serves all processes that run tests, and lives as long as who has started them.
-
-    Elsewhere than on Linux, which has process descriptors, it is Python itself.
-    """
+    """The path of the program; Python itself without Linux's process descriptors. All test processes share it."""
     if sys.platform != "linux":
         return sys.executable
     import subprocess
@@ -53,12 +49,11 @@ def python() -> str:
     return str(program)
 
 
-SERVERS: list[object] = []
-"""Kept, or Python would warn that nobody waits for them."""
+SERVERS: list[object] = []  # kept, or Python would warn about processes that nobody waits for
 
 
 def client(name: str, words: list[str]) -> int:
-    """Run a program in the server, and end as it does."""
+    """Run a program in the server, and return its exit code or die of its signal."""
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(name)
     request = json.dumps([words, os.getcwd(), dict(os.environ)]).encode()  # noqa: PTH109
@@ -74,7 +69,7 @@ def client(name: str, words: list[str]) -> int:
 
 
 def server(name: str, executable: str, tests: str) -> None:
-    """Load what is slow to load; then serve until the process that runs the tests has ended."""
+    """Import everything slow; then serve until the process that runs the tests ends."""
     import gc
     import select
     import shutil
@@ -90,13 +85,13 @@ def server(name: str, executable: str, tests: str) -> None:
     import nmt.training.train  # noqa: F401
     from nmt.training import metrics
 
-    metrics.IDLE_ROUNDS = 1  # each program that trains measures the peak
+    metrics.IDLE_ROUNDS = 1  # every program that trains measures the peak
     gc.collect()
-    gc.freeze()  # what is never looked at is never copied
+    gc.freeze()  # memory that garbage collection does not touch is not copied
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(name)
     listener.listen(64)
-    # What a program starts itself, such as Lightning's other processes, need not load anything again, either.
+    # Processes that a program starts, such as Lightning's, use the server too.
     sys.executable = executable
     print("ready", flush=True)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -113,7 +108,7 @@ def server(name: str, executable: str, tests: str) -> None:
 
 
 def watch(connection: socket.socket) -> None:
-    """Fork once more, for the program; bring it the client's signals, and the client its end."""
+    """Fork again for the program; forward the client's signals to it and its exit code to the client."""
     import select
 
     head, streams, *_ = socket.recv_fds(connection, SIZE.size, 3)
@@ -138,7 +133,7 @@ def watch(connection: socket.socket) -> None:
 
 
 def begin(streams: list[int], words: list[str], folder: str, environment: dict[str, str]) -> None:
-    """Become a Python that was started with these words."""
+    """Behave like a Python that was started with these arguments."""
     import atexit
     import threading
     import traceback
@@ -164,7 +159,7 @@ def begin(streams: list[int], words: list[str], folder: str, environment: dict[s
     except Exception:
         traceback.print_exc()
         code = 1
-    # All that Python does at its end, but for taking apart all that was loaded, which takes a second.
+    # Everything that Python does at exit except freeing modules, which takes a second.
     threading._shutdown()
     atexit._run_exitfuncs()
     sys.stdout.flush()
