@@ -196,7 +196,7 @@ def check_origin(path: Path, state: RunState, corpus: PreparedCorpus, files: dic
 class Average:
     """The mean of checkpoints of one model (section 6.1), summed in float64.
 
-    `updates` are the checkpoints' updates, `state`, `skipped` and `made` (updates) those of the checkpoint added last;
+    `updates` are the checkpoints' updates; `state`, `skipped` and `made` (updates) are from the checkpoint added last;
     `losses` are the validation losses of candidates, by their updates.
     """
 

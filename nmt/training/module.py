@@ -86,9 +86,8 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
         # For the uniform part, sums of logits and gradients are products with sums of weights and of hidden states.
         sum_hidden, sum_weight = (x.sum(0, dtype=torch.float32) for x in (hidden, weight))
         uniform, share = normalizers - sum_hidden.dot(sum_weight) / vocabulary, smoothing / vocabulary
-        if bias is not None:
+        if bias is not None and grad_bias is not None:
             uniform -= len(hidden) * bias.mean()
-        if grad_bias is not None:
             grad_bias -= len(hidden) * share
         if grad_weight is not None:
             whole = torch.cat(grad_hidden).sub_(sum_weight * share)

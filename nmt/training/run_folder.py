@@ -44,7 +44,7 @@ def list_checkpoints(run: Path) -> list[Path]:
 
 
 def kept_checkpoints(run: Path, every_steps: int, keep: int) -> list[Path]:
-    """The checkpoints to average, oldest first: the last one, and those of multiples of `every_steps`."""
+    """The checkpoints to average, oldest first: at multiples of `every_steps`, and the last one."""
     paths = list_checkpoints(run)
     return [path for path in paths if checkpoint_step(path) % every_steps == 0 or path == paths[-1]][-keep:]
 

@@ -69,7 +69,7 @@ def joined(before: Any, now: Any) -> Any:
 
 
 def initial_model(config: ExperimentConfig, corpus: PreparedCorpus) -> tuple[Path, dict[str, Any]]:
-    """The model directory of `init`, and what its description says of its training; NMTError for another model."""
+    """The model directory of `init`, and the training in its description; NMTError where it does not fit the run."""
     where, folder = f"init={config.init}", find_model_directory(config.init or "", "init")
     description, advice = read_description(folder), f"prepare the corpus with it: nmt preprocess {where}"
     same = description.tokenizer == corpus.manifest.tokenizer

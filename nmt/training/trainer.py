@@ -30,7 +30,7 @@ from nmt.errors import NMTError, enough_memory_or, is_out_of_memory, one_line
 from nmt.files import whole_file
 from nmt.training.module import TranslationModule
 
-FIRST_PROCESS = "NMT_FIRST_PROCESS"  # the variable with the id of the process that launched the others
+FIRST_PROCESS = "NMT_FIRST_PROCESS"  # variable with the id of the process that launches all others
 # Messages of gloo and of DataLoader where another process has ended.
 LOST = re.compile(r"gloo/transport|Connection (closed|reset) by peer|DataLoader worker \(pid")
 OFF = ("enable_model_summary", "logger", "enable_checkpointing", "enable_progress_bar", "use_distributed_sampler")
