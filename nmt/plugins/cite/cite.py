@@ -10,15 +10,7 @@ from rich.console import Console
 from nmt import __version__
 from nmt.config import DecodeConfig, require
 from nmt.evaluation import score
-from nmt.files import (
-    ModelDescription,
-    check_output,
-    expected_search,
-    parse_json,
-    read_bytes,
-    read_description,
-    write_file,
-)
+from nmt.files import check_output, expected_search, parse_json, read_bytes, read_description, write_file
 from nmt.hardware import processor, versions
 from nmt.plugins.cite.command import CiteConfig
 from nmt.plugins.cite.verify import (
@@ -73,50 +65,42 @@ def state(
     config: CiteConfig, folder: Path, run: Path | None, test: TestSet, hypotheses: list[str]
 ) -> tuple[Statement, dict[str, bytes]]:
     description = read_description(folder)
-    language = language_of(config.target or description.target)
+    source, target, language = description.source, description.target, language_of(config.target or description.target)
     texts = {"source": text_of(test.sources or []), "reference": text_of(test.references)}
     paths = [(run if index > 1 else folder, name) for index, name in enumerate(MODEL_AND_RUN)]
     files = {name: read_bytes(place / name) for place, name in paths if place and (place / name).exists()}
-    names = [f"source.{description.source}", f"reference.{description.target}"]
-    files[f"hypotheses.{description.target}"] = text_of(hypotheses)
+    trained = parse_json(files.get("environment.json", b"{}")).get("command")
+    files[f"hypotheses.{target}"] = text_of(hypotheses)
     if config.text:
-        files |= zip(names, texts.values(), strict=True)
+        files |= {f"source.{source}": texts["source"], f"reference.{target}": texts["reference"]}
     decode, device, processors = expected_search(config.decode, description), choose_device(config.device), processor()
     if device.startswith("cuda"):
         import torch
 
         processors = torch.cuda.get_device_name(device)
     scores = score(hypotheses, test.references, config.metrics, language, config.lowercase, config.tokenize)
+    usual, search = asdict(DecodeConfig()), asdict(decode)
+    words = [f"run={run or folder}", "engine=torch", *([f"target={config.target}"] if config.target else [])]
+    words += [f"decode.{key}={value}".lower() for key, value in search.items() if value != usual[key]]
+    keys = f"metrics=[{','.join(config.metrics)}] language={language}"
+    keys += f" tokenize={config.tokenize}" * bool(config.tokenize) + " lowercase=true" * config.lowercase
+    translating = f"nmt translate {shlex.join(words)} < source.{source} > hypotheses.{target}"
+    scoring = f"nmt score hypotheses.{target} reference.{target} {keys}"
     statement = Statement(
         run=(run or folder).resolve().name,
         test_set=Path(config.source or "test").name,
-        source=description.source,
-        target=description.target,
+        source=source,
+        target=target,
         lines=len(test.references),
         texts={kind: digest(text) for kind, text in texts.items()},
         model=model_digests(folder),
-        decode=asdict(decode),
+        decode=search,
         language_tag=config.target,
         lowercase=config.lowercase,
         scores=[asdict(result) for result in scores],
-        commands=commands(config, str(run or folder), files, description, decode),
+        commands=[*([trained] if isinstance(trained, str) else []), translating, scoring],
         device=f"{device}, {processors}",
         versions=versions(),
         files=sorted(files),
     )
     return statement, files
-
-
-def commands(
-    config: CiteConfig, run: str, files: dict[str, bytes], description: ModelDescription, decode: DecodeConfig
-) -> list[str]:
-    """Shell commands that train the model, translate the test set, and score the translations."""
-    trained, target = parse_json(files.get("environment.json", b"{}")).get("command"), description.target
-    usual = asdict(DecodeConfig())
-    words = [f"run={run}", "engine=torch", *([f"target={config.target}"] if config.target else [])]
-    words += [f"decode.{key}={value}".lower() for key, value in asdict(decode).items() if value != usual[key]]
-    keys = f"metrics=[{','.join(config.metrics)}] language={language_of(config.target or target)}"
-    keys += f" tokenize={config.tokenize}" * bool(config.tokenize) + " lowercase=true" * config.lowercase
-    translating = f"nmt translate {shlex.join(words)} < source.{description.source} > hypotheses.{target}"
-    scoring = f"nmt score hypotheses.{target} reference.{target} {keys}"
-    return [*([trained] if isinstance(trained, str) else []), translating, scoring]

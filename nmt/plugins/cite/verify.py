@@ -24,18 +24,7 @@ from typing import Any
 
 from rich.console import Console
 
-from nmt.config import (
-    BLEU_TOKENIZERS,
-    LANGUAGE,
-    Compute,
-    DecodeConfig,
-    TranslatorOptions,
-    build,
-    metric_names,
-    require,
-    shown,
-    with_plugin_defaults,
-)
+from nmt.config import BLEU_TOKENIZERS, LANGUAGE, DecodeConfig, build, metric_names, require, shown
 from nmt.errors import NMTError, one_line
 from nmt.evaluation import Score, score
 from nmt.files import MODEL_FILES, find_model_directory, parse_json, read_bytes, sha256
@@ -52,18 +41,9 @@ NAME = re.compile(
 )
 FORMAT_VERSION = 2
 SAME, DIFFERS, UNCHECKED, MISSING = "same", "DIFFERS", "unchecked", "MISSING"
-Check = tuple[str, str, str]
-"""The result, what was checked, and details."""
-UNPROVEN = ("run", "test_set", "commands", "device", "versions")
-"""Keys of the statement that cannot be checked."""
+Check = tuple[str, str, str]  # the result, what was checked, and details
+UNPROVEN = ("run", "test_set", "commands", "device", "versions")  # keys of the statement that cannot be checked
 PARTS = {"texts": ("source", "reference"), "model": MODEL_FILES, "decode": [key.name for key in fields(DecodeConfig)]}
-"""The keys in each mapping of the statement."""
-
-
-def signature_tokenizer(signature: str) -> str | None:
-    """The tokenizer in a signature; None if it is not one of BLEU_TOKENIZERS."""
-    named = dict(part.split(":", 1) for part in signature.split("|") if ":" in part).get("tok", "")
-    return next((name for name in BLEU_TOKENIZERS if named == name or named.startswith(f"{name}-")), None)
 
 
 @dataclass
@@ -88,18 +68,16 @@ class Statement:
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
-        require(
-            self.format_version == FORMAT_VERSION, f"{STATEMENT}: another format version; use the nmt that wrote it"
-        )
-        for language in (self.source, self.target, self.language):
-            require(bool(LANGUAGE.fullmatch(language)), f"{language[:40]!r} is not a language code")  # they name files
+        require(self.format_version == FORMAT_VERSION, f"{STATEMENT}: another format; use the nmt that wrote it")
+        for language in (self.source, self.target, self.language):  # they name files
+            require(bool(LANGUAGE.fullmatch(language)), f"{language[:40]!r} is not a language code")
         for key, names in PARTS.items():
             require({*getattr(self, key)} == {*names}, f"{STATEMENT}, {key}: must have {', '.join(names)}")
         for key in ("lines", *UNPROVEN):
             require(bool(getattr(self, key)), f"{STATEMENT}, {key}: a value is needed")
-        texts = {f"source.{self.source}", f"reference.{self.target}", f"hypotheses.{self.target}"}
+        texts = (f"source.{self.source}", f"reference.{self.target}", f"hypotheses.{self.target}")
         others = {*self.files} - {*MODEL_AND_RUN, *texts}
-        require(not others, f"{STATEMENT}, files: {shown(', '.join(sorted(others)))}: no files of a bundle")
+        require(not others, f"{STATEMENT}, files: {shown(', '.join(sorted(others)))}: not files of a bundle")
 
     @property
     def language(self) -> str:
@@ -144,9 +122,9 @@ def read_bundle(path: Path) -> tuple[dict[str, bytes], str, dict[str, str]]:
     changed |= {name: "not a file of a bundle" for name in names if not NAME.fullmatch(name)}
     if not changed and pack(files) != archive:
         changed["archive"] = "not as `nmt cite` writes it"
-    require(STATEMENT in files, f"{path}: not a bundle of `nmt cite`, which holds a {STATEMENT}")
-    listed, others = files.get(SUMS, b""), {name: content for name, content in files.items() if name != SUMS}
-    for line in {*listed.split(b"\n")} ^ {*sums(others).split(b"\n")}:
+    require(STATEMENT in files, f"{path}: not a bundle of `nmt cite` (no {STATEMENT})")
+    others = {name: content for name, content in files.items() if name != SUMS}
+    for line in {*files.get(SUMS, b"").split(b"\n")} ^ {*sums(others).split(b"\n")}:
         changed.setdefault(line.decode(errors="replace").split("  ")[-1], f"not as {SUMS} lists it")
     return files, digest(archive), dict(sorted(changed.items()))
 
@@ -161,7 +139,7 @@ def read_members(path: Path, content: bytes) -> Iterator[tuple[str, bytes, int]]
     stored = sum(member.file_size for member in members) <= len(content)
     require(stored, f"{path}: not a bundle of `nmt cite`, or compressed; unpack it, and verify the folder")
     for member in members:
-        start = member.header_offset + 30 + len(member.filename.encode())  # 30 bytes stand before the name
+        start = member.header_offset + 30 + len(member.filename.encode())  # the name follows 30 bytes of header
         yield member.filename, content[start : start + member.file_size], member.CRC
 
 
@@ -188,12 +166,19 @@ def model_digests(folder: Path) -> dict[str, str]:
 def translate(
     run: str, device: str, target: str | None, decode: DecodeConfig, lines: list[str], console: Console
 ) -> list[str]:
+    from nmt.config import Compute, TranslatorOptions, with_plugin_defaults
     from nmt.translation import load_translator, translate_lines, warn
 
     options = TranslatorOptions([run], Compute("torch", device=device), target=target, decode=decode)
     translator = load_translator(with_plugin_defaults(options), warn)
     console.print(f"translating {len(lines):,} lines")
     return translate_lines(translator, lines, console)
+
+
+def method(score: Score) -> list[str]:
+    """How a score was computed, without the versions of libraries."""
+    versions = ("version", "sacrebleu", "sacremoses")
+    return [score.name, *(part for part in score.signature.split("|") if part.split(":")[0] not in versions)]
 
 
 @dataclass
@@ -215,13 +200,14 @@ class Verification:
         same = digest(self.files.get(DESCRIPTION, b"")) == stated.model[DESCRIPTION]
         yield check_of(same, DESCRIPTION, f"{'' if same else 'not '}of the model that is stated")
         if (hypotheses := self.lines(name)) is None:
-            raise NMTError(f"{self.config.bundle}: it holds no {name}: there is nothing to score")
+            raise NMTError(f"{self.config.bundle}: has no {name}, so there is nothing to score")
         if len(hypotheses) != stated.lines:
             yield DIFFERS, "hypotheses", f"{len(hypotheses):,} lines, but {stated.lines:,} are stated"
             return
         sources = yield from self.text("source", stated.source, self.config.source)
         references = yield from self.text("reference", stated.target, self.config.reference)
-        yield from self.scores(hypotheses, references)
+        for before in [build(Score, tree, f"{STATEMENT}, scores") for tree in stated.scores]:
+            yield self.score_again(before, hypotheses, references)
         yield from self.translations(hypotheses, sources)
 
     def lines(self, name: str) -> list[str] | None:
@@ -241,19 +227,17 @@ class Verification:
         yield check_of(same, kind, f"{name} is {'' if same else 'not '}the {kind} of {shown(self.stated.test_set)}")
         return lines if same else None
 
-    def scores(self, hypotheses: list[str], references: list[str] | None) -> Iterator[Check]:
-        stated, names = self.stated, metric_names("text")
-        for before in [build(Score, tree, f"{STATEMENT}, scores") for tree in stated.scores]:
-            metric, in_full = before.metric, f"{before.value!r}  {before.signature}"
-            require(metric in names, f"{STATEMENT}, scores: metric {metric[:40]!r} is none of {', '.join(names)}")
-            if references is None:
-                yield UNCHECKED, before.name, f"{in_full}; needs the reference"
-                continue
-            tokenize = signature_tokenizer(before.signature) if metric == "bleu" else None
-            [again] = score(hypotheses, references, [metric], stated.language, stated.lowercase, tokenize)
-            here = "" if again == before else f"; computed here {again.name} {again.value!r}  {again.signature}"
-            same = again.value == before.value and method(again) == method(before)
-            yield check_of(same, before.name, in_full + here)
+    def score_again(self, before: Score, hypotheses: list[str], references: list[str] | None) -> Check:
+        stated, metric, names = self.stated, before.metric, metric_names("text")
+        require(metric in names, f"{STATEMENT}, scores: metric {metric[:40]!r} is none of {', '.join(names)}")
+        in_full = f"{before.value!r}  {before.signature}"
+        if references is None:
+            return UNCHECKED, before.name, f"{in_full}; needs the reference"
+        tokenizer = re.search(rf"\|tok:({'|'.join(BLEU_TOKENIZERS)})(?![^|-])", before.signature)
+        tokenize = tokenizer[1] if tokenizer and metric == "bleu" else None
+        [again] = score(hypotheses, references, [metric], stated.language, stated.lowercase, tokenize)
+        here = "" if again == before else f"; computed here {again.name} {again.value!r}  {again.signature}"
+        return check_of(again.value == before.value and method(again) == method(before), before.name, in_full + here)
 
     def translations(self, hypotheses: list[str], sources: list[str] | None) -> Iterator[Check]:
         stated, run = self.stated, self.config.run
@@ -308,9 +292,3 @@ def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
             unproven.append("the model, the search and the translations")
         needed = f"SHA-256 {sha256}; pass sha256=DIGEST as it was published"
         yield UNCHECKED, "bundle", f"{needed}; not proven without it: {', '.join(unproven)}"
-
-
-def method(score: Score) -> list[str]:
-    """How a score was computed, without the versions of libraries."""
-    versions = ("version", "sacrebleu", "sacremoses")
-    return [score.name, *(part for part in score.signature.split("|") if part.split(":")[0] not in versions)]

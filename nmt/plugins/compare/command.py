@@ -2,21 +2,12 @@
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from nmt.commands import talker
-from nmt.config import (
-    BLEU_TOKENIZERS,
-    Command,
-    Option,
-    TranslatorOptions,
-    choice,
-    inline,
-    metric_names,
-    number,
-    require,
-)
+from nmt.config import BLEU_TOKENIZERS, Command, Option, TranslatorOptions, choice, inline, metric_names, number
+from nmt.errors import NMTError
 
 
 @dataclass
@@ -55,9 +46,10 @@ class CompareConfig:
     )
 
     def __post_init__(self) -> None:
-        require(0 < len(self.metrics) == len(set(self.metrics)), "metrics: name at least one, and none twice")
-        is_page = self.output is None or self.output.endswith(".html")
-        require(is_page, f"output={self.output}: a page, which replaces another one; must end in .html")
+        if not 0 < len(self.metrics) == len(set(self.metrics)):
+            raise NMTError("metrics: name at least one, and none twice")
+        if self.output is not None and not self.output.endswith(".html"):
+            raise NMTError(f"output={self.output}: must end in .html")
 
 
 def run(config: CompareConfig) -> int:
@@ -72,20 +64,19 @@ def run(config: CompareConfig) -> int:
     test = read_test_set(systems[0].seeds[0].path, config.source, config.reference, config.prepared)
 
     from nmt.evaluation import bleu_tokenizer
-    from nmt.plugins.compare.buckets import look_closer
-    from nmt.plugins.compare.page import as_text, as_tree, compare_page
-    from nmt.plugins.compare.significance import FEWEST_LINES, Sampling, measure
+    from nmt.plugins.compare.page import as_text, compare_page
+    from nmt.plugins.compare.significance import FEWEST_LINES, Sampling, look_closer, measure
 
     for system in systems:
         with console.status(f"translating {test.name}, unless an earlier comparison did"):
             system.seeds = [translated(seed.path, test, config.translator) for seed in system.seeds]
     tokenize = bleu_tokenizer(config.tokenize, test.language, test.references)
     sampling = Sampling(config.seed, config.resamples, config.trials, config.alpha, tokenize)
-    texts = [[seed.hypotheses for seed in system.seeds] for system in systems]
     with console.status("testing"):
-        tree = as_tree(systems, test, measure(texts, test.references, config.metrics, sampling), sampling)
+        measured = measure(systems, test.references, config.metrics, sampling)
         if config.output or config.format == "json":
-            details = look_closer(texts, test, config.metrics[0], sampling)
+            details = look_closer(systems, test, config.metrics[0], sampling)
+    tree = {"test_set": test.name, "lines": len(test.references), **asdict(sampling), **measured}
     if config.format == "json":
         print(json.dumps({**tree, "buckets": details.rows}, indent=2, ensure_ascii=False))
     else:

@@ -1,8 +1,7 @@
-"""A comparison as JSON, as text and as an HTML page; the page's script only filters and sorts."""
+"""A comparison as text and as an HTML page, whose script only filters and sorts."""
 
 import base64
 import hashlib
-from dataclasses import asdict
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -11,46 +10,18 @@ from markupsafe import Markup
 
 from nmt.evaluation import sentence_scorer
 from nmt.files import printable
-from nmt.plugins.compare.buckets import Details
-from nmt.plugins.compare.significance import FEWEST_LINES, NAMES, TESTS, Sampling
-from nmt.plugins.compare.systems import Seed, System
+from nmt.plugins.compare.significance import FEWEST_LINES, NAMES, TESTS, Details
 from nmt.plugins.report.pages import TEMPLATES, differences, render
 from nmt.translation import TestSet
 
 COSTS = ("sentences/s", "tokens/s", "size", "memory")
-EXAMPLES = 25
-"""The largest wins, and as many losses, on the page."""
-
-
-def as_tree(systems: list[System], test: TestSet, numbers: dict[str, Any], sampling: Sampling) -> dict[str, Any]:
-    first, decisive = systems[0].name, next(iter(numbers["differences"][0].values()))
-
-    def of_seed(seed: Seed, scores: dict[str, Any]) -> dict[str, Any]:
-        return {"path": seed.path, "scores": scores, "cost": seed.cost and asdict(seed.cost)}
-
-    return {
-        "test_set": test.name,
-        "lines": len(test.references),
-        **asdict(sampling),
-        "signatures": numbers["signatures"],
-        "systems": [
-            {"name": system.name, "scores": means, "seeds": list(map(of_seed, system.seeds, scores))}
-            for system, means, scores in zip(systems, numbers["means"], numbers["scores"], strict=True)
-        ],
-        "comparisons": [
-            {"system": system.name, "against": first, "metrics": by_metric}
-            for system, by_metric in zip(systems[1:], numbers["differences"], strict=True)
-        ],
-        "first_is_worse": decisive["significant"] and decisive["better"],
-    }
+EXAMPLES = 25  # wins on the page, and losses
 
 
 def p_value(tree: dict[str, Any], difference: dict[str, Any], test: str) -> str:
     """A p-value such as `= 0.0123`; empty where nothing was tested."""
-    if test not in difference["p"]:
-        return ""
-    p, least = difference["p"][test], 1 / (1 + tree[{"bs": "resamples", "ar": "trials"}[test]])
-    return f"<= {least:.2g}" if p <= least else f"= {p:.4f}"
+    p, least = difference["p"].get(test), 1 / (1 + tree[{"bs": "resamples", "ar": "trials"}[test]])
+    return "" if p is None else f"<= {least:.2g}" if p <= least else f"= {p:.4f}"
 
 
 def costs(cost: dict[str, Any] | None) -> list[str]:
@@ -62,10 +33,9 @@ def costs(cost: dict[str, Any] | None) -> list[str]:
 
 
 def how_tested(tree: dict[str, Any]) -> str:
-    words = f"* differs from {tree['systems'][0]['name']}: both paired tests, on sentences, have"
-    words += f" p < {tree['alpha']:g}"
-    if any(len(system["seeds"]) > 1 for system in tree["systems"]):
-        words += ", for each pair of seeds (the largest p is shown), and all pairs agree"
+    several = any(len(system["seeds"]) > 1 for system in tree["systems"])
+    words = f"* differs from {tree['systems'][0]['name']}: both paired tests, on sentences, have p < {tree['alpha']:g}"
+    words += ", for each pair of seeds (the largest p is shown), and all pairs agree" if several else ""
     if tree["lines"] < FEWEST_LINES:
         words = f"no *: tests need {FEWEST_LINES} lines, and there are {tree['lines']}"
     return f"{words}; ± is the 95 % confidence interval of the bootstrap; seed {tree['seed']}"
@@ -111,11 +81,11 @@ def examples(test: TestSet, details: Details, other: int) -> tuple[list[dict[str
     """The lines with the largest wins and losses of a system against the first."""
     chrf, rated = sentence_scorer("chrf"), list[dict[str, Any]]()
     for at, reference in enumerate(test.references):
-        texts = [details.texts[system][0][at] for system in (0, other)]
+        texts = [details.texts[system][at] for system in (0, other)]
         scores = [chrf(text, reference) for text in texts]
-        faults = dict.fromkeys(name for system in (0, other) for name in details.faults[system][0][at])
+        faults = list(dict.fromkeys(details.faults[0][at] + details.faults[other][at]))
         line = {"number": at + 1, "source": test.sources and test.sources[at], "reference": reference, "texts": texts}
-        rated.append({**line, "scores": scores, "gap": scores[1] - scores[0], "faults": list(faults)})
+        rated.append({**line, "scores": scores, "gap": scores[1] - scores[0], "faults": faults})
     ranked = sorted(rated, key=lambda line: -line["gap"])
     wins = [line for line in ranked[:EXAMPLES] if line["gap"] > 0]
     return wins, [line for line in ranked[::-1][:EXAMPLES] if line["gap"] < 0]

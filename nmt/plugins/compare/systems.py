@@ -28,7 +28,7 @@ from nmt.files import (
 from nmt.hardware import proc_value, processor, usable_cores
 from nmt.preparation import begin, worker_pool
 from nmt.registry import entries_of, import_attribute
-from nmt.search import Engine, choose_device
+from nmt.search import choose_device
 from nmt.text import TARGET, not_parallel, read_texts
 from nmt.translation import TestSet, load_translator, warn, what_decides, with_engine
 
@@ -124,13 +124,12 @@ def translated(path: str, test: TestSet, options: TranslatorOptions) -> Seed:
 
 def translate_here(path: str, config: TranslatorOptions, sources: list[str]) -> Seed:
     """Translate as `nmt translate` does, and measure it after a first line."""
-    translator = load_translator(config, warn)
+    translator, compute = load_translator(config, warn), config.compute
     translator.translate(sources[:1])
     start = time.perf_counter()
     hypotheses = [best.text for best, *_ in translator.stream(sources, JobConfig.buffer)]
     seconds = time.perf_counter() - start
     tokens = sum(map(len, translator.tokenizer.encode(hypotheses, TARGET)))
-    compute = config.compute
     if compute.engine == "torch" and (device := choose_device(compute.device)).startswith("cuda"):
         import torch
 
@@ -139,19 +138,13 @@ def translate_here(path: str, config: TranslatorOptions, sources: list[str]) -> 
         peak, cores = proc_value("self/status", "VmHWM"), compute.threads or usable_cores()
         memory = 1024 * int(peak.split()[0]) if peak else 0
         name = f"{processor()}, {cores} core{'s' if cores > 1 else ''}"
-    weights, keys = what_translated(translator.engine, config)
-    return Seed(path, hypotheses, Cost(seconds, len(sources), tokens, memory, weights.stat().st_size, name, keys))
-
-
-def what_translated(engine: Engine, config: TranslatorOptions) -> tuple[Path, str]:
-    """The file of the weights, and the keys of `Cost`."""
-    folder, compute = Path(config.run[0]), config.compute
-    keys = {"engine": compute.engine, "precision": compute.precision}
-    weights_of = entries_of("engine")[compute.engine].facts.get("weights")
+    folder, weights_of = Path(config.run[0]), entries_of("engine")[compute.engine].facts.get("weights")
     weights = import_attribute(weights_of)(folder, compute.precision) if weights_of else folder / "model.safetensors"
+    keys = {"engine": compute.engine, "precision": compute.precision}
     if (protection := config.plugins.get("protection")) and protection.protect != ["usual"]:
         keys["protect"] = ",".join(protection.protect) or "none"
-    usual, reported = asdict(DecodeConfig()), asdict(engine.config)
-    del reported["batch_tokens"]  # that decides no translation
-    keys |= {f"decode.{key}": str(x).lower() for key, x in reported.items() if key == "beam_size" or x != usual[key]}
-    return weights, " ".join(f"{key}={value}" for key, value in keys.items())
+    usual, search = asdict(DecodeConfig()), asdict(translator.engine.config)
+    del search["batch_tokens"]  # that decides no translation
+    keys |= {f"decode.{key}": str(x).lower() for key, x in search.items() if key == "beam_size" or x != usual[key]}
+    words = " ".join(f"{key}={value}" for key, value in keys.items())
+    return Seed(path, hypotheses, Cost(seconds, len(sources), tokens, memory, weights.stat().st_size, name, words))

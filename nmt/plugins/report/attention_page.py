@@ -15,19 +15,11 @@ import numpy.typing as npt
 import torch
 from matplotlib.image import imsave
 
-from nmt.config import EOS, require
+from nmt.config import BOS, EOS, require
 from nmt.model import load_model
 from nmt.plugins.report.command import AttentionConfig
 from nmt.plugins.report.pages import render
-from nmt.search import (
-    TorchEngine,
-    aligning_layer,
-    choose_device,
-    forced_decoding,
-    model_attention,
-    pad_inputs,
-    pad_source,
-)
+from nmt.search import TorchEngine, aligning_layer, choose_device, forced_decoding, model_attention
 from nmt.text import META, TARGET
 from nmt.translation import find_models
 
@@ -62,7 +54,7 @@ def attention_page(config: AttentionConfig) -> str:
         [ids] = tokenizer.encode([tokenizer.clean(config.target)], TARGET)
     longest = max(len(source), len(ids))
     require(longest <= MAX_TOKENS, f"sentence: {longest} tokens; at most {MAX_TOKENS} can be drawn")
-    attention = model_attention(model, pad_source([source], place), pad_inputs([ids], place))
+    attention = model_attention(model, *(torch.tensor([t], device=place) for t in ([*source, EOS], [BOS, *ids])))
     [forced] = forced_decoding([model], [(source, ids)], MAX_TOKENS)
     sources, outputs = (tokenizer.subwords([*tokens, EOS], side) for side, tokens in enumerate((source, ids)))
     parts = (attention.cross, attention.encoder, attention.decoder)
@@ -85,11 +77,12 @@ def attention_page(config: AttentionConfig) -> str:
             Stack("Decoder self-attention", decoder, outputs, ["<s>", *outputs[:-1]], aligning),
         ],
         most_tokens=max(len(sources), len(outputs)),
-        longest_label=max(len(shorten(token)) for token in ["<s>", *sources, *outputs]),
+        longest_label=min(max(map(len, ["<s>", *sources, *outputs])), MAX_LABEL_LETTERS),
+        max_label_letters=MAX_LABEL_LETTERS,
         blank=META,
         mean_hue=MEAN_HUE,
         max_bands=MAX_BANDS,
-        **{function.__name__: function for function in (hue, picture, bands, sharpest, shorten)},
+        **{function.__name__: function for function in (hue, picture, bands)},
     )
 
 
@@ -114,12 +107,3 @@ def bands(weights_QK: Weights) -> list[tuple[int, int, float]]:
     strongest = np.argsort(-shares, axis=1)[:, :MAX_BANDS]
     pairs = [(query, int(key)) for query, keys in enumerate(strongest) for key in keys]
     return [(query, key, float(shares[query, key])) for query, key in pairs if shares[query, key] >= MIN_SHARE]
-
-
-def sharpest(weights_HQK: Weights) -> int:
-    """The head with the highest mean of every query's largest weight."""
-    return int(weights_HQK.max(axis=2).mean(axis=1).argmax())
-
-
-def shorten(token: str) -> str:
-    return token if len(token) <= MAX_LABEL_LETTERS else f"{token[: MAX_LABEL_LETTERS - 1]}…"

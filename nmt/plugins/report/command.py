@@ -52,14 +52,18 @@ class AttentionConfig:
 
 def report(config: ReportConfig) -> None:
     from nmt.files import check_output, write_file
-    from nmt.plugins.report.run import find_run, open_run
+    from nmt.training import check_no_links
 
-    console, folder = talker(), find_run(config.run)  # before the seconds that Lightning takes to load
-    output = check_output(Path(config.output or folder / "report.html"), "report.html")
+    folder, hint = Path(config.run), "not a training run (no config.yaml); pass a folder that `nmt train` wrote"
+    if config.run == "runs/latest":
+        hint = "train a model first: `nmt preprocess`, then `nmt train`"
+    require((folder / "config.yaml").is_file(), f"run={folder}: {hint}")
+    check_no_links(folder)
+    output, console = check_output(Path(config.output or folder / "report.html"), "report.html"), talker()
     with console.status("loading"):
-        run = open_run(folder, config.prepared)
-        from nmt.plugins.report.training_page import training_page, translate_held_out
+        from nmt.plugins.report.training_page import open_run, training_page, translate_held_out
 
+        run = open_run(folder, config.prepared)
     write_file(output, training_page(run, *translate_held_out(run, config, console)))
     print(output)
 

@@ -1,22 +1,207 @@
-"""The HTML page about a training run, with its newest model's translations of a held-out set."""
+"""The HTML page about a training run: its files, curves, and its newest model's translations of a held-out set.
 
-from dataclasses import replace
+matplotlib draws the curves as SVG: text stays text, and colors are variables of the page's style sheet.
+"""
+
+import io
+import math
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
+import matplotlib
+import numpy as np
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from rich.console import Console
 
 from nmt.commands import compose
 from nmt.config import Compute, ModelConfig, TranslatorOptions, build, flatten, matches, to_tree, with_plugin_defaults
+from nmt.data import PreparedCorpus, corpus_of
 from nmt.errors import NMTError
-from nmt.evaluation import bleu_tokenizer, score
-from nmt.files import SMALL, read_text, within
+from nmt.evaluation import Score, bleu_tokenizer, score
+from nmt.files import SMALL, parse_json, read_description, read_mapping, read_text, within
 from nmt.model import count_parameters
-from nmt.plugins.report.charts import CHARTS, draw
 from nmt.plugins.report.command import ReportConfig
-from nmt.plugins.report.pages import differences, render
-from nmt.plugins.report.run import Run
+from nmt.plugins.report.pages import differences, number, render
+from nmt.training import read_config, read_metrics
 from nmt.translation import SPLITS, held_out_text, kind_of_corpus, load_translator, translate_lines, warn
+
+matplotlib.rcdefaults()  # a matplotlibrc in the working directory may be a stranger's
+WIDTH, HEIGHT = 400, 216
+LEFT, RIGHT, TOP, BOTTOM = 52, 390, 24, 190  # the edges of the plot within the chart
+VARIABLES = ("ground", "quiet", "grid", "training", "validation")
+"""Colors of the style sheet. matplotlib draws placeholders, which are replaced in the SVG."""
+COLORS = {name: f"#00000{index}" for index, name in enumerate(VARIABLES, 1)}  # matplotlib omits black, #000000
+Curves = dict[str, list[tuple[int, float]]]  # points of training and validation
+SILENT_SECONDS = 3600.0  # a run without a report for this long counts as stopped
+
+
+@dataclass
+class ModelScore(Score):
+    """The score of the averaged model on the validation set."""
+
+    sentences: int
+
+
+@dataclass
+class Facts:
+    """The training record of a model directory; `corpus` is a fingerprint, `tokens` are target tokens."""
+
+    updates: int
+    vocabulary_size: int
+    corpus: str
+    tokens: int | None = None
+    devices: str | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    score: ModelScore | None = None
+
+
+@dataclass
+class Run:
+    folder: Path
+    config: dict[str, Any]
+    rows: list[dict[str, float]]
+    written: float  # time of the last write to metrics.csv, in seconds since 1970
+    environment: dict[str, Any] = field(default_factory=dict)
+    model: Facts | None = None  # None before the end of training, or if the model directory is unreadable
+    corpus: PreparedCorpus | None = None
+    corpus_problem: str = ""
+
+    @property
+    def update(self) -> int:
+        return max(int(max(row["step"] for row in self.rows)), self.model.updates if self.model else 0)
+
+    @property
+    def updates(self) -> int:
+        planned = self.config.get("trainer", {}).get("max_steps")
+        return max(planned if matches(planned, int) else 0, self.update)
+
+    def series(self, column: str) -> list[tuple[int, float]]:
+        """(update, value) for every value of a column of metrics.csv."""
+        return [(int(row["step"]), row[column]) for row in self.rows if column in row]
+
+    def last(self, column: str) -> float | None:
+        return next((row[column] for row in reversed(self.rows) if math.isfinite(row.get(column, math.nan))), None)
+
+    def state(self, now: float) -> str:
+        """finished, running or stopped (averaged before the last update, or silent for long)."""
+        if self.model and self.model.updates >= self.update:
+            return "finished" if self.model.updates >= self.updates else "stopped"
+        return "running" if now - self.written < SILENT_SECONDS else "stopped"
+
+
+def open_run(folder: Path, prepared: str | None) -> Run:
+    """Read the folder of a run; NMTError without a readable configuration and metrics."""
+    config, rows = read_config(folder), list[dict[str, float]]()
+    for cells in read_metrics(folder):
+        rows.append({})
+        for key, text in cells.items():
+            with suppress(ValueError):
+                rows[-1][key] = float(text)
+    if not rows:
+        raise NMTError(f"run={folder}: metrics.csv has no rows yet; try again after training has reported a loss")
+    run = Run(folder, config, rows, (folder / "metrics.csv").stat().st_mtime)
+    with suppress(NMTError):
+        run.environment = read_mapping(folder / "environment.json", parse_json)
+    with suppress(NMTError):
+        description = read_description(folder / "model")
+        record = {**description.training, "vocabulary_size": description.vocabulary_size}
+        facts = {key.name: record[key.name] for key in fields(Facts) if record.get(key.name) is not None}
+        if "score" in facts:
+            facts["score"] = build(ModelScore, facts["score"])
+        run.model = build(Facts, facts)
+    try:
+        run.corpus = corpus_of(folder, {"config": config, "corpus": run.model and run.model.corpus}, prepared)
+    except NMTError as error:
+        if prepared:
+            raise
+        run.corpus_problem = str(error)
+    return run
+
+
+@dataclass(frozen=True)
+class Chart:
+    title: str
+    unit: str
+    columns: tuple[str, str]  # of metrics.csv, for training and validation; "" for none
+    best: Literal["", "lowest", "highest"] = ""  # the validation point to mark
+    from_zero: bool = True
+    factor: int = 1
+
+
+CHARTS = (
+    Chart("Loss", "nats per target token", ("loss", "valid_loss"), "lowest", from_zero=False),
+    Chart("Perplexity", "", ("perplexity", "valid_perplexity"), "lowest"),
+    Chart("BLEU", "", ("", "valid_bleu"), "highest"),
+    Chart("F1", "", ("", "valid_f1"), "highest"),
+    Chart("Learning rate", "", ("learning_rate", "")),
+    Chart("Gradient norm", "", ("gradient_norm", "")),
+    Chart("Throughput", "target tokens per second", ("tokens_per_second", "")),
+    Chart("Padding", "percent of all positions", ("padding", ""), factor=100),
+    Chart("MFU", "model FLOPs, percent of the devices' peak", ("mfu", ""), factor=100),
+    Chart("Skipped updates", "", ("skipped", "")),
+)
+
+
+def to_svg(figure: Figure, title: str) -> Markup:
+    """An SVG element without a fixed size, with the style sheet's colors and only the ids that it uses."""
+    buffer = io.StringIO()
+    # The salt makes ids reproducible, and different between the charts of a page.
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    around = r"^.*?(?=<svg)|<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->"
+    unused = r' id="[\w.]+_\d+"| (width|height)="[^"]*pt"| transform="rotate\(-0[^"]*"|font-family: [^;]*; '
+    svg = re.sub(unused, "", re.sub(around, "", buffer.getvalue(), flags=re.DOTALL))
+    svg = re.sub(r'([" ]-?\d+\.\d)\d+', r"\1", re.sub(r"\s+", " ", svg))  # a tenth of a unit is enough
+    return Markup(re.sub(r"#00000([1-5])", lambda match: f"var(--{VARIABLES[int(match[1]) - 1]})", svg))
+
+
+def round_ticks(low: float, high: float, intervals: int = 5) -> list[float]:
+    """Evenly spaced round numbers that cover `low` to `high`."""
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
+        margin = abs(low) / 10 or 1.0
+        low, high = low - margin, high + margin
+    return [float(tick) for tick in MaxNLocator(intervals, steps=[1, 2, 5, 10]).tick_values(low, high)]
+
+
+def draw(chart: Chart, curves: Curves, last_update: int) -> dict[str, Any] | None:
+    """The SVG, the best point, and the number of values off the scale; None without a finite value."""
+    finite = {kind: [point for point in points if math.isfinite(point[1])] for kind, points in curves.items()}
+    curves, last_update = {kind: points for kind, points in finite.items() if points}, max(last_update, 1)
+    if not curves:
+        return None
+    figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72), dpi=72)
+    size = ((RIGHT - LEFT) / WIDTH, (BOTTOM - TOP) / HEIGHT)
+    axes = figure.add_axes((LEFT / WIDTH, 1 - BOTTOM / HEIGHT, *size), frameon=False)
+    axes.tick_params(which="both", length=0, pad=6, labelcolor=COLORS["quiet"], labelsize=11)
+    axes.grid(axis="y", color=COLORS["grid"], linewidth=1)
+    axes.set_axisbelow(True)
+    axes.set_xlim(0, last_update)
+    ticks = [tick for tick in round_ticks(0, last_update, 4) if tick <= last_update]
+    axes.set_xticks(ticks, [number(tick) for tick in ticks])
+    values = [value for points in curves.values() for _, value in points]
+    lower, upper = np.percentile(values, [25, 75])
+    fence = 5 * (upper - lower) or math.inf  # so that one bad value does not hide the others
+    typical = [value for value in values if lower - fence <= value <= upper + fence]
+    low, high = min(typical), max(typical)
+    ticks = round_ticks(min(low, 0.0), max(high, 0.0) or 1.0) if chart.from_zero else round_ticks(low, high)
+    axes.set_ylim(ticks[0], ticks[-1])
+    axes.set_yticks(ticks, [number(tick) for tick in ticks])
+    for kind, points in curves.items():
+        marker = "o" if len(points) == 1 or (kind == "validation" and len(points) <= 60) else ""
+        axes.plot(*zip(*points, strict=True), color=COLORS[kind], linewidth=1.6, marker=marker, markersize=4, mew=0)
+    best = None
+    if chart.best and "validation" in curves:
+        choose = min if chart.best == "lowest" else max
+        best = choose(curves["validation"], key=lambda point: point[1])  # the first among equals
+        axes.plot(*best, marker="o", color=COLORS["ground"], mec=COLORS["validation"], markersize=9, mew=2)
+    svg, stray = to_svg(figure, chart.title), sum(not ticks[0] <= value <= ticks[-1] for value in values)
+    return {"chart": chart, "curves": curves, "svg": svg, "best": best, "stray": stray}
 
 
 def pick(examples: list[dict[str, Any]], count: int) -> dict[str, list[dict[str, Any]]]:
@@ -51,15 +236,15 @@ def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tupl
     if kind.metric == "bleu":
         options = with_plugin_defaults(options)
     else:  # trees are longer than translations, and nothing in them is protected
-        longest = run.config.get("decode", {}).get("max_extra_length")
-        longest = max(decode.max_extra_length, longest if matches(longest, int) else 0)
+        trained = within(run.config, "decode", "max_extra_length")
+        longest = max(decode.max_extra_length, trained if matches(trained, int) else 0)
         options = replace(options, decode=replace(decode, max_extra_length=longest), split="never")
     is_part = len(sources) < len(all_sources)
     lines = f"the first {len(sources):,} of {len(all_sources):,}" if is_part else f"{len(sources):,}"
     search = f"beam {decode.beam_size}, length penalty {decode.length_penalty}"
     model = f"the model in {run.folder / 'model'}, update {run.model.updates:,}"
-    done = f"{lines} lines of the {SPLITS[config.split]} set, {search}, by {model}"
-    console.print(f"translating {done}")
+    task = f"{lines} lines of the {SPLITS[config.split]} set, {search}, by {model}"
+    console.print(f"translating {task}")
     hypotheses = translate_lines(load_translator(options, warn), sources, console, kind.translate)
     tokenize = bleu_tokenizer(within(run.config, "validation", "tokenize"), run.corpus.target_language, all_references)
     metrics = ["bleu", "chrf"] if kind.metric == "bleu" else [kind.metric]
@@ -69,15 +254,15 @@ def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tupl
     ]
     scores = score(hypotheses, references, metrics, tokenize=tokenize)
     quality = {"metric": kind.metric, "scores": scores, "examples": pick(examples, config.examples)}
-    return quality, f"{done[0].upper()}{done[1:]}."
+    return quality, f"{task[0].upper()}{task[1:]}."
 
 
 def training_page(run: Run, quality: dict[str, Any], translated: str) -> str:
-    now, sized = datetime.now().astimezone(), run.model or (run.corpus and run.corpus.manifest)
-    drawings = {}
+    now, sized, drawings = datetime.now().astimezone(), run.model or (run.corpus and run.corpus.manifest), {}
     for chart in CHARTS if run.last("skipped") else CHARTS[:-1]:
         sides = ([(step, chart.factor * value) for step, value in run.series(key)] for key in chart.columns)
-        drawings[chart.title] = draw(chart, dict(zip(("training", "validation"), sides, strict=True)), run.update)
+        if drawing := draw(chart, dict(zip(("training", "validation"), sides, strict=True)), run.update):
+            drawings[chart.title] = drawing
     model = build(ModelConfig, run.config.get("model"), f"{run.folder / 'config.yaml'}, model") if sized else None
     return render(
         "training_page.html",
@@ -88,7 +273,7 @@ def training_page(run: Run, quality: dict[str, Any], translated: str) -> str:
         state=run.state(now.timestamp()),
         written=datetime.fromtimestamp(run.written).astimezone(),
         parameters=count_parameters(model, sized.vocabulary_size) if sized and model else None,
-        drawings={title: drawing for title, drawing in drawings.items() if drawing},
+        drawings=drawings,
         defaults=flatten(to_tree(compose("train", []))),
         config_text=read_text(run.folder / "config.yaml", SMALL),
         differences=differences,

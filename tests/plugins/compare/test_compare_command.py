@@ -105,8 +105,7 @@ def shown(element: ET.Element) -> str:
 
 
 def section(root: ET.Element, title: str) -> ET.Element:
-    (found,) = (element for element in root.iter("section") if element.findtext("h2") == title)
-    return found
+    return next(element for element in root.iter("section") if element.findtext("h2") == title)
 
 
 def test_the_page_has_the_lines_of_a_fault_and_every_bucket_with_its_interval(nmt, files):

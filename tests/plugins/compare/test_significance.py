@@ -1,4 +1,4 @@
-"""Scores, intervals and p-values are those of sacreBLEU's command line."""
+"""Scores, intervals and p-values against sacreBLEU itself, its command line, and a plain bootstrap."""
 
 import os
 import random
@@ -7,27 +7,43 @@ import subprocess
 import sys
 from pathlib import Path
 from statistics import fmean, stdev
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 import sacrebleu
 
+from nmt.plugins.compare import significance
 from nmt.plugins.compare.page import p_value
-from nmt.plugins.compare.significance import Sampling, difference, measure
+from nmt.plugins.compare.significance import Sampling, difference, divisions, faults_of, look_closer, measure
+from nmt.plugins.compare.systems import Seed, System
+from nmt.translation import TestSet
 
 METRICS = ["bleu", "chrf", "ter"]
-SAMPLES = {"bs": 120, "ar": 300}
+SAMPLING = Sampling(seed=1, resamples=120, trials=300)
+WORDS = ["der", "die", "Haus", "Hund", "Katze", "läuft", "schläft", "und", "in", "unter", "12", "3,5", "."]
+
+
+def spoilt(lines: list[str], share: float, seed: int) -> list[str]:
+    generator = random.Random(seed)
+    return [" ".join("x" if generator.random() < share else word for word in line.split()) for line in lines]
 
 
 def texts(lines: int = 60) -> tuple[list[str], list[list[str]]]:
-    """References, and three systems that get one word in 3, 4 and 4 wrong."""
+    """References, each with a number, and three systems that get one word in 3, 4 and 4 wrong."""
     generator = random.Random(1)
-    words = ["der", "die", "das", "Haus", "Hund", "Katze", "läuft", "schläft", "und", "in", "unter", "12", "3,5", "."]
-    references = [" ".join(generator.choices(words, k=generator.randint(4, 14))) for _ in range(lines)]
+    references = [" ".join([*generator.choices(WORDS, k=generator.randint(4, 14)), f"{32 + n}."]) for n in range(lines)]
+    return references, [spoilt(references, share, seed) for seed, share in enumerate((1 / 3, 1 / 4, 1 / 4))]
 
-    def spoilt(share: float) -> list[str]:
-        return [" ".join("x" if generator.random() < share else w for w in line.split()) for line in references]
 
-    return references, [spoilt(1 / 3), spoilt(1 / 4), spoilt(1 / 4)]
+def systems_of(*groups: list[list[str]]) -> list[System]:
+    return [System(str(n), [Seed(f"{n}", lines) for lines in group]) for n, group in enumerate(groups)]
+
+
+def bleu_of(references: list[str], *groups: list[list[str]]) -> dict[str, Any]:
+    """The comparison of the second system with the first."""
+    return measure(systems_of(*groups), references, ["bleu"], SAMPLING)["comparisons"][0]["metrics"]["bleu"]
 
 
 def command_line(test: str, seed: int, folder: Path, systems: list[list[str]], references: list[str]) -> str:
@@ -37,28 +53,29 @@ def command_line(test: str, seed: int, folder: Path, systems: list[list[str]], r
         Path(name).write_text("".join(f"{line}\n" for line in lines))
     command = [sys.executable, "-m", "sacrebleu", str(folder / "reference"), "-i", *names, "-m", *METRICS, "-w", "6"]
     # Not as JSON: sacreBLEU 2.6.0 cannot write the bootstrap of TER so.
-    options = [f"--paired-{test}", f"--paired-{test}-n", str(SAMPLES[test]), "--format", "text", "--no-color"]
+    samples = str(SAMPLING.resamples if test == "bs" else SAMPLING.trials)
+    options = [f"--paired-{test}", f"--paired-{test}-n", samples, "--format", "text", "--no-color"]
     environment = {**os.environ, "SACREBLEU_SEED": str(seed)}
-    ended = subprocess.run([*command, *options], env=environment, capture_output=True, text=True, check=True)
-    return ended.stdout
+    return subprocess.run([*command, *options], env=environment, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize(("test", "seed"), [("bs", 7), ("ar", 12345)])
 def test_p_values_are_those_of_sacrebleus_command_line(test, seed, tmp_path, monkeypatch):
-    monkeypatch.setenv("SACREBLEU_SEED", "99")  # what is configured counts
+    monkeypatch.setenv("SACREBLEU_SEED", "99")  # the option must win
     references, systems = texts()
-    numbers = measure([[s] for s in systems], references, METRICS, Sampling(seed, SAMPLES["bs"], SAMPLES["ar"]))
+    numbers = measure(systems_of(*([s] for s in systems)), references, METRICS, Sampling(seed, 120, 300))
     printed = command_line(test, seed, tmp_path, systems, references)
     rows = [line.split("│")[2:-1] for line in printed.splitlines() if line.startswith("│")][1:]
     scores, p_values = [row for row in rows if "=" not in row[0]], [row for row in rows if "=" in row[0]]
     assert (len(scores), len(p_values)) == (3, 2)
-    for row, seeds in zip(scores, numbers["scores"], strict=True):
+    for row, system in zip(scores, numbers["systems"], strict=True):
         for cell, metric in zip(row, METRICS, strict=True):
             keys = ["value", "mean", "margin"] if test == "bs" else ["value"]
-            ours = [seeds[0][metric][key] for key in keys]
+            ours = [system["seeds"][0]["scores"][metric][key] for key in keys]
             assert [float(number) for number in re.findall(r"[\d.]+", cell)] == pytest.approx(ours, abs=1e-6)
-    for row, differences in zip(p_values, numbers["differences"], strict=True):
-        assert [cell.strip(" ()*") for cell in row] == [f"p = {differences[m]['p'][test]:.4f}" for m in METRICS]
+    for row, comparison in zip(p_values, numbers["comparisons"], strict=True):
+        by_metric = comparison["metrics"]
+        assert [cell.strip(" ()*") for cell in row] == [f"p = {by_metric[m]['p'][test]:.4f}" for m in METRICS]
     for metric in METRICS:
         assert f" {numbers['signatures'][metric][test]}\n" in f"{printed}\n"
 
@@ -67,8 +84,8 @@ def test_p_values_are_those_of_sacrebleus_command_line(test, seed, tmp_path, mon
 def test_fewer_than_50_lines_are_not_tested(lines, tested):
     """sacreBLEU gives one line the least p-value."""
     references, systems = texts(lines)
-    [results] = measure([[systems[0]], [references]], references, METRICS, Sampling(1, 120, 300))["differences"]
-    for result in results.values():
+    [comparison] = measure(systems_of([systems[0]], [references]), references, METRICS, SAMPLING)["comparisons"]
+    for result in comparison["metrics"].values():
         assert (result["significant"], result["better"], bool(result["p"])) == (tested, True, tested)
 
 
@@ -94,8 +111,7 @@ def test_the_least_p_that_resamples_can_give_is_a_bound():
 def test_one_line_alone_is_not_significant():
     """Any exchange of one line's translations gives the same difference, so approximate randomization rejects it."""
     references, (bad, *_) = texts()
-    numbers = measure([[bad], [[references[0], *bad[1:]]]], references, ["bleu"], Sampling(1, 120, 300))
-    result = numbers["differences"][0]["bleu"]
+    result = bleu_of(references, [bad], [[references[0], *bad[1:]]])
     assert result["value"] > 0
     assert result["p"]["ar"] < 0.05 < result["p"]["bs"]
     assert not result["significant"]
@@ -103,20 +119,103 @@ def test_one_line_alone_is_not_significant():
 
 def test_of_several_seeds_every_pair_is_tested_and_the_largest_p_counts():
     references, (bad, good, other) = texts()
-    sampling = Sampling(1, 120, 300)
-    numbers = measure([[bad, good], [other, references]], references, ["bleu"], sampling)
-    pairs = [(a, b) for a in (bad, good) for b in (other, references)]
-    alone = [measure([[a], [b]], references, ["bleu"], sampling)["differences"][0]["bleu"] for a, b in pairs]
-    result = numbers["differences"][0]["bleu"]
-    assert result["p"] == {test: max(pair["p"][test] for pair in alone) for test in ("bs", "ar")}
-    assert result["value"] == pytest.approx(fmean(pair["value"] for pair in alone))
+    pairs = [bleu_of(references, [a], [b]) for a in (bad, good) for b in (other, references)]
+    result = bleu_of(references, [bad, good], [other, references])
+    assert result["p"] == {test: max(pair["p"][test] for pair in pairs) for test in ("bs", "ar")}
+    assert result["value"] == pytest.approx(fmean(pair["value"] for pair in pairs))
     assert not result["significant"]  # good and other do not differ
+    clear = measure(systems_of([bad, good], [references]), references, ["bleu"], SAMPLING)
+    assert clear["comparisons"][0]["metrics"]["bleu"]["significant"]
+    first, second = clear["systems"]
     scores = [sacrebleu.corpus_bleu(lines, [references]).score for lines in (bad, good)]
-    assert numbers["means"][0]["bleu"] == {
-        "mean": pytest.approx(fmean(scores)),
-        "deviation": pytest.approx(stdev(scores)),
-    }
-    clear = measure([[bad, good], [references]], references, ["bleu"], sampling)
-    assert clear["differences"][0]["bleu"]["significant"]
-    assert clear["means"][1]["bleu"]["deviation"] is None
-    assert clear["scores"][1][0]["bleu"]["value"] == pytest.approx(100)
+    assert first["scores"]["bleu"] == {"mean": pytest.approx(fmean(scores)), "deviation": pytest.approx(stdev(scores))}
+    assert second["scores"]["bleu"]["deviation"] is None
+    assert second["seeds"][0]["scores"]["bleu"]["value"] == pytest.approx(100)
+
+
+def made_up(lines: int = 120) -> TestSet:
+    references, _ = texts(lines)
+    return TestSet("made up", [line.upper() for line in references], references)
+
+
+@pytest.mark.parametrize(("metric", "score"), [("bleu", sacrebleu.corpus_bleu), ("chrf", sacrebleu.corpus_chrf)])
+def test_the_score_of_a_bucket_is_sacrebleus_of_its_lines(metric, score):
+    test = made_up()
+    systems = [[spoilt(test.references, 0.2, 1)], [spoilt(test.references, 0.3, 2), spoilt(test.references, 0.3, 3)]]
+    [(title, labels, indices)], _ = divisions(test)
+    rows = look_closer(systems_of(*systems), test, metric, SAMPLING).rows
+    rows = [row for row in rows if row["title"] == title]
+    assert sum(row["count"] for row in rows) == 120
+    for row in rows:
+        chosen = [i for i, index in enumerate(indices) if labels[index] == row["label"]]
+        references = [[test.references[i] for i in chosen]]
+        expected = [fmean(score([seed[i] for i in chosen], references).score for seed in system) for system in systems]
+        assert (row["count"], row["values"]) == (len(chosen), pytest.approx(expected))
+        (gap,) = row["gaps"]
+        assert gap["value"] == pytest.approx(expected[1] - expected[0])
+        assert gap["low"] <= gap["value"] <= gap["high"]
+
+
+def test_the_interval_of_a_fault_is_that_of_a_plain_bootstrap():
+    test = made_up()
+    broken = [line.rsplit(" ", 1)[0] if n % 4 == 0 else line for n, line in enumerate(test.references)]
+    rows = look_closer(systems_of([test.references], [broken]), test, "chrf", Sampling(5, 300)).rows
+    (row,) = (row for row in rows if row["label"] == "flag number")
+    assert (row["title"], row["count"], row["values"]) == ("Faults", 120, [0, 30])
+    generator = random.Random(1)
+    samples = [sum(generator.randrange(120) % 4 == 0 for _ in range(120)) for _ in range(3000)]
+    (gap,) = row["gaps"]
+    assert (gap["low"], gap["high"]) == pytest.approx(tuple(np.quantile(samples, [0.025, 0.975])), abs=3)
+    assert (gap["significant"], gap["better"]) == (True, False)
+
+
+def test_the_same_translations_differ_nowhere_and_few_lines_show_nothing():
+    test, few = made_up(50), TestSet("made up", ["a"] * 49, ["Das Haus 5."] * 49)
+    lines = spoilt(test.references, 0.3, 1)
+    rows = look_closer(systems_of([lines], [lines]), test, "ter", SAMPLING).rows
+    assert {(gap["value"], gap["low"], gap["high"]) for row in rows for gap in row["gaps"]} == {(0, 0, 0)}
+    rows = look_closer(systems_of([few.references], [["x"] * 49]), few, "chrf", SAMPLING).rows
+    assert rows
+    assert not any(gap["significant"] for row in rows for gap in row["gaps"])
+
+
+@pytest.mark.parametrize(
+    ("fault", "source", "reference", "hypothesis", "expected"),
+    [
+        ("under", "a", "Das ist ein Haus am See.", "Das ist", True),
+        ("under", "a", "Das ist ein Haus am See.", "Das ist ein Haus am", False),
+        ("under", None, "Das ist ein Haus.", "", True),
+        ("over", "a", "Das ist ein Haus.", "Das ist ein Haus am See im Wald.", True),
+        ("over", "a", "Ja.", "Ja, gut.", False),
+        ("flag number", "In 1999.", "Im Jahr 1999.", "Im Jahr 1998.", True),
+        ("flag number", None, "Im Jahr 1999.", "Im Jahr 1998.", False),  # flags need the source
+        ("flag repetition", "It goes.", "Es geht.", "Es geht, es geht, es geht.", True),
+    ],
+)
+def test_faults(fault, source, reference, hypothesis, expected):
+    names = faults_of(source, reference, hypothesis, frozenset(["LATIN"]))
+    assert any(name.startswith(fault) for name in names) == expected
+
+
+def test_every_line_is_in_one_bucket_of_each_division(monkeypatch):
+    """The training text has "the" 100 times, "old" 10 times and "house" once."""
+    training = ["the"] * 90 + ["The old"] * 9 + ["the old house"]
+    tokenizer = SimpleNamespace(decode=lambda ids, side: training[ids])
+    monkeypatch.setattr(significance, "load_tokenizer", lambda file: tokenizer)
+
+    class Split(list):
+        table = property(lambda self: self)
+
+        def __getitem__(self, rows):
+            return SimpleNamespace(column=lambda name: SimpleNamespace(to_pylist=lambda: rows.tolist()))
+
+    corpus = SimpleNamespace(tokenizer_file="", folder="here", split=lambda name: Split(training))
+    sources = ["the The", "the OLD", "The house", "the unseen", "...", "a b c d e f"]
+    (lengths, rarities), where = divisions(TestSet("x", sources, ["x"] * 6, corpus))
+    assert [lengths[1][index] for index in lengths[2]] == ["1-5"] * 5 + ["6-10"]
+    assert (lengths[0], rarities[0]) == ("Words of the source", "Its rarest word was in training")
+    expected = ["100 times or more", "10 to 99 times", "1 to 9 times", "never", "100 times or more", "never"]
+    assert [rarities[1][index] for index in rarities[2]] == expected
+    assert where == "100 of the 100 training sources of here"
+    [(title, _, _)], where = divisions(TestSet("x", None, ["a b"]))
+    assert (title, where) == ("Words of the reference", "")

@@ -10,8 +10,6 @@ import pytest
 import sacrebleu
 import yaml
 
-from nmt.plugins.report.training_page import pick, sentence_score
-
 
 @pytest.fixture
 def run(finished, tmp_path) -> Path:
@@ -43,8 +41,7 @@ def describe_training(run: Path, **training) -> None:
 
 
 def section(root: ET.Element, title: str) -> ET.Element:
-    (found,) = (element for element in root.iter("section") if element.findtext("h2") == title)
-    return found
+    return next(element for element in root.iter("section") if element.findtext("h2") == title)
 
 
 def text(element: ET.Element) -> str:
@@ -217,25 +214,11 @@ def test_mistakes_are_one_line(nmt, run):
     manifest = json.loads((corpus / "manifest.json").read_text())
     manifest["counts"]["test"]["kept"] = 0
     (corpus / "manifest.json").write_text(json.dumps(manifest))
+    nmt("report", "nowhere").refused("not a training run (no config.yaml)")
+    nmt("report").refused("nmt train")
     nmt("report", "copy", "prepared=other", "split=test").refused("other has no test set; pass split=valid")
     (corpus / "manifest.json").write_text(json.dumps(manifest | {"fingerprint": "0" * 64}))
     nmt("report", "copy", "prepared=other").refused("is not the corpus", "pass prepared=FOLDER")
     nmt("report", "copy", "other").refused("takes one run")
     nmt("report", "copy", "output=nowhere/x.html").refused("output=nowhere")
     nmt("report", "copy", "output=copy").refused("output=copy: a folder", "output=copy/report.html")
-
-
-def test_trees_are_scored_by_their_brackets():
-    """By hand: S and NP are right, VP and ADJP are missing, PP is too many; a word alone has no brackets."""
-    reference = "(TOP (S (NP (DT the) (NN end)) (VP (VBZ is) (ADJP (JJ near)))))"
-    hypothesis = "(TOP (S (NP (DT the) (NN end)) (PP (VBZ is)) (JJ near)))"
-    assert sentence_score(hypothesis, reference, "brackets") == pytest.approx(400 / 7)
-    assert sentence_score("(TOP (NN hush))", "(TOP (UH hush))", "brackets") == 100
-
-
-def test_the_best_the_median_and_the_worst_are_shown_and_none_twice():
-    nine = [50, 10, 90, 30, 70, 20, 60, 80, 40]
-    three = {"Best": [90, 80], "Median": [60, 50], "Worst": [10, 20]}
-    for values, count, groups in ((nine, 2, three), ([5], 3, {"Best": [5]}), ([5, 6, 7], 0, {})):
-        examples = [{"source": "s" * (1 + i), "value": value} for i, value in enumerate(values)]
-        assert {name: [e["value"] for e in group] for name, group in pick(examples, count).items()} == groups

@@ -1,0 +1,202 @@
+"""What is drawn is what was measured; a run's folder may be unfinished, cut off, or made by a stranger."""
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+import yaml
+
+from nmt.config import ModelConfig
+from nmt.errors import NMTError
+from nmt.plugins.report.training_page import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    TOP,
+    Chart,
+    draw,
+    open_run,
+    pick,
+    round_ticks,
+    sentence_score,
+)
+
+TRAINING = [(step, 8 / (1 + step / 20)) for step in range(10, 201, 10)]
+VALIDATION = [(50, 3.0), (100, 1.5), (150, 1.5), (200, 2.0)]
+PLAIN = Chart("Loss", "nats", ("loss", "valid_loss"), "lowest", from_zero=False)
+
+
+def drawing(chart: Chart, last: int = 200, **curves) -> dict[str, Any]:
+    drawn = draw(chart, curves, last)
+    assert drawn
+    return drawn
+
+
+def line(drawn: dict[str, Any], kind: str) -> list[tuple[float, float]]:
+    """The points of the path of this color."""
+    paths = [path for path in elements(drawn, "path") if f"stroke: var(--{kind});" in path.get("style", "")]
+    (path,) = (path for path in paths if path.get("clip-path"))
+    return [(float(a), float(b)) for a, b in re.findall(r"[ML] ([\d.]+) ([\d.]+)", path.get("d"))]
+
+
+def elements(drawn: dict[str, Any], name: str) -> list[ET.Element]:
+    return [element for element in ET.fromstring(drawn["svg"]).iter() if element.tag.endswith(name)]
+
+
+def test_a_curve_lies_where_its_values_are():
+    points = line(drawing(Chart("Loss", "", ("", "")), training=TRAINING), "training")
+    for (x, y), (step, value) in zip(points, TRAINING, strict=True):
+        assert x == pytest.approx(LEFT + (RIGHT - LEFT) * step / 200, abs=0.11)
+        assert y == pytest.approx(BOTTOM - (BOTTOM - TOP) * value / 6, abs=0.11)
+
+
+def test_the_first_of_the_best_validations_is_marked():
+    drawn = drawing(PLAIN, training=TRAINING, validation=VALIDATION)
+    assert drawn["best"] == (100, 1.5)
+    marks = [use for use in elements(drawn, "use") if "fill: var(--ground)" in use.get("style", "")]
+    assert float(marks[-1].get("x")) == pytest.approx(LEFT + (RIGHT - LEFT) * 100 / 200, abs=0.11)
+    highest = Chart("BLEU", "", ("", "valid_bleu"), "highest")
+    assert drawing(highest, 3, validation=[(1, 3.0), (2, 9.5), (3, 9.0)])["best"] == (2, 9.5)
+
+
+def test_a_long_run_stays_a_small_page_and_what_is_not_finite_is_left_out():
+    points = [(step, math.sin(step)) for step in range(100_000)]
+    assert len(drawing(PLAIN, 100_000, training=points)["svg"]) < 200_000
+    assert len(line(drawing(PLAIN, 4, training=[(1, 2.0), (2, math.nan), (3, math.inf), (4, 3.0)]), "training")) == 2
+    assert draw(PLAIN, {"training": [(1, math.nan)]}, 1) is None
+
+
+@pytest.mark.parametrize("value", [0.0, -2.0, 1e-30, 1e100])
+def test_a_single_point_is_drawn_within_the_plot(value):
+    (dot,) = elements(drawing(Chart("Loss", "", ("", ""), from_zero=value < 1), 7, training=[(7, value)]), "use")
+    assert TOP <= float(dot.get("y")) <= BOTTOM
+
+
+@pytest.mark.parametrize("bad", [1e6, -1e6])
+def test_one_bad_value_moves_no_axis_but_is_counted(bad):
+    before, drawn = (drawing(PLAIN, training=points) for points in (TRAINING, [*TRAINING, (180, bad)]))
+    assert (before["stray"], drawn["stray"]) == (0, 1)
+    assert [text.text for text in elements(drawn, "text")] == [text.text for text in elements(before, "text")]
+
+
+def test_colors_are_the_style_sheets_and_ids_differ_between_charts():
+    svgs = [drawing(Chart(title, "", ("", "")), training=TRAINING, validation=VALIDATION)["svg"] for title in "ABA"]
+    assert not re.search(r"#[0-9a-f]{6}\b", "".join(svgs))
+    ids = [set(re.findall(r' id="([^"]+)"', svg)) for svg in svgs]
+    assert all(ids)
+    assert not ids[0] & ids[1]
+    assert svgs[0] == svgs[2]
+
+
+def test_ticks_are_round_numbers():
+    assert round_ticks(2.9, 8.3) == pytest.approx([2, 4, 6, 8, 10])
+    assert round_ticks(0, 0.0067) == pytest.approx([0, 0.002, 0.004, 0.006, 0.008])
+    assert round_ticks(3, 3) == pytest.approx([2.6, 2.8, 3.0, 3.2, 3.4])
+
+
+def test_matplotlib_ignores_the_settings_of_the_working_directory(tmp_path):
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True\n")
+    program = "import matplotlib; from nmt.plugins.report import attention_page; rc = matplotlib.rcParams;"
+    program += "print(rc['text.usetex']); rc['text.usetex'] = True; from nmt.plugins.report import training_page;"
+    program += "print(rc['text.usetex'])"
+    done = subprocess.run([sys.executable, "-P", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "False\nFalse\n", done.stderr
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run of three reports and nothing else."""
+    config = {"name": "x", "prepared": "nowhere", "trainer": {"max_steps": 100}, "model": {}, "data": {}}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+    header = "step,loss,learning_rate,tokens_per_second,seconds,valid_loss\n"
+    (tmp_path / "metrics.csv").write_text(header + "10,5.5,0.1,1000,1.5,\n20,4.5,0.2,1100,3,\n20,,,,,4.25\n")
+    return tmp_path
+
+
+def write_model(run, **training):
+    """A model directory with this training in its description, and no weights."""
+    description = {
+        **{"format_version": 1, "model": vars(ModelConfig(name="m")), "vocabulary_size": 300, "source": "en"},
+        **{"target": "de", "tokenizer": "0" * 64, "training": {"corpus": "abc", **training}},
+    }
+    (run / "model").mkdir(exist_ok=True)
+    (run / "model" / "config.json").write_text(json.dumps(description))
+
+
+@pytest.mark.parametrize("tail", ["", "30", '30,"4.1', "\0\0\0\0", "x,4,,,,\n", "30,x,1,2,3,4,5,6\n"])
+def test_columns_are_read_by_name_without_empty_cells_and_broken_rows(run, tail):
+    with (run / "metrics.csv").open("a") as file:
+        file.write(tail)
+    opened = open_run(run, None)
+    assert opened.series("loss") == [(10, 5.5), (20, 4.5)]
+    assert (opened.series("valid_loss"), opened.series("mfu")) == ([(20, 4.25)], [])
+    assert (opened.last("seconds"), opened.last("cost")) == (3, None)
+
+
+def test_an_unfinished_run_is_running_until_it_has_been_silent_for_long(run):
+    opened = open_run(run, None)
+    assert (opened.update, opened.updates) == (20, 100)
+    assert opened.state(opened.written + 5) == "running"
+    assert opened.state(opened.written + 3601) == "stopped"
+
+
+def test_a_run_is_finished_by_a_model_of_its_last_update(run):
+    for updates, state in ((100, "finished"), (20, "stopped"), (10, "running")):
+        write_model(run, updates=updates)
+        os.utime(run / "metrics.csv", (1000, 1000))
+        opened = open_run(run, None)
+        assert (opened.state(1001), opened.model.updates) == (state, updates)
+
+
+def test_the_model_directory_has_the_facts_of_its_training_and_one_of_other_types_none(run):
+    score = {"metric": "bleu", "name": "BLEU", "value": 12.5, "sentences": 4, "signature": "nrefs:1|version:2"}
+    facts = {"tokens": 4000, "devices": "1 x cpu", "versions": {"nmt": "0.1", "torch": "2"}}
+    write_model(run, updates=30, averaged=[10, 20, 30], config={}, seconds=61.5, **facts, score=score)
+    model = open_run(run, None).model
+    assert facts == {key: getattr(model, key) for key in facts}
+    assert vars(model.score) == score
+    (run / "environment.json").write_text("{")
+    for broken in ({"updates": "x"}, {"tokens": "x"}, {"versions": {"nmt": 1}}, {"score": 1}):
+        write_model(run, **{"updates": 30, **broken})
+        assert (open_run(run, None).model, open_run(run, None).environment) == (None, {})
+
+
+def test_a_corpus_that_moved_is_named_and_one_that_was_asked_for_is_needed(run):
+    assert "nowhere" in open_run(run, None).corpus_problem
+    with pytest.raises(NMTError, match="elsewhere"):
+        open_run(run, "elsewhere")
+
+
+def test_a_strangers_run_ends_in_a_line(run):
+    for file, content in (
+        ("metrics.csv", "step,loss\n10,5"),  # no whole row
+        ("metrics.csv", f"step,loss\n10,{'x' * 200_000}\n"),
+        ("config.yaml", "trainer: [1]\n"),
+        ("config.yaml", "a: &a [x]\nb: [*a, *a]\n"),
+    ):
+        (run / file).write_text(content)
+        with pytest.raises(NMTError, match=file) as raised:
+            open_run(run, None)
+        assert "\n" not in str(raised.value)
+
+
+def test_trees_are_scored_by_their_brackets():
+    """By hand: S and NP are right, VP and ADJP are missing, PP is too many; a word alone has no brackets."""
+    reference = "(TOP (S (NP (DT the) (NN end)) (VP (VBZ is) (ADJP (JJ near)))))"
+    hypothesis = "(TOP (S (NP (DT the) (NN end)) (PP (VBZ is)) (JJ near)))"
+    assert sentence_score(hypothesis, reference, "brackets") == pytest.approx(400 / 7)
+    assert sentence_score("(TOP (NN hush))", "(TOP (UH hush))", "brackets") == 100
+
+
+def test_the_best_the_median_and_the_worst_are_shown_and_none_twice():
+    nine = [50, 10, 90, 30, 70, 20, 60, 80, 40]
+    three = {"Best": [90, 80], "Median": [60, 50], "Worst": [10, 20]}
+    for values, count, groups in ((nine, 2, three), ([5], 3, {"Best": [5]}), ([5, 6, 7], 0, {})):
+        examples = [{"source": "s" * (1 + i), "value": value} for i, value in enumerate(values)]
+        assert {name: [e["value"] for e in group] for name, group in pick(examples, count).items()} == groups
