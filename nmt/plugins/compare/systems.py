@@ -14,17 +14,7 @@ from pathlib import Path
 from nmt import __version__
 from nmt.config import DecodeConfig, JobConfig, TranslatorOptions, build, matches, require
 from nmt.errors import NMTError
-from nmt.files import (
-    LARGE,
-    cache_folder,
-    find_model_directory,
-    is_parser,
-    parse_json,
-    read_description,
-    read_mapping,
-    sha256,
-    write_file,
-)
+from nmt.files import cache_folder, find_model_directory, is_parser, read_description, sha256, write_file
 from nmt.hardware import proc_value, processor, usable_cores
 from nmt.preparation import begin, worker_pool
 from nmt.registry import entries_of, import_attribute
@@ -107,9 +97,9 @@ def translated(path: str, test: TestSet, options: TranslatorOptions) -> Seed:
     decides |= {"sources": test.sources, "processor": processor(), "nmt": __version__}
     identity = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
     file = cache_folder() / "compare" / f"{identity}.json"
-    with suppress(NMTError):  # what is missing or damaged is made again
-        tree = read_mapping(file, parse_json, LARGE)
-        kept = Seed(path, tree.get("hypotheses", []), build(Cost, tree.get("cost"), str(file)))
+    with suppress(OSError, ValueError, NMTError):  # translate again if the file is missing or damaged
+        tree = json.loads(file.read_text(encoding="utf-8"))
+        kept = Seed(path, tree.get("hypotheses"), build(Cost, tree.get("cost")))
         if matches(kept.hypotheses, list[str]) and len(kept.hypotheses) == len(test.sources):
             return kept
     with worker_pool(1, mp_context=get_context("spawn"), initializer=begin) as pool:

@@ -12,7 +12,7 @@ from PIL import Image
 
 from nmt.config import BOS, EOS
 from nmt.model import load_model
-from nmt.plugins.report.attention_page import bands, picture
+from nmt.plugins.report.attention_page import bands
 from nmt.search import model_attention
 from nmt.text import read_tokenizer
 
@@ -24,11 +24,6 @@ def opacity(address: str) -> np.ndarray:
     with Image.open(io.BytesIO(base64.b64decode(address.removeprefix("data:image/png;base64,")))) as image:
         assert image.mode == "RGBA"
         return np.asarray(image)[..., 3] / 255
-
-
-def test_pictures_hold_the_weights_as_shares_of_the_greatest():
-    weights = torch.rand(3, 5, generator=torch.Generator().manual_seed(1)).numpy() / 40
-    assert np.abs(opacity(picture(weights, 212)) - weights / weights.max()).max() < 0.5 / 255 + 1e-6
 
 
 def test_the_strongest_bands_of_each_token_are_drawn():

@@ -3,22 +3,14 @@
 import math
 import xml.etree.ElementTree as ET
 
-from markupsafe import Markup
-
 from nmt.plugins.report import pages
 from nmt.plugins.report.pages import differences, number, render
 
 HOSTILE = [
     "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "' onmouseover='alert(1)",
-    "</style></svg>&lt;b&gt;",
-    "nul \0 bell \x07 delete \x7f",
-    "half \ud800 pair",
-    "\u202eright to left\u2066",
-    "\ufffe\uffff",
-    "]]>",
-    "{{ 7 * 7 }}",
+    "\"><img src=x onerror=alert(1)> ' onmouseover='alert(1)",
+    "</style></svg>&lt;b&gt; ]]> {{ 7 * 7 }}",
+    "nul \0 bell \x07 delete \x7f, half \ud800 pair, \u202eright to left\u2066 \ufffe\uffff",
 ]
 
 
@@ -26,7 +18,7 @@ def test_hostile_text_stays_text_in_what_the_pages_make_of_it(tmp_path, monkeypa
     source = (
         '{% from "training_parts.html" import fact, text_example with context %}'
         "<p>{% call fact('Validation ' ~ text, text) %}{{ text }}{% endcall %}"
-        "{{ text_example(example, sides, {'source': text}) }}</p>"
+        "{{ text_example(example, sides, {'source': text}) }}{{ none }}</p>"
     )
     (tmp_path / "x.html").write_text(source)
     (tmp_path / "training_parts.html").write_text((pages.TEMPLATES / "training_parts.html").read_text())
@@ -40,12 +32,6 @@ def test_hostile_text_stays_text_in_what_the_pages_make_of_it(tmp_path, monkeypa
         assert {element.tag for element in root.iter()} <= {"p", "div", "dt", "dd", "article", "dl", "mark", "span"}
         assert {key for e in root.iter() for key in e.attrib} <= {"class", "lang", "dir"}
         assert "".join(root.itertext()).count(shown) == 6
-
-
-def test_markup_is_not_escaped_again_and_nothing_is_printed_for_none(tmp_path, monkeypatch):
-    (tmp_path / "x.html").write_text("{{ a }}{{ b }}{{ c }}")
-    monkeypatch.setattr(pages, "TEMPLATES", tmp_path)
-    assert render("x.html", a=Markup("<i>"), b="<i>", c=None) == "<i>&lt;i&gt;"
 
 
 def test_numbers_read_as_people_write_them():

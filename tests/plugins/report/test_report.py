@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -27,19 +28,6 @@ def parsed(page: Path) -> ET.Element:
     return ET.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
 
 
-def tag(element: ET.Element) -> str:
-    """The name of an element; those of matplotlib's pictures have SVG's namespace."""
-    return element.tag.rpartition("}")[2]
-
-
-def describe_training(run: Path, **training) -> None:
-    """Write into the description of the run's model what its training tells."""
-    path = run / "model/config.json"
-    description = json.loads(path.read_text())
-    description["training"] |= training
-    path.write_text(json.dumps(description))
-
-
 def section(root: ET.Element, title: str) -> ET.Element:
     return next(element for element in root.iter("section") if element.findtext("h2") == title)
 
@@ -61,7 +49,9 @@ def titles(root: ET.Element) -> list[str]:
 def test_the_page_of_a_finished_run(nmt, run, toy):
     score = {"metric": "bleu", "name": "BLEU", "value": 12.345, "sentences": 4, "signature": "nrefs:1|version:2"}
     facts_of_training = {"tokens": 12_345, "devices": "1 x abacus", "versions": {"abacus": "0.0.7"}, "score": score}
-    describe_training(run, **facts_of_training)
+    description = json.loads((run / "model/config.json").read_text())
+    description["training"] |= facts_of_training
+    (run / "model/config.json").write_text(json.dumps(description))
     outcome = nmt("report", "copy", "decode=greedy", "decode.max_extra_length=5")
     assert (outcome.code, outcome.out) == (0, f"{Path('copy/report.html')}\n"), outcome.err
     assert (
@@ -89,18 +79,13 @@ def test_the_page_of_a_finished_run(nmt, run, toy):
     ]
 
 
-def add_report(run: Path, **values: str) -> None:
-    """Another row in metrics.csv, and a plan of 90 updates."""
+def test_a_run_that_is_still_training_and_a_model_that_it_has_left_behind(nmt, run):
     tree = yaml.safe_load((run / "config.yaml").read_text())
     tree["trainer"]["max_steps"] = 90
     (run / "config.yaml").write_text(yaml.safe_dump(tree))
-    header = (run / "metrics.csv").read_text().splitlines()[0].split(",")
+    row = dict.fromkeys(metrics_of(run)[0], "") | {"step": "70", "loss": "2.5"}
     with (run / "metrics.csv").open("a") as file:
-        file.write(",".join(values.get(name, "") for name in header) + "\n")
-
-
-def test_a_run_that_is_still_training_and_a_model_that_it_has_left_behind(nmt, run):
-    add_report(run, step="70", loss="2.5")
+        file.write(",".join(row.values()) + "\n")
     assert nmt("report", "copy", "sentences=0").code == 0
     root = parsed(run / "report.html")
     assert "running" in text(root.find("body/header"))
@@ -177,12 +162,8 @@ def test_the_page_asks_nothing_of_any_other_place_and_runs_nothing(nmt, run):
     (run / "environment.json").write_text(json.dumps({HOSTILE: HOSTILE}))
     assert nmt("report", "copy", "prepared=corpus", "decode=greedy", "decode.max_extra_length=5").code == 0
     root = parsed(run / "report.html")
-    page = {"html", "head", "meta", "link", "title", "style", "body", "header", "footer", "section", "article"}
-    words = {"h1", "h2", "h3", "p", "div", "span", "b", "i", "code", "pre", "mark", "br", "dl", "dt", "dd"}
-    blocks = {"details", "summary", "figure", "figcaption", "table", "thead", "tbody", "tr", "th", "td"}
-    pictures = {"svg", "defs", "clipPath", "g", "path", "rect", "use", "text"}
     for element in root.iter():
-        assert tag(element) in page | words | blocks | pictures
+        assert element.tag.rpartition("}")[2] not in {"script", "img", "image", "iframe", "object", "form", "a"}
         assert not [key for key in element.attrib if key.startswith("on") or key == "src"]
         assert element.get("href", "data:,") == "data:,"
         assert all(value.startswith("#") for key, value in element.attrib.items() if key.endswith("}href"))
@@ -190,9 +171,7 @@ def test_the_page_asks_nothing_of_any_other_place_and_runs_nothing(nmt, run):
         assert element.get("clip-path", "url(#").startswith("url(#")
     ids = [element.get("id") for element in root.iter() if element.get("id")]
     assert len(ids) == len(set(ids))
-    style = root.find("head/style")
-    assert "url(" not in style.text
-    assert "@import" not in style.text
+    assert not re.search(r"url\(|@import", root.find("head/style").text)
     (policy,) = (m.get("content") for m in root.iter("meta") if m.get("http-equiv") == "Content-Security-Policy")
     assert policy.startswith("default-src 'none'")
     assert text(root).count("<script>alert(1)</script>") > 10
