@@ -1,1 +1,1 @@
-"""What is cited of a model, in a bundle that others can verify."""
+"""Bundles of a model's translations and scores that readers of a paper can verify."""

@@ -1,6 +1,5 @@
 """Write a bundle: the statement, the files that support it, and the sentence that cites it."""
 
-import json
 import shlex
 from dataclasses import asdict
 from pathlib import Path
@@ -15,14 +14,11 @@ from nmt.hardware import processor, versions
 from nmt.plugins.cite.command import CiteConfig
 from nmt.plugins.cite.verify import (
     MODEL_AND_RUN,
-    STATEMENT,
-    SUMS,
     Statement,
+    cited_model,
     digest,
     model_digests,
-    model_to_cite,
-    pack,
-    sums,
+    seal,
     text_of,
     translate,
 )
@@ -38,7 +34,7 @@ SOFTWARE = f"""@software{{nmt,
 
 def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
     """Translate the test set and write the bundle; return its path, its SHA-256 and a sentence that cites it."""
-    folder = model_to_cite(config.run)
+    folder = cited_model(config.run)
     run = folder.parent if folder.name == "model" and (folder.parent / "config.yaml").is_file() else None
     several = not config.source and not config.target and find_models([config.run])[2].tags
     require(not several, f"run={config.run} has several target languages; pass source=FILE reference=FILE target=CODE")
@@ -51,8 +47,7 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
     assert test.sources is not None, "CiteConfig needs a source for each reference"
     hypotheses = translate(config.run, config.device, config.target, config.decode, test.sources, console)
     statement, files = state(config, folder, run, test, hypotheses)
-    files[STATEMENT] = (json.dumps(asdict(statement), indent=2) + "\n").encode()
-    content = pack({**files, SUMS: sums(files)})
+    content = seal(statement, files)
     write_file(output, content)
     figures = "; ".join(f"{s['name']} {s['value']:.2f} ({s['signature']})" for s in statement.scores)
     lines = f"{statement.lines:,} lines of {statement.test_set}, {statement.source}-{statement.target}"

@@ -12,13 +12,14 @@ SHA256SUMS                      of all other files, for `sha256sum -c`
 
 import hashlib
 import io
+import json
 import re
 import struct
 import zipfile
 import zlib
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,8 @@ class Statement:
         for key in ("lines", *UNPROVEN):
             require(bool(getattr(self, key)), f"{STATEMENT}, {key}: a value is needed")
         texts = (f"source.{self.source}", f"reference.{self.target}", f"hypotheses.{self.target}")
-        others = {*self.files} - {*MODEL_AND_RUN, *texts}
-        require(not others, f"{STATEMENT}, files: {shown(', '.join(sorted(others)))}: not files of a bundle")
+        extra = {*self.files} - {*MODEL_AND_RUN, *texts}
+        require(not extra, f"{STATEMENT}, files: {shown(', '.join(sorted(extra)))}: not files of a bundle")
 
     @property
     def language(self) -> str:
@@ -94,13 +95,19 @@ def pack(files: dict[str, bytes]) -> bytes:
     with zipfile.ZipFile(buffer, "w") as archive:  # uncompressed, because compressors differ
         for name, content in sorted(files.items()):
             member = zipfile.ZipInfo(name)  # dated 1980
-            member.create_system, member.external_attr = 3, 0o100644 << 16  # as on Unix, wherever it is written
+            member.create_system, member.external_attr = 3, 0o100644 << 16  # as on Unix, on any system
             archive.writestr(member, content)
     return buffer.getvalue()
 
 
 def sums(files: dict[str, bytes]) -> bytes:
     return "".join(f"{digest(content)}  {name}\n" for name, content in sorted(files.items())).encode()
+
+
+def seal(statement: Statement, files: dict[str, bytes]) -> bytes:
+    """The archive of a bundle: the files, the statement, and the checksums of both."""
+    files = {**files, STATEMENT: (json.dumps(asdict(statement), indent=2) + "\n").encode()}
+    return pack({**files, SUMS: sums(files)})
 
 
 def read_bundle(path: Path) -> tuple[dict[str, bytes], str, dict[str, str]]:
@@ -123,8 +130,8 @@ def read_bundle(path: Path) -> tuple[dict[str, bytes], str, dict[str, str]]:
     if not changed and pack(files) != archive:
         changed["archive"] = "not as `nmt cite` writes it"
     require(STATEMENT in files, f"{path}: not a bundle of `nmt cite` (no {STATEMENT})")
-    others = {name: content for name, content in files.items() if name != SUMS}
-    for line in {*files.get(SUMS, b"").split(b"\n")} ^ {*sums(others).split(b"\n")}:
+    summed = {name: content for name, content in files.items() if name != SUMS}
+    for line in {*files.get(SUMS, b"").split(b"\n")} ^ {*sums(summed).split(b"\n")}:
         changed.setdefault(line.decode(errors="replace").split("  ")[-1], f"not as {SUMS} lists it")
     return files, digest(archive), dict(sorted(changed.items()))
 
@@ -148,11 +155,11 @@ def check_of(same: bool, what: str, detail: str) -> Check:
 
 
 def text_of(lines: Iterable[str]) -> bytes:
-    """Lines in UTF-8, each with LF, whatever line ends their file has."""
+    """Lines in UTF-8 that end in LF, whatever the line ends of their file."""
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def model_to_cite(run: str) -> Path:
+def cited_model(run: str) -> Path:
     path = Path(run)
     if path.is_symlink():  # runs/latest is another run tomorrow
         path = path.parent / path.readlink()
@@ -246,7 +253,7 @@ class Verification:
             yield UNCHECKED, "translations", f"needs the source, and run=RUN with weights of SHA-256 {weights}"
         if not run:
             return
-        same = model_digests(model_to_cite(run)) == stated.model
+        same = model_digests(cited_model(run)) == stated.model
         yield check_of(same, "model", f"{run} is {'' if same else 'not '}the model that is stated")
         if not same or sources is None:
             return
@@ -283,7 +290,7 @@ def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
         if not changed:
             raise
         yield DIFFERS, "the rest", f"cannot be checked: {error}"
-    if config.sha256 is None:  # whoever edits a bundle can change this unseen
+    if config.sha256 is None:  # an edit of these parts cannot be detected
         unproven = [name for name in MODEL_AND_RUN if name in files and name != DESCRIPTION]
         unproven += [f"the {', '.join(UNPROVEN)} in {STATEMENT}", "that no score and no file was left out"]
         given = {"source": config.source, "reference": config.reference}

@@ -105,7 +105,7 @@ def compare_page(tree: dict[str, Any], test: TestSet, details: Details) -> str:
         tests=TESTS,
         names_of_costs=COSTS,
         script=Markup(script),
-        # The hash by which browsers know the script: no other runs, whatever a text holds.
+        # Browsers run the script with this hash and no other, whatever a text contains.
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         now=datetime.now().astimezone(),
         **{f.__name__: f for f in (costs, differences, how_tested, how_translated, p_value, signed)},

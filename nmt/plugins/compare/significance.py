@@ -32,7 +32,7 @@ NAMES = {"bleu": "BLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
 TESTS = {"bs": "paired bootstrap", "ar": "approximate randomization"}  # sacreBLEU's names of the tests, and ours
 FEWEST_LINES = 50  # that a test needs; with fewer, too many resamples are alike
 CHUNK = 50  # resamples drawn at a time
-SHORT, LONG, FEW_CHARACTERS = 0.6, 1.6, 10  # limits of a translation's length beside the reference's
+SHORT, LONG, FEW_CHARACTERS = 0.6, 1.6, 10  # bounds of a translation's length relative to the reference's
 FREQUENCIES = {1: "never", 10: "1 to 9 times", 100: "10 to 99 times"}  # upper bounds of buckets, and their labels
 MOST_LINES = 200_000  # training lines to count; in a larger corpus, they are spread evenly
 
@@ -150,7 +150,7 @@ def words_of(text: str) -> list[str]:
 
 
 def faults_of(source: str | None, reference: str, text: str, scripts: frozenset[str] | None) -> list[str]:
-    """What is wrong with a translation: its flags, if the source is known, and its length beside the reference's."""
+    """What is wrong with a translation: flags, if the source is given, and a length unlike the reference's."""
     finders = entries_of("flags").values() if source is not None else ()
     names = [f"flag {flag}" for entry in finders for flag in entry.load()(source, text, scripts, [])]
     if len(reference) - len(text) >= FEW_CHARACTERS and len(text) < SHORT * len(reference):

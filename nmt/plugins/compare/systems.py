@@ -1,4 +1,4 @@
-"""Translations of a test set by several systems: read from files, or computed once in processes of their own."""
+"""Translations of a test set by several systems: read from files, or computed once, in a process for each system."""
 
 import hashlib
 import json

@@ -1,7 +1,4 @@
-"""The HTML page about a training run: its files, curves, and its newest model's translations of a held-out set.
-
-matplotlib draws the curves as SVG: text stays text, and colors are variables of the page's style sheet.
-"""
+"""The HTML page about a training run: its files, its curves, and its newest model's translations of a held-out set."""
 
 import io
 import math

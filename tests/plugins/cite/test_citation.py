@@ -1,4 +1,4 @@
-"""`nmt cite` and `nmt verify`: what is stated can be computed again anywhere, and no changed byte stays unseen."""
+"""`nmt cite` and `nmt verify`: every statement can be computed again anywhere, and every changed byte is detected."""
 
 import hashlib
 import json
@@ -43,7 +43,7 @@ def cited(finished, toy, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def bundles(cited, tmp_path) -> Path:
-    """Both bundles and the files of the test set, alone in the test's own folder."""
+    """A folder with both bundles and the files of the test set."""
     shutil.copytree(cited, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
@@ -73,7 +73,8 @@ def results(out: str) -> dict[str, tuple[str, str]]:
     return {what: (result, detail) for result, what, detail in rows}
 
 
-def told(out: str, result: str) -> set[str]:
+def checked(out: str, result: str) -> set[str]:
+    """What was checked with this result."""
     return {what for what, row in results(out).items() if row[0] == result}
 
 
@@ -128,20 +129,20 @@ def test_a_bundle_verifies_elsewhere_with_nothing_of_the_run_at_hand(bundles):
     done = subprocess.run(command, cwd=elsewhere, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     scores = {"BLEU", "chrF2", "TER", "BLEU (tokenized)", "BLEU (tokenized, compounds split)"}
-    assert told(done.stdout, "same") == {"bundle", "files", "config.json", "source", "reference"} | scores
-    assert told(done.stdout, "unchecked") == {"translations"}
+    assert checked(done.stdout, "same") == {"bundle", "files", "config.json", "source", "reference"} | scores
+    assert checked(done.stdout, "unchecked") == {"translations"}
 
 
 def test_what_is_missing_is_named_with_its_hash(nmt, bundles):
     outcome = nmt("verify", "bare.zip")
     assert outcome.code == 0, outcome.err
     missing, scores = {"bundle", "source", "reference", "translations"}, {"BLEU", "chrF2", "TER"}
-    assert told(outcome.out, "unchecked") == missing | scores
+    assert checked(outcome.out, "unchecked") == missing | scores
     for kind, name in (("source", "test.en"), ("reference", "test.de")):
         detail = results(outcome.out)[kind][1]
         assert (f"{kind}=FILE" in detail, sha256((bundles / name).read_bytes()) in detail) == (True, True)
     (bundles / "crlf.de").write_bytes((bundles / "test.de").read_bytes().replace(b"\n", b"\r\n"))
-    assert told(nmt("verify", "bare.zip", "reference=crlf.de").out, "same") >= {"reference"} | scores
+    assert checked(nmt("verify", "bare.zip", "reference=crlf.de").out, "same") >= {"reference"} | scores
 
 
 def test_the_model_translates_again_and_lines_that_differ_are_counted_and_shown(nmt, bundles, finished):
@@ -161,13 +162,13 @@ def test_the_model_translates_again_and_lines_that_differ_are_counted_and_shown(
     assert "line 4: 'ganz anders', here" in detail
     assert "line 8: " in detail
     assert "\x1b" not in outcome.out
-    assert {"BLEU", "chrF2"} <= told(outcome.out, "DIFFERS")
+    assert {"BLEU", "chrF2"} <= checked(outcome.out, "DIFFERS")
 
 
-def test_another_model_and_other_texts_are_told_from_the_ones_that_were_cited(nmt, bundles, checkpoint):
+def test_another_model_and_other_texts_differ(nmt, bundles, checkpoint):
     outcome = nmt("verify", "full.zip", f"run={checkpoint}", "reference=test.en")
     assert outcome.code == 1
-    assert told(outcome.out, "DIFFERS") == {"model", "reference"}
+    assert checked(outcome.out, "DIFFERS") == {"model", "reference"}
     assert results(outcome.out)["BLEU"][0] == "unchecked"
 
 
@@ -183,7 +184,7 @@ def test_scores_that_do_not_follow_are_found_where_all_sums_are_right(nmt, bundl
     rewritten(change)
     outcome = nmt("verify", "folder")
     assert outcome.code == 1
-    assert told(outcome.out, "DIFFERS") == {"BLEU", "chrF2"}
+    assert checked(outcome.out, "DIFFERS") == {"BLEU", "chrF2"}
     result, detail = results(outcome.out)["TER"]
     assert result == "same"
     assert "version:1.5.0; computed here TER" in detail
@@ -263,10 +264,10 @@ def test_an_edit_is_found_or_named_as_unproven(nmt, bundles, finished, name):
 def test_what_is_missing_can_be_allowed_by_its_name(nmt, bundles):
     rewritten(lambda files, stated: stated["scores"].clear())
     outcome = nmt("verify", "folder")
-    assert (outcome.code, told(outcome.out, "MISSING")) == (1, {"unscored"})
+    assert (outcome.code, checked(outcome.out, "MISSING")) == (1, {"unscored"})
     assert nmt("verify", "folder", "allow=unscored").code == 0
     rewritten(lambda files, stated: [files.pop(name) for name in ("README.md", "config.yaml")], "other")
-    assert told(nmt("verify", "other").out, "MISSING") == {"README.md", "config.yaml"}
+    assert checked(nmt("verify", "other").out, "MISSING") == {"README.md", "config.yaml"}
     assert nmt("verify", "other", "allow=README.md").code == 1
     assert nmt("verify", "other", "allow=[README.md,config.yaml]").code == 0
 
@@ -306,7 +307,7 @@ def test_no_flipped_bit_stays_unseen_wherever_it_is(nmt, bundles):
         start = whole.index(content)
         assert all(name in difference(start + draw.randrange(len(content))).split(", ") for _ in range(4))
     outcome = nmt("verify", "flipped.zip")
-    assert (outcome.code, name in told(outcome.out, "DIFFERS")) == (1, True)
+    assert (outcome.code, name in checked(outcome.out, "DIFFERS")) == (1, True)
 
 
 def test_bytes_before_between_or_behind_are_found(nmt, bundles):
@@ -317,7 +318,7 @@ def test_bytes_before_between_or_behind_are_found(nmt, bundles):
     Path("bare.zip").write_bytes(whole)
     with zipfile.ZipFile("bare.zip", "a") as archive:
         archive.writestr("../outside.txt", "theirs")
-    assert "../outside.txt" in told(nmt("verify", "bare.zip").out, "DIFFERS")
+    assert "../outside.txt" in checked(nmt("verify", "bare.zip").out, "DIFFERS")
     assert not Path("../outside.txt").exists()
 
 

@@ -142,7 +142,7 @@ def test_the_page_has_the_lines_of_a_fault_and_every_bucket_with_its_interval(nm
 HOSTILE = "</title></style></script><script>alert(1)</script><img src='http://x/'>\u202e\" onload=\"x"
 
 
-def test_the_page_runs_its_own_script_alone_and_asks_nothing_of_any_other_place(nmt, files):
+def test_the_page_loads_nothing_and_runs_only_its_script(nmt, files):
     for name in ("source", "reference", "good"):
         write(name, [f"{HOSTILE} {number}" for number in range(80)])
     write(bad := "a<script>", [f"{number} {HOSTILE} {HOSTILE}" for number in range(80)])
@@ -201,7 +201,7 @@ def test_compare_cite_report_and_translate_make_the_same_lines(nmt, finished, to
     assert f"{bleu['value']:.2f}" in shown(section(parsed("run/report.html"), "Scores"))
 
     def compared(*words: str) -> list[dict[str, Any]]:
-        """The first seed of each system of a comparison."""
+        """The first seed of every system."""
         ended = nmt("compare", *words, *search, *FAST, "device=cpu", "--json")
         assert ended.code == 0, ended.err
         tree = json.loads(ended.out)
@@ -226,8 +226,7 @@ def test_compare_cite_report_and_translate_make_the_same_lines(nmt, finished, to
     assert converted["cost"]["size"] == weights.stat().st_size
     keys = "engine=ctranslate2 precision=int8 decode.beam_size=1 decode.max_extra_length=5"
     assert converted["cost"]["keys"] == keys
-    told = shown(section(parsed("compare.html"), "Scores"))
-    assert f"Translated by run: {keys}, on " in told
+    assert f"Translated by run: {keys}, on " in shown(section(parsed("compare.html"), "Scores"))
     for kept in (tmp_path / "cache/nmt/compare").iterdir():
         kept.write_text('{"hypotheses": []}')
     again, _ = compared("run", "out.de", "engine=torch")

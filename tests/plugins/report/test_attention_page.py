@@ -1,4 +1,4 @@
-"""`nmt attention`: the page holds each weight of each head, asks nothing of any other place, and runs no script."""
+"""`nmt attention`: the page contains every weight of every head, loads nothing, and runs no script."""
 
 import base64
 import io
@@ -20,7 +20,7 @@ SENTENCE, TARGET = "ka lo mi nu", "mi <lo> ka"
 
 
 def opacity(address: str) -> np.ndarray:
-    """The opacity of each pixel of a picture that its address holds."""
+    """The opacity of every pixel of the picture in a data URL."""
     with Image.open(io.BytesIO(base64.b64decode(address.removeprefix("data:image/png;base64,")))) as image:
         assert image.mode == "RGBA"
         return np.asarray(image)[..., 3] / 255
@@ -63,7 +63,7 @@ def test_every_weight_of_every_head_is_on_the_page_with_sentence_translation_and
     assert f"translation that was given: {len(target) + 1} tokens, log probability -" in text
 
 
-def test_the_page_asks_nothing_of_any_other_place_and_runs_no_script(page):
+def test_the_page_loads_nothing_and_runs_no_script(page):
     text, tree = page
     assert "<script" not in text
     assert not re.search(r"https?://|@import|url\(", text)
@@ -73,7 +73,7 @@ def test_the_page_asks_nothing_of_any_other_place_and_runs_no_script(page):
         address = node.get("href", "data:")
         assert address.startswith("data:") or (node.tag == "use" and address[1:] in ids)
     chosen = [button.get("name") for button in tree.iter("input") if button.get("checked")]
-    assert sorted(chosen) == sorted({button.get("name") for button in tree.iter("input")})  # one of each kind
+    assert sorted(chosen) == sorted({button.get("name") for button in tree.iter("input")})  # one per group
 
 
 def test_without_a_target_the_model_translates_and_mistakes_are_one_line(nmt, finished, tmp_path):

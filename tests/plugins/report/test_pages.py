@@ -1,4 +1,4 @@
-"""Nothing that a text holds can become markup; numbers and differences as people read them."""
+"""Text never becomes markup; numbers and differences are readable."""
 
 import math
 import xml.etree.ElementTree as ET
@@ -14,7 +14,7 @@ HOSTILE = [
 ]
 
 
-def test_hostile_text_stays_text_in_what_the_pages_make_of_it(tmp_path, monkeypatch):
+def test_hostile_text_stays_text(tmp_path, monkeypatch):
     source = (
         '{% from "training_parts.html" import fact, text_example with context %}'
         "<p>{% call fact('Validation ' ~ text, text) %}{{ text }}{% endcall %}"

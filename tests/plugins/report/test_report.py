@@ -1,4 +1,4 @@
-"""`nmt report`: one page that tells what a run's files hold, and asks nothing of any other place."""
+"""`nmt report`: one page about the files of a run, which loads nothing."""
 
 import csv
 import json
@@ -147,7 +147,7 @@ def test_columns_and_files_of_newer_runs_are_shown(nmt, run):
 HOSTILE = "</title></style><script>alert(1)</script><img src='http://x/'>\0\u202e\" onload=\"x"
 
 
-def test_the_page_asks_nothing_of_any_other_place_and_runs_nothing(nmt, run):
+def test_the_page_loads_and_runs_nothing(nmt, run):
     """Not even where text from the run and its corpus tries to."""
     tree = yaml.safe_load((run / "config.yaml").read_text())
     corpus = Path(shutil.copytree(tree["prepared"], "corpus"))
