@@ -12,16 +12,7 @@ from nmt.evaluation import score
 from nmt.files import check_output, expected_search, parse_json, read_bytes, read_description, write_file
 from nmt.hardware import processor, versions
 from nmt.plugins.cite.command import CiteConfig
-from nmt.plugins.cite.verify import (
-    MODEL_AND_RUN,
-    Statement,
-    cited_model,
-    digest,
-    model_digests,
-    seal,
-    text_of,
-    translate,
-)
+from nmt.plugins.cite.verify import MODEL_AND_RUN, Statement, cited_model, digest, digests_of, seal, text_of, translate
 from nmt.search import choose_device
 from nmt.translation import TestSet, find_models, language_of, read_test_set
 
@@ -88,7 +79,7 @@ def state(
         target=target,
         lines=len(test.references),
         texts={kind: digest(text) for kind, text in texts.items()},
-        model=model_digests(folder),
+        model=digests_of(folder),
         decode=search,
         language_tag=config.target,
         lowercase=config.lowercase,

@@ -166,7 +166,7 @@ def cited_model(run: str) -> Path:
     return find_model_directory(str(path))
 
 
-def model_digests(folder: Path) -> dict[str, str]:
+def digests_of(folder: Path) -> dict[str, str]:
     return {name: sha256(folder / name) for name in MODEL_FILES}
 
 
@@ -253,7 +253,7 @@ class Verification:
             yield UNCHECKED, "translations", f"needs the source, and run=RUN with weights of SHA-256 {weights}"
         if not run:
             return
-        same = model_digests(cited_model(run)) == stated.model
+        same = digests_of(cited_model(run)) == stated.model
         yield check_of(same, "model", f"{run} is {'' if same else 'not '}the model that is stated")
         if not same or sources is None:
             return
