@@ -67,6 +67,7 @@ def test_the_page_of_a_finished_run(nmt, run, toy):
     assert "1 x abacus" in head["Training time"]
     assert "0.0.7" in text(section(root, "Environment"))
     assert {"Loss", "Perplexity", "BLEU", "Learning rate", "Throughput"} <= set(titles(root))
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}svg"))) == len(titles(root))  # drawn, not escaped
     assert "finished" in text(root.find("body/header"))
     manifest = json.loads((Path(toy[-1].removeprefix("prepared=")) / "manifest.json").read_text())
     assert manifest["fingerprint"] in text(section(root, "Corpus"))
