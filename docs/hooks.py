@@ -1,5 +1,6 @@
 """Hooks of MkDocs: pages generated from the code."""
 
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from omegaconf import OmegaConf
 from nmt.commands import COMMANDS
 from nmt.config import flatten, in_words, keys_of
 from nmt.config.composition import hydra_tree
-from nmt.registry import entries_of
+from nmt.registry import entries_of, import_attribute
 
 
 def cell(text: Any) -> str:
@@ -36,11 +37,21 @@ def page_of(name: str) -> str:
     return "\n\n".join(filter(None, [*parts, options, table])) + "\n"
 
 
+def source_of(name: str) -> str:
+    """A heading and the source of `package.module.Class`."""
+    module, _, attribute = name.rpartition(".")
+    source = inspect.getsource(import_attribute(f"{module}:{attribute}"))
+    return f"### {attribute} {{#{name}}}\n\n`{module}`\n\n```python\n{source}```\n"
+
+
 def code_of_paper(page: Path) -> str:
-    """Every class and function that a page refers to, with its source."""
-    names = re.findall(r"\]\[(nmt[\w.]+)\]", page.read_text(encoding="utf-8"))
-    names = [re.sub(r"(\.[A-Z]\w*)\.\w+$", r"\1", name) for name in names]  # a method is shown with its class
-    return "# Code of the paper\n\n" + "".join(f"::: {name}\n\n" for name in dict.fromkeys(names))
+    """Every class and function that a page refers to, with its source; a method is shown with its class."""
+    names = dict.fromkeys(re.findall(r"\]\[(nmt[\w.]+)\]", page.read_text(encoding="utf-8")))
+    owners: dict[str, list[str]] = {}
+    for name in names:
+        owners.setdefault(re.sub(r"(\.[A-Z]\w*)\.\w+$", r"\1", name), []).append(name)
+    anchors = {owner: "\n".join(f"[](){{#{name}}}" for name in of if name != owner) for owner, of in owners.items()}
+    return "# Code of the paper\n\n" + "\n".join(f"{source_of(owner)}{anchors[owner]}\n" for owner in owners)
 
 
 def on_config(config: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The keys of noise in training pairs, and what this plugin adds."""
+"""Noise in training pairs: case, typos, numbers, BPE dropout."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What this plugin adds."""
+"""What is cited of a model, in a bundle that others can verify."""
 
 from collections.abc import Callable
 

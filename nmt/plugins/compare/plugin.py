@@ -1,4 +1,4 @@
-"""What this plugin adds."""
+"""Several systems on one test set: scores, tests of significance, and where they differ."""
 
 from collections.abc import Callable
 

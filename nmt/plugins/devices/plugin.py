@@ -1,4 +1,4 @@
-"""What this plugin adds."""
+"""Translation by several GPUs."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What this plugin adds."""
+"""Documents: the text to translate in each format, and its markup around the translation."""
 
 from collections.abc import Callable
 

@@ -1,3 +1,5 @@
+"""Models for and from other programs."""
+
 from collections.abc import Callable
 
 

@@ -1,4 +1,4 @@
-"""The keys of a dataset of the Hugging Face hub, and what this plugin adds."""
+"""Datasets of the Hugging Face hub as corpora."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What this plugin adds."""
+"""Judging translations without references: flags of likely failures, and the log probability by a model."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What this plugin adds."""
+"""`nmt train minutes=30`: settings that suit a corpus, this machine and a time."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What this plugin adds."""
+"""The Muon optimizer."""
 
 from collections.abc import Callable
 

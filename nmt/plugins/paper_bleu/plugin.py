@@ -1,4 +1,4 @@
-"""What this plugin adds."""
+"""The BLEUs of table 2: on Moses tokens, without and with hyphenated compounds split."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What this plugin adds."""
+"""Constituency trees: treebanks, brackets and scores (section 6.3)."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Placeholders and other items are kept as they are; translations contain the terms of a glossary."""
+"""Placeholders, tags and terms that arrive in a translation as they are."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The keys of a corpus in a package on PyPI, and what this plugin adds."""
+"""Translations in a PyPI package as a corpus."""
 
 import re
 from collections.abc import Callable

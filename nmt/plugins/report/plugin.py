@@ -1,4 +1,4 @@
-"""What this plugin adds."""
+"""HTML pages about a training run, and about the attention of a model."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What this plugin adds."""
+"""Translation over HTTP: one process answers clients, one per model translates, and two parse documents."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What this plugin adds."""
+"""Train one run for each combination of values."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What this plugin adds."""
+"""Translated text as training pairs: back-translation and distillation."""
 
 from collections.abc import Callable
 

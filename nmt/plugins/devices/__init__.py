@@ -1,1 +1,0 @@
-"""Translation by several GPUs."""

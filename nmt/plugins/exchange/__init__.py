@@ -1,1 +1,0 @@
-"""Models for and from other programs."""

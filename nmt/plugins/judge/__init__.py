@@ -1,1 +1,0 @@
-"""Judging translations without references: flags of likely failures, and the log probability by a model."""

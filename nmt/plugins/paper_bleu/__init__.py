@@ -1,1 +1,0 @@
-"""The BLEUs of table 2: on Moses tokens, without and with hyphenated compounds split."""

@@ -1,1 +1,0 @@
-"""Constituency trees: treebanks, brackets and scores (section 6.3)."""

@@ -1,1 +1,0 @@
-"""Placeholders, tags and terms that arrive in a translation as they are."""

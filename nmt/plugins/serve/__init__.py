@@ -1,1 +1,0 @@
-"""Translation over HTTP: one process answers clients, one per model translates, and two parse documents."""

@@ -1,1 +1,0 @@
-"""Translated text as training pairs: back-translation and distillation."""
