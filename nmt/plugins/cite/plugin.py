@@ -1,4 +1,4 @@
-"""What is cited of a model, in a bundle that others can verify."""
+"""Bundles of a model's translations and scores that readers of a paper can verify."""
 
 from collections.abc import Callable
 
