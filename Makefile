@@ -24,42 +24,42 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-install: $(INSTALLED) ## Install into .venv, and no more; then `. .venv/bin/activate`
+install: $(INSTALLED) ## Only install into .venv; then run `. .venv/bin/activate`
 
-demo: $(INSTALLED) ## Train a real English-German translator, translate its test set, score it (9 to 26 minutes, 2 cores)
+demo: $(INSTALLED) ## Train a real English-German translator and score it on a test set (9 to 26 minutes on 2 cores)
 	PATH="$(abspath $(BIN)):$$PATH" recipes/quickstart/run.sh
 	@echo; echo "To use it in a browser: $(BIN)/nmt serve $(RUN) --open"
 
-reproduce: $(INSTALLED) ## The paper's Tables 1 to 4; SCALE=laptop: in small, on a processor
+reproduce: $(INSTALLED) ## Reproduce the paper's Tables 1 to 4; SCALE=laptop: small versions, on a CPU
 	$(REPRODUCE) all
 
-reproduce-table1: $(INSTALLED) ## Table 1: what each type of layer costs
+reproduce-table1: $(INSTALLED) ## Table 1: the cost of each layer type
 	$(REPRODUCE) table1
 
-reproduce-table2: $(INSTALLED) ## Table 2: BLEU and the cost of training
+reproduce-table2: $(INSTALLED) ## Table 2: BLEU and training cost
 	$(REPRODUCE) table2
 
-reproduce-table3: $(INSTALLED) ## Table 3: variations of the model
+reproduce-table3: $(INSTALLED) ## Table 3: model variations
 	$(REPRODUCE) table3
 
 reproduce-table4: $(INSTALLED) ## Table 4: constituency parsing; needs OPTIONS=treebank=FOLDER
 	$(REPRODUCE) table4
 
-# A process for each of two cores, with a thread each: more threads than cores would wait for one another.
+# One single-threaded process per core, for two cores: with more threads than cores, threads would wait for each other.
 test: $(INSTALLED) ## Run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-test-slow: $(INSTALLED) ## Run the tests that take minutes
+test-slow: $(INSTALLED) ## Run the tests that take minutes each
 	$(BIN)/python -m pytest -q -m slow
 
-check: $(INSTALLED) ## Formatter, linter, type checker: what every change must pass beside the tests
+check: $(INSTALLED) ## Run everything that a change must pass besides the tests: formatter, linter, type checker, docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	MYPYPATH=recipes/paper $(BIN)/mypy recipes/paper
 	$(MAKE) docs
 
-docs: $(INSTALLED) ## Build the documentation into site/, and check its links
+docs: $(INSTALLED) ## Build the documentation into site/ and check its links
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
@@ -67,7 +67,7 @@ format: $(INSTALLED) ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-wheel: $(INSTALLED) ## Build the wheel, and prove that it works from another directory
+wheel: $(INSTALLED) ## Build the wheel and check that it works from another directory
 	rm -rf dist build/wheel
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target build/wheel dist/*.whl
@@ -76,5 +76,5 @@ wheel: $(INSTALLED) ## Build the wheel, and prove that it works from another dir
 	cd / && PYTHONPATH="$(CURDIR)/build/wheel" "$(abspath $(BIN))/python" -P -m nmt train model=big --cfg > /dev/null
 	@echo "dist/$$(ls dist) works from another directory, with its YAML groups inside"
 
-clean: ## Remove the environment and what was built; data/ and runs/ stay
+clean: ## Remove the environment and build outputs; keep data/ and runs/
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
