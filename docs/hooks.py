@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: pages generated from the code."""
+"""MkDocs hooks that generate pages from the code."""
 
 import inspect
 import re
@@ -19,7 +19,7 @@ def cell(text: Any) -> str:
 
 
 def page_of(name: str) -> str:
-    """Usage, example and keys of a command, as Markdown."""
+    """Return the usage, example and keys of a command as Markdown."""
     command = COMMANDS[name]
     tree: Any = OmegaConf.to_container(hydra_tree(command, []))
     values = {key: in_words(value).replace("???", "(required)") for key, value in flatten(tree).items()}
@@ -38,14 +38,14 @@ def page_of(name: str) -> str:
 
 
 def source_of(name: str) -> str:
-    """A heading and the source of `package.module.Class`."""
+    """Return a heading and the source of `package.module.Class`."""
     module, _, attribute = name.rpartition(".")
     source = inspect.getsource(import_attribute(f"{module}:{attribute}"))
     return f"### {attribute} {{#{name}}}\n\n`{module}`\n\n```python\n{source}```\n"
 
 
 def code_of_paper(page: Path) -> str:
-    """Every class and function that a page refers to, with its source; a method is shown with its class."""
+    """Return Markdown with the source of all classes and functions linked from a page; a method appears in its class."""
     names = dict.fromkeys(re.findall(r"\]\[(nmt[\w.]+)\]", page.read_text(encoding="utf-8")))
     owners: dict[str, list[str]] = {}
     for name in names:
@@ -55,14 +55,14 @@ def code_of_paper(page: Path) -> str:
 
 
 def on_config(config: Any) -> Any:
-    """List the pages of the commands in the reference."""
+    """Add the command pages to the reference section."""
     [reference] = [part["Reference"] for part in config.nav if "Reference" in part]
     reference.insert(1, {"Commands": [{f"nmt {name}": f"reference/{name}.md"} for name in COMMANDS]})
     return config
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages of the commands, and how/code.md."""
+    """Add the command pages and how/code.md."""
     pages = {f"reference/{name}.md": page_of(name) for name in COMMANDS}
     pages["how/code.md"] = code_of_paper(Path(config.docs_dir) / "how/paper.md")
     for path, content in pages.items():

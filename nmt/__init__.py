@@ -15,5 +15,5 @@ if TYPE_CHECKING:
     from nmt.api import load as load, prepare as prepare, train as train
 
 __version__ = "0.1.0"
-# The imports of the Python API take seconds, and the command line imports this file too.
+# Importing the Python API takes seconds, and the command line imports this file too.
 __getattr__, __dir__, __all__ = lazy_loader.attach(__name__, submod_attrs={"api": ["load", "prepare", "train"]})

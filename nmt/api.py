@@ -1,6 +1,6 @@
 """The Python API: `nmt.load`, `nmt.prepare` and `nmt.train`.
 
-They take the words of a command line, `"model=small"`, or keys, `model="small"` and `optim={"factor": 2}`.
+They take command-line arguments, `"model=small"`, or keyword arguments, `model="small"` and `optim={"factor": 2}`.
 """
 
 import sys
@@ -22,7 +22,7 @@ def configuration(command: str, words: tuple[str | Path, ...], keys: dict[str, A
 
 
 def override(command: Command, key: str, value: Any) -> str:
-    """The override that sets a key to a Python value, without interpolation of ${} in texts."""
+    """Return the override that sets a key to a Python value, without interpolating ${} in strings."""
     member = keys_of(command.config).get(key)
     texts = [*map(str, value)] if isinstance(value, list | tuple) else str(value)
     if member and "literal" in member.metadata and value is not None:
@@ -38,42 +38,42 @@ class Model:
     translator: "Translator"
 
     def translate(self, lines: Iterable[str]) -> list[str]:
-        """The best translation of each line, in their order."""
-        require(not isinstance(lines, str), "model.translate takes a list of texts, such as ['The house is old.']")
+        """Return the best translation of each line, in order."""
+        require(not isinstance(lines, str), "model.translate takes a list of strings, such as ['The house is old.']")
         return [row[0].text for row in self.translator.translate([*lines])]
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
-        """log P of each target, given its source: the natural logarithm, end symbol included."""
+        """Return log P(target | source) for each pair: the natural logarithm, end symbol included."""
         from nmt.translation import score_pairs
 
         return [score.log_probability for score in score_pairs(self.translator, [*pairs])]
 
 
 def load(*words: str | Path, **keys: Any) -> Model:
-    """Load the model of a run or a model directory, by default `runs/latest`; the keys are those of `nmt translate`."""
+    """Load a run or a model directory, `runs/latest` by default; accepts the keys of `nmt translate`."""
     from nmt.translation import find_models, load_translator
 
     config = configuration("translate", words, keys)
     has_lines = (config.input, config.output, config.text) != ("-", "-", None)
-    require(not has_lines, "nmt.load takes a run or a model directory, and no text, input or output")
+    require(not has_lines, "nmt.load takes a run or a model directory, but no text, input or output")
     options, engine = config.translator, config.translator.compute.engine
     require(engine in ("auto", "torch"), f"engine={engine}: nmt.load loads a model with torch")
-    find_models(options.run)  # before the seconds that torch takes to load
+    find_models(options.run)  # fail before torch loads, which takes seconds
     options = replace(options, compute=replace(options.compute, engine="torch"))
     return Model(load_translator(options, lambda notice: print(f"nmt: {notice}", file=sys.stderr)))
 
 
 def prepare(*words: str | Path, **keys: Any) -> Path:
-    """Prepare a corpus as `nmt preprocess` does, and return its folder; does nothing if it is prepared already."""
+    """Prepare a corpus, like `nmt preprocess`, unless it is already prepared, and return its folder."""
     config = configuration("preprocess", words, keys)
     COMMANDS["preprocess"].run(config)
     return Path(config.prepared)
 
 
 def train(*words: str | Path, **keys: Any) -> Path:
-    """Train a model or resume a run as `nmt train` does, and return the folder of the run.
+    """Train a model or resume a run, like `nmt train`, and return the run folder.
 
-    A signal raises KeyboardInterrupt after training is saved; the same call resumes it.
+    On SIGINT or SIGTERM, training saves a checkpoint and raises KeyboardInterrupt; the same call resumes the run.
     """
     config = configuration("train", words, keys)
     if COMMANDS["train"].run(config):

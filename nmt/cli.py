@@ -10,7 +10,7 @@ from nmt.commands import COMMANDS
 from nmt.errors import NMTError, SameForAll, enough_memory_or
 from nmt.registry import entries_of
 
-LONGEST = 1000  # characters of a message, which may contain text from an untrusted file
+LONGEST = 1000  # maximum characters of a message, which may quote an untrusted file
 
 
 def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None = None, help: bool = False) -> int:
@@ -41,13 +41,13 @@ def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None 
 
 
 def run_with_options(name: str) -> int:
-    """Run a command line that has options, and return its exit code."""
+    """Run a command line that contains options and return its exit code."""
     import typer
     from typer.exceptions import TyperException
 
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
-    # nmt prints the help of commands itself, and explains mistyped options like mistyped keys.
+    # nmt prints the help of commands itself and explains mistyped options as it does mistyped keys.
     @app.command(context_settings={"help_option_names": [], "ignore_unknown_options": True})
     def nmt(
         words: Annotated[list[str], typer.Argument()],
@@ -65,7 +65,7 @@ def run_with_options(name: str) -> int:
 
 
 def print_commands(words: list[str]) -> None:
-    """Print the commands or the version."""
+    """Print the list of commands or the version."""
     if words not in ([], ["--help"], ["-h"], ["--version"]):
         raise NMTError(f"{words[0]}: name a command first; `nmt --help` lists them")
     if words == ["--version"]:
@@ -73,7 +73,7 @@ def print_commands(words: list[str]) -> None:
         return
     print("Usage: nmt COMMAND [KEY=VALUE]... [OPTIONS]\n")
     print('Neural machine translation with the Transformer of "Attention Is All You Need".\n')
-    print("Commands; nmt COMMAND --help explains each")
+    print("Commands (nmt COMMAND --help explains each)")
     for name, entry in entries_of("command").items():
         print(f"  {name:12}{entry.facts['summary']}")
     print(f"\nOptions\n  {'--version':12}Print the version.\n  {'--help':12}Print this page.")
@@ -97,7 +97,7 @@ def main() -> None:
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:
-        # Discard what is still buffered, or Python would report the closed pipe when it exits.
+        # Discard buffered output; otherwise, Python would report the closed pipe on exit.
         for stream in filter(None, (sys.stdout, sys.stderr)):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         code = 1
@@ -108,7 +108,7 @@ def main() -> None:
 
 
 def complain(error: Exception) -> None:
-    """Print an error as one line on standard error; the first process alone prints an error that all processes have."""
+    """Print an error as one line on standard error; if all processes raise it, only the first prints it."""
     from nmt.training import is_first_process
 
     message = " ".join(str(error).splitlines())

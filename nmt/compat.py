@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def onednn_linear(x: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -> "Tensor":
-    """x W^T + b by oneDNN, without a gradient: [..., K] and [N, K] -> [..., N]; any strides (torch 2.13)."""
+    """x W^T + b with oneDNN, without a gradient: [..., K] and [N, K] -> [..., N]; any strides (torch 2.13)."""
     import torch
 
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")  # type: ignore[no-any-return]
@@ -24,7 +24,7 @@ def without_sigterm_broadcast(trainer: "Trainer") -> None:
 
 
 def launched_processes(trainer: "Trainer") -> list[Popen[bytes]]:
-    """The other processes that Lightning launched (Lightning 2.6)."""
+    """Return the other processes that Lightning launched (Lightning 2.6)."""
     from lightning.pytorch.strategies.launchers import subprocess_script
 
     launcher: Any = trainer.strategy.launcher
@@ -32,23 +32,23 @@ def launched_processes(trainer: "Trainer") -> list[Popen[bytes]]:
 
 
 def silence_process_observer() -> None:
-    """Disable Lightning's observer of launched processes, which kills this one without a message (Lightning 2.6)."""
+    """Disable Lightning's observer of launched processes, which can kill this process silently (Lightning 2.6)."""
     from lightning.pytorch.strategies.launchers import subprocess_script
 
     subprocess_script._launch_process_observer = lambda processes: None  # type: ignore[assignment,attr-defined]
 
 
 def line_statistics(metric: Any, hypotheses: list[str], references: list[str]) -> list[list[float]]:
-    """The statistics of each line for a metric of sacreBLEU (2.6); their sums are those of the corpus."""
+    """Return the statistics of each line for a sacreBLEU metric (2.6); they sum to those of the corpus."""
     return [list(row) for row in metric._extract_corpus_statistics(hypotheses, [references])]
 
 
 def score_of_statistics(metric: Any, statistics: Any) -> float:
-    """The score of a metric of sacreBLEU (2.6) for summed statistics."""
+    """Return the score of a sacreBLEU metric (2.6) from summed statistics."""
     return float(metric._compute_score_from_stats(statistics).score)
 
 
 def close_answers(pool: "ProcessPoolExecutor") -> None:
-    """Close the pipe of a pool whose thread would wait for the rest of a killed worker's answer (CPython 3.11)."""
+    """Close a pool's result pipe, so no thread waits for the rest of a killed worker's answer (CPython 3.11)."""
     with suppress(AttributeError, OSError):
         pool._result_queue._writer.close()  # type: ignore[attr-defined]

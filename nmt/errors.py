@@ -1,4 +1,4 @@
-"""The exception that users see, and recognition of out-of-memory errors, which libraries report in many ways."""
+"""The exception that users see, and detection of out-of-memory errors, which libraries report in many ways."""
 
 import errno
 import re
@@ -11,19 +11,19 @@ class NMTError(Exception):
 
 
 class SameForAll(NMTError):
-    """An error that occurs in every training process: only the first process reports it."""
+    """An error that every training process raises but only the first one reports."""
 
 
 def how_to_install(extra: str) -> str:
-    return f"in the clone of nmt: pip install -c constraints.txt '.[{extra}]'"
+    return f"in your clone of nmt: pip install -c constraints.txt '.[{extra}]'"
 
 
 def one_line(error: BaseException) -> str:
-    """The message of another library's error, without line breaks, cut at 200 characters."""
+    """Return another library's error message on one line, cut to 200 characters."""
     return " ".join(str(error).split())[:200].rstrip()
 
 
-# The messages of torch, the C library, Windows, oneDNN, C++ and the dynamic linker.
+# Messages of torch, the C library, Windows, oneDNN, C++ and the dynamic linker.
 OUT_OF_MEMORY = re.compile(
     r"out of memory|t allocate memory|not enough memory|could not create a (memory|primitive$)|bad_alloc"
     "|failed to map segment"

@@ -1,4 +1,4 @@
-"""Processor, cores, free memory and libraries of this machine, without importing torch."""
+"""CPU, cores, free memory and libraries of this machine, without importing torch."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ from nmt import __version__
 
 
 def proc_value(file: str, key: str) -> str | None:
-    """The value of the first line `key: value` of a file in /proc; None without /proc, or if the process has ended."""
+    """Return the value of the first `key: value` line in a /proc file; None if the file does not exist."""
     try:
         lines = Path("/proc", file).read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -27,12 +27,12 @@ def usable_cores() -> int:
 
 
 def available_memory() -> int:
-    """Free main memory in bytes; 2^62 if unknown."""
+    """Return the free main memory in bytes; 2^62 if unknown."""
     value = proc_value("meminfo", "MemAvailable:")
     return 1024 * int(value.split()[0]) if value else 2**62
 
 
 def versions() -> dict[str, str]:
-    """Versions of nmt, Python, and the libraries that affect the results of training."""
+    """Return the versions of nmt, Python, and the libraries that affect training results."""
     libraries = {name: version(name) for name in ("torch", "lightning", "sentencepiece", "sacrebleu")}
     return {"nmt": __version__, "python": platform.python_version(), **libraries}

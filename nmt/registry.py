@@ -1,6 +1,6 @@
-"""Everything that the core and the plugins add, by kind and name; each entry is imported when it is used.
+"""Everything that the core and the plugins add, by kind and name; each entry is imported on first use.
 
-A plugin has a function `register(add)`: the core in `nmt/commands/__init__.py`, built-in plugins in
+Each plugin defines a function `register(add)`: the core in `nmt/commands/__init__.py`, built-in plugins in
 `nmt/plugins/NAME/plugin.py`, and other packages under the entry-point group `nmt.plugins`.
 """
 
@@ -37,7 +37,7 @@ def import_attribute(path: str) -> Any:
 
 @cache
 def registry() -> dict[str, dict[str, Entry]]:
-    """Kind -> name -> entry: first from the core, then from built-in plugins, then from other packages."""
+    """Kind -> name -> entry: those of the core first, then of built-in plugins, then of other packages."""
     plugins = sorted(file.parent.name for file in (Path(__file__).parent / "plugins").glob("*/plugin.py"))
     registers = {"core": import_module("nmt.commands").register}
     registers |= {name: import_module(f"nmt.plugins.{name}.plugin").register for name in plugins}

@@ -1,4 +1,4 @@
-"""The commands by name, each imported when it is used, and what they share. `register` adds everything in the core."""
+"""Commands by name, each imported on first use, and code they share. `register` adds everything in the core."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -28,14 +28,14 @@ COMMANDS = Commands()
 
 
 def compose(command: str, overrides: list[str], config_dir: Path | None = None) -> Any:
-    """The checked options of a command, as its dataclass."""
+    """Return the checked options of a command, as its dataclass."""
     from nmt.config import compose
 
     return compose(COMMANDS[command], overrides, config_dir)
 
 
 def paths_and_texts(words: list[str], forms: str) -> tuple[list[str], list[str], list[str]]:
-    """Sort words into files, folders and texts; NMTError, which ends in `forms`, for any other word."""
+    """Sort words into files, folders and texts; for any other word, raise an NMTError that ends in `forms`."""
     from nmt.config import exists
 
     files, folders, texts = list[str](), list[str](), list[str]()
@@ -45,21 +45,21 @@ def paths_and_texts(words: list[str], forms: str) -> tuple[list[str], list[str],
         elif len(word.split()) > 1:
             texts.append(word)
         elif word == "runs/latest":
-            raise NMTError("runs/latest: train a model first: `nmt preprocess`, then `nmt train`")
+            raise NMTError("runs/latest: no such run; train a model first with `nmt preprocess` and `nmt train`")
         else:
             raise NMTError(f"{word or repr(word)}: no such file or folder; {forms}")
     return files, folders, texts
 
 
 def one_run(words: list[str]) -> dict[str, Any]:
-    """The run or model directory; NMTError for more than one."""
+    """Return the run or model directory; raise NMTError if several are given."""
     if len(words) > 1:
-        raise NMTError(f"{words[-1]}: this command takes one run; {words[0]} is given too")
+        raise NMTError(f"{words[-1]}: this command takes one run, but {words[0]} is also given")
     return {"run": words[0]}
 
 
 def talker() -> "Console":
-    """A console on standard error that does not wrap lines, silent in all processes but the first."""
+    """Return a console on standard error that does not wrap lines and prints only in the first process."""
     from rich.console import Console
 
     from nmt.training import is_first_process
@@ -70,9 +70,9 @@ def talker() -> "Console":
 def register(add: Callable[..., None]) -> None:
     for name, summary in (
         ("preprocess", "Prepare a parallel corpus for training."),
-        ("train", "Train a model, or resume a run."),
+        ("train", "Train a model or resume a run."),
         ("translate", "Translate raw text, line by line."),
-        ("score", "Score translations by metrics, or by the probabilities of a model."),
+        ("score", "Score translations with metrics or with a model's probabilities."),
         ("average", "Average checkpoints into a model."),
         ("plugins", "List the plugins and what each adds."),
     ):

@@ -16,35 +16,35 @@ if TYPE_CHECKING:
 
 @dataclass
 class AverageConfig:
-    """The options of `nmt average`."""
+    """Options of `nmt average`."""
 
     run: str = "runs/latest"
-    """The run whose last checkpoints to average."""
+    """Run whose last checkpoints to average."""
     checkpoints: list[str] = field(default_factory=list)
-    """Checkpoint files to average instead of the run's last ones."""
+    """Checkpoint files to average instead of the last ones of `run`."""
     last: int | None = number(None, 1, 10_000)
-    """Number of the run's last checkpoints; null: by the run's rule, `checkpoints.average`."""
+    """Number of last checkpoints to average; null: as the run's `checkpoints.average` says."""
     output: str | None = None
-    """The model directory to write; null: model/ in the run."""
+    """Model directory to write; null: model/ in the run folder."""
 
 
 def choose_checkpoints(config: AverageConfig) -> list[Path]:
-    """The checkpoints to average, or to choose from."""
+    """Return the checkpoints to average or to choose from."""
     from nmt.training import check_no_links, list_checkpoints
 
     if config.checkpoints:
-        require(config.last is None, "last=N selects checkpoints of a run: omit it with checkpoints=...")
-        return [Path(os.path.realpath(path)) for path in config.checkpoints]  # resolve() raises for a loop of links
+        require(config.last is None, "last=N selects checkpoints of a run; omit it with checkpoints=...")
+        return [Path(os.path.realpath(path)) for path in config.checkpoints]  # resolve() raises on circular links
     check_no_links(Path(config.run))
     paths = list_checkpoints(Path(config.run))
-    require(bool(paths), f"run={config.run}: no checkpoints there; train first, or pass checkpoints=[FILE,FILE]")
+    require(bool(paths), f"run={config.run}: has no checkpoints; train first, or pass checkpoints=[FILE,FILE]")
     last = config.last or len(paths)
-    require(last <= len(paths), f"last={last}: {config.run} has {len(paths)} checkpoints")
+    require(last <= len(paths), f"last={last}: {config.run} has only {len(paths)} checkpoints")
     return paths[-last:]
 
 
 def average_of_run(folder: Path, newest: Path) -> "Average":
-    """The model that training would deliver now; NMTError if that needs the run's corpus and it is missing."""
+    """Return the model that training would deliver now; raise NMTError if the run's corpus is missing."""
     import torch
 
     from nmt.config import CheckpointConfig, build
@@ -57,7 +57,7 @@ def average_of_run(folder: Path, newest: Path) -> "Average":
         corpus = open_corpus(Path(state.config["prepared"]))
         check_origin(newest, state, corpus)
     except NMTError as error:
-        raise NMTError(f"{error}; last=N averages without validation") from error
+        raise NMTError(f"{error}; pass last=N to average without validation") from error
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return delivered_model(folder, rule, corpus.split("valid"), device)
 
@@ -85,5 +85,5 @@ COMMAND = Command(
     one_run,
     usage="[RUN]",
     example="runs/mine last=3 output=runs/mine/last3",
-    memory="averaging takes about 20 bytes for each parameter of the model",
+    memory="averaging takes about 20 bytes per model parameter",
 )

@@ -26,15 +26,15 @@ def run(config: ExperimentConfig) -> None:
         kept = f"{split}: {counts['kept']:,} of {counts['read']:,} pairs kept"
         console.print(f"{kept} (dropped: {dropped})" if dropped else kept)
         if shared := counts.get("in_train"):
-            console.print(f"notice: {shared:,} pairs of {split} are also in train; scores on them are too high")
+            console.print(f"notice: {shared:,} pairs of {split} are also in train, so scores on {split} are too high")
     entries, limit = manifest.vocabulary_size, config.tokenizer.vocabulary_size
     if entries < limit:
-        console.print(f"notice: the vocabulary has only {entries:,} of tokenizer.vocabulary_size={limit:,} entries")
+        console.print(f"notice: the vocabulary has only {entries:,} entries; tokenizer.vocabulary_size={limit:,}")
     console.print(f"prepared corpus: {name} ({data.source} to {data.target}, {entries:,} subwords)")
 
 
 def corpus_files(words: list[str]) -> dict[str, Any]:
-    """The corpus of two files whose names differ only in their suffix, the language, or of one file of pairs."""
+    """Return the keys for two files whose names differ only in the language suffix, or for one file of pairs."""
     from nmt.text import is_table
 
     forms = "`nmt preprocess corpus/train.en corpus/train.de`, or `nmt preprocess data=files data.train=A:B`"
@@ -45,7 +45,7 @@ def corpus_files(words: list[str]) -> dict[str, Any]:
     plain = [without_compression(word) for word in words]
     prefixes = {name.rpartition(".")[0] for name in plain}
     is_pair = len(words) == 2 and len(prefixes) == 1 and "" not in prefixes and plain[0] != plain[1]
-    require(is_pair, f"{' '.join(words)}: give two files whose names differ only in the suffix; {forms}")
+    require(is_pair, f"{' '.join(words)}: give two files whose names differ only in the language suffix; {forms}")
     prefix = Path(prefixes.pop())
     source, target = (name.rpartition(".")[2] for name in plain)
     name = prefix.resolve().parent.name if prefix.parent != Path() else prefix.name
@@ -54,7 +54,7 @@ def corpus_files(words: list[str]) -> dict[str, Any]:
 
 
 def initial_groups(init: str) -> dict[str, dict[str, Any]]:
-    """The configuration of the model that training starts from, and of its vocabulary."""
+    """Return the configuration of the model that training starts from, and of its tokenizer."""
     from nmt.files import find_model_directory, read_description, tokenizer_settings
 
     description = read_description(find_model_directory(init, "init"))
@@ -68,7 +68,7 @@ GROUPS = {
     "model": "base",
     "optional experiment": None,
 }
-"""The paper's base model on WMT14 English-German, or on files where the plugin `hub` is missing."""
+"""The paper's base model on WMT14 English-German, or on files if the plugin `hub` is missing."""
 COMMAND = Command(
     "preprocess",
     ExperimentConfig,

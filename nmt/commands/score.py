@@ -1,4 +1,4 @@
-"""`nmt score`: score translations by metrics."""
+"""`nmt score`: score translations with metrics."""
 
 import json
 import sys
@@ -8,15 +8,15 @@ from typing import Any
 from nmt.commands import paths_and_texts
 from nmt.config import BLEU_TOKENIZERS, Command, Option, choice, metric_names, number, plugin_options, require
 
-FORMS = "`nmt score HYPOTHESIS REFERENCE`, or by a model `nmt score RUN source=FILE hypothesis=FILE`"
+FORMS = "`nmt score HYPOTHESIS REFERENCE` or, with a model, `nmt score RUN source=FILE hypothesis=FILE`"
 
 
 @dataclass
 class ScoreConfig:
-    """The options of `nmt score`.
+    """Options of `nmt score`.
 
-    A plugin's record has the methods `takes_over(config)`, which returns True if it has done the command's work, and
-    `findings(config, language, hypotheses, references, sources)`, which returns named lists of rows to print.
+    A plugin's options have two methods: `takes_over(config)` returns True if it has done the command's work, and
+    `findings(config, language, hypotheses, references, sources)` returns named lists of rows to print.
     """
 
     hypothesis: str = "-"
@@ -24,15 +24,15 @@ class ScoreConfig:
     reference: str | None = None
     """File of reference translations."""
     source: str | None = None
-    """File of source lines, printed beside the examples."""
+    """File of source lines, printed with the examples."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=metric_names)
-    """bleu, chrf, chrf++, ter (sacreBLEU), tokenized, split (the paper's BLEUs) or brackets (EVALB, for trees)."""
+    """bleu, chrf, chrf++, ter (sacreBLEU), tokenized, split (BLEU as in the paper) or brackets (EVALB, for trees)."""
     language: str | None = None
-    """Target language, which selects BLEU's tokenizer; null: the suffix of the reference or hypothesis file."""
+    """Target language, which selects the BLEU tokenizer; null: the suffix of the reference or hypothesis file."""
     lowercase: bool = False
     """Ignore case in every metric."""
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
-    """Tokenizer of BLEU, as for `sacrebleu --tokenize`; null: the recommended one for the target language."""
+    """BLEU tokenizer, as for `sacrebleu --tokenize`; null: the recommended one for the target language."""
     examples: int = number(0, 0, 1_000_000)
     """Number of examples (source, reference and translation) to print, spread evenly over the file."""
     format: str = choice("text", "text", "json", "tsv", "jsonl")
@@ -40,7 +40,7 @@ class ScoreConfig:
     plugins: dict[str, Any] = plugin_options("score")
 
     def __post_init__(self) -> None:
-        require(self.examples == 0 or self.format == "text", f"examples={self.examples}: only with format=text")
+        require(self.examples == 0 or self.format == "text", f"examples={self.examples}: requires format=text")
 
 
 def example_text(sources: list[str] | None, references: list[str], hypotheses: list[str], count: int) -> str:
@@ -55,7 +55,7 @@ def scores_of(config: ScoreConfig) -> str:
     from nmt.evaluation import score
     from nmt.text import language_of_file, not_parallel, read_texts
 
-    require(config.format in ("text", "json"), f"format={config.format}: must be one of text, json, without run")
+    require(config.format in ("text", "json"), f"format={config.format}: must be text or json without run")
     names = [config.hypothesis, config.reference, config.source]
     language = config.language or language_of_file(config.reference or "") or language_of_file(config.hypothesis) or ""
     hypotheses, references, sources = texts = [list(read_texts(name)) if name else [] for name in names]
@@ -88,7 +88,7 @@ def run(config: ScoreConfig) -> None:
 def files_or_run(words: list[str]) -> dict[str, Any]:
     files, folders, texts = paths_and_texts(words, FORMS)
     is_one_form = not texts and len(files) <= 2 and not (files and folders)
-    require(is_one_form, f"{' '.join(words)}: give files or runs; {FORMS}")
+    require(is_one_form, f"{' '.join(words)}: give one or two files, or runs; {FORMS}")
     return {"run": folders} if folders else dict(zip(("hypothesis", "reference"), files, strict=False))
 
 

@@ -14,16 +14,16 @@ def run(config: ExperimentConfig) -> int | None:
     from nmt.data import read_manifest
 
     console = talker()
-    read_manifest(Path(config.prepared))  # before the seconds that Lightning takes to load
+    read_manifest(Path(config.prepared))  # fail before Lightning loads, which takes seconds
     with console.status("loading"):
-        gc.disable()  # collecting garbage during the imports of Lightning takes a second
+        gc.disable()  # garbage collection during Lightning's imports takes a second
         from nmt.training import train
 
         gc.enable()
     if config.minutes is not None or config.trainer.max_steps is None or config.batching.max_tokens is not None:
         plans = entries_of("plan").values()
         keys = "minutes=, batching.max_tokens=, or trainer.max_time without max_steps"
-        require(bool(plans), f"{keys}, needs the plugin nmt/plugins/minutes")
+        require(bool(plans), f"{keys}: requires the plugin nmt/plugins/minutes")
         for plan in plans:
             config = plan.load()(config, console)
     signal = train(config, console)
@@ -34,7 +34,7 @@ def run(config: ExperimentConfig) -> int | None:
 
 
 def prepared_corpus(words: list[str]) -> dict[str, Any]:
-    """The folder of a prepared corpus, with `data` and `tokenizer` from its manifest."""
+    """Return the folder of a prepared corpus, and `data` and `tokenizer` from its manifest."""
     from nmt.data import read_manifest
 
     folder = Path(words[0])
@@ -54,6 +54,6 @@ COMMAND = Command(
     usage="[CORPUS]",
     example="data/mine model=small trainer.max_steps=20000 optim.factor=2",
     hides="data tokenizer",
-    memory="end other programs; the same command resumes from the last checkpoint",
+    memory="close other programs; the same command resumes from the last checkpoint",
     groups=GROUPS,
 )

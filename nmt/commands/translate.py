@@ -17,8 +17,8 @@ def run(config: TranslateConfig) -> None:
 
 
 def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, Any]:
-    """The file or text to translate or parse, and the run or runs."""
-    forms = forms or f"`nmt {command} FILE RUN`, or `nmt {command} 'A TEXT WITH BLANKS' RUN`; both are optional"
+    """Return the file or text to translate or parse, and the run or runs."""
+    forms = forms or f"`nmt {command} FILE RUN` or `nmt {command} 'TEXT WITH SPACES' RUN`; both arguments are optional"
     files, folders, texts = paths_and_texts(words, forms)
     if len(files) + len(texts) > 1:
         raise NMTError(f"{', '.join([*files, *texts])}: give one file or text; {forms}")
@@ -31,7 +31,7 @@ COMMAND = Command(
     TranslateConfig,
     run,
     partial(input_and_run, "translate"),
-    usage="[FILE or 'A TEXT'] [RUN]...",
+    usage="[FILE or 'SOME TEXT'] [RUN]...",
     example="runs/mine < input.en > output.de",
     memory=LESS_MEMORY,
     groups={"decode": "paper"},

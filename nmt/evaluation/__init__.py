@@ -1,4 +1,4 @@
-"""Scores, each with the signature that says how it was computed."""
+"""Scores, each with a signature that says how it was computed."""
 
 import lazy_loader
 

