@@ -45,7 +45,7 @@ def source_of(name: str) -> str:
 
 
 def code_of_paper(page: Path) -> str:
-    """Return Markdown with the source of all classes and functions linked from a page; a method appears in its class."""
+    """Return Markdown with the source of classes and functions linked from a page; a method appears in its class."""
     names = dict.fromkeys(re.findall(r"\]\[(nmt[\w.]+)\]", page.read_text(encoding="utf-8")))
     owners: dict[str, list[str]] = {}
     for name in names:
