@@ -1,1 +1,1 @@
-"""Everything beyond the paper: each folder here can be deleted without touching another file."""
+"""Everything beyond the paper: each folder here can be deleted without changing any other file."""

@@ -1,4 +1,4 @@
-"""A translator with a process on each of several devices; results come in the order of the lines."""
+"""A translator that runs one process per device and returns results in input order."""
 
 import signal
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ from nmt.config import JobConfig, TranslatorOptions, require
 from nmt.errors import NMTError, one_line
 from nmt.preparation import begin, worker_pool
 
-worker_options: TranslatorOptions  # in a process of the pool: the options with its own device
+worker_options: TranslatorOptions  # in a pool process: the options, with its own device
 
 
 def device_names(config: JobConfig) -> list[str]:
@@ -25,9 +25,9 @@ def device_names(config: JobConfig) -> list[str]:
     compute = config.translator.compute
     count, device, gpus = compute.devices, compute.device, torch.cuda.device_count()
     on_processor = device == "cpu" or (device == "auto" and not gpus)
-    require(not on_processor, f"devices={count} is for GPUs; on a processor all cores are used, or threads=N of them")
-    require(device in ("auto", "cuda"), f"devices={count}: device={device} is one device; use device=cuda")
-    require(count <= gpus, f"devices={count}: GPUs here: {gpus}; pass a lower number, or device=cpu without devices")
+    require(not on_processor, f"devices={count} is for GPUs; a CPU uses all its cores, or threads=N of them")
+    require(device in ("auto", "cuda"), f"devices={count}: device={device} is a single device; use device=cuda")
+    require(count <= gpus, f"devices={count}: {gpus} GPU(s) found; pass a lower number, or device=cpu without devices")
     return [f"cuda:{number}" for number in range(count)]
 
 
@@ -39,7 +39,7 @@ def begin_worker(options: TranslatorOptions, devices: "SimpleQueue[str]") -> Non
 
 @cache
 def worker_translator() -> steps.Translator:
-    """The translator of a process, loaded with its first block: an error in `begin_worker` would break the pool."""
+    """This process's translator, loaded with its first block: an error in `begin_worker` would break the pool."""
     import torch
 
     torch.set_num_threads(max(1, torch.get_num_threads() // worker_options.compute.devices))
@@ -47,7 +47,7 @@ def worker_translator() -> steps.Translator:
 
 
 def translate_block(block: list[str]) -> list[steps.Outcome]:
-    """In a process of the pool: translate. NMTError, which names the device, for any other error."""
+    """Translate a block in a pool process; an unexpected error becomes an NMTError that names the device."""
     try:
         return worker_translator().translate_each(block)
     except NMTError:
@@ -57,29 +57,29 @@ def translate_block(block: list[str]) -> list[steps.Outcome]:
 
 
 def result(future: "Future[Any] | BaseException") -> Any:
-    """The result of a process; raises the exception of the reader, or NMTError for a process that was killed."""
+    """A process's result; raises the reader's exception, or NMTError if the process was killed."""
     if isinstance(future, BaseException):
         raise future
     try:
         return future.result()
     except BrokenProcessPool as error:
-        raise NMTError("a translating process died; it may have run out of memory") from error
+        raise NMTError("a translation process died; it may have run out of memory") from error
 
 
 class DeviceTranslator:
-    """Translates a stream of lines, as Translator does, in a pool of `count` processes."""
+    """Translates a stream of lines like Translator, but in a pool of `count` processes."""
 
     def __init__(self, pool: ProcessPoolExecutor, count: int, options: TranslatorOptions, models: steps.Models) -> None:
         self.pool, self.count, self.options, self.models = pool, count, options, models
         self.stages = steps.stages_of(options, models)
 
     def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[steps.Translation]]:
-        """The translations in order and as soon as possible; about two blocks of `buffer` lines for each process."""
-        resource_tracker.ensure_running()  # else the first process would start it, and unblock the signal
+        """Translations in order, as soon as possible; holds about two blocks of `buffer` lines per process."""
+        resource_tracker.ensure_running()  # otherwise the first process would start it and unblock the signal
 
         def submitted() -> Iterator[Future[Any]]:
-            # The thread that starts the processes blocks Ctrl-C, which reaches all processes of a terminal, and they
-            # inherit that: this process alone receives the signal, and ends them.
+            # Ctrl-C reaches every process in a terminal. This thread blocks it, and the processes that it starts
+            # inherit that, so only the main process receives the signal and stops the others.
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             for block in steps.arriving_blocks(lines, buffer):
                 yield self.pool.submit(translate_block, block)
@@ -90,7 +90,7 @@ class DeviceTranslator:
 
 @contextmanager
 def on_devices(config: JobConfig, names: Sequence[str] = ()) -> Iterator[DeviceTranslator]:
-    """A translator with a process on each of these devices; default: on the GPUs that `config` asks for."""
+    """A translator with one process per named device; default: the GPUs that `config` asks for."""
     names = names or device_names(config)
     models = steps.find_models(config.translator.run)
     options = steps.with_engine(config.translator, steps.warn, models)

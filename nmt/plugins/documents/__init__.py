@@ -1,4 +1,4 @@
-"""Documents: which stretches of a file are translated, and how their markup goes around the translation."""
+"""Documents: which parts of a file are translated, and how their markup is put back into the translation."""
 
 import lazy_loader
 

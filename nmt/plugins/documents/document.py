@@ -1,4 +1,4 @@
-"""The base of all formats: which lines a document gives to translate, and how it takes the translations back."""
+"""The base of all formats: extract a document's lines to translate, and put the translations back."""
 
 import codecs
 import re
@@ -15,10 +15,10 @@ from nmt.registry import entries_of
 from nmt.text import LINE_BYTES, TOO_LONG, problem_of
 
 MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-CHARSETS = re.compile(r"(iso8859|cp\d|koi8|mac|gb|big5|euc|shift_jis).*")  # other codecs compress or transform
-# Browsers decode these declared encodings as a superset (https://encoding.spec.whatwg.org).
+CHARSETS = re.compile(r"(iso8859|cp\d|koi8|mac|gb|big5|euc|shift_jis).*")  # other codecs may compress or transform data
+# Browsers decode text declared in these encodings with a superset (https://encoding.spec.whatwg.org).
 LARGER = {"iso8859-1": "cp1252", "gb2312": "gb18030", "shift_jis": "cp932"}
-Alignment = Sequence[tuple[int, int]] | None  # pairs of a source word and a target word, counted from 0
+Alignment = Sequence[tuple[int, int]] | None  # pairs of source and target word indices, counted from 0
 
 
 class Translated(NamedTuple):
@@ -27,7 +27,7 @@ class Translated(NamedTuple):
 
 
 class Document(ABC):
-    """A file in some format."""
+    """A file in one of the supported formats."""
 
     lines: list[str]  # to translate; none is blank or contains a line end
     notice = ""  # a warning for the user, set by `join`
@@ -74,7 +74,7 @@ class Document(ABC):
 
 
 def read_document(format: str, content: bytes, target: str = "", source: str = "") -> Document:
-    """Parse a file; raises NMTError if it is damaged or has too long a line."""
+    """Parse a file; raises NMTError if it is damaged or a line is too long."""
     document: Document = entries_of("document")[format].load()(content, source, target)
     for line in document.lines:
         if len(line) > LINE_BYTES // 4 and len(line.encode()) > LINE_BYTES:
@@ -84,7 +84,7 @@ def read_document(format: str, content: bytes, target: str = "", source: str = "
 
 @dataclass
 class Part:
-    """A stretch of a text, replaced by the translation of its line or, without a line, by `otherwise`."""
+    """A span of text, replaced with the translation of its line or, if it has no line, with `otherwise`."""
 
     begin: int
     end: int
@@ -96,7 +96,7 @@ class Part:
 
 
 class Spliced:
-    """A text in which only `parts` change."""
+    """A string in which only `parts` are replaced."""
 
     def __init__(self, text: str, parts: Sequence[Part]) -> None:
         self.text, self.parts = text, parts
@@ -111,13 +111,13 @@ class Spliced:
 
 
 def decoded(content: bytes, declared: str = "", convert: str = "save it as UTF-8") -> tuple[str, bytes, str]:
-    """Decode UTF-8, UTF-16 with a mark, or the declared encoding; return the text, its byte order mark and encoding."""
+    """Decode UTF-8, UTF-16 with a byte order mark, or the declared encoding; return the text, mark and encoding."""
     mark = next((mark for mark in MARKS if content.startswith(mark)), b"")
     encoding, text = MARKS.get(mark, "utf-8"), content[len(mark) :]
     if problem := "" if encoding.startswith("utf-16") else problem_of(content[:8192]):
         raise NMTError(problem)
     try:
-        # ASCII under another declaration stays ASCII: all other characters are written as references.
+        # ASCII text that declares another encoding stays ASCII: new characters are written as references.
         is_plain = declared not in ("", "utf-8", "utf8") and not mark and text.isascii()
         return text.decode(encoding), mark, "ascii" if is_plain else encoding
     except UnicodeDecodeError as error:
@@ -126,14 +126,14 @@ def decoded(content: bytes, declared: str = "", convert: str = "save it as UTF-8
             name = LARGER.get(name, name)
             if CHARSETS.fullmatch(name) and text.decode(name).encode(name) == text:
                 return text.decode(name), mark, name
-        what = f"neither UTF-8 nor {declared}, which it declares" if declared else f"not {encoding.upper()} at byte "
+        what = f"neither UTF-8 nor {declared}, as it declares" if declared else f"not {encoding.upper()} at byte "
         raise NMTError(f"{what}{'' if declared else error.start + 1}: {convert}") from error
 
 
 class Text(Document):
-    """A text file, written in the encoding that it was read in."""
+    """A text file, written back in its original encoding."""
 
-    charset: re.Pattern[bytes] | None = None  # matches the declaration of an encoding, whose name is group 1
+    charset: re.Pattern[bytes] | None = None  # matches an encoding declaration; group 1 is the encoding's name
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         declared = self.charset and self.charset.search(content[:1024])
@@ -143,14 +143,14 @@ class Text(Document):
 
     @abstractmethod
     def parts(self, text: str, target: str) -> Sequence[Part]:
-        """The parts to replace, in the order of the text; `target` is the language code, or empty."""
+        """The parts to replace, in text order; `target` is a language code, or empty."""
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         return self.mark + self.text.render(translations).encode(self.encoding, "xmlcharrefreplace")
 
 
 def plain_text(text: str) -> Spliced:
-    """Lines without the white space around them, which stays, as do blank lines."""
+    """The lines of a text; the whitespace around them and blank lines stay unchanged."""
     return Spliced(text, [Part(*line.span(), [line[0]]) for line in re.finditer(r"[^\s](?:[^\n]*[^\s])?", text)])
 
 

@@ -1,6 +1,6 @@
-"""DOCX (ECMA-376, part 1, section 17): paragraphs are sentences; runs that look unlike most of them are elements.
+"""DOCX (ECMA-376, part 1, section 17): paragraphs are sentences; runs formatted unlike most of the text are elements.
 
-Only translated paragraphs are rewritten: all else in their parts and all other files in the archive stay.
+Only translated paragraphs are rewritten; everything else in the archive stays unchanged.
 """
 
 import io
@@ -22,7 +22,7 @@ from nmt.plugins.documents.markup import Token
 from nmt.plugins.documents.xml import Element, Unit, name_of, parse_xml, serialized, text_token
 
 PART = re.compile(r"word/(?:document|header|footer|footnotes|endnotes)\d*\.xml")
-UNSEEN = frozenset(("lang", "noProof"))  # properties of a run that do not show
+UNSEEN = frozenset(("lang", "noProof"))  # run properties without a visible effect
 AROUND = frozenset(("hyperlink", "ins", "moveTo", "smartTag"))
 DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen"))  # properties and transient marks
 BREAKS = frozenset(("br", "cr", "tab", "ptab", "drawing", "pict", "object", "oMath", "oMathPara"))
@@ -30,10 +30,10 @@ UNREADABLE = (BadZipFile, EOFError, LookupError, OSError, RuntimeError, ValueErr
 
 
 class Reader:
-    """Collects the sentences of a part, with the elements that they cover and the properties of most of their text."""
+    """Collects a part's sentences, the elements that they cover, and the run properties of most of their text."""
 
     def __init__(self, root: Element) -> None:
-        self.w = f"{{{etree.QName(root).namespace}}}"  # WordprocessingML has two namespaces
+        self.w = f"{{{etree.QName(root).namespace}}}"  # WordprocessingML has two possible namespaces
         self.sentences, self.properties = list[tuple[Unit, list[Element], Element]](), dict[str, Element]()
         self.begin()
         for paragraph in root.iter(f"{self.w}p"):
@@ -41,7 +41,7 @@ class Reader:
             self.end()
 
     def begin(self) -> None:
-        """Begin a sentence; `pieces` are tokens with the look of their runs, or None outside of runs."""
+        """Begin a sentence; `pieces` are tokens, each with its run's look, or None outside runs."""
         self.unit, self.pieces, self.covered = Unit(), list[tuple[str | None, Token]](), list[Element]()
 
     def end(self) -> None:
@@ -57,14 +57,14 @@ class Reader:
         self.begin()
 
     def joins(self, element: Element) -> bool:
-        """True for an element inside a sentence: a run, a link or the like, or anything without text."""
+        """True if an element belongs inside a sentence: a run, a link or similar, or anything without text."""
         if name_of(element) in AROUND:
             return all(map(self.joins, element))
         names = ("p", "fldChar") if name_of(element) == "r" else ("p", "fldChar", "t")
         return next(element.iter(*(f"{self.w}{name}" for name in names)), None) is None
 
     def read(self, elements: Sequence[Element]) -> None:
-        """Read the content of a paragraph, or of an element around runs in it. Field marks end a sentence."""
+        """Read the content of a paragraph or of an element that wraps runs. Field marks end a sentence."""
         for element in elements:
             name = name_of(element)
             if name in DROPPED or name.endswith("Pr"):
@@ -103,7 +103,7 @@ class Reader:
 
 
 def write_text(unit: Unit, parent: Element, references: Element, properties: Element) -> None:
-    """Add the referenced elements to `parent`, and the text between them in runs with these properties."""
+    """Add the referenced elements to `parent`, and add the text between them as runs with `properties`."""
     w = properties.tag.removesuffix("rPr")
 
     def add_run(content: Element) -> None:
@@ -136,13 +136,13 @@ class Docx(Document):
             with ZipFile(io.BytesIO(content)) as archive:
                 self.files, self.comment = archive.infolist(), archive.comment
                 if (size := sum(file.file_size for file in self.files)) > LARGE:
-                    raise NMTError(f"{size:,} bytes when unpacked; a document may have {LARGE:,}")
+                    raise NMTError(f"{size:,} bytes when unpacked; the limit is {LARGE:,}")
                 self.contents = list(map(archive.read, self.files))
-        except UNREADABLE as error:  # zipfile raises all of these
-            raise NMTError(f"not a DOCX file, or damaged or encrypted ({one_line(error)})") from error
+        except UNREADABLE as error:  # zipfile can raise any of these
+            raise NMTError(f"not a DOCX file, or it is damaged or encrypted ({one_line(error)})") from error
         trees = {n: parse_xml(self.contents[n]) for n, file in enumerate(self.files) if PART.fullmatch(file.filename)}
         if not any(tree.find(".//{*}body") is not None for tree in trees.values()):
-            raise NMTError("no word/document.xml with text: save the file as DOCX")
+            raise NMTError("word/document.xml is missing or has no body: save the file as DOCX")
         self.parts = list(trees)
         units = [unit for tree in trees.values() for unit, *_ in Reader(tree.getroot()).sentences]
         self.lines = [line for unit in units for line in unit.content().lines]

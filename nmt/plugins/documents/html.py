@@ -1,4 +1,4 @@
-"""HTML, read as browsers read it (https://html.spec.whatwg.org, section 13.2.5), with the offsets of all markup."""
+"""HTML, parsed as browsers parse it (https://html.spec.whatwg.org, section 13.2.5), with the offsets of all markup."""
 
 import re
 from collections import defaultdict
@@ -10,7 +10,7 @@ from html import escape, unescape
 from nmt.plugins.documents.document import Part, Spliced, Text, Translated
 from nmt.plugins.documents.markup import Sentence, Token
 
-# Possessive, so that every input takes linear time.
+# Quantifiers are possessive so that every input takes linear time.
 VALUE = r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z))"""
 ATTRIBUTE = re.compile(rf"""(?P<name>[^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?P<value>{VALUE}|[^\s>"'][^\s>]*+))?+""")
 MARKUP = re.compile(
@@ -23,26 +23,26 @@ INLINE = frozenset(
     small span strike strong sub sup time u""".split()  # noqa: SIM905
 )
 BETWEEN = frozenset(["area", "br", "embed", "img", "input", "wbr"])  # inline elements without content
-COPIED = frozenset(["code", "kbd", "samp", "tt", "var", "math", "svg"])  # inline elements with copied content
+COPIED = frozenset(["code", "kbd", "samp", "tt", "var", "math", "svg"])  # inline elements whose content is copied
 UNSEEN = frozenset(["script", "style", "template"])
-RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext", "pre", "listing"])  # left as they are
-READ = frozenset(["alt", "title", "placeholder", "aria-label"])  # attributes that people read
+RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext", "pre", "listing"])  # left unchanged
+READ = frozenset(["alt", "title", "placeholder", "aria-label"])  # attributes with text for people
 
 
 @dataclass
 class Tag:
-    """A tag, a comment or the like; `attributes` locates the values with their quotes."""
+    """A tag, comment or similar; `attributes` holds the span of each value, including its quotes."""
 
     begin: int
     end: int
-    name: str  # in lower case; empty for a comment
+    name: str  # lowercase; empty for a comment
     closes: bool
     attributes: dict[str, tuple[int, int]] = field(default_factory=dict)
     partner: int = 0  # the index of the closing tag; 0: none
 
 
 def tags_of(text: str) -> list[Tag]:
-    """The tags of a text in order, except in elements that contain text alone, such as scripts."""
+    """The tags in `text`, in order, except inside elements that contain only text, such as scripts."""
     tags, at, opened = list[Tag](), 0, defaultdict[str, list[int]](list)
     while markup := MARKUP.search(text, at):
         at = markup.end()
@@ -61,7 +61,7 @@ def tags_of(text: str) -> list[Tag]:
 
 
 class Page(Part):
-    """A page, or a fragment of one: its sentences, and the values of attributes, which come first."""
+    """A page or a fragment of one: first its translatable attribute values, then its sentences."""
 
     def __init__(self, text: str, begin: int = 0, language: str = "") -> None:
         self.text, self.language = text, language
@@ -82,7 +82,7 @@ class Page(Part):
             self.tokens.append(Token("text", self.text[begin:end], unescape(self.text[begin:end])))
 
     def add(self, index: int) -> int:
-        """Add a tag, or a whole element; return the index of its last tag."""
+        """Add a tag or a whole element; return the index of its last tag."""
         tag = self.tags[index]
         values = (self.text[slice(*tag.attributes.get(name, (0, 0)))] for name in ("translate", "class"))
         translate, classes = (value.lower().strip("\"'") for value in values)
@@ -124,7 +124,7 @@ class Page(Part):
 
 
 class Html(Text):
-    """A page, or a fragment of one. If its root element has a `lang`, that becomes the target language."""
+    """A page or a fragment of one. If its root element has a `lang`, that is set to the target language."""
 
     charset = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 

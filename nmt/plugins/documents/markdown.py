@@ -1,4 +1,4 @@
-"""Markdown (CommonMark, GitHub's tables): markdown-it finds the blocks, and checks the markup of their translations."""
+"""Markdown (CommonMark and GitHub tables): markdown-it finds the blocks and checks their translations' markup."""
 
 import re
 import sys
@@ -26,7 +26,7 @@ MARKUP = re.compile(
     rf"|(?P<image>!\[[^\[\]]{{0,500}}\]{ADDRESS})|(?P<unknown>\[\^[^\]\s]+\]:?|\[[ xX]\](?!\()|\[!\w{{1,40}}\])"
     rf"|(?P<open>\[)|(?P<close>\]{ADDRESS})|(?P<emphasis>\*+|~~|(?<!\w)_+|_+(?!\w))|(?P<tag>{html.MARKUP.pattern})",
     re.DOTALL,
-)  # footnotes, task boxes and alerts are unknown to CommonMark
+)  # "unknown": CommonMark has no footnotes, task boxes or alerts
 ACTIVE = re.compile(r"[\\`\[\]|]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|~(?=~)")
 escape = partial(ACTIVE.sub, r"\\\g<0>")
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -35,7 +35,7 @@ BEGINS_BLOCK = re.compile(r"((?:\A|\n[ \t>]*+)(?:\d{1,9}(?=[.)]\s)|(?=[#>+=-]|\*
 
 
 def tokens_of(text: str) -> list[Token]:
-    """Tokens for whatever looks like markup in a block, and for the text between; `Inline.keeps` checks the result."""
+    """Tokens for anything in a block that looks like markup, and for the text between; checked by `Inline.keeps`."""
     tokens, at, links = list[Token](), 0, list[int]()
     for markup in MARKUP.finditer(text):
         raw, begin = markup[0], markup.start()
@@ -48,7 +48,7 @@ def tokens_of(text: str) -> list[Token]:
             token = Token("open", raw, name="link")
         elif markup["close"]:
             begun = links.pop() if links else at
-            is_label = raw in ("]", "][]")  # the source text names the address
+            is_label = raw in ("]", "][]")  # the link's source text names its address
             token = Token("close", raw, name="link", closing=f"][{' '.join(text[begun:begin].split())}]" * is_label)
         elif markup["emphasis"]:
             opens = text[at : at + 1].strip() and not text[begin - 1 : begin].strip(" \t\r\n([\"'>*_~")
@@ -65,13 +65,13 @@ def tokens_of(text: str) -> list[Token]:
         tokens.append(token)
     partners = find_pairs(tokens)
     for index, token in enumerate(tokens):
-        if token.name and token.name == token.text:  # emphasis, or a literal character
+        if token.name and token.name == token.text:  # emphasis or a literal character
             token.kind, token.text = (token.kind, "") if index in partners else ("text", token.text)
     return [*tokens, Token("text", text[at:], text[at:])]
 
 
 class Inline(Sentence):
-    """The content of a paragraph, a heading or a cell; its translation has the same markup."""
+    """The content of a paragraph, heading or table cell, whose translation keeps the markup."""
 
     def __init__(self, text: str, begin: int, end: int, references: dict[str, Any], in_paragraph: bool) -> None:
         super().__init__(begin, tokens_of(text[begin:end]), escape)
@@ -79,7 +79,7 @@ class Inline(Sentence):
         self.before, self.after = text[begin : self.begin], text[self.end : end]
 
     def render(self, translations: Sequence[Translated]) -> str:
-        """The translation, without emphasis if that is needed to keep all other markup; the source if that fails."""
+        """The translation, without emphasis if that saves the other markup; the source if that fails too."""
         for nodes in (self.nodes, list(without_optional(self.nodes))):
             written = self.written(translations, nodes)
             if self.in_paragraph and written != self.raw:
@@ -89,14 +89,14 @@ class Inline(Sentence):
         return self.raw
 
     def markup_of(self, text: str) -> tuple[Counter[str], int]:
-        """Parse the block with another text: its markup, and the number of literal emphasis characters."""
+        """Parse the block with `text` as its content; return its markup and number of literal emphasis characters."""
         tokens = PARSER.parseInline(self.before + text + self.after, self.references)[0].children or []
         markup = Counter(f"{token.type} {token.attrs} {token.content}" for token in tokens if token.type not in TEXTS)
         texts = "".join(token.content for token in tokens if token.type == "text")
         return markup, sum(map(texts.count, "*_~"))
 
     def keeps(self, written: str, plain: str) -> bool:
-        """True if a text has the markup of the source, maybe without emphasis, and adds no emphasis characters."""
+        """True if `written` has the source's markup, perhaps without emphasis, and adds no emphasis characters."""
         (before, _), (after, signs), (_, others) = map(self.markup_of, (self.raw, written, plain))
         left_out = all(re.match("em_|strong_|s_", markup) for markup in before - after)
         closed, closed_before = (sum(tag.partner > 0 for tag in html.tags_of(text)) for text in (written, self.raw))
@@ -106,7 +106,7 @@ class Inline(Sentence):
 
 
 class Markdown(Text):
-    """A Markdown file; YAML or TOML metadata at its beginning stays."""
+    """A Markdown file; YAML or TOML front matter is left unchanged."""
 
     def parts(self, text: str, target: str) -> list[Part]:
         front = FRONT_MATTER.match(text)
@@ -135,14 +135,14 @@ class Markdown(Text):
         return parts
 
     def find(self, content: str, number: int, end: int = sys.maxsize) -> tuple[int, str]:
-        """The offset of the content of a line before `end`, or -1, and the text after it."""
+        """The offset of `content` in a line, before `end`, or -1 if not found, and the rest of the line."""
         begin, content = self.begins[number], content.rstrip()
         line = self.rows[number][: end - begin]
         at = line.rfind(content)
         return (begin + at if at >= 0 else -1), line[at + len(content) :]
 
     def cells(self, row: list[tuple[str, int]]) -> list[tuple[int, int]]:
-        """The spans of the cells of a table row, searched from its end; none if a cell is not found."""
+        """The spans of a table row's cells, searched from the end of the row; empty if a cell is not found."""
         spans, end = list[tuple[int, int]](), sys.maxsize
         for content, number in reversed(row):
             end, rest = self.find(content, number, end)

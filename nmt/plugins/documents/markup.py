@@ -1,6 +1,6 @@
-"""Sentences with markup: the plain text for a translator, and the markup placed again in its translation.
+"""Sentences with markup: extract plain text for a translator, and put the markup back into its translation.
 
-An element goes around the longest run of translated words that align to its words; other tags go between words.
+An element wraps the longest run of translated words aligned with its words; other tags go between words.
 """
 
 import re
@@ -17,12 +17,12 @@ from nmt.plugins.documents.document import Alignment, Part, Translated
 from nmt.plugins.protection.items import USUAL, Finder
 from nmt.text import WITHOUT_BLANKS
 
-DEEPEST = 50  # elements nested deeper become single tags
-MOST = 50  # occurrences of its text among which the place of code is looked for
+DEEPEST = 50  # elements nested more deeply become single tags
+MOST = 50  # occurrences of its text to try when placing code
 ONE = WITHOUT_BLANKS.pattern
 LETTER = rf"(?:(?!{ONE})\w)"
 WORD = regex.compile(
-    # A grapheme of a script without blanks, with the punctuation that closes after it; a word; other punctuation.
+    # A grapheme in a script without spaces, with any closing punctuation after it; a word; other punctuation.
     rf"(?={ONE})\X[\p{{Pe}}\p{{Pf}}\p{{Po}}]*+|{LETTER}(?:(?:(?!{ONE})\S)*{LETTER})?|(?!{ONE})[^\s\w]++"
 )
 Kind = Literal["text", "open", "close", "point", "copy"]
@@ -30,16 +30,16 @@ Kind = Literal["text", "open", "close", "point", "copy"]
 
 @dataclass
 class Token:
-    """A stretch of a file: text, an opening or a closing tag, any other tag ("point"), or code, which is copied."""
+    """A span of a file: text, an opening or closing tag, any other tag ("point"), or code, which is copied."""
 
     kind: Kind
-    raw: str  # as in the file
-    text: str = ""  # what a reader sees of text or code
-    name: str = ""  # a closing tag closes the last open tag of its name
-    breaks: bool = False  # separates words, even without a blank
-    optional: bool = False  # an element that is dropped where it would be empty, or a line break beside another
-    closing: str = ""  # what closes an element in a translation, if not the `raw` of the closing tag
-    # Set in the tree of markup: the span in the plain text, whether a word precedes it directly, and the nodes inside.
+    raw: str  # as written in the file
+    text: str = ""  # text or code as a reader sees it
+    name: str = ""  # a closing tag closes the last open tag with its name
+    breaks: bool = False  # separates words, even without a space
+    optional: bool = False  # an element to drop if it would be empty, or a line break to drop next to another
+    closing: str = ""  # what closes an element in a translation, if not the closing tag's `raw`
+    # Set in the markup tree: the span in the plain text, whether a word directly precedes it, and the nodes inside.
     begin: int = 0
     end: int = 0
     is_glued: bool = False
@@ -47,7 +47,7 @@ class Token:
 
 
 def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
-    """Map the index of each tag that opens or closes an element to that of its partner; elements are nested."""
+    """Map the index of each opening or closing tag to its partner's index; elements are properly nested."""
     partners, opened, names = dict[int, int](), list[int](), Counter[str]()
     for index, token in enumerate(tokens):
         if token.kind == "open" and len(opened) < DEEPEST:
@@ -62,7 +62,7 @@ def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
 
 
 def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
-    """The plain text of tokens, and the nodes of their markup."""
+    """The tokens' plain text, and their markup as a list of trees."""
     partners, plain, stack = find_pairs(tokens), "", [Token("open", "")]
     for index, token in enumerate(tokens):
         node = replace(token, begin=len(plain), is_glued=bool(plain[-1:].strip()), children=[])
@@ -77,7 +77,7 @@ def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
         else:
             element = stack.pop()
             element.end, element.closing = len(plain), token.closing or token.raw
-            if not plain[element.begin :].strip():  # an element without words is a single tag
+            if not plain[element.begin :].strip():  # an element without words becomes a single tag
                 raw = "".join(inside.raw for inside in tokens[partners[index] : index + 1])
                 plain = plain[: element.begin] + " " * (len(plain) > element.begin)
                 element = Token("point", raw, begin=element.begin, end=element.begin, is_glued=element.is_glued)
@@ -86,7 +86,7 @@ def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
 
 
 def strip(token: Token, cut: Callable[[str], str]) -> str:
-    """Remove the white space at one end of a text, and return it."""
+    """Strip the whitespace from one end of a token and return it."""
     whole, token.raw = token.raw, cut(token.raw)
     if token.raw != whole:
         token.text = cut(token.text)
@@ -94,9 +94,9 @@ def strip(token: Token, cut: Callable[[str], str]) -> str:
 
 
 def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
-    """The tokens from the first word to the last, with all elements that touch them, and the length of those before.
+    """The length of what precedes the first word, and the tokens from there to the last word, with their elements.
 
-    A line break takes in the white space beside it; any other tag between two blanks takes in one of them.
+    A line break absorbs the whitespace around it; any other tag between two spaces absorbs one of them.
     """
     partners = find_pairs(tokens)
     worded = [index for index, token in enumerate(tokens) if token.text.strip() or token.closing] or [0, -1]
@@ -119,14 +119,14 @@ def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
 
 
 def without_optional(nodes: Iterable[Token]) -> Iterator[Token]:
-    """Replace all optional elements by their content."""
+    """Replace all optional elements with their content."""
     for node in nodes:
         children = list(without_optional(node.children))
         yield from children if node.optional and node.kind == "open" else [replace(node, children=children)]
 
 
 class Sentence(Part):
-    """A part that is translated as one line; its tokens start at `begin`, and `escape` writes text for the file."""
+    """A part translated as one line; its tokens start at offset `begin`, and `escape` encodes text for the file."""
 
     def __init__(self, begin: int, tokens: Sequence[Token], escape: Callable[[str], str]) -> None:
         size, inside = core(tokens)
@@ -140,7 +140,7 @@ class Sentence(Part):
         return self.written(translations, self.nodes)
 
     def written(self, translations: Sequence[Translated], nodes: Sequence[Token]) -> str:
-        """The translation with these nodes placed in it; the source if there is no translation or it is the same."""
+        """The translation with these nodes placed in it; the source if there is no translation or it is unchanged."""
         text = " ".join(translations[0].text.split()) if translations else ""
         if text in ("", " ".join(self.plain.split())):
             return self.raw
@@ -150,7 +150,7 @@ class Sentence(Part):
 
 
 class Tokens:
-    """The words, punctuation and protected items of a text; `chunks` are the spans between blanks."""
+    """The words, punctuation and protected items in a text; `chunks` are its whitespace-separated spans."""
 
     def __init__(self, text: str, edges: Iterable[int] = ()) -> None:
         items = Finder([USUAL]).stretches(text)
@@ -169,7 +169,7 @@ class Tokens:
         return bool(re.search(r"\w", self.text[self.starts[token] : self.ends[token]]))
 
     def sides(self, chunk: int) -> list[range]:
-        """The punctuation before the words of a chunk, the words, and the punctuation after them."""
+        """A chunk's leading punctuation, its words, and its trailing punctuation."""
         tokens = self.between(*self.chunks[chunk])
         words = [token for token in tokens if self.is_word(token)] or tokens
         return [range(*edges) for edges in pairwise([tokens.start, words[0], words[-1] + 1, tokens.stop])]
@@ -185,14 +185,14 @@ class Placed(NamedTuple):
 
 
 class Projection:
-    """Places markup in a translation along the alignment of both sides' tokens."""
+    """Places markup in a translation by aligning source and target tokens."""
 
     def __init__(self, plain: str, nodes: Sequence[Token], target: str, alignment: Alignment) -> None:
         everywhere = list(nodes)
         for node in everywhere:
             everywhere += node.children
         self.source = Tokens(plain, (edge for node in everywhere for edge in (node.begin, node.end)))
-        # In the translation, `copied` are the characters of code, and `broken` the tokens after a line break.
+        # In the translation, `copied` marks the characters of code, and `broken` holds the tokens after line breaks.
         self.target, self.copied, self.broken = Tokens(target), bytearray(len(target)), set[int]()
         self.sources_of, self.targets_of = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
         for a, b in sorted(set(self.aligned(alignment))):
@@ -200,9 +200,9 @@ class Projection:
             self.targets_of[a].append(b)
 
     def aligned(self, alignment: Alignment) -> Iterator[tuple[int, int]]:
-        """Refine pairs of chunks to pairs of tokens; a chunk with several partners gives each a share of its words."""
+        """Refine chunk pairs to token pairs; a chunk with several partners shares its words among them."""
         sizes = len(self.source.chunks), len(self.target.chunks)
-        if alignment is None:  # as if both had the same order
+        if alignment is None:  # assume the same word order
             alignment = [(index * sizes[0] // sizes[1], index) for index in range(sizes[1])]
         pairs = sorted({(a, b) for a, b in alignment if 0 <= a < sizes[0] and 0 <= b < sizes[1]})
         partners, numbers = Counter(end for pair in pairs for end in enumerate(pair)), Counter[tuple[int, int]]()
@@ -218,7 +218,7 @@ class Projection:
                 yield from ((source[n * len(source) // size], target[n * len(target) // size]) for n in range(size))
 
     def render(self, place: Placed, escape: Callable[[str], str]) -> str:
-        """The translated text of a place with the markup inside."""
+        """The translated text at a place, with the markup inside it."""
         pieces, at = list[str](), place.begin
         for inner in self.places(place):
             node, is_element = inner.node, inner.node.kind == "open"
@@ -230,14 +230,14 @@ class Projection:
         return "".join(pieces) + escape(self.target.text[at : place.end])
 
     def places(self, parent: Placed) -> list[Placed]:
-        """The places of an element's nodes, in the order of the translation."""
+        """The places of an element's nodes, in translation order."""
         nodes, owners, runs = parent.node.children, dict[int, int](), list[tuple[int, range]]()
         for index, node in enumerate(nodes):
             owners |= dict.fromkeys(self.source.between(node.begin, node.end) if node.kind != "copy" else (), index)
         for token in parent.tokens:
             votes = [owners.get(source, -1) for source in self.sources_of[token]]
             owner = max(set(votes), key=lambda index: (votes.count(index), index), default=-1)
-            if runs and runs[-1][0] == owner and token - runs[-1][1].stop < 2:  # at most one word without owner between
+            if runs and runs[-1][0] == owner and token - runs[-1][1].stop < 2:  # at most one ownerless word in between
                 runs[-1] = owner, range(runs[-1][1].start, token + 1)
             elif owner >= 0:
                 runs.append((owner, range(token, token + 1)))
@@ -255,7 +255,7 @@ class Projection:
         return Placed(self.target.starts[tokens[0]], self.target.ends[tokens[-1]], node, tokens)
 
     def copy_of(self, node: Token, parent: Placed, taken: dict[int, int]) -> Placed | None:
-        """The place of code: a free occurrence of its text in the translation of the element around it."""
+        """The place for code: an unused occurrence of its text in the translation of its parent element."""
         text, nodes = regex.escape(" ".join(self.source.text[node.begin : node.end].split())), parent.node.children
         pattern, (low, high) = rf"(?<!{LETTER}){text}(?!{LETTER})", parent[:2]
         in_item = not self.source.in_items.isdisjoint((node.begin, node.end))
@@ -270,7 +270,7 @@ class Projection:
         return None
 
     def between(self, node: Token, parent: Placed, taken: dict[int, int]) -> Placed | None:
-        """The place of a node without aligned words: an element takes a free word beside it; tags go between tokens."""
+        """The place for a node without aligned words: elements take an adjacent free word; tags go between tokens."""
         low, high, at, target = parent.tokens.start, parent.tokens.stop, self.gap(node, parent), self.target
         for token in (at, at - 1) if node.kind == "open" else ():
             if token in parent.tokens and token not in taken and target.is_word(token):
@@ -280,7 +280,7 @@ class Projection:
         if node.breaks:
             inner = (gap for gap in gaps if low < gap < high and not (node.optional and gap in self.broken))
             if (at := next(inner, -1)) < 0 and node.optional:
-                return None  # two line breaks at one place would be an empty line
+                return None  # two line breaks in one place would make an empty line
             self.broken.add(at)
         at = at if node.breaks and at >= 0 else next(gaps, high)
         begin = target.ends[at - 1] if at > low else parent.begin
@@ -292,7 +292,7 @@ class Projection:
         return Placed(begin, end, node, range(at, at))
 
     def gap(self, node: Token, parent: Placed) -> int:
-        """The token that a node without aligned words precedes: beside the partner of a source word beside it."""
+        """The token that a node without aligned words goes before: next to the partner of an adjacent source word."""
         low, high = parent.tokens.start, parent.tokens.stop
         words = self.source.between(parent.node.begin, parent.node.end)
         following = bisect_left(self.source.starts, node.begin)

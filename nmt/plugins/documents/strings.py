@@ -1,4 +1,4 @@
-"""Message catalogs of GNU gettext (https://www.gnu.org/software/gettext/manual, section PO Files), and subtitles."""
+"""GNU gettext message catalogs (https://www.gnu.org/software/gettext/manual, section PO Files) and subtitles."""
 
 import re
 from collections import Counter
@@ -13,30 +13,30 @@ from nmt.plugins.protection.items import is_counted
 
 ESCAPED = "\ue000"  # replaces the backslash of C escapes that polib would lose
 ESCAPE = re.compile(r"\\(?:(?=[abfvx0-7])|.)", re.DOTALL)
-# A line end, a tag, a subtitle command such as {\an8}, a dash at the beginning, or a C escape.
+# A line break, a tag, a subtitle command such as {\an8}, a leading dash, or a C escape.
 MARKUP = re.compile(
     r"(?P<line>\r?\n)|</?(?P<name>(?!PRI[diouxX])[a-zA-Z][\w:-]*)(?:\s+[\w:-]+\s*=[^<>]*|\s*/)?>|\{\\[^{}]*\}"
     rf"|\A\s*[-*•\u2013]\s+|{ESCAPED}(?:(?:x[\da-fA-F]+|[0-7]{{1,3}})(?:\[[\d;]*[a-zA-Z])?|.)"
 )
-PARAGRAPH = re.compile(r"\r?\n(?=[ \t\r\n]|[-*•\u2013]|\d+[.)])")  # before an empty line, a list item, an indented line
+PARAGRAPH = re.compile(r"\r?\n(?=[ \t\r\n]|[-*•\u2013]|\d+[.)])")  # before an empty line, list item or indented line
 TIMES = r"[ \t]*\d[\d:.,]* +--> "
 CUE = re.compile(rf"^{TIMES}.*\n(?P<text>(?:(?!(?:\d+[ \t\r]*\n)?{TIMES})[ \t\r]*+\S.*(?:\n|\Z))*+)", re.MULTILINE)
 FORMAT = re.compile(r"(?!no-|possible-|impossible-)([a-z][a-z+-]*)-format")
 FORMS = re.compile(r"nplurals[ \t]*=[ \t]*([1-9])(?!\d)")
-# The rule of languages that use the first plural form only for the number one.
+# The plural rule of languages that use the first form only for the number one.
 NOT_ONE = re.compile(r"plural[ \t]*=[ \t]*\(?[ \t]*n[ \t]*!=[ \t]*1[ \t]*\)?[ \t]*;")
 PRINTF = (
     r"%(?:%|\{\w{1,60}+\}|(?:\d{1,3}+\$|\([^()%]{1,60}+\)|<(?!PRI)\w{1,60}+>)?+[-+#0' ,I]{0,5}+"
     r"(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+(?:hh|ll|[hlLqjzZt])?"
     r"(?:[A-Za-z@]|<PRI\w{1,20}+>))"
 )
-# The directives of each format, and characters that may not be more frequent outside them than in the source.
+# Each format's directives, and the characters that must not be more frequent outside them than in the source.
 DIRECTIVES = {
     **dict.fromkeys(("c", "objc", "c++", "python", "php", "awk", "lua", "javascript", "java-printf"), (PRINTF, "%")),
     **dict.fromkeys(("python-brace", "csharp"), (r"\{\{|\}\}|\{(?:[^{}]|\{[^{}]{0,60}+\}){0,100}+\}", "{}")),
     **dict.fromkeys(("qt", "qt-plural", "kde"), (r"%L?+(?:\d{1,2}+|n)", "")),
 }
-# In all other formats, these words keep their order.
+# In all other formats, these words must keep their order.
 OTHER = re.compile(r"(?<!\S)\S*?[%~{}<>&$'|@](?:\S+|\s*\S*)")
 
 
@@ -53,7 +53,7 @@ def same_directives(format: str, source: str, translation: str) -> bool:
 
 
 def sentences_of(text: str, begin: int = 0) -> Iterator[Sentence]:
-    """The sentences of a text at offset `begin` in a file."""
+    """The sentences in `text`, which starts at offset `begin` in a file."""
     first = 0
     for end in [*(match.end() for match in PARAGRAPH.finditer(text)), len(text)]:
         paragraph, tokens, at = text[first:end], list[Token](), 0
@@ -70,14 +70,14 @@ def sentences_of(text: str, begin: int = 0) -> Iterator[Sentence]:
 
 
 class Subtitles(Text):
-    """SubRip subtitles: lines of text below a line of times, up to an empty line."""
+    """SubRip subtitles: the text below each line of timestamps, up to an empty line."""
 
     def parts(self, text: str, target: str) -> list[Part]:
         return [part for cue in CUE.finditer(text) for part in sentences_of(cue["text"], cue.start("text"))]
 
 
 class Message:
-    """An untranslated message; `one` is True if the first plural form is only for the number one."""
+    """An untranslated message; `one` is True if only the number one uses the first plural form."""
 
     def __init__(self, entry: polib.POEntry, forms: int, one: bool) -> None:
         self.entry, self.forms, self.one = entry, forms, one
@@ -85,7 +85,7 @@ class Message:
         self.strings = [Spliced(text, list(sentences_of(text))) for text in self.sources]
 
     def write(self, translations: Iterator[Translated]) -> bool:
-        """Store the next translations; returns False for an invalid format string."""
+        """Store the next translations; returns False if a format string would be invalid."""
         entry, texts = self.entry, [string.render(translations) for string in self.strings]
         if len(texts) > 1 and not self.alike(self.sources[not self.one], texts[0]):
             texts[0] = texts[1]
@@ -93,15 +93,15 @@ class Message:
             return False
         if len(texts) == 1:
             entry.msgstr = texts[0]
-        else:  # a language without plural has one form for all numbers
+        else:  # a language without plurals has one form for all numbers
             new = {form: texts[form > 0 or self.forms == 1] for form in range(self.forms)}
             entry.msgstr_plural = {form: entry.msgstr_plural.get(form) or text for form, text in new.items()}
-        # Gettext ignores fuzzy translations until somebody has checked them.
+        # Gettext ignores fuzzy translations until someone has reviewed them.
         entry.flags = entry.flags if "fuzzy" in entry.flags else ["fuzzy", *entry.flags]
         return True
 
     def alike(self, source: str, text: str) -> bool:
-        """True if a text has the line ends and the arguments of its source."""
+        """True if a translation has the same outer line breaks and arguments as its source."""
         ends = [(side.startswith("\n"), side.endswith("\n")) for side in (source, text)]
         formats = [kind[1] for flag in self.entry.flags if (kind := FORMAT.fullmatch(flag))]
         return ends[0] == ends[1] and all(same_directives(format, source, text) for format in formats)
@@ -113,20 +113,20 @@ class Catalog(Document):
         self.content, catalog = content, self.read()
         charset = catalog.metadata.get("Content-Type", "charset=UTF-8").partition("charset=")[2].lower()
         if charset == "charset" or "INTEGER" in catalog.metadata.get("Plural-Forms", ""):
-            raise NMTError(f"a template: first make a catalog with `msginit -l {target or 'CODE'}`")
+            raise NMTError(f"this is a template: first create a catalog with `msginit -l {target or 'CODE'}`")
         if charset not in ("", "utf-8", "utf8", "us-ascii", "ascii"):
             raise NMTError(f"declares the charset {charset}: convert it with `msgconv -t UTF-8`")
         self.lines = [line for message in self.messages(catalog) for string in message.strings for line in string.lines]
 
     def read(self) -> polib.POFile:
         text = ESCAPE.sub(lambda escape: escape[0] if escape[0] != "\\" else ESCAPED, self.text)
-        try:  # the line end shows polib that this is no file name; it needs a blank before flags
+        try:  # the newline tells polib that this is not a file name; flags need a space before them
             return polib.pofile(re.sub(r"^#,(?=\S)", "#, ", text, flags=re.MULTILINE) + "\n")
         except (OSError, ValueError, IndexError) as error:
-            raise NMTError(f"not a message catalog, or damaged: {error}") from error
+            raise NMTError(f"not a message catalog, or it is damaged: {error}") from error
 
     def messages(self, catalog: polib.POFile) -> Iterator[Message]:
-        """The untranslated messages, except plurals in a catalog without Plural-Forms."""
+        """The untranslated messages, except plural messages if the catalog has no Plural-Forms."""
         rule = catalog.metadata.get("Plural-Forms", "")
         forms = int(nplurals[1]) if (nplurals := FORMS.search(rule)) else 0
         for entry in catalog:
@@ -143,5 +143,5 @@ class Catalog(Document):
         if refused := sum(not message.write(left) for message in self.messages(catalog)):
             self.notice = f"messages left untranslated because the model lost their format directives: {refused:,}"
         text = str(catalog).replace(ESCAPED, "\\")
-        text = text if catalog.metadata else text.partition('msgstr ""\n\n')[2]  # polib adds a header
+        text = text if catalog.metadata else text.partition('msgstr ""\n\n')[2]  # polib adds a header if there was none
         return self.mark + text.replace("\n", "\r\n" if "\r\n" in self.text else "\n").encode(self.encoding)

@@ -1,6 +1,6 @@
-"""Sentences in XML, and XLIFF 1.2 (https://docs.oasis-open.org/xliff): units without a target get one, all else stays.
+"""Sentences in XML, and XLIFF 1.2 (https://docs.oasis-open.org/xliff): only untranslated units are changed.
 
-The tokens of a sentence refer to elements: `<e0>` and `</e0>` around text, `<p1/>` for an element alone.
+A sentence's tokens refer to elements: `<e0>` and `</e0>` around text, `<p1/>` for a standalone element.
 """
 
 import re
@@ -16,17 +16,17 @@ from nmt.errors import NMTError
 from nmt.plugins.documents.document import Document, Spliced, Translated
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 
-Element = Any  # the classes of lxml are private and have no types
+Element = Any  # lxml's classes are private and untyped
 Tree = Any
 INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-UNTRANSLATED = ("new", "needs-translation")  # states of a target
+UNTRANSLATED = ("new", "needs-translation")  # target states
 
 
 def parse_xml(content: bytes) -> Tree:
-    """Parse a file; raises NMTError if it is not well-formed, or declares entities, which can expand to gigabytes."""
+    """Parse a file; raises NMTError if it is not well-formed or declares entities, which can expand to gigabytes."""
     try:
         content.decode()
-        encoding = "utf-8"  # whatever it declares, because clients of the server may have decoded it
+        encoding = "utf-8"  # regardless of its declaration, because the server's clients may have re-encoded it
     except UnicodeDecodeError:
         encoding = None
     parser = etree.XMLParser(encoding=encoding, resolve_entities=False, strip_cdata=False)
@@ -35,19 +35,19 @@ def parse_xml(content: bytes) -> Tree:
     except etree.XMLSyntaxError as error:
         raise NMTError(f"line {error.lineno}: not well-formed XML ({error.msg})") from error
     for entity in tree.docinfo.internalDTD.iterentities() if tree.docinfo.internalDTD is not None else ():
-        raise NMTError(f"declares the entity {entity.name[:40]!r}: replace the entity by its text")
+        raise NMTError(f"declares the entity {entity.name[:40]!r}: replace the entity with its text")
     return tree
 
 
 def serialized(tree: Tree, content: bytes) -> bytes:
-    """Write a tree in the encoding of the file that it was read from."""
+    """Serialize a tree in the encoding of its original file."""
     info, declared = tree.docinfo, b"<?xml" in content[:10].replace(b"\0", b"")
     options = {"xml_declaration": declared, "standalone": info.standalone or None}
     return bytes(etree.tostring(tree, encoding=info.encoding, **options))
 
 
 def name_of(element: Element) -> str:
-    """The local name of an element; empty for a comment or a processing instruction."""
+    """An element's local name; empty for a comment or processing instruction."""
     return etree.QName(element).localname if isinstance(element.tag, str) else ""
 
 
@@ -81,17 +81,17 @@ class Unit:
         return Spliced("".join(token.raw for token in self.tokens), [Sentence(0, self.tokens, escaped)])
 
     def render(self, translation: Translated) -> tuple[Element, bool]:
-        """Return the translation as an element with references in it, and whether it differs from the source."""
+        """Return the translation as an XML element with references, and whether it differs from the source."""
         content = self.content()
         markup = content.render([translation])
         try:
             return etree.fromstring(f"<x>{markup}</x>"), markup != content.text
-        except etree.XMLSyntaxError:  # elements that are nested too deeply
+        except etree.XMLSyntaxError:  # elements nested too deeply
             return etree.fromstring(f"<x>{content.text}</x>"), True
 
 
 def tokens_of(unit: Unit, element: Element) -> Iterator[Token]:
-    """The tokens of a <source>; all elements but <g> and <mrk> contain code of the original file, not text."""
+    """The tokens of a <source>; all elements except <g> and <mrk> contain code from the original file, not text."""
     yield text_token(element.text or "")
     for inside in element:
         name, text = name_of(inside), inside.xpath("string()")
@@ -99,7 +99,7 @@ def tokens_of(unit: Unit, element: Element) -> Iterator[Token]:
             yield Token("copy" if text else "point", unit.alone(inside), text)
         elif name in ("g", "mrk") and (len(inside) or inside.text):
             yield from unit.around(inside, tokens_of(unit, inside), name=name)
-        else:  # opening and closing code have the same id
+        else:  # opening and closing codes share an id
             reference = inside.get("rid") or inside.get("id") or "" if name else ""
             kinds: dict[str, Kind] = {"bpt": "open", "bx": "open", "ept": "close", "ex": "close"}
             yield Token(kinds.get(name, "point"), unit.alone(inside), name=reference)
@@ -107,7 +107,7 @@ def tokens_of(unit: Unit, element: Element) -> Iterator[Token]:
 
 
 def fill(unit: Unit, element: Element, references: Element) -> None:
-    """Set the content of an element to a text with references."""
+    """Replace an element's content with the text in `references` and the elements that it refers to."""
     element.text, element[:] = references.text, []
     for reference in references:
         new = deepcopy(unit.element_of(reference))
@@ -120,11 +120,11 @@ def fill(unit: Unit, element: Element, references: Element) -> None:
 class Xliff(Document):
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.content, tree = content, parse_xml(content)
-        require(not tree.getroot().get("version", "").startswith("2"), "XLIFF 2: convert it to XLIFF 1.2")
+        require(not tree.getroot().get("version", "").startswith("2"), "XLIFF 2 is not read: convert it to XLIFF 1.2")
         self.lines = [line for unit, _ in self.units(tree) for line in unit.content().lines]
 
     def units(self, tree: Tree) -> Iterator[tuple[Unit, Element]]:
-        """The sentences without a translation, with their <trans-unit>."""
+        """The untranslated sentences, each with its <trans-unit>."""
         for element in tree.iter("{*}trans-unit"):
             source, target = element.find("{*}source"), element.find("{*}target")
             says = (around.get("translate") for around in (element, *element.iterancestors()))

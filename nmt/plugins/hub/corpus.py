@@ -1,4 +1,4 @@
-"""Pairs of lines from a dataset of the Hugging Face hub, or from a local copy."""
+"""Sentence pairs from a dataset on the Hugging Face hub, or from a local copy."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
 
 class Hub(Corpus):
-    """A dataset with a column `translation`, as wmt/wmt14 has."""
+    """A dataset with a `translation` column, such as wmt/wmt14."""
 
     def __init__(self, data: DataConfig) -> None:
         super().__init__(data)
@@ -23,19 +23,19 @@ class Hub(Corpus):
     def load(self, split: str) -> Any:
         options: dict[str, Any] = {"path": str(self.name), "name": self.subset, "split": SPLITS[split]}
         if self.data.path:
-            # datasets would read any file that the folder's README.md names, even outside of the folder.
+            # The datasets library would read any file that the folder's README.md names, even outside the folder.
             pattern = f"{self.subset}/{SPLITS[split]}-*.parquet"
             files = sorted(map(str, Path(self.data.path).glob(pattern)))
-            require(bool(files), f"data.path={self.data.path}: no {pattern} there")
+            require(bool(files), f"data.path={self.data.path}: no files match {pattern}")
             options = {"path": "parquet", "data_files": files, "split": "train"}
         import datasets
 
         try:
             return datasets.load_dataset(**options)
-        except Exception as error:  # datasets, huggingface_hub, httpx and fsspec each raise their own
+        except Exception as error:  # datasets, huggingface_hub, httpx and fsspec each raise their own errors
             raise NMTError(
                 f"cannot load {self.data.path or self.name} ({self.subset}, {SPLITS[split]}): {one_line(error)}; "
-                "pass data.path=FOLDER of a local copy, or use data=files or data=quickstart"
+                "pass data.path=FOLDER to use a local copy, or use data=files or data=quickstart"
             ) from error
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair]:
@@ -56,7 +56,7 @@ class Hub(Corpus):
             raise NMTError(f"{where}: cannot be read ({one_line(error)})") from error
 
     def digests(self) -> dict[str, str]:
-        """Hashes of a local copy; a dataset on the hub is identified by its subset instead."""
+        """Hashes of a local copy's files; a dataset on the hub is identified by its name and subset instead."""
         if not self.data.path:
             return {str(self.name): str(self.subset)}
         folder = Path(self.data.path)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass
 class HubConfig:
-    """A dataset of the Hugging Face hub."""
+    """A dataset on the Hugging Face hub."""
 
     hub: str | None = None
     """hub: the dataset's name on the Hugging Face hub."""

@@ -1,7 +1,7 @@
-"""Flags of likely failures of a translation, by its text, its source, and the probabilities of its tokens.
+"""Flags for likely failures in a translation, based on its text, its source and its token probabilities.
 
-Each flag is a rule whose thresholds human translations seldom exceed: docs/guides/translate.md has the rates of false
-alarms, and tests/plugins/judge/test_flags.py the share of injected failures that are detected.
+Each flag is a rule whose thresholds human translations rarely exceed: docs/guides/translate.md has the false-alarm
+rates, and tests/plugins/judge/test_flags.py has the share of injected failures that are detected.
 """
 
 import math
@@ -17,17 +17,17 @@ FLAGS = (
     *("empty", "repetition", "copied_source", "number", "url", "placeholder"),
     *("wrong_script", "length_ratio", "low_confidence"),
 )
-# Lengths of a phrase that must not occur twice in a row: least words, least characters without blanks, most of either.
+# A phrase of this length must not repeat: fewest words, fewest characters in scripts without spaces, most of either.
 PHRASE_WORDS, PHRASE_CHARACTERS, LONGEST_PHRASE = 2, 10, 20
-IN_A_ROW = 3  # occurrences in a row that are too many for a phrase of any length
+IN_A_ROW = 3  # consecutive occurrences that are too many for a phrase of any length
 REPEATED_CHARACTERS = re.compile(r"(\S.{0,9}?)\1{7,}")
-COPIED_SHARE, COPIED_WORDS = 0.8, 3  # share of words from the source, and fewest words that cannot be a name
-WRONG_LETTERS = 2  # in a row, of another script; a single letter may be a symbol
-LENGTH_RATIO, LENGTH_SLACK = 1.75, 12.0  # at most ratio * letters of the other side + slack
-LETTERS_OF_A_WORD, LETTERS_OF_A_SYLLABLE = 6.0, 2.0  # in English, to weigh scripts without blanks; in Hangul
+COPIED_SHARE, COPIED_WORDS = 0.8, 3  # share of words from the source, and the fewest words that are too many for a name
+WRONG_LETTERS = 2  # consecutive letters in another script; a single letter may be a symbol
+LENGTH_RATIO, LENGTH_SLACK = 1.75, 12.0  # maximum: ratio * letters on the other side + slack
+LETTERS_OF_A_WORD, LETTERS_OF_A_SYLLABLE = 6.0, 2.0  # English letters per word and per Hangul syllable
 LEAST_PROBABILITY = 0.45  # geometric mean over the tokens and the end symbol
 IN_WORDS = 31  # numbers up to this, such as days and hours, are often written in words
-FIRST_LINES = 10  # line numbers in the report of a flag
+FIRST_LINES = 10  # line numbers reported per flag
 
 URL = re.compile(r"\b(?:https?://|ftp://|www\.)(?=\w)[!#-;=?-~]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 URL_END = ".,;:!?)]}'*`"
@@ -37,21 +37,21 @@ PLACEHOLDER = re.compile(
     r"|</?([A-Za-z][\w-]*)(?:\s+[\w:-]+=(?:\"[^\"]*\"|'[^']*'|[^\s>\"']+))*\s*/?>"  # <b>, </b>, <a href="...">
 )
 WORD = re.compile(r"[^\W\d_]+")
-INTEGER = re.compile(r"\d+|\d{1,3}(\D)(?:\d{2,3}\1)*\d{3}")  # in India, all groups but the last have two digits
+INTEGER = re.compile(r"\d+|\d{1,3}(\D)(?:\d{2,3}\1)*\d{3}")  # in India, all groups except the last have two digits
 PLAIN = r"\d+(?:[.,'\u2019\u066b\u066c]\d+)*"
 NUMERALS = re.compile(PLAIN), re.compile(rf"(?<!\d)\d{{1,3}}(?: \d{{3}})+(?!\d)(?:[.,\u066b]\d+)?|{PLAIN}")
-"""Two ways to find the numerals of a text: in the second, 1 234 is one."""
+"""Two ways to find numerals in a text; the second treats 1 234 as one numeral."""
 TWELVE_HOURS = re.compile(r"(\d{1,2})(?:[:.]\d\d)? ?[ap]\.? ?m\b", re.I)
 
 
 def units(text: str) -> list[str]:
-    """The words of a text in lower case, without punctuation around them; in scripts without blanks, its characters."""
+    """A text's words in lowercase, without surrounding punctuation; in scripts without spaces, its characters."""
     spaced = WITHOUT_BLANKS.sub(r" \g<0> ", text.lower())
     return [unit for word in spaced.split() if (unit := re.sub(r"^[\W_]+|[\W_]+$", "", word))]
 
 
 def repetitions(text: str) -> dict[int, int]:
-    """The most occurrences in a row of a phrase, by its length, where there are two or more."""
+    """Map phrase lengths to the most consecutive occurrences of any such phrase, if there are two or more."""
     items, most = units(text), dict[int, int]()
     for length in range(1, min(LONGEST_PHRASE, len(items) // 2) + 1) if len(set(items)) < len(items) else ():
         run = longest = 0
@@ -64,7 +64,7 @@ def repetitions(text: str) -> dict[int, int]:
 
 
 def is_repetitive(source: str, translation: str) -> bool:
-    """True if a phrase or characters are repeated more often than any in the source."""
+    """True if a phrase or character sequence repeats more often than any in the source."""
     if REPEATED_CHARACTERS.search(translation) and not REPEATED_CHARACTERS.search(source):
         return True
     shortest = PHRASE_CHARACTERS if WITHOUT_BLANKS.search(translation) else PHRASE_WORDS
@@ -74,7 +74,7 @@ def is_repetitive(source: str, translation: str) -> bool:
 
 
 def is_copied(source: str, translation: str) -> bool:
-    """True if most words are from the source, and there are too many for a name."""
+    """True if most words are from the source and there are too many of them to be a name."""
     before, after = ([unit for unit in units(text) if WORD.search(unit)] for text in (source, translation))
     common = (Counter(after) & Counter(before)).total()
     return len(after) >= COPIED_WORDS and common >= COPIED_SHARE * len(after)
@@ -83,9 +83,9 @@ def is_copied(source: str, translation: str) -> bool:
 def numeral(written: str) -> tuple[set[str], set[str]]:
     """The possible values of a numeral (two for 1.234), and the values of its parts (three for 14.3.2015).
 
-    Values are decimal digits without leading zeros, and without zeros at the end of the decimals.
+    Values are strings of decimal digits, without leading zeros or trailing zeros after the decimal point.
     """
-    # Not by int(), which refuses thousands of digits.
+    # This avoids int(), which rejects thousands of digits.
     written = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in written)
     *whole, decimals = re.split(r"\D(?=\d+$)", written)
 
@@ -100,7 +100,7 @@ def numeral(written: str) -> tuple[set[str], set[str]]:
 
 
 def missing_numerals(text: str, other: str) -> list[set[str]]:
-    """The values of the numerals that another text lacks as a whole, in parts, and as hours after noon."""
+    """The values of numerals in `text` that `other` lacks, whether whole, in parts, or as 12-hour times."""
     ways, others = ([[numeral(n) for n in kind.findall(side)] for kind in NUMERALS] for side in (text, other))
     have = {value for way in others for values, parts in way for value in values | parts}
     have |= {str(int(hour) + 12) for hour in TWELVE_HOURS.findall(other)}
@@ -108,10 +108,10 @@ def missing_numerals(text: str, other: str) -> list[set[str]]:
 
 
 def is_number_lost(source: str, translation: str) -> bool:
-    """True if a translation lacks a number of the source.
+    """True if a translation lacks a number from the source.
 
-    A number up to IN_WORDS may be written in words: it is lost only if the translation has a number that the source
-    lacks.
+    Numbers up to IN_WORDS may be written in words: they count as lost only if the translation has a number that the
+    source lacks.
     """
     lost = missing_numerals(source, translation)
     small = all(any(len(value) <= 2 and int(value) <= IN_WORDS for value in values) for values in lost)
@@ -119,20 +119,20 @@ def is_number_lost(source: str, translation: str) -> bool:
 
 
 def placeholders(text: str) -> Counter[str]:
-    """The placeholders of a text; tags without their attributes, which may be translated."""
+    """The placeholders in a text; tags are listed without attributes, which may be translated."""
     return Counter(
         f"<{'/' * tag[0].startswith('</')}{tag[1].lower()}>" if tag[1] else tag[0] for tag in PLACEHOLDER.finditer(text)
     )
 
 
 def is_wrong_script(source: str, translation: str, scripts: frozenset[str]) -> bool:
-    """True for letters in a row of another script, unless the source has them."""
+    """True if consecutive letters are in another script and not in the source."""
     wrong = [sign if sign.isalpha() and script(sign) not in ("", *scripts) else " " for sign in translation.lower()]
     return any(len(run) >= WRONG_LETTERS and run not in source.lower() for run in "".join(wrong).split())
 
 
 def letters(text: str) -> float:
-    """The letters and digits of a text, converted to English letters for scripts without blanks."""
+    """The number of letters and digits in a text, as English letters for Hangul and scripts without spaces."""
     count: float = sum(map(str.isalnum, text))
     if not text.isascii():
         count += (LETTERS_OF_A_SYLLABLE - 1) * len(re.findall("[\uac00-\ud7a3]", text))
@@ -143,14 +143,14 @@ def letters(text: str) -> float:
 def flags(
     source: str, translation: str, scripts: frozenset[str] | None = None, log_probabilities: Sequence[float] = ()
 ) -> list[str]:
-    """The flags of a translation, in the order of FLAGS; an empty translation has no other flag.
+    """A translation's flags, in the order of FLAGS; an empty translation gets no other flag.
 
-    `scripts` are those of the target language; None: unknown. `log_probabilities` are those of the tokens, if known.
+    `scripts` are the target language's, or None if unknown; `log_probabilities` are the tokens', if known.
     """
     source, translation = clean(source), clean(translation)
     if not any(map(str.isalnum, translation)) and any(map(str.isalnum, source)):
         return ["empty"]
-    # Addresses and placeholders have their own rules.
+    # URLs and placeholders have their own rules.
     sides = [PLACEHOLDER.sub(" ", URL.sub(" ", text)) for text in (source, translation)]
     shorter, longer = sorted(map(letters, sides))
     mean = sum(log_probabilities) / len(log_probabilities) if log_probabilities else 0.0
@@ -169,13 +169,13 @@ def flags(
 
 @dataclass
 class FlagCount:
-    """Lines with a flag."""
+    """The lines that have a flag."""
 
     flag: str  # or "any"
     count: int
     share: float  # of all lines
-    reference_share: float | None  # of the references, which estimates false alarms; None without references
-    lines: list[int]  # numbers of the first lines, from 1
+    reference_share: float | None  # the references' share, which estimates false alarms; None without references
+    lines: list[int]  # line numbers of the first ones, counted from 1
 
     def __str__(self) -> str:
         if not self.count and self.flag != "any":
@@ -189,7 +189,7 @@ class FlagCount:
 def count_flags(
     sources: list[str], hypotheses: list[str], references: list[str], scripts: frozenset[str] | None
 ) -> list[FlagCount]:
-    """Count the lines with each flag, and with any; without references, their list is empty."""
+    """Count the lines with each flag and with any flag; `references` may be empty."""
 
     def flagged_lines(translations: list[str]) -> dict[str, list[int]]:
         raised = [flags(*pair, scripts) for pair in zip(sources, translations, strict=True)]

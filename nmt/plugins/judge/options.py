@@ -1,4 +1,4 @@
-"""`nmt score run=` prints log P of translations by a model, and `nmt score flags=true` counts flags."""
+"""`nmt score run=` prints a model's log P of translations, and `nmt score flags=true` counts flags."""
 
 import json
 import math
@@ -16,33 +16,33 @@ BUFFER = 2000  # pairs in memory, to be sorted by length and scored in batches
 
 
 def perplexity(log_probability: float, tokens: int) -> float:
-    return math.exp(min(-log_probability / tokens, 700.0))  # `tokens` counts the end symbol
+    return math.exp(min(-log_probability / tokens, 700.0))  # `tokens` includes the end symbol
 
 
 @dataclass
 class JudgeConfig:
-    """Options of scoring without references."""
+    """Options for scoring without references."""
 
     flags: bool = False
     """Count likely failures, such as repetitions and lost numbers."""
     run: list[str] = choice([])
     """Run or list of runs: print log P of each hypothesis given its source, for example to filter a corpus."""
     target: str | None = None
-    """run: target language of a multilingual model, whose sources begin with a language tag."""
+    """run: target language, for a multilingual model (one whose sources begin with a language tag)."""
     device: str = "auto"
     """run: auto, cpu, cuda, cuda:1, mps."""
     batch_tokens: int = number(4000, 1, 10**9)
-    """run: tokens of the longer side in a batch, padding included."""
+    """run: tokens per batch on the longer side, including padding."""
 
     def takes_over(self, config: ScoreConfig) -> bool:
-        """Write the scores by the models of `run`; False without `run`."""
+        """Write the scores from the models in `run`; returns False without `run`."""
         if not self.run:
             return False
         name = f"run={','.join(self.run)}"
         require(not self.flags, f"{name}: leave it out with flags=true, which needs no model")
-        require(config.reference is None and config.examples == 0, f"{name}: leave reference and examples out")
-        require(bool(config.source), "source: a value is needed with run; pass source=VALUE")
-        require({config.source, config.hypothesis} != {"-"}, "source=-, hypothesis=-: standard input is one file")
+        require(config.reference is None and config.examples == 0, f"{name}: leave out reference and examples")
+        require(bool(config.source), "source: required with run; pass source=FILE")
+        require({config.source, config.hypothesis} != {"-"}, "source=-, hypothesis=-: standard input is a single file")
         self.write_scores((str(config.source), config.hypothesis), config.format)
         return True
 
@@ -55,7 +55,7 @@ class JudgeConfig:
         compute, decode = Compute("torch", device=self.device), DecodeConfig(batch_tokens=self.batch_tokens)
         translator = load_translator(TranslatorOptions(self.run, compute, self.target, decode=decode), warn)
         lines = parallel(names, [read_texts(name, warn) for name in names])
-        pairs = chain(list(islice(lines, 1)), lines)  # a missing file is an error before the status line
+        pairs = chain(list(islice(lines, 1)), lines)  # reports a missing file before the status line
         count, tokens, total = 0, 0, 0.0
         with Status("scoring", console=Console(stderr=True, quiet=sys.stdout.isatty())) as status:
             while block := list(islice(pairs, BUFFER)):
@@ -81,7 +81,7 @@ class JudgeConfig:
     ) -> dict[str, list[Any]]:
         if not self.flags:
             return {}
-        require(config.source is not None, "source: a value is needed with flags=true; pass source=FILE")
+        require(config.source is not None, "source: required with flags=true; pass source=FILE")
         scripts = scripts_of_language(language)
         if scripts is None:
             print(f"nmt: language={language or 'null'}: unknown script; wrong_script is not checked", file=sys.stderr)

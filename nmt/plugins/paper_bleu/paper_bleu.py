@@ -1,4 +1,4 @@
-"""BLEU as the authors computed it: multi-bleu on Moses tokens, with get_ende_bleu.sh's splitting of compounds."""
+"""BLEU as the authors computed it: multi-bleu on Moses tokens, with compounds split as in get_ende_bleu.sh."""
 
 import re
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from nmt.evaluation import Score, Scoring
 
 @cache
 def moses(language: str) -> Callable[[str], str]:
-    """Moses replace-unicode-punctuation, then the Moses tokenizer with escapes and without -a, by sacremoses."""
+    """Moses replace-unicode-punctuation, then the Moses tokenizer with escapes and without -a, from sacremoses."""
     from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
     punctuation, tokenizer = MosesPunctNormalizer(lang=language), MosesTokenizer(lang=language)
@@ -19,15 +19,15 @@ def moses(language: str) -> Callable[[str], str]:
     def tokenize(line: str) -> str:
         replaced = punctuation.replace_unicode_punct(line)
         tokens = tokenizer.tokenize(replaced, aggressive_dash_splits=False, return_str=True)
-        # tokenizer.perl always splits the full stop off a line's last word; sacremoses keeps it on abbreviations,
-        # ordinals and host names. Several dots are a token already.
+        # tokenizer.perl always splits the period from a line's last word; sacremoses leaves it on abbreviations,
+        # ordinals and host names. Several dots are already a token.
         return re.sub(r"(?<=[^\s.])\.\s*$", " .", str(tokens))
 
     return tokenize
 
 
 def split_compounds(tokens: str) -> str:
-    """Make hyphens tokens as get_ende_bleu.sh does. Like Perl's s///g, a character takes part in one split only."""
+    """Make hyphens separate tokens as get_ende_bleu.sh does; matches do not overlap, as with Perl's s///g."""
     return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", tokens)
 
 
@@ -36,7 +36,7 @@ def paper_bleu(hypotheses: list[str], references: list[str], scoring: Scoring) -
     from sacrebleu.metrics import BLEU
 
     language, split = scoring.language or "", scoring.metric == "split"
-    require(bool(language), f"metrics={scoring.metric}: Moses splits by the target language; pass language=CODE")
+    require(bool(language), f"metrics={scoring.metric}: Moses tokenizes by target language; pass language=CODE")
     tokens = [list(map(moses(language), side)) for side in (hypotheses, references)]
     sides = [list(map(split_compounds, side)) if split else side for side in tokens]
     scorer = BLEU(tokenize="none", smooth_method="none", force=True, lowercase=scoring.lowercase)

@@ -10,13 +10,13 @@ from nmt.config import Command, JobConfig, TranslatorOptions, inline, require, u
 
 @dataclass
 class ParseConfig(JobConfig):
-    """The tree of `nmt parse`."""
+    """Options of `nmt parse`."""
 
     translator: TranslatorOptions = inline(TranslatorOptions(split="never"), "run", "compute", "decode")
     input: str = undecided("-")
-    """File of sentences, with blanks between words and punctuation as in the Penn Treebank; -: standard input."""
+    """File of sentences, with spaces between words and punctuation as in the Penn Treebank; -: standard input."""
     output: str = undecided("-")
-    """File to write, one tree per line, which appears when it is complete; -: standard output."""
+    """File to write, one tree per line; it appears once it is complete. -: standard output."""
 
 
 def run(config: ParseConfig) -> None:

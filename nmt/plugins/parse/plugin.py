@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
-    summary = "Parse each sentence into a bracketed tree, with a model trained on a treebank."
+    summary = "Parse sentences into bracketed trees with a model trained on a treebank."
     add("command", "parse", "nmt.plugins.parse.command:COMMAND", summary=summary)
     facts = {"translate": "nmt.plugins.parse.treebank:bracketed_trees", "metric": "brackets", "column": "valid_f1"}
     add("corpus", "treebank", "nmt.plugins.parse.treebank:Treebank", **facts)

@@ -1,4 +1,4 @@
-"""Treebanks as corpora of sentences and their trees, and the trees that a model writes."""
+"""Treebanks as corpora of sentences and their trees, and reading trees from a model's output."""
 
 import re
 from collections import Counter
@@ -16,12 +16,12 @@ from nmt.text import LINE_BYTES, MalformedLine, Pair, clean as clean_line, decod
 from nmt.translation import Translation, Translator
 
 SUFFIXES = (".mrg", ".parse", ".prd", ".ptb", ".tree", ".trees")
-# A line with this beginning starts a tree, even if the tree before it is not closed.
+# A line that begins like this starts a tree, even if the previous tree is not closed.
 BEGINNING = re.compile(rb"\(\s*(\(|$)|\((TOP|ROOT|S1)(\s|$)")
 
 
 def tree_files(entry: str) -> list[Path]:
-    """The files, sorted by name, of a file name, a folder (searched recursively), or a pattern of their names."""
+    """The files, sorted by name, that a file name, a folder (searched recursively) or a name pattern refers to."""
     path = Path(entry)
     if path.is_file():
         return [path]
@@ -31,15 +31,15 @@ def tree_files(entry: str) -> list[Path]:
     require(bool(folders), f"{entry}: no such file or folder; {advice}")
     files = [file for folder in folders for file in sorted(folder.rglob("*"))]
     files = [file for file in files if without_compression(file.name).endswith(SUFFIXES)]
-    require(bool(files), f"{entry}: no file name there ends in {', '.join(SUFFIXES)}")
+    require(bool(files), f"{entry}: contains no file that ends in {', '.join(SUFFIXES)}")
     return files
 
 
 def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """Group the lines of a file into whole trees: the first line number and the lines of each group."""
+    """Group a file's lines into whole trees; yields each group's first line number and its lines."""
     group, depth, first, size = list[bytes](), 0, 1, 0
     for number, line in enumerate(read_lines(path), 1):
-        # A tree of more bytes is broken, and reading on would fill the memory.
+        # A larger tree is malformed, and reading on would fill memory.
         if group and (BEGINNING.match(line) or size + len(line) > 2 * LINE_BYTES):
             yield first, group
             group = []
@@ -56,7 +56,7 @@ def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
-    """The trees with words; NMTError for a broken tree, which errors=skip counts instead."""
+    """The trees that have words; a broken tree raises NMTError or, with errors=skip, is counted."""
     for first, lines in tree_lines(path):
         texts = list[str]()
         try:
@@ -64,23 +64,23 @@ def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
                 texts.append(decode(line))
             yield from (tree for tree in parse("\n".join(texts)) if tree.words)
         except (BrokenTree, MalformedLine) as error:
-            # A MalformedLine is the one after `texts`.
+            # A MalformedLine error comes from the line after `texts`.
             inside = "\n".join(texts).count("\n", 0, error.index) if isinstance(error, BrokenTree) else len(texts)
             advice = "repair it, or pass data.errors=skip"
             require(errors != "strict", f"{path}, line {first + inside}: {error}; {advice}")
             counts["broken tree" if isinstance(error, BrokenTree) else error.counted_as] += 1
-            for line in lines[1:]:  # lines of whole trees behind a tree that does not close
+            for line in lines[1:]:  # single-line trees that follow an unclosed tree
                 with suppress(BrokenTree, MalformedLine):
                     yield from [tree for tree in parse(decode(line)) if tree.words] if line.startswith(b"(") else ()
 
 
 def model_sentence(line: str) -> str:
-    """A sentence as the model reads it: clean, and with brackets escaped, which are for trees alone."""
+    """A sentence as the model reads it: cleaned, and with brackets escaped because only trees use them."""
     return " ".join(map(model_word, line.split()))
 
 
 class Treebank(Corpus):
-    """Pairs of a sentence, with blanks between its words, and a tree on one line (section 6.3)."""
+    """Pairs of a sentence, with spaces between its words, and its tree on one line (section 6.3)."""
 
     structured = True
 
@@ -89,7 +89,7 @@ class Treebank(Corpus):
         return [file for entry in entries for file in tree_files(entry)]
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
-        require(bool(self.data.train), "data=treebank needs data.train=FOLDER of bracketed trees, or a file")
+        require(bool(self.data.train), "data=treebank needs bracketed trees; pass data.train=FOLDER or data.train=FILE")
         if not getattr(self.data, split):
             return None
         trees = chain.from_iterable(read_trees(file, self.data.errors, dropped) for file in self.files(split))
@@ -107,12 +107,12 @@ class Treebank(Corpus):
 
 
 def choose_tree(translations: list[Translation], line: str) -> tuple[Tree, int]:
-    """The tree with the fewest repairs, of equal ones the best-ranked, and its number of repairs."""
+    """The tree with the fewest repairs (in a tie, the best-ranked one) and its number of repairs."""
     words = escape(line).split()
     return min((read_linear(translation.text, words) for translation in translations), key=itemgetter(1))
 
 
 def bracketed_trees(translator: Translator, lines: list[str]) -> list[str]:
-    """The tree of every line, with its brackets (section 6.3)."""
+    """Each line's tree, in brackets (section 6.3)."""
     translations = translator.translate([model_sentence(line) for line in lines])
     return [choose_tree(best, line)[0].bracketed() for best, line in zip(translations, lines, strict=True)]

@@ -1,8 +1,8 @@
-"""Constituency trees: Penn-style brackets, linear trees for the model, trees from its faulty output, and their scores.
+"""Constituency trees: Penn-style brackets, linear trees for the model, repair of its output, and bracket scores.
 
-Scores count labeled brackets as EVALB does with COLLINS.prm (Collins 1997): a bracket is the label of a constituent
-with the words that it spans. The top bracket and tags do not count. Punctuation is removed first, so that it moves no
-bracket; ADVP and PRT count as the same label.
+Scores count labeled brackets as EVALB does with COLLINS.prm (Collins 1997): a bracket is a constituent's label with
+the words that it spans. The top bracket and tags do not count. Punctuation is removed first, so that it does not shift
+brackets; ADVP and PRT count as the same label.
 """
 
 import re
@@ -18,25 +18,25 @@ from nmt.errors import NMTError
 from nmt.evaluation import Score, Scoring
 from nmt.text import nfkc
 
-TOPS = ("", "TOP", "ROOT", "S1")  # labels of the bracket around a whole tree, which is not a constituent
+TOPS = ("", "TOP", "ROOT", "S1")  # labels of a tree's outermost bracket, which is not a constituent
 TRACE = "-NONE-"
-UNKNOWN = "XX"  # the tag of a word whose tag is unknown and which is not punctuation
+UNKNOWN = "XX"  # the tag of a non-punctuation word whose tag is unknown
 PUNCTUATION_TAGS = {
     **{mark: mark for mark in (",", ".", ":", "``", "''", "-LRB-", "-RRB-")},
     **{"?": ".", "!": ".", ";": ":", "--": ":", "...": ":"},
 }
-"""Tags of the Penn Treebank by which scorers recognize punctuation."""
+"""Penn Treebank tags by which scorers recognize punctuation."""
 SAME_LABEL = {"PRT": "ADVP"}
-NOT_SCORED = (",", ":", "``", "''", ".")  # tags of words that are removed before brackets are counted
+NOT_SCORED = (",", ":", "``", "''", ".")  # tags of words that are removed before counting brackets
 # A word with its tag, an opening bracket with its label, a closing bracket, or anything else.
 TOKEN = re.compile(r"\(\s*([^\s()]+)\s+([^\s()]+)\s*\)|(\()\s*(?P<label>[^\s()]*)|(\))|[^\s()]+")
-# NP-SBJ-1 and NP=2 are NP, but -LRB- is a tag.
+# NP-SBJ-1 and NP=2 become NP, but -LRB- is a whole tag.
 PLAIN_LABEL = re.compile(r"-[^-]+-|[^-=]+|.+")
 LINEAR_STEP = re.compile(r"(\()([^()]+)(\)?)|(\))([^()]+)")
 
 
 class BrokenTree(Exception):
-    """A text that is not a tree; `index` is the character at which it breaks."""
+    """Raised for text that is not a tree; `index` is the offset of the error."""
 
     def __init__(self, problem: str, index: int) -> None:
         super().__init__(problem)
@@ -45,18 +45,18 @@ class BrokenTree(Exception):
 
 class Constituent(NamedTuple):
     label: str
-    start: int  # its first word
-    end: int  # the word after its last
+    start: int  # index of its first word
+    end: int  # one past its last word
 
 
 @dataclass
 class Tree:
-    """A sentence with the tag of each word, and its constituents."""
+    """A sentence with its words' tags and its constituents."""
 
     words: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     constituents: list[Constituent] = field(default_factory=list)  # in the order in which they open
-    opened: list[int] = field(default_factory=list)  # while the tree is built: open constituents, innermost last
+    opened: list[int] = field(default_factory=list)  # while the tree is being built: open constituents, innermost last
 
     def open(self, label: str) -> None:
         self.opened.append(len(self.constituents))
@@ -74,7 +74,7 @@ class Tree:
         return Tree(self.words, self.tags, [part for part in self.constituents if part.start < part.end])
 
     def steps(self, leaves: list[str], close: Callable[[str], str]) -> Iterator[str]:
-        """Brackets and leaves from left to right; `close` takes a label."""
+        """Brackets and leaves from left to right; `close` turns a label into a closing bracket."""
         waiting, opened = self.constituents[::-1], list[Constituent]()
         for index in range(len(self.words) + 1):
             while opened and opened[-1].end == index:
@@ -86,19 +86,19 @@ class Tree:
                 yield leaves[index]
 
     def bracketed(self) -> str:
-        """The tree on one line, as (TOP (S (NP (DT The) (NN end)))); empty without words."""
+        """The tree on one line, such as (TOP (S (NP (DT The) (NN end)))); empty without words."""
         leaves = [f"({tag} {word})" for tag, word in zip(self.tags, self.words, strict=True)]
         steps = self.steps(leaves, lambda label: ")")
         return f"(TOP {' '.join(steps).replace(' )', ')')})" if self.words else ""
 
     def linear(self) -> str:
-        """The sequence that a model learns to write, as (S (NP (DT) The (NN) end )NP )S (after Vinyals et al. 2015)."""
+        """The sequence a model learns to write, such as (S (NP (DT) The (NN) end )NP )S (after Vinyals et al. 2015)."""
         leaves = [f"({tag}) {model_word(word)}" for tag, word in zip(self.tags, self.words, strict=True)]
         return " ".join(self.steps(leaves, lambda label: f"){label}"))
 
 
 def escape(text: str) -> str:
-    """Escape brackets in a text as treebanks do, so that they cannot be taken for those of a tree."""
+    """Escape brackets as treebanks do, so that they cannot be mistaken for a tree's brackets."""
     return text.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
@@ -108,7 +108,7 @@ def model_word(word: str) -> str:
 
 
 def parse(text: str) -> Iterator[Tree]:
-    """The trees of a text, without traces, function tags and indices; BrokenTree at anything that is no tree."""
+    """The trees in a text, without traces, function tags or indices; raises BrokenTree where text is not a tree."""
     tree, opened = Tree(), list[re.Match[str]]()
     for token in TOKEN.finditer(text):
         tag, word, opens, label, closes = token.groups()
@@ -116,13 +116,13 @@ def parse(text: str) -> Iterator[Tree]:
             tree.add(plain, word)
         elif opens:
             if opened and not label:
-                raise BrokenTree("a bracket opens without a label, or the tree before it does not close", token.start())
+                raise BrokenTree("a bracket opens without a label, or the previous tree is not closed", token.start())
             opened.append(token)
             if len(opened) > 1 or label not in TOPS:
                 tree.open(PLAIN_LABEL.findall(label)[0])
         elif closes:
             if not opened:
-                raise BrokenTree("a bracket closes that was never opened", token.start())
+                raise BrokenTree("a closing bracket has no opening bracket", token.start())
             label = opened.pop()["label"]
             if opened or label not in TOPS:
                 tree.close()
@@ -132,16 +132,16 @@ def parse(text: str) -> Iterator[Tree]:
             yield tree.without_empty()
             tree = Tree()
     if opened:
-        raise BrokenTree("a tree does not close", opened[0].start())
+        raise BrokenTree("a tree is not closed", opened[0].start())
 
 
 def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
-    """A tree over exactly `words` from a model's output, and the number of repairs.
+    """Read a model's output as a tree over exactly `words`; return the tree and the number of repairs.
 
-    A constituent left open closes with the one around it, or at the end. Closing brackets without an opening one and
-    surplus words are dropped. A missing word goes next to the one before it.
+    An unclosed constituent closes with its parent, or at the end. Closing brackets without an opening one and surplus
+    words are dropped. A missing word goes next to the previous word.
     """
-    steps, written, repairs = list[re.Match[str]](), list[str](), 0  # `written`: the word after each leaf
+    steps, written, repairs = list[re.Match[str]](), list[str](), 0  # `written`: the word after each tag
     for token in line.split():
         if step := LINEAR_STEP.fullmatch(token):
             steps.append(step)
@@ -155,7 +155,7 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
         for word in words:
             tree.add(UNKNOWN, word)
         return tree, repairs + len(steps) + len(words)
-    # The indices of the words that each leaf stands for, by the longest common parts: exactly one in a faultless tree.
+    # The indices of the words that each leaf stands for, by longest match: exactly one per leaf in a correct tree.
     aligned: list[list[int]] = [[] for _ in written]
     for _, begin, end, first, last in SequenceMatcher(None, written, correct, autojunk=False).get_opcodes():
         for index in range(first, last):
@@ -163,7 +163,7 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
     repairs += sum(abs(len(indices) - 1) for indices in aligned)
     for step in steps:
         if step[3]:
-            # The tag belongs to the word that follows it; missing words next to that one have no tag.
+            # A tag belongs to the word after it; missing words next to that word have no tag.
             same = (index for index in aligned[leaf] if correct[index] == written[leaf])
             tagged = next(same, min(aligned[leaf], default=0))
             for index in aligned[leaf]:
@@ -184,7 +184,7 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
 
 
 def brackets(tree: Tree, is_word: list[bool]) -> Counter[tuple[str, int, int]]:
-    """The brackets of a tree; positions count words that are not punctuation."""
+    """A tree's brackets; positions count only words that are not punctuation."""
     before = [0, *accumulate(is_word)]
     spans = ((SAME_LABEL.get(label, label), before[start], before[end]) for label, start, end in tree.constituents)
     return Counter((label, start, end) for label, start, end in spans if label not in TOPS and start < end)
@@ -192,31 +192,31 @@ def brackets(tree: Tree, is_word: list[bool]) -> Counter[tuple[str, int, int]]:
 
 @dataclass
 class BracketCounts:
-    """Sums over the sentences of a corpus."""
+    """Totals over a corpus's sentences."""
 
     matched: int = 0
     hypothesis: int = 0
     reference: int = 0
-    complete: int = 0  # sentences with exactly the brackets of the reference
+    complete: int = 0  # sentences with exactly the reference's brackets
     sentences: int = 0  # that were compared
-    errors: int = 0  # sentences that were not compared, as their words without punctuation differ
+    errors: int = 0  # sentences not compared because their words, ignoring punctuation, differ
 
 
 def tree_of(line: str, where: str) -> Tree:
-    """The tree of a line, without words if the line is blank; NMTError for several trees or a broken one."""
+    """The tree on a line, without words if the line is blank; raises NMTError for several trees or a broken one."""
     try:
         trees = list(parse(line))
     except BrokenTree as error:
-        raise NMTError(f"{where}: no tree ({error})") from error
+        raise NMTError(f"{where}: not a tree ({error})") from error
     if len(trees) > 1:
         raise NMTError(f"{where}: {len(trees)} trees; write one tree per line")
     return trees[0] if trees else Tree()
 
 
 def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts:
-    """Count the brackets of trees, one per line (F1 of table 4).
+    """Count the brackets in trees and those that match, with one tree per line (F1 of table 4).
 
-    The tags of the reference decide what is punctuation; if the words differ, each tree's own tags do, as in EVALB.
+    The reference's tags decide what is punctuation; if the words differ, each tree's own tags do, as in EVALB.
     """
     sums = BracketCounts()
     for number, (hypothesis, reference) in enumerate(zip(hypotheses, references, strict=True), 1):
@@ -226,7 +226,7 @@ def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts
         written, words = ([*compress(tree.words, row)] for tree, row in zip(trees, are_words, strict=True))
         if words and written != words:
             sums.errors += 1
-        elif words:  # like EVALB, not sentences of punctuation alone
+        elif words:  # like EVALB, skip sentences of only punctuation
             ours, theirs = map(brackets, trees, are_words)
             sums.matched += (ours & theirs).total()
             sums.hypothesis += ours.total()
@@ -237,7 +237,7 @@ def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts
 
 
 def bracket_scores(hypotheses: list[str], references: list[str], scoring: Scoring) -> list[Score]:
-    """F1 (Table 4), precision, recall and complete matches of trees, one per line."""
+    """F1 (table 4), precision, recall and complete matches, with one tree per line."""
     sums = compare_trees(hypotheses, references)
     rules = "nrefs:1|rules:COLLINS|punct:by-reference-tags|length:all"
     signature = f"{rules}|sentences:{sums.sentences}|errors:{sums.errors}|version:{__version__}"

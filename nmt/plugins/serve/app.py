@@ -1,4 +1,4 @@
-"""The server: LibreTranslate's routes (https://docs.libretranslate.com/api) and a page, behind a guard."""
+"""The server: LibreTranslate's routes (https://docs.libretranslate.com/api) and a web page, behind a guard."""
 
 import asyncio
 import logging
@@ -33,7 +33,7 @@ from nmt.plugins.serve.worker import Failed, PlaceHandler, Rate, formats_of_docu
 
 T = TypeVar("T")
 UPLOADS = 16  # files held in memory at the same time; further uploads wait
-KEPT_SECONDS, KEPT_BYTES = 600, 64 * 2**20  # translated files are kept so long, and the newest of this total size
+KEPT_SECONDS, KEPT_BYTES = 600, 64 * 2**20  # how long translated files are kept, and how many bytes in total
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -44,13 +44,13 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
 }
-LOCAL = ("localhost", "127.0.0.1", "[::1]", "")  # names of this machine; browsers always send a name
-PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)  # a prefix that a proxy on this machine has removed from a path
-UNFINISHED = (408, 413, 503, 504)  # these answers close the connection: the client may still be sending the request
+LOCAL = ("localhost", "127.0.0.1", "[::1]", "")  # names of this machine; empty if the client is not a browser
+PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)  # a path prefix removed by a proxy on this machine
+UNFINISHED = (408, 413, 503, 504)  # with these, the connection closes: the client may still be sending the request
 
 
 class Guard:
-    """ASGI middleware around the whole application: time limit, headers, hosts, and errors without traces."""
+    """ASGI middleware around the whole application: time limit, headers, host checks, and errors without tracebacks."""
 
     def __init__(self, inner: ASGIApp, config: ServeConfig) -> None:
         self.inner, self.config = inner, config
@@ -86,23 +86,23 @@ class Guard:
         except Exception as error:
             log_error(error)
             failure = Failed(500, "internal error; see the server's log")
-        if not begun:  # otherwise the connection is closed in the middle of the answer
+        if not begun:  # otherwise the connection closes in the middle of the answer
             await (await error_answer(Request(scope), failure))(scope, receive, send_with_headers)
         if failure.status_code >= 500:
             log_client(f"{scope['method']}: {failure.status_code}", f", {failure.detail}")
 
     def check_origin(self, headers: Headers) -> None:
-        """Raise Failed for a request that another site's page sends from a browser that can reach this server."""
+        """Raise Failed if another site's page sent this request, using a browser that can reach this server."""
         host = headers.get("host", "").lower()
         name = (host if host.endswith("]") else host.rsplit(":", 1)[0]).rstrip(".")
         ours = (*LOCAL, self.config.host, *self.config.hosts)
         if self.config.is_local and not self.config.keys and name not in ours:  # any name may resolve to 127.0.0.1
-            raise Failed(421, "unknown host name; the server allows it with hosts=[NAME]")
+            raise Failed(421, "unknown host name; to allow it, start the server with hosts=[NAME]")
         scheme, _, origin = headers.get("origin", "").partition("://")
         allowed = origin == headers.get("host", "") or f"{scheme}://{origin}" in self.config.cors
-        if scheme in ("http", "https", "null") and not allowed:  # browser extensions have other schemes
+        if scheme in ("http", "https", "null") and not allowed:  # browser extensions use other schemes
             raise Failed(
-                403, "requests from other sites are forbidden; the server allows a site with cors=[https://SITE]"
+                403, "requests from other sites are forbidden; to allow one, start the server with cors=[https://SITE]"
             )
 
 
@@ -125,14 +125,14 @@ async def unless_gone(request: Request, work: Awaitable[T]) -> T:
 
 
 def safe_name(name: str, target: str) -> str:
-    """The name of a translated file, with letters, digits, dots, dashes and underscores alone."""
+    """The name of a translated file, with only letters, digits, dots, dashes and underscores."""
     path = PurePath(name.replace("\\", "/"))
     stem = re.sub(r"[^\w.-]+", "_", path.stem, flags=re.ASCII).strip("._")[:80]
     return f"{stem or 'file'}_{target}{path.suffix.lower()}"
 
 
 class Server:
-    """The routes and their common state; raises NMTError if the models, glossaries or keys cannot be used."""
+    """The routes and their shared state; raises NMTError if the models, glossaries or keys cannot be used."""
 
     def __init__(self, config: ServeConfig) -> None:
         self.limits, self.keys = config.limits, Path(config.keys) if config.keys else None
@@ -153,20 +153,20 @@ class Server:
                 await model.worker.reading
 
     async def admit(self, request: Request, form: type[forms.AnyForm]) -> forms.AnyForm:
-        """Read a request; raises Failed if its key, rate, size or fields are refused."""
+        """Read a request; raises Failed if its key, rate, size or fields are not acceptable."""
         most, limit = self.limits.file_bytes, self.limits.characters
         if form is not forms.FileForm:  # parsing megabytes of JSON would delay all other clients
-            most = min(most, 12 * limit + 2**16)  # an emoji in ASCII-only JSON has 12 bytes
+            most = min(most, 12 * limit + 2**16)  # an emoji in ASCII-only JSON takes 12 bytes
         fields = await forms.read_fields(request, most, self.limits.upload_seconds)
         self.check_client(request, fields.get("api_key"))
         asked = forms.validated(form, fields)
-        # An empty text counts as one character.
+        # An empty string counts as one character.
         if isinstance(asked, forms.TextForm) and (size := sum(max(1, len(text)) for text in asked.texts)) > limit:
             raise Failed(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
         return asked
 
     def check_client(self, request: Request, key: Any) -> None:
-        """Raise Failed if the client lacks a required key, or sends too many requests."""
+        """Raise Failed if the client lacks a required key or sends too many requests."""
         client, problem = request.client.host if request.client else "", ""
         limited = bool(self.keys) or not is_loopback(client)
         if self.keys:
@@ -193,7 +193,7 @@ class Server:
         return JSONResponse({"translatedFileUrl": str(request.url_for("download", token=token))})
 
     def keep(self, name: str, content: bytes) -> str:
-        """Keep a file in memory for a while, and return an unguessable token for it."""
+        """Keep a file in memory for a while and return an unguessable token for it."""
         token = f"{secrets.token_urlsafe(16)}.{name}"
         self.files[token] = content
         asyncio.get_running_loop().call_later(KEPT_SECONDS, self.files.pop, token, None)
@@ -211,7 +211,7 @@ class Server:
     async def detect(self, request: Request) -> Response:
         asked = await self.admit(request, forms.TextForm)
         ranked = await asyncio.to_thread(forms.detect, "\n".join(asked.texts), self.service.languages)
-        # LibreTranslate answers English if it cannot detect a language.
+        # LibreTranslate returns English if it cannot detect a language.
         ranked = ranked[:3] or [("en", 0.0)]
         return JSONResponse([{"confidence": round(100 * p), "language": code} for code, p in ranked])
 
@@ -244,16 +244,16 @@ def make_app(config: ServeConfig) -> Starlette:
 
 
 def serve(config: ServeConfig) -> None:
-    """Serve until SIGTERM or Ctrl-C, then answer all accepted requests; raises NMTError if the server cannot start."""
+    """Serve until SIGTERM or Ctrl-C, then finish all accepted requests; raises NMTError if the server cannot start."""
     app, family = make_app(config), socket.AF_INET6 if ":" in config.host else socket.AF_INET
-    try:  # clients can connect from now on, and wait until the server runs
+    try:  # clients can connect from now on, but wait until the server is running
         listener = socket.create_server((config.host, config.port), family=family, backlog=2048)
     except OSError as error:
         reason = f"{error.strerror}; choose another port, or stop the program that uses this one"
         raise NMTError(f"host={config.host} port={config.port}: {reason}") from error
     host = f"[{config.host}]" if ":" in config.host else config.host
     address = f"http://{host}:{listener.getsockname()[1]}"
-    # At a lower log level, clients could fill the log with garbage.
+    # At a more verbose level, clients could fill the log with garbage.
     options: dict[str, Any] = {"log_level": "error", "log_config": None, "access_log": False, "server_header": False}
     options |= {"ws": "none", "limit_concurrency": config.limits.connections}
     options |= {"timeout_graceful_shutdown": int(config.limits.seconds) + 1}
@@ -261,5 +261,5 @@ def serve(config: ServeConfig) -> None:
     logging.lastResort = PlaceHandler(logging.ERROR)
     log(f"serving {', '.join(config.run)} at {address} (press Ctrl-C to stop)")
     if config.open and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform != "linux"):
-        webbrowser.open(address)  # without a display, it would open a text browser in this terminal
+        webbrowser.open(address)  # without a display, this would open a text browser in the terminal
     server.run(sockets=[listener])

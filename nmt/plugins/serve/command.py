@@ -1,4 +1,4 @@
-"""`nmt serve`: translate over HTTP, for LibreTranslate's clients and for browsers."""
+"""`nmt serve`: translate over HTTP, for LibreTranslate clients and browsers."""
 
 import ipaddress
 from dataclasses import dataclass, field
@@ -20,43 +20,43 @@ def is_loopback(address: str) -> bool:
 
 @dataclass
 class LimitsConfig:
-    """Limits for each request or client."""
+    """Limits per request or client."""
 
     characters: int = number(20_000, 1, 10**9)
-    """Maximum number of characters in the texts of a request, and in a line of a file."""
+    """Maximum number of characters in all texts of a request, or in a line of a file."""
     file_bytes: int = number(5 * 2**20, 1, 2**30)
-    """Maximum size of a file, or of any other request, in bytes."""
+    """Maximum size of a file, or of any other request body, in bytes."""
     seconds: float = number(120.0, 0.1, 86_400.0)
-    """Maximum time from the arrival of a request to the end of its answer."""
+    """Maximum number of seconds from the start of a request to the end of its answer."""
     upload_seconds: float = number(20.0, 0.1, 86_400.0)
-    """Maximum time for a request to arrive."""
+    """Maximum number of seconds for a request to arrive completely."""
     requests_per_minute: int | None = number(120, 1, 10**9)
-    """Requests per minute of a key, or, without keys, of an address other than this machine; null: unlimited."""
+    """Requests per minute per key or, without keys, per remote address; null: unlimited."""
     waiting_lines: int = number(20_000, 1, 10**9)
-    """Maximum number of lines that wait for a model; further lines are refused with status 503."""
+    """Maximum number of lines queued for a model; further lines are refused with status 503."""
     connections: int = number(1000, 1, 10**6)
     """Maximum number of open connections; further connections are refused with status 503."""
 
 
 @dataclass
 class ServeConfig:
-    """The options of `nmt serve`."""
+    """Options of `nmt serve`."""
 
     run: Any = "runs/latest"
-    """Runs or model directories; words are short for it. Of two models for the same languages, the first is used."""
+    """Runs or model directories; may be given without run=. Of two models for the same languages, the first is used."""
     host: str = "127.0.0.1"
-    """Address to listen on. Addresses of other interfaces require keys, or anonymous=true."""
+    """Address to listen on. If other machines can reach it, keys=FILE or anonymous=true is required."""
     port: int = number(5000, 0, 65_535)
     """Port to listen on; 0: any free port."""
     open: bool = False
     """Open the page in a browser."""
     keys: str | None = None
-    """File with the name and the SHA-256 of each API key; null: no keys."""
+    """File with the name and SHA-256 of each API key; null: no keys."""
     anonymous: bool = False
-    """Listen on any address without keys."""
+    """Allow listening on any address without keys."""
     hosts: Any = field(default_factory=list)
-    """Additional host names in requests, such as [translate.example.org] behind a proxy. Without keys, a server on
-    127.0.0.1 refuses all other names."""
+    """Additional host names to accept in requests, such as [translate.example.org] behind a proxy. Without keys, a
+    server on 127.0.0.1 refuses all other names."""
     cors: Any = field(default_factory=list)
     """Origins of other sites whose pages may send requests, such as [https://example.org]."""
     # The options of `nmt translate` that apply to all models.
@@ -68,7 +68,7 @@ class ServeConfig:
     def __post_init__(self) -> None:
         self.run, self.hosts, self.cors = as_list(self.run), as_list(self.hosts), as_list(self.cors)
         require(bool(self.run), "run: name one or more runs or model directories")
-        require(not self.translator.decode.do_sample, "decode.do_sample=true: a server returns the best translation")
+        require(not self.translator.decode.do_sample, "decode.do_sample=true: the server cannot sample translations")
         safe = self.is_local or self.keys is not None or self.anonymous
         hint = "pass keys=FILE (docs/guides/serve.md), or allow everyone with anonymous=true"
         require(safe, f"host={self.host}: other machines could use this server without a key; {hint}")
@@ -88,8 +88,8 @@ def run(config: ServeConfig) -> None:
 
 
 def models(words: list[str]) -> dict[str, Any]:
-    """Translate the words of a command line to options."""
-    files, folders, texts = paths_and_texts(words, "`nmt serve RUN...`, or no word for runs/latest")
+    """Convert command-line arguments to options."""
+    files, folders, texts = paths_and_texts(words, "`nmt serve RUN...`, or no argument for runs/latest")
     require(not files and not texts, f"{[*files, *texts][:1]}: `nmt serve` takes only runs and model directories")
     return {"run": folders}
 

@@ -1,4 +1,4 @@
-"""The served models: the lines of all clients that wait for a model, and the process that translates them."""
+"""The served models: each has a queue of lines from all clients, and a process that translates them."""
 
 import asyncio
 import itertools
@@ -19,10 +19,10 @@ from nmt.plugins.serve.worker import Failed, Line, Search, log
 from nmt.translation import find_models, language_tag, languages, stages_of
 
 LONG = 1000  # characters; a longer line is translated in a batch of its own, one such batch at a time
-BATCH_LINES, BATCH_CHARACTERS = 128, 8000  # the most in a batch
-BATCH_SECONDS = 0.3  # target time of a batch, so that it does not delay the next one
+BATCH_LINES, BATCH_CHARACTERS = 128, 8000  # maximum per batch
+BATCH_SECONDS = 0.3  # target time per batch, so that it does not delay the next one
 BATCH_WAIT = 0.003  # seconds that the first line waits for more lines
-TURN_TOKENS = 1500  # the most tokens that torch searches at once, so that the next text need not wait long
+TURN_TOKENS = 1500  # maximum tokens per torch search, so that the next text need not wait long
 LOADING_SECONDS = 600  # a process that is not ready by then is killed
 
 
@@ -31,7 +31,7 @@ class WaitingLine:
     text: str
     request: "Request"
     answer: "asyncio.Future[Line]"
-    lost: bool = False  # a process ended while it translated this line; the second time, the line fails
+    lost: bool = False  # a process died while translating this line; the second time, the line fails
 
     @property
     def is_long(self) -> bool:
@@ -41,11 +41,11 @@ class WaitingLine:
         if not self.answer.done():  # the client may have disconnected
             give: Any = self.answer.set_exception if isinstance(answer, Failed) else self.answer.set_result
             give(answer)
-            self.answer.exception()  # asyncio logs exceptions that nobody retrieves
+            self.answer.exception()  # asyncio would log an unretrieved exception
 
 
 class Request:
-    """The lines of a client; `lines` are those in no batch yet."""
+    """A client's lines; `lines` holds those that are not yet in a batch."""
 
     def __init__(self, search: Search, lines: Iterable[str]) -> None:
         self.search, loop = search, asyncio.get_running_loop()
@@ -54,7 +54,7 @@ class Request:
 
 
 class Queue:
-    """Requests in the order of their turns."""
+    """Requests in the order in which they take turns."""
 
     def __init__(self) -> None:
         self.requests, self.lost = deque[Request](), deque[WaitingLine]()
@@ -72,13 +72,13 @@ class Queue:
             self.changed.set()
 
     def remove(self, request: Request) -> None:
-        """Drop the lines of a request that are in no batch yet."""
+        """Drop a request's lines that are not yet in a batch."""
         self.lost = deque(line for line in self.lost if line.request is not request)
         with suppress(ValueError):
             self.requests.remove(request)
 
     def fail(self, failure: Failed) -> None:
-        """Answer all lines with an error."""
+        """Answer all queued lines with an error."""
         for line in (*self.lost, *(line for request in self.requests for line in request.lines)):
             line.give(failure)
         self.requests.clear()
@@ -88,8 +88,8 @@ class Queue:
         """Take a batch of at most `most` lines with the same search.
 
         Requests take turns line by line, so that a long text does not delay short ones. Kinds of search take turns
-        too, and every second batch starts with a new request. A long line forms a batch of its own, with
-        `long_too=False` none. So does a lost line, which may have ended its process; lost lines go first.
+        too, and every second batch starts with a new request. A long line gets its own batch, or stays
+        queued if `long_too` is false. Lost lines, which may have crashed their process, go first, one per batch.
         """
         if self.lost:
             return [self.lost.popleft()]
@@ -114,16 +114,16 @@ class Queue:
         return batch
 
     def took(self, characters: int, seconds: float) -> None:
-        """Update the size of batches after a batch."""
-        if characters > self.most_characters / 2:  # a smaller batch says little
+        """Update the batch size based on a batch's translation time."""
+        if characters > self.most_characters / 2:  # a smaller batch says little about speed
             in_time = round(BATCH_SECONDS * characters / max(seconds, 0.001))
             self.most_characters = max(LONG, min(BATCH_CHARACTERS, in_time))
 
 
 class Worker:
-    """The server's end of a process with a model; a call that exceeds its time kills the process."""
+    """The server's side of a model's process; a call that exceeds its time limit kills the process."""
 
-    facts: Any  # those of ModelTasks
+    facts: Any  # ModelTasks.facts
     ended = ""  # how the process ended; empty while it runs
 
     async def begin(self, options: TranslatorOptions) -> "Worker":
@@ -142,7 +142,7 @@ class Worker:
         return self
 
     async def read(self) -> None:
-        """Pass on the answers of the process until it ends."""
+        """Relay the process's answers until it exits."""
         assert self.process.stdout
         with suppress(asyncio.IncompleteReadError, OSError):
             while True:
@@ -160,7 +160,7 @@ class Worker:
         return Failed(503, f"the worker process {self.ended}; send the request again", 1, lost=True)
 
     async def call(self, seconds: float, *arguments: Any) -> Any:
-        """Have `ModelTasks`, or later its `translate`, process the arguments; raises Failed if that fails."""
+        """Call `ModelTasks` the first time, and its `translate` after that; raises Failed if that fails."""
         if self.ended:
             raise self.loss()
         number = next(self.numbers)
@@ -168,7 +168,7 @@ class Worker:
         assert self.process.stdin
         try:
             async with asyncio.timeout(seconds):
-                with suppress(OSError):  # the process may just have ended; `read` answers
+                with suppress(OSError):  # the process may have just exited; `read` answers then
                     self.process.stdin.write(pickle.dumps((number, *arguments)))
                     await self.process.stdin.drain()
                 answer = await future
@@ -188,26 +188,26 @@ class Worker:
 
 
 class ServedModel:
-    """A model and its process; raises NMTError if the model cannot be read or does not translate."""
+    """A model and its process; raises NMTError if the model cannot be read or is not for translation."""
 
     worker: Worker | None = None
-    batches, long_lines = 0, 0  # unanswered batches, and those with a long line
+    batches, long_lines = 0, 0  # unanswered batches, and how many have a long line
 
     def __init__(self, name: str, config: ServeConfig) -> None:
         self.name, self.seconds, self.queue = name, config.limits.seconds, Queue()
         _, [description], tokenizer = find_models([name])
-        require(not is_parser(description), f"run={name}: a parser; `nmt parse` uses it")
+        require(not is_parser(description), f"run={name}: is a parser; use `nmt parse`")
         targets = languages(tokenizer)
         self.source = description.source
         self.tags = {language: language_tag(language, tokenizer) for language in targets} or {description.target: ""}
-        """Target languages and their tags with a blank; a sole target language has none."""
+        """Target languages and their tags with a trailing space; a sole target language has an empty tag."""
         decode = config.translator.decode
         decode = replace(decode, batch_tokens=min(TURN_TOKENS, decode.batch_tokens))
         self.options = replace(config.translator, run=[name], target=next(iter(targets), None), decode=decode)
         stages_of(self.options)  # checks glossaries
 
     async def loaded(self) -> Worker:
-        """The process, started if there is none; raises Failed if the model cannot be loaded."""
+        """The process, started if it is not running; raises Failed if the model cannot be loaded."""
         if self.worker and self.worker.ended:
             log(f"{self.name}: process {self.worker.process.pid} {self.worker.ended}")
             self.worker = None
@@ -219,11 +219,11 @@ class ServedModel:
                 log(f"{self.name}: the model cannot be loaded: {error.detail}")
                 raise Failed(503, f"the model cannot be loaded: {error.detail}", 1) from error
             seconds, (_, engine) = time.monotonic() - begun, self.worker.facts
-            log(f"{self.name}: loaded by {engine} in {seconds:.1f} s as process {self.worker.process.pid}")
+            log(f"{self.name}: loaded with {engine} in {seconds:.1f} s as process {self.worker.process.pid}")
         return self.worker
 
     async def run(self) -> None:
-        """Load the model, and translate waiting lines until the server ends."""
+        """Load the model, and translate queued lines until the server stops."""
         async with asyncio.TaskGroup() as group:
             while True:
                 self.queue.changed.clear()
@@ -236,9 +236,9 @@ class ServedModel:
                 if self.queue.lines and not self.batches:
                     await asyncio.sleep(BATCH_WAIT)
                 searches, batch = worker.facts[0], list[WaitingLine]()
-                # Two batches at least: the text of one is encoded or decoded while the other is searched.
+                # At least two batches: one is encoded or decoded while the search runs on the other.
                 if self.queue.lines and self.batches < max(2, searches):
-                    # Leave lines for the searches that can run in parallel.
+                    # Leave lines for other searches that can run in parallel.
                     most = math.ceil(self.queue.lines / max(1, searches - self.batches))
                     batch = self.queue.take(min(most, BATCH_LINES), long_too=not self.long_lines)
                 if batch:
@@ -249,7 +249,7 @@ class ServedModel:
                     await self.queue.changed.wait()
 
     async def translate(self, worker: Worker, batch: list[WaitingLine]) -> None:
-        """Translate a batch, and answer its lines."""
+        """Translate a batch and answer its lines."""
         begun, texts = time.monotonic(), [line.text for line in batch]
         try:
             answers = await worker.call(self.seconds, batch[0].request.search, texts)

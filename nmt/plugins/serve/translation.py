@@ -1,4 +1,4 @@
-"""From the bytes of a request to its answer: keys, fields, languages, and the translation of texts and documents."""
+"""From a request's bytes to its answer: keys, fields, languages, and translation of texts and documents."""
 
 import asyncio
 import hashlib
@@ -26,15 +26,15 @@ from nmt.plugins.serve.models import Request, ServedModel
 from nmt.plugins.serve.worker import Failed, Line, Search, SentDocument, log_client, read_lines, write
 
 T = TypeVar("T")
-Text = Annotated[str, AfterValidator(lambda text: text.encode().decode())]  # refuses half a surrogate pair in JSON
+Text = Annotated[str, AfterValidator(lambda text: text.encode().decode())]  # refuses a lone surrogate in JSON
 Route = tuple[ServedModel | None, str, dict[str, Any]]
-"""A model, or None if both languages are the same; the target; `detectedLanguage`, if the source is "auto"."""
+"""A model, or None if both languages are the same; the target; `detectedLanguage` if the source is "auto"."""
 MOST_FIELDS, MOST_ALTERNATIVES = 1000, 10
 KEY_LINE = re.compile(r"^(\S+)\s+([0-9a-f]{64})\b", re.MULTILINE)
-MOST_CHARACTERS = 2000  # the language of a text is detected from its beginning
-SURE = 0.8  # the probability of the target language, rather than a source language, above which a text stays as it is
-SMALL_BYTES = 2**15  # documents up to this size have a process of their own, so that they need not wait for large ones
-PARSING_LIMITS = 2**30, 10  # bytes of memory, and seconds of processor time, to parse or write a document
+MOST_CHARACTERS = 2000  # at the beginning of a text, used to detect its language
+SURE = 0.8  # above this probability of the target language versus a source language, a text is left untranslated
+SMALL_BYTES = 2**15  # documents up to this size use a separate process, so that they need not wait for large ones
+PARSING_LIMITS = 2**30, 10  # bytes of memory and seconds of CPU time to parse or write a document
 
 
 class TextForm(BaseModel):
@@ -62,7 +62,7 @@ AnyForm = TypeVar("AnyForm", bound=BaseModel)
 
 
 def validated(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
-    """Validate all non-empty fields; raises Failed for the first wrong one, in LibreTranslate's words."""
+    """Validate all non-empty fields; raises Failed for the first invalid one, with LibreTranslate's wording."""
     try:
         return form.model_validate({name: value for name, value in fields.items() if value not in (None, "", [])})
     except ValidationError as error:
@@ -73,12 +73,12 @@ def validated(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
 
 
 async def read_fields(request: HttpRequest, most: int, seconds: float) -> dict[str, Any]:
-    """The fields of the address and of a JSON or form body of at most `most` bytes; repeated `q` become a list."""
+    """The fields of the query string and of a JSON or form body of at most `most` bytes; repeated `q` become a list."""
     address, items, content = request.query_params.multi_items(), list[tuple[str, Any]](), dict[str, Any]()
     body, size = bytearray(), 0
     try:
         async with asyncio.timeout(seconds):
-            async for part in request.stream():  # to its end, since most clients read no answer before
+            async for part in request.stream():  # to its end, since most clients do not read an answer before that
                 size += len(part)
                 body += part if size <= most else b""
     except TimeoutError as error:
@@ -108,13 +108,13 @@ async def read_fields(request: HttpRequest, most: int, seconds: float) -> dict[s
 
 
 def read_keys(path: Path) -> dict[str, str]:
-    """Map the SHA-256 of API keys to their names; lines without both are skipped."""
+    """Map the SHA-256 of each API key to its name; lines without both are skipped."""
     return {line[2]: line[1] for line in KEY_LINE.finditer(read_text(path))}
 
 
 def name_of_key(path: Path, key: str) -> str | None:
-    """The name of a key; None for an unknown key, and if the file cannot be read."""
-    # Keys are random and long, so unlike passwords, they need no slow hash.
+    """A key's name; None if the key is unknown or the file cannot be read."""
+    # Keys are long and random, so unlike passwords, they do not need a slow hash.
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
     try:
         return read_keys(path).get(digest)
@@ -124,7 +124,7 @@ def name_of_key(path: Path, key: str) -> str | None:
 
 
 def language_name(code: str) -> str:
-    """The English name of a language, such as German for de; the code of an unknown language."""
+    """A language's English name, such as German for de; if unknown, its code."""
     try:
         return Locale.parse(code.replace("-", "_")).get_display_name("en") or code
     except (UnknownLocaleError, ValueError):
@@ -139,18 +139,18 @@ def identifier() -> Any:
 
 
 def detect(text: str, languages: list[str]) -> list[tuple[str, float]]:
-    """Rank the languages that can be detected by their probability; empty for a text without letters."""
+    """Rank the detectable languages among `languages` by probability; empty if the text has no letters."""
     text = text[:MOST_CHARACTERS]
     if not any(map(str.isalpha, text)):
         return []
-    # A code such as pt-BR stands for its language.
+    # A code such as pt-BR is treated as pt.
     codes = {code.replace("_", "-").partition("-")[0].lower(): code for code in reversed(languages)}
     ranked = ((str(language), float(probability)) for language, probability in identifier().rank(text))
     return [(codes[language], probability) for language, probability in ranked if language in codes]
 
 
 def choose(text: str, sources: list[str], target: str) -> tuple[str, float]:
-    """The language of a text, either a source language or certainly the target language, and its probability."""
+    """A text's language and its probability: a source language, unless the target language is clearly more probable."""
     probabilities = dict(detect(text, [*sources, target]))
     source = max(sources, key=lambda language: probabilities.get(language, 0.0))
     of_target, of_source = probabilities.get(target, 0.0), probabilities.get(source, 0.0)
@@ -164,14 +164,14 @@ class Service:
         self.limits, self.models = config.limits, [ServedModel(name, config) for name in config.run]
         self.pairs: dict[str, dict[str, ServedModel]] = {}
         for model in self.models:
-            for target in model.tags:  # the first model for two languages is used
+            for target in model.tags:  # the first model for a language pair is used
                 self.pairs.setdefault(model.source, {}).setdefault(target, model)
         self.languages = list(dict.fromkeys(chain(self.pairs, *self.pairs.values())))
-        self.most_lines = max(1, self.limits.waiting_lines // 2)  # per request, so that none fills the queue alone
+        self.most_lines = max(1, self.limits.waiting_lines // 2)  # per request, so that no single one fills the queue
         self.small, self.large = CapacityLimiter(1), CapacityLimiter(1)
 
     async def parse(self, function: Callable[..., T], document: SentDocument, *arguments: Any) -> T:
-        """Run a function on a document in a process, which is killed if the client disconnects."""
+        """Run a function on a document in a separate process, which is killed if the client disconnects."""
         turn, limits = self.small if len(document.content) <= SMALL_BYTES else self.large, PARSING_LIMITS
         try:
             return await to_process.run_sync(function, limits, document, *arguments, cancellable=True, limiter=turn)
@@ -182,7 +182,7 @@ class Service:
             raise Failed(400, f"file: parsing takes more than {most}; split the file") from error
 
     async def find_route(self, source: str, target: str, text: str) -> Route:
-        """Find the model for two language codes, in any case; raises Failed if there is none."""
+        """Find the model for two language codes, ignoring case; raises Failed if there is none."""
         codes = {code.lower(): code for code in self.languages}
         for language in [target] if source == "auto" else [source, target]:
             if language.lower() not in codes:
@@ -199,7 +199,7 @@ class Service:
         return None if source == target else self.pairs[source][target], target, detected
 
     async def translate_lines(self, route: Route, lines: list[str], n_best: int, aligned: bool) -> list[Line]:
-        """Translate lines; if one fails or the request is canceled, the waiting lines are dropped."""
+        """Translate lines; if one fails or the request is canceled, the lines still queued are dropped."""
         (model, target, _), most = route, self.limits.characters
         if model is None:
             return [[Translated(line)] for line in lines]
@@ -208,7 +208,7 @@ class Service:
         if (longest := max(map(len, lines), default=0)) > most:
             raise Failed(400, f"a line ({longest}) exceeds text limit ({most}); split the line")
         if model.queue.lines + len(lines) > self.limits.waiting_lines:
-            raise Failed(503, "too many lines are waiting for this model; try again later")
+            raise Failed(503, "too many lines are queued for this model; try again later")
         request = Request(Search(n_best, aligned, model.tags[target]), lines)
         model.queue.add(request)
         try:
@@ -217,7 +217,7 @@ class Service:
             model.queue.remove(request)
 
     async def translate_texts(self, form: TranslateForm) -> dict[str, Any]:
-        """Answer a request; for a list of texts, each value is a list."""
+        """Answer a request; if `q` is a list, each value is a list."""
         html, documents = form.format == "html", [SentDocument(text.encode(), "a.html") for text in form.texts]
         plain = [plain_text(text) for text in form.texts]
         rows = [text.lines for text in plain]
@@ -241,7 +241,7 @@ class Service:
         return {key: [answer[key] for answer in answers] for key in answers[0]} if form.q == form.texts else answers[0]
 
     async def translate_document(self, form: FileForm) -> tuple[str, bytes]:
-        """The target language, and the translation of a file."""
+        """The target language and the translated file."""
         source = "" if form.source == "auto" else form.source
         document = SentDocument(await form.file.read(), form.file.filename or "", source, form.target)
         lines, marked_up = await self.parse(read_lines, document, self.most_lines)

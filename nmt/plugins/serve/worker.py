@@ -1,4 +1,4 @@
-"""What runs in worker processes: translation and the parsing of documents. The server shares errors and log."""
+"""What worker processes run: translation and document parsing. The server uses the same errors and logging."""
 
 import logging
 import math
@@ -28,26 +28,26 @@ from nmt.registry import entries_of
 if TYPE_CHECKING:
     from nmt.translation import Translator
 
-MOST_CLIENTS = 100_000  # with counted requests; the client that has been silent longest is forgotten first
+MOST_CLIENTS = 100_000  # whose requests are counted; the client that has been idle longest is forgotten first
 Line = list[Translated]  # the translations of a line, best first
 
 
 class Failed(HTTPException):
-    """A request or a line that gets no answer, with the message for the client."""
+    """A request or line that cannot be answered, with the message for the client."""
 
     def __init__(self, status: int, problem: str, retry_seconds: int = 5, lost: bool = False) -> None:
-        self.lost = lost  # the worker process ended, maybe for another reason
+        self.lost = lost  # the worker process exited, perhaps for an unrelated reason
         super().__init__(status, problem, {"Retry-After": str(retry_seconds)} if status in (429, 503) else None)
 
 
 class Rate:
-    """A token bucket per client, with the requests of one minute."""
+    """A token bucket per client, which holds one minute's requests."""
 
     def __init__(self, per_minute: int) -> None:
         self.per_minute, self.buckets = per_minute, OrderedDict[str, tuple[float, float]]()
 
     def wait(self, client: str, now: float | None = None) -> float:
-        """Count a request; returns 0, or the seconds to wait if it comes too early."""
+        """Count a request; returns 0, or the seconds to wait if it comes too soon."""
         now = time.monotonic() if now is None else now
         left, before = self.buckets.pop(client, (float(self.per_minute), now))
         left = min(self.per_minute, left + (now - before) * self.per_minute / 60)
@@ -57,7 +57,7 @@ class Rate:
         return 0.0 if left >= 1 else (1 - left) * 60 / self.per_minute
 
 
-LOGGED = Rate(30)  # log lines for each kind of event that a client can cause
+LOGGED = Rate(30)  # log lines per minute for each kind of event that a client can cause
 
 
 def log(text: str) -> None:
@@ -65,20 +65,20 @@ def log(text: str) -> None:
 
 
 def log_client(kind: str, text: str = "") -> None:
-    """Log an event that a client caused, unless there are many of its kind."""
+    """Log an event that a client caused, unless too many of its kind were logged recently."""
     if not LOGGED.wait(kind):
         log(f"{kind}{text}")
 
 
 def log_error(error: BaseException) -> None:
-    """Log where an error was raised, without its message, which may contain a client's text."""
+    """Log where an error was raised, but not its message, which may contain a client's text."""
     frames = traceback.extract_tb(error.__traceback__)
     where = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames[-4:]))
     log_client(f"{type(error).__name__} at {where}")
 
 
 class PlaceHandler(logging.Handler):
-    """Logs where a library reported something, without its message, which may contain a client's text."""
+    """Logs where a library reported something, but not its message, which may contain a client's text."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info and record.exc_info[1]:
@@ -88,21 +88,21 @@ class PlaceHandler(logging.Handler):
 
 
 class Search(NamedTuple):
-    """How a line is translated; a batch has one search."""
+    """How a line is translated; the same for all lines in a batch."""
 
     n_best: int = 1
     aligned: bool = False
-    tag: str = ""  # of the target language, with a blank
+    tag: str = ""  # the target language's tag, with a trailing space
 
 
 class Turns:
-    """A lock that threads enter in the order in which they ask for it."""
+    """A lock that threads acquire in the order in which they request it."""
 
     def __init__(self) -> None:
         self.entrance, self.room = threading.Lock(), threading.Lock()
 
     def __enter__(self) -> None:
-        with self.entrance:  # the next thread waits here; a single lock would let the last thread in again
+        with self.entrance:  # the next thread waits here; with a single lock, the last thread could re-enter first
             self.room.acquire()
 
     def __exit__(self, *error: object) -> None:
@@ -110,7 +110,7 @@ class Turns:
 
 
 class ModelTasks:
-    """The work of a process with a model; the translators of all searches share the weights."""
+    """The work of a model's process; the translators for all searches share the weights."""
 
     def __init__(self, options: TranslatorOptions) -> None:
         from nmt.translation import load_translator, with_engine
@@ -120,7 +120,7 @@ class ModelTasks:
         self.translator, engine = replace(translator, ahead=False), cast(Any, translator.engine)
         self.variants: dict[Search, Translator] = {}
         searches = 1
-        if translator.ahead:  # an engine for processors: each task uses one core
+        if translator.ahead:  # a CPU engine: each task uses one core
             searches, engine.workers = options.compute.threads or usable_cores(), 1
         else:
             engine.turn = Turns()
@@ -142,7 +142,7 @@ class ModelTasks:
 
 
 class SentDocument(NamedTuple):
-    """A client's document. Parsing processes keep nothing, so they parse it once to read and once to write it."""
+    """A client's document. Parsing processes keep no state, so they parse it once to read and again to write it."""
 
     content: bytes
     name: str  # its suffix determines the format
@@ -151,12 +151,12 @@ class SentDocument(NamedTuple):
 
 
 def formats_of_documents() -> dict[str, str]:
-    """Map suffixes of file names to formats."""
+    """Map file name suffixes to formats."""
     return {suffix: name for name, entry in entries_of("document").items() for suffix in entry.facts["suffixes"]}
 
 
 def parsed(limits: tuple[int, int], sent: SentDocument) -> tuple[str, Document]:
-    """Parse a document, and return its format too; exceeding the limits of this task ends the process."""
+    """Parse a document and also return its format; exceeding a limit raises MemoryError or kills the process."""
     for kind, most in zip((resource.RLIMIT_AS, resource.RLIMIT_CPU), limits, strict=True):
         used = math.ceil(time.process_time()) if kind == resource.RLIMIT_CPU else 0
         resource.setrlimit(kind, (used + most, resource.getrlimit(kind)[1]))
@@ -168,13 +168,13 @@ def parsed(limits: tuple[int, int], sent: SentDocument) -> tuple[str, Document]:
 
 
 def read_lines(limits: tuple[int, int], sent: SentDocument, most: int) -> tuple[list[str], bool]:
-    """The first `most` + 1 lines of a document, and whether it has markup."""
+    """The first `most` + 1 lines of a document, and whether its format has markup."""
     format, document = parsed(limits, sent)
     return document.lines[: most + 1], format != "text"
 
 
 def write(limits: tuple[int, int], sent: SentDocument, lines: list[Line]) -> bytes:
-    """The document with its lines replaced by their best translations."""
+    """The document with each line replaced with its best translation."""
     return parsed(limits, sent)[1].join([line[0] for line in lines])
 
 
@@ -182,7 +182,7 @@ def main() -> None:
     """Load a model and translate until the server closes the pipe."""
     logging.lastResort = PlaceHandler(logging.ERROR)
     calls, answers, lock = sys.stdin.buffer, os.fdopen(os.dup(1), "wb"), threading.Lock()
-    os.dup2(2, 1)  # whatever libraries print goes to the log
+    os.dup2(2, 1)  # anything that libraries print goes to the log
 
     def answer(number: int, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
@@ -199,10 +199,10 @@ def main() -> None:
             answers.flush()
         return result
 
-    with suppress(EOFError, OSError):  # the server ended
+    with suppress(EOFError, OSError):  # the server exited
         number, options = pickle.load(calls)
         tasks = answer(number, ModelTasks, options)
-        # The server limits the number of calls; threads start only when they are needed.
+        # The server limits the number of calls; threads start only as needed.
         pool = ThreadPoolExecutor(1000)
         while True:
             number, *arguments = pickle.load(calls)

@@ -45,7 +45,7 @@ def compare_and_kill(checkpoint: str) -> None:
 
 def test_two_devices_give_what_one_gives_in_order_until_they_are_killed(checkpoint):
     before = set(active_children())
-    with pytest.raises(NMTError, match=r"^a translating process died"):
+    with pytest.raises(NMTError, match=r"^a translation process died"):
         compare_and_kill(checkpoint)
     assert set(active_children()) <= before
 
@@ -60,10 +60,10 @@ def test_a_refused_line_arrives_from_a_process():
     [
         ("auto", 4, None),
         ("cuda", 5, None),
-        ("auto", 3, "devices=4: GPUs here: 3"),
+        ("auto", 3, "devices=4: 3 GPU"),
         ("auto", 0, "devices=4 is for GPUs"),
         ("cpu", 8, "devices=4 is for GPUs"),
-        ("meta", 3, "devices=4: device=meta is one device"),
+        ("meta", 3, "devices=4: device=meta is a single device"),
     ],
 )
 def test_as_many_gpus_as_devices_are_needed(monkeypatch, device, gpus, expected):

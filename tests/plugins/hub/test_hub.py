@@ -68,7 +68,7 @@ def test_a_local_copy_has_the_pairs_of_each_split_in_order_and_its_readme_names_
 def test_a_missing_language_or_subset_is_named(copy):
     with pytest.raises(NMTError, match=r"row 1: not an object with texts en and fr; check data.source and data.target"):
         read(configuration(copy, target="fr"), "train")
-    with pytest.raises(NMTError, match=r"no None/train-\*\.parquet there"):
+    with pytest.raises(NMTError, match=r"no files match None/train-\*\.parquet"):
         read(configuration(copy, subset=None), "train")
 
 

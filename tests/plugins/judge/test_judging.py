@@ -65,7 +65,7 @@ def test_pairs_are_scored_line_by_line(nmt, words, expected, monkeypatch):
 
 def test_mistakes_are_one_line(nmt, words):
     nmt(*words, "source=nowhere").refused("nowhere: No such file")
-    nmt(*words, "reference=t").refused("leave reference and examples out")
+    nmt(*words, "reference=t").refused("leave out reference and examples")
     Path("t").write_bytes(b"ka\n\xff\n")
     assert "nmt: t, line 2: invalid UTF-8 at byte 1, replaced" in nmt(*words).err
     write("t", "ka")
@@ -101,4 +101,4 @@ def test_flags_are_counted_beside_those_of_the_references(nmt):
     assert [score["metric"] for score in tree["scores"]] == ["bleu"]
     lines_of = {flag["flag"]: flag["lines"] for flag in tree["flags"] if flag["count"]}
     assert lines_of == {"empty": [2], "number": [1], "any": [1, 2]}
-    nmt("score", "h", "flags=true").refused("source: a value is needed with flags=true")
+    nmt("score", "h", "flags=true").refused("source: required with flags=true")

@@ -45,7 +45,7 @@ def test_the_paper_s_sections_are_those_of_data_wsj(tmp_path: Path) -> None:
 @pytest.mark.parametrize("entry", ["nowhere/a", "empty", "empty/[0-9]", "empty/["])
 def test_missing_files_are_named(tmp_path: Path, entry: str) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(NMTError, match=r"no such file or folder|no file name there ends"):
+    with pytest.raises(NMTError, match=r"no such file or folder|contains no file that ends"):
         tree_files(str(tmp_path / entry))
 
 

@@ -168,7 +168,7 @@ def test_precision_is_recall_seen_from_the_other_side() -> None:
 
 
 def test_a_line_that_is_no_tree_is_named() -> None:
-    with pytest.raises(NMTError, match=r"hypothesis, line 2: no tree \(a tree does not close\)"):
+    with pytest.raises(NMTError, match=r"hypothesis, line 2: not a tree \(a tree is not closed\)"):
         compare_trees([GOLD, "(S (NN a)"], [GOLD, GOLD])
     with pytest.raises(NMTError, match="reference, line 1: 2 trees"):
         compare_trees([GOLD], [GOLD + GOLD])

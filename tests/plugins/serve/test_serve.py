@@ -64,7 +64,7 @@ def connect(server: Server, *parts: bytes) -> socket.socket:
 def test_translations_equal_those_of_nmt_translate(server, expected):
     assert server.translated(LINES) == [*expected[:4], f"  {expected[4]}  "]
     assert server.translated("\n".join(LINES[:4]) + "\r\n") == "\n".join(expected[:4]) + "\r\n"
-    assert "loaded by ctranslate2" in "".join(server.log)
+    assert "loaded with ctranslate2" in "".join(server.log)
 
 
 def test_the_client_of_libretranslate_works_unchanged(server, expected):
@@ -265,7 +265,7 @@ def test_keys_are_required_and_limits_hold(word_model, tmp_path, nmt):
     keys.write_text(f"ann {sha256(key.encode()).hexdigest()}\n")
     limits = ["limits.seconds=2", "limits.upload_seconds=0.5", "limits.requests_per_minute=5", "limits.connections=20"]
     with serving(word_model, f"keys={keys}", "host=0.0.0.0", *limits) as server:
-        server.logged("loaded by")
+        server.logged("loaded with")
         assert server.translate("ka") == (403, {"error": "this server requires an API key"})
         assert server.translate("ka", api_key="wrong") == (403, {"error": "invalid API key"})
         assert server.ask("/frontend/settings")[1]["keyRequired"]
@@ -308,7 +308,7 @@ def test_torch_serves_the_same_with_a_glossary(word_model, expected, tmp_path):
     with serving(word_model, f"glossary={tmp_path / 'terms.tsv'}") as server:
         assert server.translated(LINES[:3]) == expected[:3]
         assert "ut" in server.translated(LINES[3]).split()
-        assert "loaded by torch" in "".join(server.log)
+        assert "loaded with torch" in "".join(server.log)
         # Concurrent searches of torch must not mix up the attention that they read.
         with ThreadPoolExecutor(8) as pool:
             formats = ("text", "html", "text")

@@ -1,4 +1,4 @@
-// The elements of the page, and its messages to people.
+// The page's elements, and its messages to users.
 const byId = [...document.querySelectorAll("[id]")].map((element) => [element.id, element]);
 export const page = Object.fromEntries(byId);
 let speaking;
@@ -9,12 +9,12 @@ export function element(name, properties, ...children) {
   return made;
 }
 
-/** Add listeners, each given as element, event and function. */
+/** Add listeners, each given as [element, event, function]. */
 export function listen(...listeners) {
   for (const [target, event, listener] of listeners) target.addEventListener(event, listener);
 }
 
-/** Run an action, and show its error unless the action was aborted. */
+/** Run an action and show its error, unless the action was aborted. */
 export async function attempt(action, ...values) {
   page.error.textContent = "";
   try {
@@ -24,7 +24,7 @@ export async function attempt(action, ...values) {
   }
 }
 
-/** Announce words to screen readers: at once, or when nothing else has been announced for `patience` milliseconds. */
+/** Announce words to screen readers: at once, or after nothing else has been announced for `patience` milliseconds. */
 export function announce(words, language = "en", patience = 0) {
   clearTimeout(speaking);
   speaking = setTimeout(() => Object.assign(page.said, { lang: language, textContent: words }), patience);

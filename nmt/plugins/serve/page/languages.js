@@ -1,4 +1,4 @@
-// The languages of both panes, which the browser remembers, and the API key, which it forgets when the tab is closed.
+// Both panes' languages, which the browser remembers, and the API key, which it forgets when the tab closes.
 import { page } from "./elements.js";
 
 const SURE = 50; // percent
@@ -6,12 +6,12 @@ const remembered = storage("localStorage");
 export const session = storage("sessionStorage");
 let languages = [], detected = "";
 
-/** A storage of the browser, or a plain object if storage is disabled. */
+/** A browser storage, or a plain object if storage is disabled. */
 function storage(name) {
   try { return window[name]; } catch { return {}; }
 }
 
-/** The fields that all requests have, and `more`. */
+/** The fields common to all requests, plus `more`. */
 export function question(more) {
   return { source: page.source.value, target: page.target.value, ...(session.apiKey && { api_key: session.apiKey }), ...more };
 }
@@ -22,7 +22,7 @@ const targetsOf = (code) => languages.find((language) => language.code === code)
 /** The language of the source text; empty if it has not been detected yet. */
 export const spoken = () => (page.source.value === "auto" ? detected : page.source.value);
 
-/** Offer these languages, and select the remembered or the usual ones. */
+/** Offer these languages, and select the remembered or default ones. */
 export function offer(served, usual) {
   languages = served;
   setLanguages(remembered.source ?? usual.source.code, remembered.target ?? usual.target.code);

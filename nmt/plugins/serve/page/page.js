@@ -7,7 +7,7 @@ let settings = { charLimit: -1, supportedFilesFormat: [] };
 let running = new AbortController(), reading = new AbortController();
 let typing;
 
-/** Show a translation, or mark the current one as old. */
+/** Show a translation, or mark the current one as outdated. */
 function show(text, old = false) {
   if (!old) page.translation.textContent = text;
   page.translation.classList.toggle("old", old);
@@ -80,10 +80,10 @@ function clear() {
 async function copy() {
   const text = page.translation.textContent;
   const set = (event) => { event.clipboardData.setData("text/plain", text); event.preventDefault(); };
-  // Over plain HTTP, navigator.clipboard exists only on this machine.
+  // Over plain HTTP, navigator.clipboard exists only on localhost.
   document.addEventListener("copy", set, { once: true });
   if (navigator.clipboard) await navigator.clipboard.writeText(text);
-  else if (!document.execCommand("copy")) throw new Error("The browser blocked copying. Select the text and copy it yourself.");
+  else if (!document.execCommand("copy")) throw new Error("The browser blocked copying. Select the text and copy it manually.");
   document.removeEventListener("copy", set);
   page.copy.textContent = "Copied";
   announce("Copied");

@@ -6,7 +6,7 @@ function lost(error) {
   throw Object.assign(new Error("The server is not responding, or the connection was lost."), { lost: true });
 }
 
-/** The server's answer; throws an Error with the server's message. A body is a FormData, or is sent as JSON. */
+/** The server's answer; throws an Error with the server's message. A `body` that is not FormData is sent as JSON. */
 export async function ask(path, body, signal) {
   const form = body instanceof FormData;
   const headers = form ? {} : { "Content-Type": "application/json" };
