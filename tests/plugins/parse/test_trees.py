@@ -47,11 +47,11 @@ def test_whatever_is_around_a_tree_it_is_the_same(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem", "place"),
     [
-        ("(X y) (S (NP (DT the))", "does not close", 6),
-        ("(S (X a)))", "never opened", 9),
+        ("(X y) (S (NP (DT the))", "is not closed", 6),
+        ("(S (X a)))", "no opening bracket", 9),
         ("(S the (NN end))", "'the' is not in brackets with a tag", 3),
         ("(S (X a) ((Y b)))", "without a label", 9),
-        ("(", "does not close", 0),
+        ("(", "is not closed", 0),
     ],
 )
 def test_a_broken_tree_says_what_is_wrong_and_where(text: str, problem: str, place: int) -> None:
