@@ -1,4 +1,4 @@
-# Everything a fresh machine with Python 3.11+ and make needs. `make` lists the targets.
+# Everything needed on a fresh machine with Python 3.11+ and make. `make` lists the targets.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -14,7 +14,7 @@ REPRODUCE = $(BIN)/python recipes/paper/reproduce.py scale=$(SCALE) $(OPTIONS)
 	reproduce reproduce-table1 reproduce-table2 reproduce-table3 reproduce-table4
 
 help: ## Show this list
-	@echo "nmt: neural machine translation with the Transformer. First steps:"
+	@echo "nmt: neural machine translation with the Transformer. Targets:"
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 25
 
 $(INSTALLED): pyproject.toml constraints.txt

@@ -28,7 +28,7 @@ def test_the_plugin_of_the_page_adds_a_command_a_document_and_a_metric(tmp_path,
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
         return done.stdout or done.stderr
 
-    assert "\n  shout       Print a text in capitals.\n" in nmt("--help")
+    assert "\n  shout       Print text in capitals.\n" in nmt("--help")
     assert "shout        command   shout\nshout        document  ini\nshout        metric    loudness\n" in nmt(
         "plugins"
     )
