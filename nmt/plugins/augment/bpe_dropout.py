@@ -1,9 +1,9 @@
-"""BPE-dropout, drawn by a given generator: random segmentations into subwords.
+"""BPE-dropout with a given random generator: random segmentations into subwords.
 
-sentencepiece draws from a generator of its own. Up to version 0.2.2 only the first draw of a thread reads the seed, and
-from 0.2.3 each process adds a secret to it, so that two processes with one seed differ.
+sentencepiece draws from its own generator. Up to version 0.2.2, only a thread's first draw reads the seed; since 0.2.3,
+each process adds a secret to it, so two processes with the same seed differ.
 
-A subword never crosses the beginning of a word, so words are segmented one by one, and frequent words are cached.
+A subword never crosses a word boundary, so words are segmented one by one and frequent words are cached.
 """
 
 import heapq
@@ -19,14 +19,14 @@ from nmt.config import UNK
 from nmt.errors import NMTError
 from nmt.text import KEPT_LETTERS, META, SentencePieceTokenizer, Tokenizer, escaped
 
-KEPT_MERGES = 2**16  # cached segmentations of words: 30 MB at most
+KEPT_MERGES = 2**16  # cached word segmentations, at most 30 MB
 
 
 class BpeDropout:
-    """BPE without merges that are dropped at random. As in sentencepiece, each pair has one chance.
+    """BPE that skips merges at random. As in sentencepiece, each pair gets one chance.
 
-    In the algorithm of Provilkov et al. (2020), a dropped pair may be merged after the next merge. Reserved symbols
-    stay whole.
+    In the algorithm of Provilkov et al. (2020), a dropped pair can still be merged after the next merge.
+    Reserved symbols are never split.
     """
 
     def __init__(self, tokenizer: Tokenizer, dropout: float) -> None:
@@ -46,16 +46,16 @@ class BpeDropout:
         return type(self), (self.tokenizer, self.dropout)
 
     def encode(self, line: str, generator: Generator) -> list[int]:
-        """Ids that decode to the line in NFKC."""
+        """Return ids that decode to the NFKC form of the line."""
         parts = enumerate(self.cuts.split(self.tokenizer.processor.normalize(escaped(line))))
-        # Reserved symbols have odd indices. A word follows its blank.
+        # Reserved symbols have odd indices. A word includes the space before it.
         words = (word for index, part in parts for word in ([part] if index % 2 else self.word.findall(part)))
         return [id for word in words for id in self.segment(word, generator)]
 
     def segment(self, word: str, generator: Generator) -> list[int]:
         drops = self.drops(generator)
         if len(word) > KEPT_LETTERS:
-            # n letters form at most 3 n pairs: n - 1 at first, and two by each of at most n - 1 merges.
+            # n letters form at most 3n pairs: n - 1 at first, plus two for each of at most n - 1 merges.
             return self.merged(word, frozenset(takewhile(lambda attempt: attempt < 3 * len(word), drops)))[0]
         dropped: tuple[int, ...] = ()
         ids, attempts = self.kept(word, dropped)
@@ -65,20 +65,20 @@ class BpeDropout:
         return ids
 
     def drops(self, generator: Generator) -> Iterator[int]:
-        """The numbers of the attempts to drop, counted from 0, without end."""
+        """Endlessly yield the indices of the merge attempts to drop, counted from 0."""
         attempt = -1
         while self.dropout:
             attempt += int(generator.geometric(self.dropout))
             yield attempt
 
     def merged(self, word: str, dropped: Collection[int]) -> tuple[list[int], int]:
-        """The ids of a word, and the number of attempts to merge the best pair (the left one of equals).
+        """Return a word's ids and the number of attempts to merge the best pair (in a tie, the leftmost).
 
-        Attempts in `dropped` fail.
+        The attempts whose indices are in `dropped` fail.
         """
         if word in self.reserved:
             return self.ids[word], 0
-        # The subword that begins at i ends at ends[i], or 0 if none begins. The subword before begins at before[i].
+        # The subword that begins at i ends at ends[i], which is 0 if none does. The one before it begins at before[i].
         ends, before = list(range(1, len(word) + 1)), list(range(-1, len(word)))
         pairs: list[tuple[float, int, int, int]] = []
 
@@ -101,7 +101,7 @@ class BpeDropout:
         return [id for start, end in enumerate(ends) if end for id in self.spelled(word[start:end])], attempts
 
     def spelled(self, subword: str) -> list[int]:
-        """The id of a subword, or the ids of its bytes."""
+        """The id of a subword or, if it is unknown, the ids of its bytes."""
         if subword in self.scores or subword in self.reserved:
             return self.ids[subword]
         return [id for byte in subword.encode() for id in self.ids.get(f"<0x{byte:02X}>", [UNK])]

@@ -1,10 +1,10 @@
-"""Micro-batches whose sentences have noise, or subwords drawn at random.
+"""Noise and random subword segmentation for the sentences of a micro-batch.
 
-Prepared ids spell the text without loss, so they are decoded, changed and encoded again. What happens to a sentence
-depends only on the seed, the update, the micro-batch and the row.
+Prepared ids encode the text losslessly, so they are decoded, changed and encoded again. A sentence's noise depends only
+on the seed, the update, the micro-batch and the row.
 
 The kinds of noise and typos are those of OpusTrainer (Bogoychev et al. 2023), except that the words to copy are numbers
-and only letters and blanks have typos, because a wrong digit would teach a model to invent numbers.
+and typos affect only letters and spaces, because a wrong digit would teach a model to invent numbers.
 """
 
 import re
@@ -23,19 +23,19 @@ from nmt.text import SOURCE, TARGET, WITHOUT_BLANKS, Pair, clean, load_tokenizer
 
 OFF = NoiseConfig()
 TYPO_RATE = 0.1  # the probability of each kind of typo in a line
-NUMBER_DIGITS = 6  # the most digits of a number to copy
+NUMBER_DIGITS = 6  # maximum number of digits in a number to copy
 FIRST_LETTER = re.compile(r"(?:^|(?<= ))([^\w ]*)(\w)")
-"""The first letter or digit of a word, after marks such as quotes."""
+"""The first letter or digit of a word, after any leading marks such as quotes."""
 MARKS = [".\u3002\u0964\u0965\u06d4\u104b\u1362\u0589\u17d4\u0f0d", "!\u055c", "?;\u061f\u055e\u1367"]
 MARKS += [",\u3001\u060c\u104a\u055d", ":\u1365\u1366\u00b7", ";\u061b\u1364"]
-"""Final marks by kind, in NFKC, where the Greek question mark is a semicolon."""
-# Between words; in scripts without blanks, a word certainly ends only after punctuation.
+"""Final punctuation marks by kind, after NFKC, which makes the Greek question mark a semicolon."""
+# Between words; in scripts without spaces, a word is only certain to end after punctuation.
 BORDER = re.compile(f"(?<=[,;:!?\u3001\u3002])(?={WITHOUT_BLANKS.pattern})| ")
 
 
 def noisy(pair: Pair, config: NoiseConfig, generator: Generator) -> Pair:
-    """A pair of clean lines with noise, clean as well; a pair that has or would get an empty side stays as it is."""
-    # A draw for each kind, even if it is off, so that a kind does not affect when others happen.
+    """Add noise to two clean lines and clean the result; the pair stays unchanged if a side is or becomes empty."""
+    # Draw for every kind, even if it is off, so that one kind does not affect when others happen.
     happens = generator.random(len(KINDS)) < [getattr(config, kind) for kind in KINDS]
     if not all(pair) or not happens.any():
         return pair
@@ -51,14 +51,14 @@ def title(line: str) -> str:
 
 
 def without_end_punctuation(source: str, target: str, generator: Generator) -> Pair:
-    """Both sides without their last mark, if it is of the same kind and the only one."""
+    """Remove the final punctuation from both sides if it is a single mark of the same kind."""
     bodies = source[:-1].rstrip(), target[:-1].rstrip()
     alike = any(source[-1] in marks and target[-1] in marks for marks in MARKS)
     return bodies if alike and all(body and body[-1] not in "".join(MARKS) for body in bodies) else (source, target)
 
 
 def with_number(source: str, target: str, generator: Generator) -> Pair:
-    """Both sides with a number inserted at the same share of their words."""
+    """Insert the same number at the same relative position on both sides."""
     digits = int(generator.integers(1, NUMBER_DIGITS + 1))
     number, share = generator.integers(10 ** (digits - 1), 10**digits), generator.random()
 
@@ -71,7 +71,7 @@ def with_number(source: str, target: str, generator: Generator) -> Pair:
 
 
 def neighbors(*rows: str) -> dict[str, str]:
-    """The letters on the keys around each letter; each row of keys is half a key further to the right."""
+    """Map each letter to those on adjacent keys; each row of keys starts half a key to the right of the one above."""
     keys = {(row, column): key for row, line in enumerate(rows) for column, key in enumerate(line)}
     around = ((0, -1), (0, 1), (1, -1), (1, 0), (-1, 0), (-1, 1))
     return {
@@ -95,7 +95,7 @@ def neighbor(letter: str, generator: Generator) -> str:
 LETTER = r"[^\W\d_]"
 KEY = "[" + "".join(key + key.upper() for key in NEIGHBORS) + "]"
 TYPOS: dict[str, tuple[str, Callable[[str, Generator], str]]] = {
-    # Hu -> Uh: the capital stays where it is.
+    # Hu -> Uh: each position keeps its case.
     "char_swap": (LETTER * 2, lambda two, generator: in_case_of(two[1], two[0]) + in_case_of(two[0], two[1])),
     "missing_char": (LETTER, lambda letter, generator: ""),
     "extra_char": (KEY, lambda letter, generator: neighbor(letter, generator) + letter),
@@ -105,12 +105,12 @@ TYPOS: dict[str, tuple[str, Callable[[str, Generator], str]]] = {
     "repeated_char": (LETTER, lambda letter, generator: letter * 2),
     "unichar": (f"({LETTER})\\2", lambda two, generator: two[0]),
 }
-"""OpusTrainer's name -> a pattern for the places where the typo can happen, and its replacement."""
+"""OpusTrainer's name -> a pattern for where the typo can happen, and the function that makes it."""
 PLACES = {name: re.compile(f"(?=({pattern}))") for name, (pattern, _) in TYPOS.items()}
 
 
 def with_typos(line: str, generator: Generator) -> str:
-    """A line with at most one typo of each kind."""
+    """Add at most one typo of each kind to a line."""
     for name, happens in zip(TYPOS, generator.random(len(TYPOS)) < TYPO_RATE, strict=True):
         if happens and (places := list(PLACES[name].finditer(line))):
             start, end = places[generator.integers(len(places))].span(1)
@@ -118,7 +118,7 @@ def with_typos(line: str, generator: Generator) -> str:
     return line
 
 
-# Punctuation first, while it is at the end of the text; the number to copy last, so that both sides have the same.
+# Punctuation comes first, while it ends the line, and the number last, so that both sides keep the same number.
 KINDS: dict[str, Callable[[str, str, Generator], Pair]] = {
     "end_punctuation": without_end_punctuation,
     "upper": lambda source, target, generator: (source.upper(), target.upper()),
@@ -129,21 +129,21 @@ KINDS: dict[str, Callable[[str, str, Generator], Pair]] = {
 
 
 def sentence_generator(seed: int, update: int, micro_batch: int, row: int) -> Generator:
-    """The generator for a pair of an update; other numbers give an independent stream (Salmon et al. 2011)."""
+    """The generator for one pair in an update; other arguments give independent streams (Salmon et al. 2011)."""
     # Draws increment the first word of the counter, so streams do not overlap.
     counter = np.array([0, row, micro_batch, update], np.uint64)
     return Generator(np.random.Philox(key=np.array([seed, 0], np.uint64), counter=counter))
 
 
 class Noise:
-    """A transform that gives each sentence the noise of its source."""
+    """A transform that adds to each pair the noise configured for its data source."""
 
     def __init__(self, tokenizer_file: Path, sources: Sequence[SourceConfig], noises: list[NoiseConfig], seed: int):
         self.made_of = tokenizer_file, sources, noises, seed
         self.tokenizer, self.noises, self.seed = load_tokenizer(tokenizer_file), noises, seed % 2**64
         self.tags = [int(source.data.tag is not None) for source in sources]
         self.samplers = [BpeDropout(self.tokenizer, x.bpe_dropout) if x.bpe_dropout else None for x in noises]
-        # How much most sentences grow at most. On Multi30k, BPE-dropout of 0.1 made lines 1.4 times as long on average.
+        # How much sentences may grow, with few exceptions. On Multi30k, BPE-dropout 0.1 lengthened lines 1.4-fold.
         self.growth = np.array([1 + 6 * x.bpe_dropout if x.bpe_dropout else 1 + (x != OFF) / 4 for x in noises])
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
@@ -155,7 +155,7 @@ class Noise:
         return [self.changed(*pair, int(source), sentence_generator(*place, row)) for row, (pair, source) in rows]
 
     def changed(self, source: list[int], target: list[int], number: int, generator: Generator) -> IdPair:
-        """A pair with the noise of the source with this number."""
+        """Add noise to a pair as configured for the data source with this number."""
         noise, sampler, tags = self.noises[number], self.samplers[number], self.tags[number]
         if noise == OFF:
             return source, target
@@ -169,6 +169,6 @@ class Noise:
 
 
 def transform(tokenizer_file: Path, sources: Sequence[SourceConfig], seed: int) -> Noise | None:
-    """The transform for the core; None if no source has noise."""
+    """The transform to apply in training; None if no data source has noise."""
     noises = [source.data.plugins.get("noise") or OFF for source in sources]
     return None if all(noise == OFF for noise in noises) else Noise(tokenizer_file, sources, noises, seed)

@@ -1,4 +1,4 @@
-"""Noise in training pairs: case, typos, numbers, BPE dropout."""
+"""Noise in training pairs: case, typos, numbers, BPE-dropout."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ from nmt.config import number
 
 @dataclass
 class NoiseConfig:
-    """Noise in training pairs, drawn again in each pass; validation and test sets have none."""
+    """Noise in training pairs, redrawn in each epoch; validation and test sets have none."""
 
     upper: float = number(0.0, 0.0, 1.0)
-    """Probability of upper case on both sides."""
+    """Probability of converting both sides to upper case."""
     title: float = number(0.0, 0.0, 1.0)
-    """Probability of a capital at the beginning of every word of both sides."""
+    """Probability of capitalizing every word on both sides."""
     end_punctuation: float = number(0.0, 0.0, 1.0)
-    """Probability of removing the final punctuation of both sides, if it is a single mark of the same kind."""
+    """Probability of removing the final punctuation from both sides if it is a single mark of the same kind."""
     typos: float = number(0.0, 0.0, 1.0)
-    """Probability of typos in the source only: each of eight kinds at most once, with probability 0.1."""
+    """Probability of adding typos to the source: each of eight kinds at most once, with probability 0.1."""
     numbers: float = number(0.0, 0.0, 1.0)
-    """Probability of a random number at about the same place of both sides, to be copied."""
+    """Probability of inserting a random number to copy, at about the same place on both sides."""
     bpe_dropout: float = number(0.0, 0.0, 1.0)
     """tokenizer.kind=bpe: probability of dropping each merge, on both sides (Provilkov et al. 2020: 0.1)."""
 

@@ -1,4 +1,4 @@
-"""`nmt export` and `nmt import`: models for and from other programs."""
+"""`nmt export` and `nmt import`: exchange models with other programs."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -13,28 +13,28 @@ from nmt.errors import NMTError
 
 @dataclass
 class ExportConfig:
-    """The tree of `nmt export`."""
+    """Options of `nmt export`."""
 
     run: str = "runs/latest"
-    """A run, or a model directory; a word without = is short for it."""
+    """A run or a model directory; may be given without run=."""
     format: str = choice("ctranslate2", "ctranslate2", "huggingface")
-    """ctranslate2, or huggingface for the library transformers."""
+    """ctranslate2, or huggingface for the transformers library."""
     precision: str = choice("float32", "float32", "int8")
     """ctranslate2: float32 or int8."""
     output: str | None = None
     """The folder to write; null: ctranslate2-PRECISION or huggingface in the model directory."""
     sample: str | None = None
-    """ctranslate2: file of lines to translate by both and compare; null: 200 lines of the validation set."""
+    """ctranslate2: file of lines to translate with both and compare; null: 200 lines of the validation set."""
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
         fits = self.format == "ctranslate2" or (self.precision == "float32" and self.sample is None)
         require(fits, f"format={self.format}: precision and sample are for format=ctranslate2; leave them out")
-        require(not self.decode.do_sample, "decode.do_sample=true: translations by chance cannot be compared")
+        require(not self.decode.do_sample, "decode.do_sample=true: sampled translations cannot be compared")
 
 
 def export(config: ExportConfig, status: Callable[[str], None]) -> list[str]:
-    """Write the model and compare it with the original; the lines to print. `status` is called with each step."""
+    """Write the model, compare it with the original, and return the lines to print; `status` is told each step."""
     from nmt.files import find_model_directory
 
     folder = find_model_directory(config.run)
@@ -57,7 +57,7 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> list[str]:
 
 
 def replaceable(output: Path) -> bool:
-    """True for a missing or empty folder, or an earlier export."""
+    """True if a folder is missing, empty or an earlier export."""
     from nmt.files import parse_json, read_mapping
 
     if not output.is_dir():
@@ -88,14 +88,14 @@ EXPORT = Command(
 
 @dataclass
 class ImportConfig:
-    """The tree of `nmt import`."""
+    """Options of `nmt import`."""
 
     path: str = MISSING
-    """A MarianMT folder as on the Hugging Face hub, an .npz of Marian, or a folder with one and its decoder.yml."""
+    """A MarianMT folder from the Hugging Face Hub, a Marian .npz, or a folder with an .npz and its decoder.yml."""
     output: str = MISSING
     """The model directory to write."""
     source: str | None = None
-    """The source language, such as en; null: as the folder has it."""
+    """The source language, such as en; null: as stated in the folder."""
     target: str | None = None
     """The target language."""
 
@@ -120,7 +120,7 @@ def run_import(config: ImportConfig) -> None:
 
 
 def one_path(words: list[str]) -> dict[str, Any]:
-    require(len(words) == 1, f"{words[-1]}: this command takes one folder or file; {words[0]} is given too")
+    require(len(words) == 1, f"{words[-1]}: this command takes one folder or file; {words[0]} was given too")
     return {"path": words[0]}
 
 

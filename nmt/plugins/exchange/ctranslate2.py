@@ -1,4 +1,4 @@
-"""Models for CTranslate2 (https://opennmt.net/CTranslate2): the conversion, and `nmt export format=ctranslate2`."""
+"""Convert models for CTranslate2 (https://opennmt.net/CTranslate2), and `nmt export format=ctranslate2`."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -22,22 +22,22 @@ from nmt.text import SOURCE, TARGET, SentencePieceTokenizer, Tokenizer, read_tex
 from nmt.translation import encode_pairs, load_translator, score_pairs
 
 SAMPLE_LINES = 200
-"""Lines of the validation set to compare."""
+"""Number of validation lines to compare."""
 SHOWN_LINES = 2
-"""Lines with different translations to print."""
+"""Number of differing translations to print."""
 ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "gelu": "GELU", "quick_gelu": "GELUSigmoid"}
 NEVER = -1e9
-"""Bias on the logit of a symbol without probability."""
+"""Logit bias that rules out a symbol."""
 LEVELS = 88
-"""The largest number in an int8 matrix, chosen by measurement (docs/results.md); raise CONVERSION with it.
+"""The largest value in an int8 matrix, chosen by measurement (docs/results.md); to change it, also raise CONVERSION.
 
-Processors with AVX2 but without VNNI add two products with activations of up to 255 in 16 bits. With numbers up to 127,
-as CTranslate2 itself writes them, many sums saturate. With numbers up to 64 none does, but they are coarser.
+CPUs with AVX2 but without VNNI add two products with activations of up to 255 in 16 bits. With values up to 127, which
+CTranslate2 itself writes, many sums saturate. With values up to 64 none does, but the values are coarser.
 """
 
 
 def write(folder: Path, output: Path, precision: str) -> None:
-    """Convert a model directory, in float32 or int8, to a folder that is replaced if it exists."""
+    """Convert a model directory, in float32 or int8, and write it to `output`, replacing an existing folder."""
     check_model(ModelConfig(**read_description(folder).model))
     spec = specification(load_model(folder), read_tokenizer(folder))
     if precision == "int8":
@@ -56,7 +56,7 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
         config.heads,
         pre_norm=config.norm == "pre",
         alignment_layer=aligning_layer(config.decoder_layers),
-        alignment_heads=0,  # the mean of all heads
+        alignment_heads=0,  # 0: the mean of all heads
         activation=Activation[ACTIVATIONS[config.activation]],
     )
     spec.config.add_attribute("exported_by", "nmt")
@@ -82,7 +82,7 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
         spec.decoder.projection.bias = np.where(np.arange(size) < config.unpredicted, np.float32(NEVER), bias)
     entries = [tokenizer.vocabulary(side) for side in (SOURCE, TARGET)]
     unique = all(len(set(side)) == len(side) for side in entries)
-    require(unique, "format=ctranslate2: two entries of the vocabulary have one name")
+    require(unique, "format=ctranslate2: two vocabulary entries have the same name")
     spec.register_source_vocabulary(entries[SOURCE])
     spec.register_target_vocabulary(entries[TARGET])
     spec.validate()
@@ -91,7 +91,7 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
 
 
 def quantize(spec: Any) -> None:
-    """Round the matrices to int8, with a scale for each row."""
+    """Round the matrices to int8, with one scale per row."""
     from ctranslate2.specs.model_spec import NumpyVariable, visit_spec
 
     def round_matrix(layer: Any, name: str, value: Any) -> None:
@@ -107,7 +107,7 @@ def quantize(spec: Any) -> None:
 
 
 USAGE = """
-Normalize the text to NFKC first, unless the vocabulary is Marian's. A tag of the target language is a piece.
+Normalize the text to NFKC first, unless the vocabulary is Marian's. A target-language tag is one piece.
 
 ```python
 import ctranslate2
@@ -121,7 +121,7 @@ print(SentencePieceProcessor(model_file="{}").decode(result.hypotheses[0]))
 
 
 def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[str], None]) -> list[str]:
-    """Write the conversion, the vocabularies and a README.md; the lines that compare CTranslate2 with torch."""
+    """Write the conversion, vocabularies and a README.md; return the lines that compare CTranslate2 with torch."""
     description, tokenizer = read_description(folder), read_tokenizer(folder)
     lines, origin = sample_of(folder, description, config.sample)
     decode = expected_search(replace(config.decode, n_best=1), description)
@@ -133,7 +133,7 @@ def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[s
     if isinstance(tokenizer, MarianTokenizer):
         names, models = ["source.spm", "target.spm"], tokenizer.models
     source, target = plain(description.source), plain(description.target)
-    text = f"# {source}-{target}\n\nA Transformer that translates {source} to {target}, exported by `nmt export`.\n"
+    text = f"# {source}-{target}\n\nA Transformer that translates {source} to {target}, exported with `nmt export`.\n"
     if isinstance(tokenizer, SentencePieceTokenizer | MarianTokenizer):
         text += USAGE.format(*names)
     if comparison:
@@ -172,9 +172,9 @@ def compare(folder: Path, precision: str, decode: DecodeConfig, lines: list[str]
     rows = zip(scored, engine.forced_decoding([pair for pair, _ in scored]), strict=True)
     differences = [np.abs(np.subtract(score.token_log_probabilities, other)) for (_, score), other in rows]
     tokens, largest = sum(map(len, differences)), max((row.max() for row in differences), default=0.0)
-    yield f"log P of {tokens:,} tokens equals that of CTranslate2 within {largest:.1e} per token"
+    yield f"log P of {tokens:,} tokens matches CTranslate2's to within {largest:.1e} per token"
     different = [row for row in enumerate(zip(lines, others, texts, strict=True), 1) if row[1][1] != row[1][2]]
     same, count = len(lines) - len(different), len(lines)
-    yield f"CTranslate2 translates {same:,} of {count:,} lines ({same / count:.1%}) alike: {origin}"
+    yield f"the same translation for {same:,} of {count:,} lines ({same / count:.1%}): {origin}"
     for number, (line, their, our) in different[:SHOWN_LINES]:
         yield from (f"line {number}: {line}", f"  CTranslate2: {their}", f"  nmt:         {our}")

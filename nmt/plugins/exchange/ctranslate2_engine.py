@@ -1,9 +1,9 @@
-"""Search by CTranslate2 on processors, without torch, with a conversion of the model in the user's cache.
+"""CTranslate2 search on CPUs, without torch, using a conversion of the model in the user's cache.
 
-CTranslate2 ranks hypotheses by log P / |Y|^alpha, so finished hypotheses are ranked again by the penalty of the search.
-Translations equal those of the torch engine up to rounding, except where the winner ends after CTranslate2 stops (at
-most 7 of 1,000 sentences), or after a prefix that the model would not write itself: of 300 lines of the quickstart, 299
-were the same after the beginning of the reference, and 178 after "zz Foo".
+CTranslate2 ranks hypotheses by log P / |Y|^alpha, so finished hypotheses are reranked with the configured penalty.
+Translations equal those of the torch engine up to rounding, unless the winner would finish after CTranslate2 stops (at
+most 7 of 1,000 sentences) or the model would not write the prefix itself: of 300 quickstart lines, 299 were the same
+when the prefix was the beginning of the reference, and 178 when it was "zz Foo".
 """
 
 import hashlib
@@ -27,12 +27,12 @@ from nmt.search import Constraints, EngineOptions, Hypothesis, Pair, TokenScores
 from nmt.text import SOURCE, TARGET, read_tokenizer
 
 CONVERSION = "4"
-"""Increase it with any change to the content of conversions."""
+"""Increase it whenever the content of conversions changes."""
 MIN_POSITIONS = 2048
-"""Length of the table of sinusoids, which CTranslate2 does not compute by itself."""
-SAMPLING = ("temperature", "top_k", "top_p", "seed")  # without effect unless decode.do_sample
+"""Length of the sinusoid table, which CTranslate2 does not compute itself."""
+SAMPLING = ("temperature", "top_k", "top_p", "seed")  # no effect unless decode.do_sample=true
 ABLE = ("beam_size", "length_penalty", "length_penalty_kind", "max_extra_length", "n_best", "batch_tokens", *SAMPLING)
-"""Keys of the decoder that CTranslate2 implements, or that have no effect."""
+"""Keys of `decode` that CTranslate2 implements or that have no effect."""
 NO_TEXT = PAD, BOS, UNK
 NO_HYPOTHESIS = -1e9
 """CTranslate2 pads its lists with hypotheses whose score is -1e10."""
@@ -44,8 +44,8 @@ def require_ctranslate2(key: str) -> None:
 
 
 def check_search(config: DecodeConfig, target_prefix: str = "") -> None:
-    """Raise NMTError for a search that CTranslate2 does not have, or that finds worse translations than torch."""
-    problem, usual = "engine=ctranslate2 cannot, or finds worse translations; use engine=torch", vars(DecodeConfig())
+    """Raise NMTError for a search that CTranslate2 does not support, or that translates worse than with torch."""
+    problem, usual = "engine=ctranslate2 lacks it, or translates worse with it; use engine=torch", vars(DecodeConfig())
     for key, value in vars(config).items():
         is_worse = key == "length_penalty" and value > 1 and config.beam_size > 1
         is_able = value == usual[key] or key in ABLE
@@ -54,26 +54,26 @@ def check_search(config: DecodeConfig, target_prefix: str = "") -> None:
 
 
 def check(folders: Sequence[Path], options: EngineOptions) -> None:
-    """Raise NMTError for what CTranslate2 cannot do with any model."""
+    """Raise NMTError for options that CTranslate2 supports with no model."""
     instead = "use engine=torch"
-    require(len(folders) == 1, f"engine=ctranslate2: {len(folders)} models, but it has no ensembles; {instead}")
+    require(len(folders) == 1, f"engine=ctranslate2: {len(folders)} models, but no support for ensembles; {instead}")
     on_processor = options.device in ("auto", "cpu")
-    require(on_processor, f"device={options.device}: engine=ctranslate2 is for processors; {instead}")
-    require(not options.constraints, f"engine=ctranslate2: no search for given words; {instead}")
+    require(on_processor, f"device={options.device}: engine=ctranslate2 runs only on CPUs; {instead}")
+    require(not options.constraints, f"engine=ctranslate2: no support for required words; {instead}")
     check_search(options.decode, options.target_prefix)
 
 
 def check_model(model: ModelConfig) -> None:
-    """Raise NMTError for a model that CTranslate2 cannot compute."""
+    """Raise NMTError for a model that CTranslate2 cannot run."""
     width = model.d_model / model.heads
     computable = {"d_k": width, "d_v": width, "attention": "scaled_dot_product", "attention_window": None}
     for key, only in computable.items():
-        problem = f"model.{key}={getattr(model, key)}: CTranslate2 computes models with {only} only; use engine=torch"
+        problem = f"model.{key}={getattr(model, key)}: CTranslate2 supports only {only}; use engine=torch"
         require(getattr(model, key) == only, problem)
 
 
 def why_not_automatic(folders: Sequence[Path], options: EngineOptions) -> str:
-    """Why `engine=auto` does not take CTranslate2, or nothing."""
+    """Why `engine=auto` does not choose CTranslate2; empty if it does."""
     import ctranslate2
 
     if options.device == "auto" and ctranslate2.get_cuda_device_count():
@@ -88,7 +88,7 @@ def why_not_automatic(folders: Sequence[Path], options: EngineOptions) -> str:
     except NMTError as error:
         return str(error)
     except OSError as error:
-        return f"cannot write the cache, {error.filename}"
+        return f"cannot write to the cache, {error.filename}"
     return ""
 
 
@@ -100,14 +100,14 @@ def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str]
 
 
 def weights(folder: Path, precision: str) -> Path:
-    """The weights of the conversion in our cache, under a name that depends on the content of the model directory."""
+    """The conversion's weights in our cache, in a folder whose name depends on the model directory's content."""
     parts = [__version__, CONVERSION, *(sha256(folder / name) for name in MODEL_FILES)]
     name = f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()}-{precision}"
     return cache_folder() / "ctranslate2" / name / "model.bin"
 
 
 def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Path:
-    """The conversion in our cache, which is made if it is missing."""
+    """The conversion in our cache, created if missing."""
     output = weights(folder, precision).parent
     if not output.exists():
         from nmt.plugins.exchange.ctranslate2 import write
@@ -123,12 +123,12 @@ def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Pa
 
 
 def table_length(model: ModelConfig) -> int:
-    """Rows of the table of positions in a conversion."""
+    """Number of rows in a conversion's position table."""
     return model.max_positions if model.positions == "learned" else max(MIN_POSITIONS, model.max_positions)
 
 
 class CTranslate2Engine:
-    """A model directory and its conversion, on one core for each of `threads` workers.
+    """Search with a model directory and its conversion, using `threads` workers with one core each.
 
     With `scores=False`, greedy search computes no log probabilities: they are nan.
     """
@@ -146,7 +146,7 @@ class CTranslate2Engine:
         self.vocabularies = tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET)
         self.symbols = self.vocabularies[TARGET]
         self.ids = {symbol: number for number, symbol in enumerate(self.symbols)}
-        # Without a limit on waiting batches, queueing one never waits for the workers.
+        # Without a limit on queued batches, queuing one never waits for the workers.
         options = {"inter_threads": self.workers, "intra_threads": 1, "max_queued_batches": -1}
         try:
             self.translator = ctranslate2.Translator(str(conversion), **options)
@@ -155,7 +155,7 @@ class CTranslate2Engine:
 
     @property
     def batch_tokens(self) -> int:
-        """Maximal source tokens in a batch, the fastest by measurement."""
+        """Maximum source tokens in a batch; measured to be the fastest."""
         most = 512 if self.translator.compute_type.startswith("int8") else 1024
         return min(self.config.batch_tokens, most if self.config.beam_size > 1 else 2 * most)
 
@@ -172,8 +172,8 @@ class CTranslate2Engine:
     def search(
         self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None
     ) -> list[list[Hypothesis]]:
-        """The n_best hypotheses of each sentence; NMTError for constraints and for sequences that are too long."""
-        require(not constraints, "engine=ctranslate2 has no search for given words: use engine=torch")
+        """Each sentence's n_best hypotheses; NMTError for constraints or for sequences that are too long."""
+        require(not constraints, "engine=ctranslate2: no support for required words; use engine=torch")
         begun = list(zip(sentences, prefixes, strict=True))
         results = self.ranked(begun)
         # Suppressing symbols changes log probabilities, so only sentences that need it are searched again.
@@ -183,16 +183,16 @@ class CTranslate2Engine:
         return results
 
     def max_length(self, begun: Pair) -> int:
-        """The maximal length of a translation, with the end symbol."""
+        """The maximum length of a translation, including the end symbol."""
         (source, target), longest = map(len, begun), self.longest or 0
         problem = f"a sequence of {max(source, target) + 1:,} tokens is longer than the {longest:,} positions"
         require(max(source, target) < longest, f"{problem} of CTranslate2; use split=auto or engine=torch")
         return min(max(source + self.config.max_extra_length, target) + 1, longest)
 
     def ranked(self, begun: Sequence[Pair], suppress: bool = False) -> list[list[Hypothesis]]:
-        """The n_best hypotheses of each sentence with its prefix; `suppress` excludes symbols that are no text.
+        """Each sentence's n_best hypotheses, given its prefix; `suppress` excludes symbols that are not text.
 
-        Corrects scores that are not log P(Y|X): CTranslate2 scores forced tokens as 0, stops at the maximal length
+        Corrects scores that are not log P(Y|X): CTranslate2 scores forced tokens as 0, stops at the maximum length
         without an end symbol, and suppresses before the softmax.
         """
         results = self.candidates(begun, suppress)
@@ -217,7 +217,7 @@ class CTranslate2Engine:
         results: list[list[Hypothesis]] = [[] for _ in begun]
 
         def start(indices: Sequence[int]) -> Iterator[tuple[int, list[int], list[Any]]]:
-            """The maximal length, the indices of sentences, and the promised results of each batch."""
+            """Yield each batch's maximum length, sentence indices and pending results."""
             for places in self.batches([len(begun[index][SOURCE]) + 1 for index in indices]):
                 batch = [indices[place] for place in places]
                 longest = max(limits[index] for index in batch)
@@ -232,16 +232,16 @@ class CTranslate2Engine:
                 limit = limits[index]
                 if limit < longest and any(len(candidate.tokens) >= limit - 1 for candidate in row):
                     reached[limit].append(index)
-                    # A batch has one maximal length. Greedy search up to a shorter one finds these tokens.
+                    # A batch has one maximum length. With a lower one, greedy search finds these tokens.
                     del row[0].tokens[limit - 1 :]
             if self.config.beam_size > 1:
-                # A beam up to a shorter one may find other hypotheses, so search again with that maximal length.
+                # With a lower one, a beam may find other hypotheses, so search again with that maximum length.
                 for same in reached.values():
                     waiting.extend(start(same))
         return results
 
     def batches(self, lengths: Sequence[int]) -> list[list[int]]:
-        """Indices of sentences, longest first, in batches of about equal size, equally many for each worker."""
+        """Sentence indices, longest first, in batches of about equal size, the same number for each worker."""
         total = sum(lengths)
         count = math.ceil(total / self.batch_tokens / self.workers) * self.workers
         order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
@@ -251,8 +251,8 @@ class CTranslate2Engine:
 
     def queue(self, begun: Sequence[Pair], longest: int, suppress: bool) -> list[Any]:
         beam = self.config.beam_size
-        # CTranslate2 stops after this many finished hypotheses. A longer one may still win by its penalty, so the
-        # count grows with alpha; at few tokens, |Y|^alpha grows faster than the other penalty.
+        # CTranslate2 stops after this many finished hypotheses. A longer one may still win by its length penalty,
+        # so the count grows with alpha; for few tokens, |Y|^alpha grows faster than the other penalty.
         alpha = self.config.length_penalty * (4 if self.config.length_penalty_kind == "marian" else 1)
         count = math.ceil(beam * max(1.0, 0.4 + alpha)) + self.config.n_best - 1
         # It also grows with prefixes: after an unlikely one, the rest of a hypothesis hardly changes its score.
@@ -261,15 +261,15 @@ class CTranslate2Engine:
         return self.translate(
             begun,
             prefixed,
-            max_batch_size=2 * self.batch_tokens,  # if one sentence is much longer than the others
+            max_batch_size=2 * self.batch_tokens,  # in case one sentence is much longer than the others
             batch_type="tokens",
             beam_size=beam,
             patience=count / beam,
             num_hypotheses=count,
             length_penalty=0,
             return_scores=self.has_scores,
-            return_end_token=True,  # without it, the score leaves out its log probability
-            max_decoding_length=longest - 1,  # the last position is the end symbol's
+            return_end_token=True,  # otherwise the score omits its log probability
+            max_decoding_length=longest - 1,  # the last position is for the end symbol
             suppress_sequences=[[self.symbols[number]] for number in NO_TEXT] if suppress else None,
         )
 
@@ -287,13 +287,13 @@ class CTranslate2Engine:
         ]
 
     def forced_decoding(self, pairs: Sequence[Pair]) -> list[list[float]]:
-        """Log probabilities of the tokens of translations and of their end symbols."""
+        """Log probabilities of each translation's tokens and end symbol."""
         options = {"max_batch_size": self.config.batch_tokens, "batch_type": "tokens", "max_input_length": 0}
         scored = self.translator.score_batch(self.tokens(pairs, SOURCE), self.tokens(pairs, TARGET), **options)
         return [result.log_probs for result in scored]
 
     def token_scores(self, pairs: Sequence[Pair]) -> list[TokenScores]:
-        """Log probabilities, and the attention of a greedy search that is forced to write the translation."""
+        """Log probabilities, and the attention of a greedy search that is forced to produce the translation."""
         batches = list(batches_by_length([max(map(len, pair)) + 1 for pair in pairs], self.batch_tokens))
         started = list[Any]()
         for batch in batches:

@@ -1,21 +1,21 @@
-"""A model directory as a MarianMTModel of Hugging Face transformers, tokenizer included.
+"""Export a model directory as a MarianMTModel of Hugging Face transformers, including the tokenizer.
 
 AutoModelForSeq2SeqLM and AutoTokenizer load it, and its logits equal ours up to rounding. Differences:
 
-- transformers has the paper's sinusoids, an epsilon of 1e-5, and has its <pad>, from which the decoder starts, in the
-  softmax. So log P of a token differs by about 1e-4 for a model that Marian trained.
-- Marian has a last position, MIN_POSITIONS or the model's max_positions, and biases, which are zeros if ours has none.
-- The search of transformers divides log P(Y|X) by |Y|^beta, as Marian does, instead of ((5 + |Y|) / 6)^alpha. With the
-  beta in the export both grow equally fast at a typical length. A forced end symbol has no log probability.
+- transformers uses the paper's sinusoids and an epsilon of 1e-5, and its softmax includes <pad>, from which the decoder
+  starts. So a token's log P differs by about 1e-4 for a model that Marian trained.
+- A MarianMTModel has a last position, here MIN_POSITIONS or our max_positions, and biases, zero if our model has none.
+- transformers' search divides log P(Y|X) by |Y|^beta, as Marian does, instead of by ((5 + |Y|) / 6)^alpha. The exported
+  beta lets both grow equally fast at a typical length. A forced end symbol has no log probability.
 
 An imported model gets its MarianTokenizer back. Other tokenizers become a pipeline of the tokenizers library, because
-MarianTokenizer cannot spell unknown characters as bytes. It gives the same ids and texts for raw lines, except for
+MarianTokenizer cannot spell unknown characters as bytes. It gives the same ids and text for raw lines, except for
 
-- characters newer than the library's table of NFKC, 72 between Python 3.11 and tokenizers 0.23;
-- BPE: of two overlapping pairs of one subword, sentencepiece merges the left one, the library the first in its list;
-- unigram: segmentations whose scores differ only by rounding, and lines with a symbol or a byte as sentencepiece writes
-  them, such as <s> or <0x41>: no subword may cross the < there;
-- bytes that are not UTF-8: sentencepiece replaces each wrong byte, the library a run of them as one.
+- characters newer than the library's NFKC table: 72 between Python 3.11 and tokenizers 0.23;
+- BPE: if two overlapping pairs form one subword, sentencepiece merges the left one, the library the one listed first;
+- unigram: segmentations whose scores differ only by rounding, and lines that contain a symbol or byte the way that
+  sentencepiece writes it, such as <s> or <0x41>, where no subword may cross the <;
+- invalid UTF-8: sentencepiece replaces each invalid byte, the library a whole run of them at once.
 """
 
 import json
@@ -57,21 +57,21 @@ from nmt.text import (
 
 MIN_POSITIONS = 1024
 TYPICAL_LENGTH = 20
-"""Tokens of a translation at which the two length penalties grow equally fast."""
+"""Translation length in tokens at which the two length penalties grow equally fast."""
 TOKENS = {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK}
-# White space of str.split that NFKC keeps.
+# White space that str.split splits at and NFKC keeps.
 BLANKS = Regex("[\t-\r\x1c- \x85\u1680\u2028\u2029]+")
-# Unigram would also find the entries for symbols and bytes in a text, so the text is cut inside them.
+# Unigram would also match its symbol and byte entries in text, so text is split inside such matches.
 SPELT_SYMBOL = Regex("<(?=0x[0-9A-F]{2}>|/?s>|pad>|unk>)")
 
 
 def write(folder: Path, output: Path) -> None:
-    """Write a model directory for transformers, to a folder that is replaced if it exists."""
+    """Export a model directory for transformers to `output`, replacing an existing folder."""
     description = read_description(folder)
     check(description)
     tokenizer, model = read_tokenizer(folder), load_model(folder)
     is_marians, zero_start = isinstance(tokenizer, MarianTokenizer), model.config.zero_start
-    problem = f"model.zero_start={zero_start}: format=huggingface requires it with Marian's tokenizer, and only then"
+    problem = f"model.zero_start={zero_start}: format=huggingface requires true with Marian's tokenizer, false without"
     require(is_marians == bool(model.config.unpredicted), problem)
     trees, source, target = settings(description, tokenizer), plain(description.source), plain(description.target)
     files = {"README.md": CARD.format(source=source, target=target).encode()}
@@ -93,7 +93,7 @@ def write(folder: Path, output: Path) -> None:
 
 CARD = """# {source}-{target}
 
-A Transformer that translates {source} to {target}, exported by `nmt export`, for Hugging Face transformers:
+A Transformer that translates {source} to {target}, exported with `nmt export` for Hugging Face transformers:
 
 ```
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
@@ -106,7 +106,7 @@ print(tokenizer.batch_decode(model.generate(**lines), skip_special_tokens=True))
 
 
 def check(description: ModelDescription) -> None:
-    """Raise NMTError if Marian cannot express the model."""
+    """Raise NMTError if Marian cannot represent the model."""
     model = ModelConfig(**description.model)
     marians = all(getattr(model, key) == value for key, value in COMPUTED_BY["marian"].items())
     expressible = {
@@ -117,15 +117,15 @@ def check(description: ModelDescription) -> None:
     }
     for key, values in expressible.items():
         value, only = getattr(model, key), " or ".join(map(str, values))
-        require(value in values, f"model.{key}={value}: format=huggingface, like Marian, has only {only}")
+        require(value in values, f"model.{key}={value}: format=huggingface, like Marian, supports only {only}")
 
 
 def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
-    """The weights under the names of transformers, in Marian's order."""
+    """The weights under their names in transformers, in Marian's order."""
     ours, config = {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}, model.config
     order_D, weights = torch.from_numpy(halves(config.d_model)), Weights()
     for row in layer_table(config):
-        tensor = ours.get(row.ours, torch.zeros(row.shape))  # without biases
+        tensor = ours.get(row.ours, torch.zeros(row.shape))  # zeros for missing biases
         tensor = tensor if row.axis is None else tensor.index_select(row.axis, order_D)
         weights |= zip(row.transformers, tensor.chunk(len(row.transformers)), strict=True)
     ids: Any = slice(None)
@@ -134,7 +134,7 @@ def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
         ids = [id_of[row] for row in range(len(id_of))]
 
     def in_order(vocabulary: Tensor) -> Tensor:
-        # transformers starts from the row of the start symbol, where our decoder may start from zeros.
+        # transformers starts decoding from the start symbol's row; our decoder may start from zeros.
         return (vocabulary.index_fill(0, torch.tensor([BOS]), 0) if config.zero_start else vocabulary)[ids]
 
     weights[VOCABULARY[-1]] = in_order(ours.get("output.bias", torch.zeros(model.vocabulary_size)))[None]
@@ -145,7 +145,7 @@ def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
 
 
 def marian_table(tokenizer: MarianTokenizer) -> list[str]:
-    """The target's vocabulary in Marian's order, with <pad>."""
+    """The target vocabulary in Marian's order, including <pad>."""
     return list(dict.fromkeys((*tokenizer.tables[-1], MARIAN_SYMBOLS[2])))
 
 
@@ -189,7 +189,7 @@ def from_sentencepiece(ours: SentencePieceTokenizer, cleaning: list[normalizers.
 
 
 def settings(description: ModelDescription, tokenizer: Tokenizer) -> dict[str, dict[str, Any]]:
-    """The settings of transformers, by file."""
+    """The settings for transformers, by file name."""
     model, size, ids = ModelConfig(**description.model), description.vocabulary_size, {**TOKENS, "decoder_start": BOS}
     positions, decode = max(MIN_POSITIONS, model.max_positions), expected_search(DecodeConfig(), description)
     if isinstance(tokenizer, MarianTokenizer):

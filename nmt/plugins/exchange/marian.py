@@ -1,20 +1,20 @@
-"""Models of Marian (https://marian-nmt.github.io), from untrusted folders, in the files of Marian itself:
+"""Import Marian models (https://marian-nmt.github.io) from untrusted folders, in Marian's own files:
 
-model.npz               weights, and the settings of training
-decoder.yml             the names of model and vocabularies, the length penalty
-vocab.yml, *.spm        the vocabularies: tables with source.spm and target.spm beside them, or sentencepiece models
+model.npz               weights and training settings
+decoder.yml             names of the model and vocabularies, length penalty
+vocab.yml, *.spm        vocabularies: sentencepiece models, or tables beside source.spm and target.spm
 
-or as MarianMT on the Hugging Face hub:
+or as MarianMT on the Hugging Face Hub:
 
-config.json             settings; optional generation_config.json: length penalty, tokenizer_config.json: languages
+config.json             settings; optionally generation_config.json (length penalty), tokenizer_config.json (languages)
 model.safetensors       weights
-vocab.json              the numbers of the pieces; with target_vocab.json, those of the source
-source.spm, target.spm  the sentencepiece models
+vocab.json              piece numbers; only those of the source if there is a target_vocab.json
+source.spm, target.spm  sentencepiece models
 
-Marian computes other sinusoids than transformers, has an epsilon of 1e-6, and its decoder starts from zeros. The
-imported model does the same unless transformers trained it: then the row of <pad>, from which the decoder of
-transformers starts, is not zero. The vocabulary here begins with PAD, BOS, EOS and UNK. Theirs is a table with </s> and
-<unk>, and <pad> only in transformers. names.py has the other differences.
+Marian computes different sinusoids than transformers, uses an epsilon of 1e-6, and starts its decoder from zeros. The
+imported model does the same unless transformers trained it; if so, the row of <pad>, from which the decoder of
+transformers starts, is not zero. Our vocabularies begin with PAD, BOS, EOS and UNK. Theirs are tables with </s> and
+<unk>, plus <pad> in transformers. names.py covers the other differences.
 
 Shapes: D d_model, N vocabulary.
 """
@@ -59,12 +59,12 @@ VOCABULARY = (
     *("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"),
     "final_logits_bias",
 )
-"""transformers' names of EMBEDDINGS and of output.bias."""
+"""transformers' names for EMBEDDINGS and output.bias."""
 COMPUTED_BY: dict[str, dict[str, Any]] = {
     "marian": {"zero_start": True, "positions": "tensor2tensor", "norm_epsilon": 1e-6},
     "transformers": {"padding_probability": False},
 }
-"""Where the program that trained a model differs from the paper."""
+"""How models differ from the paper, by the program that trained them."""
 SUPPORTED: dict[str, tuple[Any, ...]] = {
     **{"type": ("transformer",), "transformer-decoder-autoreg": ("self-attention",), "input-types": ([],)},
     **{"transformer-ffn-depth": (2,), "transformer-decoder-ffn-depth": (0, 2), "transformer-tied-layers": ([],)},
@@ -86,7 +86,7 @@ OPERATIONS = ("transformer-preprocess", "transformer-postprocess", "transformer-
 NORMS = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
 """Marian's operations before and after a sub-layer and on top of the stack, without dropout -> model.norm."""
 EXACT_GELU = (1, 12, 3)
-"""The first version of Marian whose gelu is not x sigmoid(1.702 x)."""
+"""The first Marian version whose gelu is not x sigmoid(1.702 x)."""
 SPECIAL = "special:model.yml"
 
 
@@ -96,28 +96,28 @@ class MarianModel(NamedTuple):
     model: Transformer
     tokenizer: MarianTokenizer
     trained_by: str  # marian or transformers
-    length_penalty: float  # alpha, of kind marian
+    length_penalty: float  # alpha for length_penalty_kind=marian
     languages: tuple[str, str] = ("und", "und")
 
 
 def read_model(path: Path) -> MarianModel:
     if path.suffix == ".npz" or any(path.glob("*decoder.yml")):
         return read_marian(path)
-    require(path.is_dir(), f"{path}: no such folder, and no .npz of Marian")
-    names = "neither config.json of MarianMT nor decoder.yml of Marian"
+    require(path.is_dir(), f"{path}: neither a folder nor a Marian .npz")
+    names = "has neither MarianMT's config.json nor Marian's decoder.yml"
     require((path / "config.json").is_file(), f"{path}: {names}")
     return read_hub(path)
 
 
 def setting(where: Path, tree: dict[str, Any], key: str, kind: type, default: Any = None) -> Any:
-    """The value of a key, or the default if it is missing or null; NMTError for a value of another type."""
+    """The value of a key, or the default if it is missing or null; NMTError for a value of the wrong type."""
     value = default if tree.get(key) is None else tree[key]
-    require(matches(value, kind), f"{where}: {key}={shown(repr(value))} is missing or of another type")
+    require(matches(value, kind), f"{where}: {key}={shown(repr(value))} is missing or of the wrong type")
     return value
 
 
 def check_settings(where: Path, tree: dict[str, Any], supported: dict[str, tuple[Any, ...]]) -> None:
-    """NMTError for a setting that changes what is computed; a missing one has its first supported value."""
+    """Raise NMTError for an unsupported value; a missing key counts as its first supported value."""
     for key, values in supported.items():
         value = values[0] if tree.get(key) is None else tree[key]
         fits = any(value == one and type(value) is type(one) for one in values)
@@ -138,7 +138,7 @@ def read_marian(path: Path) -> MarianModel:
     if decoder is None:
         raise NMTError(f"{folder}: no decoder.yml, which names the vocabularies")
     tree = read_mapping(decoder, parse_yaml)
-    # Only the file names of the paths count: nothing outside of the folder is read.
+    # Only the file names in the paths count, so nothing outside the folder is read.
     lists = (setting(decoder, tree, key, list, []) for key in ("models", "vocabs"))
     models, names = ([folder / Path(str(name)).name for name in paths] for paths in lists)
     require(path != folder or len(models) == 1, f"{decoder}: has {len(models)} models; pass the .npz of one")
@@ -147,7 +147,7 @@ def read_marian(path: Path) -> MarianModel:
     arrays = read_npz(file)
     settings = marian_settings(file, arrays.pop(SPECIAL, None))
     for name, array in arrays.items():
-        problem = f"{file}: {shown(name)} has type {array.dtype}, not float32; import the original of an 8-bit model"
+        problem = f"{file}: {shown(name)} has type {array.dtype}, not float32; for an 8-bit model, import the original"
         require(array.dtype in (np.float16, np.float32), problem)
     weights = {name: torch.from_numpy(array.astype(np.float32)) for name, array in arrays.items()}
     shared = weights.pop("Wemb", None)
@@ -160,7 +160,7 @@ def read_marian(path: Path) -> MarianModel:
 
 
 def read_vocabularies(folder: Path, names: list[Path]) -> MarianTokenizer:
-    """The tokenizer of two vocabularies, which may be the same: sentencepiece models, or tables in YAML."""
+    """The tokenizer for two vocabularies, possibly the same one: sentencepiece models or YAML tables."""
     are_models = {path.suffix == ".spm" for path in names}
     require(len(are_models) == 1, f"{folder}: only one of its vocabularies is a sentencepiece model")
     if True in are_models:
@@ -174,11 +174,11 @@ def pieces(path: Path) -> list[str]:
         model = sentencepiece.SentencePieceProcessor(model_proto=read_bytes(path))
         return [str(model.id_to_piece(number)) for number in range(model.vocab_size())]
     except (RuntimeError, UnicodeDecodeError) as error:
-        raise NMTError(f"{path}: not a model of sentencepiece ({one_line(error)})") from error
+        raise NMTError(f"{path}: not a sentencepiece model ({one_line(error)})") from error
 
 
 def read_table(path: Path) -> list[str]:
-    """The entries of a vocabulary in YAML, as text: the entry `no` would be a boolean."""
+    """The entries of a YAML vocabulary as strings, because the entry `no` would be a boolean."""
     try:
         tree = yaml.load(read_text(path), getattr(yaml, "CBaseLoader", yaml.BaseLoader))
     except (yaml.YAMLError, RecursionError) as error:
@@ -189,7 +189,7 @@ def read_table(path: Path) -> list[str]:
 
 def entries_by_number(path: Path, numbers: dict[str, Any]) -> list[str]:
     if sorted(map(str, numbers.values())) != sorted(map(str, range(len(numbers)))):
-        raise NMTError(f"{path}: the numbers of its entries are not 0, 1, 2 and so on, each once")
+        raise NMTError(f"{path}: its entries must be numbered 0, 1, 2 and so on, each number once")
     return sorted(numbers, key=lambda entry: int(numbers[entry]))
 
 
@@ -199,32 +199,32 @@ def tokenizer_of(models: Sequence[Path], tables: Sequence[list[str]], tags: bool
     try:
         return MarianTokenizer(json.dumps(tree, ensure_ascii=False).encode())
     except (ValueError, RuntimeError) as error:
-        raise NMTError(f"{models[0].parent}: no tokenizer ({one_line(error)})") from error
+        raise NMTError(f"{models[0].parent}: cannot make a tokenizer ({one_line(error)})") from error
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
-    """The arrays of an .npz, without pickles; NMTError if it claims to have more bytes than the file."""
+    """The arrays of an .npz, without pickles; NMTError if they claim more bytes than the file has."""
     check_regular(path)
     try:
         with zipfile.ZipFile(path) as archive:
             check_members(archive, path.stat().st_size)
             return {name.removesuffix(".npy"): read_array(archive.read(name)) for name in archive.namelist()}
     except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise NMTError(f"{path}: not an .npz that can be read ({one_line(error)})") from error
+        raise NMTError(f"{path}: not a readable .npz ({one_line(error)})") from error
 
 
 def read_array(content: bytes) -> np.ndarray[Any, Any]:
     file = io.BytesIO(content)
     if np.lib.format.read_magic(file) != (1, 0):
-        raise ValueError("an array has a newer format than Marian's")
+        raise ValueError("an array's format is newer than Marian's")
     shape, fortran, kind = np.lib.format.read_array_header_1_0(file)
     return np.frombuffer(file.read(), kind).reshape(shape, order="F" if fortran else "C")
 
 
 def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[str, Any]:
-    """The values of ModelConfig in the settings of training."""
+    """The ModelConfig values in the training settings."""
     if content is None:
-        raise NMTError(f"{path}: no {SPECIAL}, so it is no model of Marian")
+        raise NMTError(f"{path}: no {SPECIAL}, so it is not a Marian model")
     try:
         tree = parse_yaml(content.tobytes().rstrip(b"\0").decode())
     except ValueError as error:
@@ -238,7 +238,7 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
     names |= {"d_ff": "transformer-dim-ffn", "heads": "transformer-heads"}
     sizes = {name: setting(path, tree, key, int) for name, key in names.items()}
     inner = setting(path, tree, "transformer-decoder-dim-ffn", int, 0)
-    require(inner in (0, sizes["d_ff"]), f"{path}: transformer-decoder-dim-ffn differs")
+    require(inner in (0, sizes["d_ff"]), f"{path}: transformer-decoder-dim-ffn differs from transformer-dim-ffn")
     activation = tree.get("transformer-ffn-activation") or "swish"
     version = tuple(map(int, re.findall(r"\d+", str(tree.get("version")))[:3]))
     if activation == "gelu" and version < EXACT_GELU:
@@ -247,7 +247,7 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
 
 
 def read_hub(folder: Path) -> MarianModel:
-    """The model of a folder. Marian trained it if the row of <pad> is zero, else transformers."""
+    """A folder's model. If the row of <pad> is zero, Marian trained it, otherwise transformers did."""
     where, weights_file = folder / "config.json", folder / "model.safetensors"
     tree = read_mapping(where, parse_json)
     require("model_type" in tree, f"{where}: no model_type")
@@ -265,9 +265,9 @@ def read_hub(folder: Path) -> MarianModel:
     paths = [folder / "vocab.json", *folder.glob("target_vocab.json")]
     tables = [entries_by_number(path, read_mapping(path, parse_json, LARGE)) for path in paths]
     tokenizer = tokenizer_of([folder / "source.spm", folder / "target.spm"], tables, tags=True)
-    require(MARIAN_SYMBOLS[2] in tables[-1], f"{folder}: its vocabulary has no <pad>, from which its decoder starts")
-    conversion = "MarianMTModel.from_pretrained(FOLDER).save_pretrained(FOLDER) of transformers writes it"
-    require(weights_file.exists(), f"{weights_file}: not there; from pytorch_model.bin, {conversion}")
+    require(MARIAN_SYMBOLS[2] in tables[-1], f"{folder}: its vocabulary has no <pad>, from which the decoder starts")
+    conversion = "MarianMTModel.from_pretrained(FOLDER).save_pretrained(FOLDER) in transformers"
+    require(weights_file.exists(), f"{weights_file}: missing; to convert pytorch_model.bin, run {conversion}")
     stored_shapes(weights_file)
     weights = load_file(weights_file)
     for stack in ("encoder", "decoder"):  # sinusoids
@@ -297,15 +297,15 @@ def read_weights(
     layers: Weights,
     vocabulary: tuple[Tensor | None, ...],
 ) -> Transformer:
-    """The model with these weights; matrices are tied where they are equal.
+    """Build the model with these weights, tying matrices that are equal.
 
-    `by` is the program that trained the model. `layers` have the names of Marian or of transformers, `vocabulary` is in
-    the order of VOCABULARY. Raises NMTError unless these are exactly the weights of the model, in the right shapes.
+    `by` is the program that trained the model. `layers` has Marian's or transformers' names, `vocabulary` is in the
+    order of VOCABULARY. Raises NMTError unless these are exactly the model's weights, in the right shapes.
     """
     marians = any(name.startswith("encoder_l1_") for name in layers)
     tables, (source, target, output, _) = tokenizer.tables, vocabulary
     if source is None or target is None or output is None:
-        raise NMTError(f"{where}: it has no embeddings")
+        raise NMTError(f"{where}: has no embeddings")
     left = layers | {name: tensor for name, tensor in zip(VOCABULARY, vocabulary, strict=True) if tensor is not None}
 
     def take(name: str, *shape: int) -> Tensor:
@@ -313,12 +313,12 @@ def read_weights(
         tensor = left.pop(name)
         if marians and name in layers and tensor.dim() == 2:
             tensor = tensor[0] if len(shape) == 1 and len(tensor) == 1 else tensor.T
-        require(tensor.shape == shape, f"{where}: {name} is {list(tensor.shape)}, where there should be {list(shape)}")
-        require(bool(tensor.isfinite().all()), f"{where}: {name} has values that are no finite numbers")
+        require(tensor.shape == shape, f"{where}: {name} has shape {list(tensor.shape)}, not {list(shape)}")
+        require(bool(tensor.isfinite().all()), f"{where}: {name} has values that are not finite")
         return tensor.float()
 
     tied = torch.equal(target, output)
-    # If only the source's matrix is not tied, it has a vocabulary of its own, although with the same entries.
+    # If only the source matrix is not tied, the source has its own vocabulary, although with the same entries.
     joint = len(tables) == 1 and (not tied or torch.equal(source, target))
     sizes = {"tied_embeddings": tied, "source_vocabulary_size": None if joint else len(tokenizer.entries[SOURCE])}
     biases = {"attention_bias": True, "output_bias": True}
@@ -331,17 +331,17 @@ def read_weights(
     for ours, theirs, side in zip((*EMBEDDINGS, "output.bias"), VOCABULARY, (0, -1, -1, -1), strict=True):
         table, is_bias = tables[side], ours == "output.bias"
         tensor = take(theirs, 1, len(table)).T if is_bias else take(theirs, len(table), config.d_model)[:, order_D]
-        # The last row is for PAD and BOS where the table has none.
+        # The last row is for PAD and BOS if the table has none.
         tensor = torch.cat((tensor, torch.zeros_like(tensor[:1])))[rows_of(table, by == "transformers")]
         weights[ours] = tensor.flatten() if is_bias else tensor
-    require(not left, f"{where}: {shown(min(left, default=''))} is not known in such a model")
+    require(not left, f"{where}: unexpected weight {shown(min(left, default=''))}")
     model = Transformer(config, tokenizer.vocabulary_size)
     model.load_state_dict(weights)
     return model.eval()
 
 
 def rows_of(table: Sequence[str], has_padding: bool) -> list[int]:
-    """The row in Marian's order of each of our ids; without padding, PAD and BOS are one row after the last."""
+    """The row in Marian's order of each of our ids; without padding, PAD and BOS share a row after the last."""
     row = {entry: number for number, entry in enumerate(table)}
     end, unknown, padding = (row.get(symbol, len(table)) for symbol in MARIAN_SYMBOLS)
     padding = padding if has_padding else len(table)

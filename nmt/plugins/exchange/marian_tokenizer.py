@@ -1,4 +1,4 @@
-"""The tokenizer of a model of Marian or OPUS-MT. Unlike nmt's own, it has pieces that it does not know."""
+"""The tokenizer of a Marian or OPUS-MT model. Unlike nmt's own, it can produce pieces that have no id."""
 
 import re
 from base64 import b64decode
@@ -9,7 +9,7 @@ from nmt.files import parse_json
 from nmt.text import META, SOURCE, SYMBOLS, TARGET, Tokenizer, single_blanks
 
 VERSION_KEY = "nmt_marian"
-"""The key by which its file is recognized; the value is the version of the format."""
+"""The key that identifies its file; the value is the format version."""
 MARIAN_SYMBOLS = ("</s>", "<unk>", "<pad>")
 TAG = re.compile(">>.*?<<")
 
@@ -18,8 +18,8 @@ class MarianTokenizer(Tokenizer):
     """A sentencepiece model for each side, and tables that number the pieces.
 
     Its file is JSON: the models in base64, and a table in Marian's order for each side, or one for both. The ids are
-    PAD, BOS, EOS, UNK, and then the other entries in that order. The sentencepiece models normalize the text. With
-    `tags`, they do not see a tag such as >>fra<< at the beginning.
+    PAD, BOS, EOS and UNK, then the other entries in that order. The sentencepiece models normalize the text. With
+    `tags`, a tag such as >>fra<< at the beginning bypasses them.
     """
 
     kind = "marian"
@@ -33,16 +33,16 @@ class MarianTokenizer(Tokenizer):
         self.tables, self.has_tags = tree["tables"], tree["tags"]
         self.models = [b64decode(model, validate=True) for model in tree["models"]]
         strings = all(isinstance(entry, str) for table in self.tables for entry in table)
-        # sentencepiece accepts an empty model, and fails at the first line.
+        # sentencepiece accepts an empty model, but fails on the first line.
         if (tree[VERSION_KEY], len(self.models), all(self.models), strings) != (1, 2, True, True):
-            raise ValueError("not as nmt writes it")
+            raise ValueError("not in the format that nmt writes")
         for table in self.tables:
             if len(set(table)) < len(table) or not set(MARIAN_SYMBOLS[:2]) <= set(table):
-                raise ValueError("its vocabulary has an entry twice, or no </s> and <unk>")
+                raise ValueError("its vocabulary has a duplicate entry, or lacks </s> or <unk>")
         self.processors = [sentencepiece.SentencePieceProcessor(model_proto=model) for model in self.models]
         sides = [[e for e in table if e not in MARIAN_SYMBOLS] for table in (self.tables[0], self.tables[-1])]
         self.ids = [{entry: number for number, entry in enumerate(table, UNK + 1)} for table in sides]
-        # A table may also have <s>, which is not ours.
+        # A table may also have <s>, which differs from ours.
         self.entries = [[*SYMBOLS, *(entry + META * (entry in SYMBOLS) for entry in table)] for table in sides]
         self.vocabulary_size = len(self.entries[TARGET])
         self.source_vocabulary_size = len(self.entries[SOURCE]) if len(self.tables) == 2 else None
@@ -61,4 +61,4 @@ class MarianTokenizer(Tokenizer):
 
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
         text = str(self.processors[side].decode_pieces([self.symbol(int(i), side) for i in ids if i > UNK]))
-        return text.replace(META, " ").strip()  # pieces of the other side keep their blanks as META
+        return text.replace(META, " ").strip()  # pieces of the other side keep META for spaces

@@ -1,9 +1,9 @@
-"""The parameters of the layers, as nmt, transformers, Marian and CTranslate2 name them. No torch.
+"""Layer parameters as nmt, transformers, Marian and CTranslate2 name them. Does not import torch.
 
 - Matrices are [out, in] in nmt, transformers (MarianMTModel) and CTranslate2. In Marian they are [in, out], and vectors
   are [1, out].
-- Marian and transformers have sines and cosines in the two halves of the width; here they alternate, as in the paper.
-  So all their weights have the even indices of the width first, then the odd ones.
+- Marian and transformers keep sines and cosines in two halves of the width; nmt alternates them, as in the paper. So in
+  all their weights, the even indices of the width come first, then the odd ones.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from nmt.config import ModelConfig
 
 @dataclass(frozen=True)
 class Row:
-    """A parameter of nmt, and the parameters that it is split into elsewhere, along its first dimension."""
+    """A parameter of nmt, and the parameters it is split into elsewhere, along its first dimension."""
 
     ours: str
     shape: tuple[int, ...]
@@ -26,11 +26,11 @@ class Row:
     transformers: tuple[str, ...]
     marian: tuple[str, ...]
     ctranslate2: tuple[str, ...]
-    """If there are two, the first is the third of the queries."""
+    """If there are two, the first is for queries, the other for keys and values."""
 
 
 def layer_table(model: ModelConfig) -> Iterator[Row]:
-    """The parameters of all layers, attention biases included."""
+    """The parameters of all layers, including attention biases."""
     for stack, layers in (("encoder", model.encoder_layers), ("decoder", model.decoder_layers)):
         for number in range(layers):
             yield from layer_rows(model, stack, number)
@@ -75,5 +75,5 @@ def norm_rows(model: ModelConfig, ours: str, hub: str, marian: str, suffix: str,
 
 
 def halves(d_model: int) -> npt.NDArray[np.int64]:
-    """Our index of a column, where sines and cosines are in the two halves of the width."""
+    """For each column in their order, with sines and cosines in two halves of the width, our column index."""
     return np.concatenate((np.arange(0, d_model, 2), np.arange(1, d_model, 2)))

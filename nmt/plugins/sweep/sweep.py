@@ -1,6 +1,6 @@
 """`nmt train --sweep`: train the points of a sweep in turn, each in its own process, and tabulate them.
 
-The configuration alone names the run of a point, so the same command resumes with the points that are missing.
+A point's configuration alone determines its run's name, so the same command resumes with the missing points.
 """
 
 import csv
@@ -22,12 +22,12 @@ from nmt.config import ExperimentConfig, Option, in_words, parse, require, set_t
 
 TRAIN = [sys.executable, "-P", "-m", "nmt", "train"]
 FIGURES = {"valid_loss": 3, "valid_perplexity": 2, "valid_bleu": 2, "valid_f1": 2}
-"""Column of metrics.csv, shown from the last validation -> decimal places in the printed table."""
+"""Column of metrics.csv, shown as of the last validation -> decimal places in the printed table."""
 
 
 @dataclass
 class Point:
-    """One training of a sweep."""
+    """One training run of a sweep."""
 
     values: dict[str, str]  # by swept key
     words: list[str]  # arguments of `nmt train` that train this point alone
@@ -41,12 +41,12 @@ class Point:
 
 def run(overrides: list[str], config_dir: Path | None, options: set[str]) -> int | None:
     is_sweep = "--sweep" in options
-    require(is_sweep, "--dry-run prints the commands of a --sweep; --cfg prints the configuration of one training")
-    with talker().status("composing"):
+    require(is_sweep, "--dry-run prints the commands of a --sweep; to print one configuration, use --cfg")
+    with talker().status("composing configurations"):
         points = plan(overrides, config_dir)
     for point in points:
         counts = point.config.minutes is None and point.config.trainer.max_steps is not None
-        require(counts, "a time limit gives each training another number of updates: sweep with trainer.max_steps=")
+        require(counts, "a time limit gives each run a different number of updates: sweep with trainer.max_steps=")
     if "--dry-run" not in options:
         return train_points(points)
     for point in points:
@@ -54,12 +54,12 @@ def run(overrides: list[str], config_dir: Path | None, options: set[str]) -> int
     return None
 
 
-SWEEP = Option("Train with each of several values, KEY=A,B or KEY=range(1,4).", run=run)
-DRY_RUN = Option("With --sweep: print the command of each training without starting it.", run=run)
+SWEEP = Option("Train once for each of several values: KEY=A,B or KEY=range(1,4).", run=run)
+DRY_RUN = Option("With --sweep: print each run's command without starting it.", run=run)
 
 
 def plan(overrides: list[str], config_dir: Path | None = None) -> list[Point]:
-    """The points of a sweep; NMTError for a mistake in any of them."""
+    """The points of a sweep; NMTError if any of them is invalid."""
     combinations = expand(overrides)
     configs = [compose("train", words, config_dir) for _, words in combinations]
     swept = combinations[0][0]
@@ -76,9 +76,9 @@ def plan(overrides: list[str], config_dir: Path | None = None) -> list[Point]:
 
 
 def expand(overrides: list[str]) -> list[tuple[dict[str, str], list[str]]]:
-    """The value of each swept key and all overrides of each point; the last key changes first.
+    """Each point's values of the swept keys, and all its overrides; the last key varies fastest.
 
-    Overrides with one value, and those that cannot be parsed, stay as they are.
+    Overrides that have one value or cannot be parsed are kept unchanged.
     """
     choices: list[list[tuple[str, str, str]]] = []
     for word in overrides:
@@ -87,12 +87,12 @@ def expand(overrides: list[str]) -> list[tuple[dict[str, str], list[str]]]:
             choices.append([("", "", word)])
             continue
         sweep: Any = override.value()
-        kind = type(sweep).__name__  # a class of Hydra
+        kind = type(sweep).__name__  # a Hydra class
         fits = kind in ("ChoiceSweep", "RangeSweep") and not sweep.shuffle
-        require(fits, f"{word}: write the values in their order, as KEY=A,B or KEY=range(START,STOP,STEP)")
+        require(fits, f"{word}: list the values in order, as KEY=A,B or KEY=range(START,STOP,STEP)")
         singles = [f"{override.get_key_element()}={value}" for value in override.sweep_string_iterator()]
-        require(bool(singles), f"{word}: no value at all")
-        # Parsed again, values are without Hydra's quotes and escapes.
+        require(bool(singles), f"{word}: has no values")
+        # Parsing again removes Hydra's quotes and escapes from the values.
         values = [in_words(single.value()) for single in map(parse, singles) if single]
         choices.append([(override.key_or_group, *pair) for pair in zip(values, singles, strict=True)])
     return [
@@ -102,7 +102,7 @@ def expand(overrides: list[str]) -> list[tuple[dict[str, str], list[str]]]:
 
 
 def common_folder(runs: list[str]) -> Path:
-    """The folder of a sweep: the run that its points would share, or the common prefix of their names."""
+    """The folder of a sweep: the run folder that its points would share, or the common prefix of their names."""
     parts = [re.split(r"([-/])", str(Path(run))) for run in runs]
     shared = takewhile(lambda column: len(set(column)) == 1, zip(*parts, strict=False))
     common = "".join(column[0] for column in shared).rstrip("-")
@@ -110,7 +110,7 @@ def common_folder(runs: list[str]) -> Path:
 
 
 def folder_name(values: dict[str, str]) -> str:
-    """A name such as model.heads-4+seed-1, safe in file systems, shells and Hydra's grammar.
+    """A name such as model.heads-4+seed-1, safe for file systems, shells and Hydra's grammar.
 
     A hash distinguishes names that were cut or had characters replaced.
     """
@@ -120,12 +120,12 @@ def folder_name(values: dict[str, str]) -> str:
 
 
 def run_process(command: list[str], output: int = 2) -> tuple[int, int | None]:
-    """Run a command; returns its exit code and the signal that arrived meanwhile. `output` is a descriptor."""
+    """Run a command; return its exit code and the signal received meanwhile. `output` is a file descriptor."""
     received: list[int] = []
     process = subprocess.Popen(command, stdout=output)
 
     def pass_on(number: int, frame: object) -> None:
-        # A terminal or a scheduler signals the process too, and a second signal of the same kind would end it before
+        # A terminal or a scheduler signals the process too, and a second signal of the same kind would kill it before
         # it has saved. So send the other kind.
         received.append(number)
         process.send_signal(signal.SIGTERM if number == signal.SIGINT else signal.SIGINT)
@@ -138,9 +138,9 @@ def run_process(command: list[str], output: int = 2) -> tuple[int, int | None]:
 
 
 def train_points(points: list[Point]) -> int:
-    """Train the points that are not done, and print the table of all; returns the exit code.
+    """Train the unfinished points, print the table of all points and return the exit code.
 
-    NMTError, before any training, if a point cannot be trained.
+    Raises NMTError before any training if a point cannot be trained.
     """
     from nmt.data import read_manifest
     from nmt.files import only_process
@@ -185,7 +185,7 @@ def train_points(points: list[Point]) -> int:
 
 
 def write_table(folder: Path, points: list[Point]) -> list[dict[str, str]]:
-    """Write sweep.csv, and return its rows."""
+    """Write sweep.csv and return its rows."""
     from nmt.files import whole_file
     from nmt.training import checkpoint_step, list_checkpoints, read_metrics
 
@@ -208,13 +208,13 @@ def write_table(folder: Path, points: list[Point]) -> list[dict[str, str]]:
 
 
 def quality(row: dict[str, str]) -> tuple[float, float]:
-    """A sort key, higher is better: BLEU or F1, then a lower loss."""
+    """A sort key, higher is better: BLEU or F1, then the loss (negated)."""
     score, loss = float(row["valid_bleu"] or row["valid_f1"] or "nan"), float(row["valid_loss"] or "nan")
     return (-math.inf if math.isnan(score) else score, -math.inf if math.isnan(loss) else -loss)
 
 
 def print_table(table: list[dict[str, str]]) -> None:
-    """Print the table with rounded numbers, without empty columns of figures."""
+    """Print the table with rounded numbers and without empty metric columns."""
     keys = [key for key in table[0] if key != "run" and (key not in FIGURES or any(row[key] for row in table))]
     lines = [[key.removeprefix("valid_") for key in keys]]
     for row in table:

@@ -1,6 +1,6 @@
-"""`nmt synthesize`: training pairs of which a model writes one side.
+"""`nmt synthesize`: training pairs with one side written by a model.
 
-It writes the source in back-translation (Sennrich et al. 2016) and the target in distillation (Kim and Rush 2016).
+The model writes the source in back-translation (Sennrich et al. 2016), the target in distillation (Kim and Rush 2016).
 """
 
 from dataclasses import dataclass
@@ -13,26 +13,26 @@ OFFERED = (
     "run engine precision threads devices device buffer decode target source_prefix target_prefix glossary terms "
     "split protect"
 )
-"""The keys of `nmt translate` that decide translations."""
+"""The keys that this command shares with `nmt translate`."""
 
 
 @dataclass
 class SynthesisConfig:
-    """The tree of `nmt synthesize`."""
+    """Options of `nmt synthesize`."""
 
     job: JobConfig = inline(JobConfig(), *OFFERED.split())
     input: str = MISSING
-    """File of lines, plain or compressed."""
+    """File of lines to translate, plain or compressed."""
     output: str = MISSING
-    """Folder for the translations and the pairs; after a kill the same command resumes."""
+    """Folder for the translations and pairs; after an interruption, the same command resumes."""
     reference: str | None = None
-    """File with a reference for each line: keep the one of decode.n_best translations that is most similar to it."""
+    """File with a reference for each line: keep the most similar of the decode.n_best translations."""
     metric: str = choice("chrf", "chrf", "bleu")
-    """Similarity to a reference: chrf or bleu, of the sentence."""
+    """Similarity to the reference: sentence-level chrf or bleu."""
     drop: float = number(0.0, 0.0, 0.99)
-    """Share of pairs to drop, those with the lowest log P per token."""
+    """Share of pairs to drop, lowest log P per token first."""
     flagged: str = choice("drop", "drop", "keep")
-    """Pairs with flags of likely failures, as reported by `nmt score flags=true`: drop or keep."""
+    """Pairs flagged as likely failures, as reported by `nmt score flags=true`: drop or keep."""
 
     def __post_init__(self) -> None:
         n_best = self.job.translator.decode.n_best

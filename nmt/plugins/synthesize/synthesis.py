@@ -1,9 +1,9 @@
 """Translate lines once, then choose the pairs to train on. The output folder has these files:
 
-identity.json       what decides the translations: SHA-256 of input and model, and keys
-translations.jsonl  an object for each line, with all its translations, best first
+identity.json       what determines the translations: SHA-256 of input and model, and keys
+translations.jsonl  one object per line, with all its translations, best first
 train.LANGUAGE      the chosen pairs, one file for each side
-summary.json        the number of pairs kept, and of pairs dropped for each reason
+summary.json        the number of pairs kept, and of pairs dropped by reason
 """
 
 import json
@@ -32,21 +32,21 @@ TRANSLATIONS = "translations.jsonl"
 
 
 def claim(folder: Path, identity: dict[str, Any]) -> None:
-    """Record what decides the translations in a folder; NMTError if it has others, or foreign files."""
+    """Record in a folder what determines its translations; NMTError if it has others or unrelated files."""
     path = folder / "identity.json"
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder)
     is_ours = path.exists() or not any(folder.iterdir())
-    require(is_ours, f"output={folder} has other files: name a new folder or an empty one")
+    require(is_ours, f"output={folder} has unrelated files: name a new or empty folder")
     has_translations = any(folder.glob(f"*{TRANSLATIONS}*"))  # complete or partial
     earlier = read_mapping(path, parse_json) if has_translations else identity
     other = ", ".join(key for key in identity if earlier.get(key) != identity[key])
-    require(not other, f"output={folder} has translations with another {other}: name another folder")
+    require(not other, f"output={folder} has translations made with a different {other}: name another folder")
     write_file(path, json.dumps(identity, indent=2) + "\n")
 
 
 def write_translations(config: JobConfig, models: steps.Models) -> None:
-    """Translate to a file of JSON lines, which a later call resumes."""
+    """Translate to a JSON Lines file; a later call resumes it."""
     with ExitStack() as stack:
         translator = steps.open_translator(config, stack)
         job = steps.open_job(replace(config, translator=translator.options), "synthesize", stack)
@@ -54,7 +54,7 @@ def write_translations(config: JobConfig, models: steps.Models) -> None:
         for number, line, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
             steps.report(translator.stages, line, translations[0], f"line {number}", counts)
             texts = [models.tokenizer.clean(t.text) for t in translations]
-            lengths = [len(tokens) + 1 for tokens in models.tokenizer.encode(texts, TARGET)]  # 1: the end symbol
+            lengths = [len(tokens) + 1 for tokens in models.tokenizer.encode(texts, TARGET)]  # + 1 for the end symbol
             records = [
                 {"text": t.text, "log_probability_per_token": t.log_probability / length, "flags": flags_of(line, t)}
                 for t, length in zip(translations, lengths, strict=True)
@@ -70,13 +70,13 @@ def read_translations(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def worst(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
-    """The indices of the lowest `share` of the scores, rounded down; of equal scores, the last ones."""
+    """Indices of the lowest `share` of the scores, rounded down; in a tie, the later ones."""
     order = np.lexsort((-np.arange(len(scores)), np.nan_to_num(scores, nan=-np.inf, neginf=-np.inf)))
     return order[: math.floor(share * len(scores) + 1e-9)]
 
 
 def read_references(config: SynthesisConfig, models: steps.Models) -> tuple[Iterable[str], Callable[[str, str], float]]:
-    """A reference for each line, and the similarity of a text to a reference."""
+    """A reference for each line, and a function that measures a translation's similarity to it."""
     if config.reference is None:
         return repeat(""), lambda text, reference: 0.0
     with open_text(config.reference) as file:
@@ -87,20 +87,20 @@ def read_references(config: SynthesisConfig, models: steps.Models) -> tuple[Iter
 
 @dataclass
 class Choice:
-    """What becomes of the lines, one entry each."""
+    """What happens to each line; `picks`, `scores` and `fates` have one entry per line."""
 
     picks: list[int] = field(default_factory=list)  # index of the chosen translation
     scores: list[float] = field(default_factory=list)  # log P per token
-    fates: list[str] = field(default_factory=list)  # kept, empty, flagged, unlikely
-    flags: Counter[str] = field(default_factory=Counter)  # pairs with each flag
+    fates: list[str] = field(default_factory=list)  # kept, empty, flagged or unlikely
+    flags: Counter[str] = field(default_factory=Counter)  # number of pairs per flag
 
 
 def choose_pairs(config: SynthesisConfig, models: steps.Models) -> Choice:
-    """Drop empty pairs, then pairs with flags unless flagged=keep, then the worst share of the rest."""
+    """Drop empty pairs, then flagged pairs unless flagged=keep, then the worst share of the rest."""
     choice, (references, similarity) = Choice(), read_references(config, models)
     for row, reference in zip(read_translations(Path(config.output)), references, strict=False):
         similarities = [similarity(t["text"], reference) for t in row["translations"]]
-        pick = int(np.argmax(similarities))  # of equal ones, the likeliest, which comes first
+        pick = int(np.argmax(similarities))  # in a tie, the most likely, which comes first
         best = row["translations"][pick]
         is_empty = not (row["source"].strip() and best["text"].strip())
         is_flagged = best["flags"] and config.flagged == "drop"
@@ -115,12 +115,12 @@ def choose_pairs(config: SynthesisConfig, models: steps.Models) -> Choice:
 
 
 def write_pairs(folder: Path, choice: Choice, sides: tuple[str | None, str | None]) -> dict[str, Any]:
-    """Write the chosen pairs and the summary, which is returned; NMTError if there are no pairs."""
+    """Write the chosen pairs and the summary, and return the summary; NMTError if no pair is left."""
     fates = choice.fates
     dropped = {reason: fates.count(reason) for reason in ("empty", "flagged", "unlikely")}
-    why = f"{dropped['empty']:,} are empty and {dropped['flagged']:,} have flags, which flagged=keep keeps"
-    require("kept" in fates, f"{folder}: none of {len(fates):,} pairs is left: {why}")
-    # After a kill, no file of an earlier choice is left beside those of this one.
+    why = f"{dropped['empty']:,} are empty and {dropped['flagged']:,} are flagged (flagged=keep keeps those)"
+    require("kept" in fates, f"{folder}: none of the {len(fates):,} pairs is left: {why}")
+    # Remove these first, so that a kill never leaves files of an earlier choice beside new ones.
     for name in ("summary.json", *(f"train.{side}" for side in sides)):
         (folder / name).unlink(missing_ok=True)
     with ExitStack() as stack:
@@ -141,14 +141,14 @@ def write_pairs(folder: Path, choice: Choice, sides: tuple[str | None, str | Non
 
 
 def synthesize(config: SynthesisConfig) -> None:
-    """Write pairs of the lines of a file and their translations.
+    """Pair the lines of a file with their translations and write the chosen pairs.
 
-    Complete translations are kept: keys that only choose pairs translate nothing again.
+    Complete translations are reused: changing a key that only affects the choice of pairs translates nothing again.
     """
     folder = Path(config.output)
     if config.reference is not None:
         names = (config.input, config.reference)
-        deque(parallel(names, [read_lines(name) for name in names]), maxlen=0)  # before hours of translation
+        deque(parallel(names, [read_lines(name) for name in names]), maxlen=0)  # fail before hours of translation
     models = steps.find_models(config.job.translator.run)
     translator = steps.with_engine(config.job.translator, steps.warn, models)
     job = replace(config.job, translator=translator, input=config.input, output=str(folder / TRANSLATIONS))
@@ -160,9 +160,9 @@ def synthesize(config: SynthesisConfig) -> None:
         try:
             summary = write_pairs(folder, choose_pairs(config, models), (about.source, about.target))
         except (LookupError, TypeError, ValueError) as error:
-            raise NMTError(f"{job.output}: damaged; remove it, and the same command translates again") from error
+            raise NMTError(f"{job.output}: damaged; remove it and run the same command to translate again") from error
     flags = ", ".join(f"{flag} {count:,}" for flag, count in summary["flags"].items())
-    reasons = {"empty": "empty", "flagged": f"flagged ({flags})", "unlikely": "least likely by the teacher"}
+    reasons = {"empty": "empty", "flagged": f"flagged ({flags})", "unlikely": "least likely under the model"}
     dropped = ", ".join(f"{count:,} {reasons[reason]}" for reason, count in summary["dropped"].items() if count)
     print(f"{summary['kept']:,} of {summary['lines']:,} pairs kept" + (f" (dropped: {dropped})" if dropped else ""))
-    print(f"{folder}/train.{summary['written']} (by the model) and train.{summary['given']}")
+    print(f"{folder}/train.{summary['written']} (written by the model) and train.{summary['given']}")

@@ -58,8 +58,8 @@ def test_a_sample_is_translated_twice_and_compared(model, tmp_path):
     (tmp_path / "sample").write_text("\n".join(LINES) + "\n")
     first, scores, same = exported(model, sample=str(tmp_path / "sample"), output=str(tmp_path / "out"))
     assert first == f"{tmp_path}/out: {model} with format=ctranslate2 precision=float32"
-    assert same == f"CTranslate2 translates 12 of 12 lines (100.0%) alike: {tmp_path}/sample"
-    pattern = r"log P of (\d+) tokens equals that of CTranslate2 within (\S+) per token"
+    assert same == f"the same translation for 12 of 12 lines (100.0%): {tmp_path}/sample"
+    pattern = r"log P of (\d+) tokens matches CTranslate2's to within (\S+) per token"
     tokens, largest = re.fullmatch(pattern, scores).groups()
     assert int(tokens) >= len(LINES)
     assert 0 < float(largest) < 1e-4
@@ -69,7 +69,7 @@ def test_a_sample_is_translated_twice_and_compared(model, tmp_path):
 def test_the_validation_set_is_the_sample_if_it_still_exists(toy, model):
     prepared = toy[-1].removeprefix("prepared=")
     for folder, line, text in (
-        (prepared, 2, "CTranslate2 translates 40 of 40 lines (100.0%)"),
+        (prepared, 2, "the same translation for 40 of 40 lines (100.0%)"),
         ("nowhere", 1, "no sample was compared: nowhere: no prepared corpus"),
     ):
         describe(model, "training", config={"prepared": folder, "data": {"filters": {"max_tokens": 50}}})
@@ -119,10 +119,10 @@ def test_a_conversion_belongs_to_the_content_of_a_model(model):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"d_k": 4}, "model.d_k=4: .* 8.0 only"),
-        ({"attention_window": 5}, "model.attention_window=5: .* None only"),
-        ({"device": "cuda"}, "device=cuda: engine=ctranslate2 is for processors.*engine=torch"),
-        ({"models": 2}, "2 models, but it has no ensembles"),
+        ({"d_k": 4}, "model.d_k=4: .* only 8.0"),
+        ({"attention_window": 5}, "model.attention_window=5: .* only None"),
+        ({"device": "cuda"}, "device=cuda: engine=ctranslate2 runs only on CPUs.*engine=torch"),
+        ({"models": 2}, "2 models, but no support for ensembles"),
         ({"decode": DecodeConfig(length_penalty=1.1)}, "decode.length_penalty=1.1.*engine=torch"),
     ],
     ids=str,
@@ -162,7 +162,7 @@ def test_a_converted_model_translates_without_torch(model):
         (["decode.do_sample=true"], "torch", "decode.do_sample=true"),
         (["target_prefix=ka"], "torch", "target_prefix=ka"),
         (["split=never"], "torch", "split=never"),
-        (["glossary=terms.tsv"], "torch", "no search for given words"),
+        (["glossary=terms.tsv"], "torch", "no support for required words"),
         (["precision=bfloat16"], "torch", ""),
         (["devices=2"], "torch", ""),
         (["device=cuda"], "torch", "device=cuda"),

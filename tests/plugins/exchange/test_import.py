@@ -256,22 +256,22 @@ SYMBOLS = {"</s>": 0, "<unk>": 1}
     [
         (lambda folder: (folder / "source.spm").unlink(), ("source.spm", "No such file")),
         (lambda folder: (folder / "model.safetensors").unlink(), ("pytorch_model.bin", "save_pretrained(FOLDER)")),
-        (lambda folder: (folder / "config.json").unlink(), ("neither config.json", "decoder.yml")),
+        (lambda folder: (folder / "config.json").unlink(), ("config.json", "decoder.yml")),
         (settings(model_type="m2m_100"), ("model_type=m2m_100", "only marian")),
         (settings(scale_embedding="true"), ("scale_embedding=true: only True",)),
-        (settings(d_model="24"), ("config.json: d_model='24'", "of another type")),
+        (settings(d_model="24"), ("config.json: d_model='24'", "of the wrong type")),
         (settings(encoder_layers=2), ("layers.1", "missing")),
         (settings(encoder_ffn_dim=8), ("encoder_ffn_dim and decoder_ffn_dim differ",)),
         (settings("generation_config.json", length_penalty=99.0), ("length_penalty=99.0", "between 0 and 10")),
-        (tensors(model__encoder__layernorm_embedding__weight=torch.ones(24)), ("layernorm_embedding", "not known")),
+        (tensors(model__encoder__layernorm_embedding__weight=torch.ones(24)), ("layernorm_embedding", "unexpected")),
         (tensors(final_logits_bias=torch.zeros(1, 7)), ("final_logits_bias", "[1, 7]", "[1, 143]")),
         (tensors(model__shared__weight=None), ("no embeddings",)),
-        (tensors(**{FC1: torch.full((48,), torch.nan)}), ("fc1.bias", "no finite numbers")),
+        (tensors(**{FC1: torch.full((48,), torch.nan)}), ("fc1.bias", "not finite")),
         (tensors(**{FC1: torch.zeros(48, dtype=torch.int8)}), ("numbers of type I8",)),
-        (settings("vocab.json", only=True, **SYMBOLS, a=3), ("numbers of its entries",)),
-        (settings("vocab.json", only=True, **{"a": 0, "<pad>": 1}), ("no </s> and <unk>",)),
+        (settings("vocab.json", only=True, **SYMBOLS, a=3), ("must be numbered",)),
+        (settings("vocab.json", only=True, **{"a": 0, "<pad>": 1}), ("lacks </s> or <unk>",)),
         (settings("vocab.json", only=True, **SYMBOLS), ("no <pad>",)),
-        (lambda folder: (folder / "source.spm").write_bytes(b"\x80nonsense"), ("no tokenizer",)),
+        (lambda folder: (folder / "source.spm").write_bytes(b"\x80nonsense"), ("cannot make a tokenizer",)),
         (link, ("source.spm", "a link, which is not followed")),
     ],
 )
@@ -309,13 +309,13 @@ def test_an_npz_is_never_unpickled_or_larger_than_its_file(nmt, folder):
     np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (2**40, 2**20)})
     with zipfile.ZipFile(folder / "model.npz", "w") as archive:
         archive.writestr("Wemb.npy", header.getvalue())
-    refused(nmt, folder, "model.npz", "not an .npz")
+    refused(nmt, folder, "model.npz", "not a readable .npz")
     np.savez(folder / "model.npz", Wemb=np.array([Evil()], dtype=object))
-    refused(nmt, folder, "model.npz", "not an .npz")
+    refused(nmt, folder, "model.npz", "not a readable .npz")
     np.savez_compressed(folder / "model.npz", Wemb=np.zeros(2**20, np.float32))
     refused(nmt, folder, "model.npz", "compressed")
     (folder / "model.npz").write_bytes(struct.pack("<Q", 2**63) * 9)
-    refused(nmt, folder, "model.npz", "not an .npz")
+    refused(nmt, folder, "model.npz", "not a readable .npz")
 
 
 @pytest.mark.parametrize(

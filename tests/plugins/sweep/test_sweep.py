@@ -57,7 +57,7 @@ def test_values_of_a_sweep(override: str, expected: list[str]):
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
-        (["optim.factor=interval(0,1)"], "optim.factor=interval(0,1): write the values in their order"),
+        (["optim.factor=interval(0,1)"], "optim.factor=interval(0,1): list the values in order"),
         (["seed=range(3,1)"], "seed=range(3,1): no value"),
         (["model=small,tinny"], "model=tinny: no such option; did you mean tiny?"),
         (["seed=1,1"], "seed=1 occurs twice"),

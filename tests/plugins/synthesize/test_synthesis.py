@@ -163,7 +163,7 @@ def test_mistakes_are_one_line_and_leave_the_folder_to_a_corrected_command(make,
     nmt(*again, "output=new", "reference=short", "decode.n_best=2").refused("not parallel")
     make(output="new")
     for words, problem in (
-        (["output=."], "output=. has other files"),
+        (["output=."], "output=. has unrelated files"),
         (["output=new", "decode.beam_size=2"], "another decode.beam_size"),
         (["output=new", "input=short"], "another input"),
     ):
