@@ -120,7 +120,7 @@ def run_import(config: ImportConfig) -> None:
 
 
 def one_path(words: list[str]) -> dict[str, Any]:
-    require(len(words) == 1, f"{words[-1]}: this command takes one folder or file; {words[0]} was given too")
+    require(len(words) == 1, f"{words[-1]}: this command takes one folder or file; {words[0]} is given too")
     return {"path": words[0]}
 
 

@@ -103,7 +103,7 @@ class MarianModel(NamedTuple):
 def read_model(path: Path) -> MarianModel:
     if path.suffix == ".npz" or any(path.glob("*decoder.yml")):
         return read_marian(path)
-    require(path.is_dir(), f"{path}: neither a folder nor a Marian .npz")
+    require(path.is_dir(), f"{path}: no such folder or Marian .npz")
     names = "has neither MarianMT's config.json nor Marian's decoder.yml"
     require((path / "config.json").is_file(), f"{path}: {names}")
     return read_hub(path)
