@@ -91,7 +91,7 @@ def expand(overrides: list[str]) -> list[tuple[dict[str, str], list[str]]]:
         fits = kind in ("ChoiceSweep", "RangeSweep") and not sweep.shuffle
         require(fits, f"{word}: list the values in order, as KEY=A,B or KEY=range(START,STOP,STEP)")
         singles = [f"{override.get_key_element()}={value}" for value in override.sweep_string_iterator()]
-        require(bool(singles), f"{word}: has no values")
+        require(bool(singles), f"{word}: no values")
         # Parsing again removes Hydra's quotes and escapes from the values.
         values = [in_words(single.value()) for single in map(parse, singles) if single]
         choices.append([(override.key_or_group, *pair) for pair in zip(values, singles, strict=True)])
