@@ -1,4 +1,4 @@
-"""Preparation of corpora of any kind for training."""
+"""Prepare corpora of any kind for training."""
 
 import lazy_loader
 

@@ -46,14 +46,14 @@ from nmt.text import Encode, Tokenizer, fast_encode, load_tokenizer, read_tokeni
 
 SIDES = ("source", "target")
 RECORDED_CHARACTERS = 20_000  # per side; a corpus with more is assumed to contain every character
-LEARNED = 50  # occurrences from which the model is assumed to have learned a character that is spelled in bytes
+LEARNED = 50  # a character that is spelled in bytes is assumed to be learned if it occurs this often
 
 
 def begin() -> None:
-    """Initialize a worker. Ctrl-C in a terminal reaches all processes, but the parent ends its workers itself."""
+    """Initialize a worker. Ctrl-C in a terminal reaches all processes, but the parent stops its workers itself."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    gc.freeze()  # inherited objects stay: the garbage collector need not scan them again and again
+    gc.freeze()  # inherited objects stay alive, so the garbage collector need not keep scanning them
 
     def end_with_parent() -> None:
         parent_process().join()  # type: ignore[union-attr]
@@ -64,9 +64,9 @@ def begin() -> None:
 
 @contextmanager
 def worker_pool(count: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
-    """A process pool for a block; if that ends by an exception, the workers are killed.
+    """A process pool for a `with` block; an exception in the block kills the workers.
 
-    `options` are those of the executor; another initializer must call `begin`.
+    `options` are passed to the executor; a custom initializer must call `begin`.
     """
     others = set(active_children())
     pool = ProcessPoolExecutor(count, **{"initializer": begin, **options})
@@ -92,7 +92,7 @@ def encode_block(
 ) -> tuple[pa.RecordBatch, int, list[Counter[str]]]:
     """Encode clean pairs and drop those with more than `limit` tokens on a side.
 
-    Returns a block of IDS_SCHEMA, the number of dropped pairs, and the characters of each side.
+    Returns a block of IDS_SCHEMA, the number of dropped pairs, and each side's character counts.
     """
     tokenizer, encode = worker_tokenizer(tokenizer_file)
     ids = [encode(block.column(side).to_pylist(), side) for side in (0, 1)]
@@ -140,7 +140,7 @@ class Preparation:
             yield waiting.popleft().result()
 
     def run(self, content: dict[str, Any]) -> Manifest:
-        """Write everything but the manifest, which is returned."""
+        """Write everything except the manifest, which is returned."""
         self.for_each_source(Reading.read_held_out)
         given = np.concatenate([EMPTY, *(hashes for reading in self.readings for hashes in reading.given.values())])
         self.for_each_source(lambda reading: reading.read_train(given))
@@ -148,7 +148,7 @@ class Preparation:
         # Training would refuse too small a share of a source, or a vocabulary that a transform cannot use: check now.
         source_copies(self.sources, [reading.keep.sum() for reading in self.readings], self.config.data.temperature)
         validated = any(reading.held_out["valid"] for reading in self.readings)
-        require(validated, "data.valid_size=0: training needs some pairs to validate on; give data.valid")
+        require(validated, "data.valid_size=0: training needs some pairs to validate on; pass data.valid")
         (self.initial or self.learned()).save(self.tokenizer_file)
         transforms_for(self.tokenizer_file, self.sources, self.config.seed)
         self.write_ids("train")
@@ -171,7 +171,7 @@ class Preparation:
                 raise NMTError(f"{where}{error}") from error
 
     def compare_sources(self) -> None:
-        """Drop lines like a held-out line of another source, count given pairs in train, and sum the counts."""
+        """Drop pairs like another source's held-out lines, count given pairs found in train, and sum the counts."""
         in_train = np.concatenate([reading.in_given for reading in self.readings])
         sources, targets = (set[str]().union(*(reading.drawn[side] for reading in self.readings)) for side in (0, 1))
         for reading in self.readings:
@@ -201,11 +201,11 @@ class Preparation:
             targets = (target for block in reading.blocks_of("train") for target in block.column(1).to_pylist())
             entries.update(entry for target in targets for entry in reading.corpus.entries(target))
         sides, tags = (0,) if structured else (0, 1), {source.data.tag for source in self.sources if source.data.tag}
-        # In a worker process, because the library ignores signals while it trains, and to free its memory.
+        # Train in a worker process, because the library ignores signals while training, and to free its memory.
         return self.pool.submit(learn_vocabulary, samples, sides, config, sorted(entries), sorted(tags)).result()
 
     def write_texts(self, split: str) -> None:
-        """Write the raw lines of a held-out set, as a whole and by source."""
+        """Write the raw lines of a held-out set, for the set as a whole and for each source."""
         data = self.config.data
         texts = [(split, data, [pair for reading in self.readings for pair in reading.held_out[split]])]
         for number, (source, reading) in enumerate(zip(self.sources, self.readings, strict=True)):
@@ -214,7 +214,7 @@ class Preparation:
                 texts.append((f"{split}.{name}", reading.data, reading.held_out[split]))
         for name, languages, pairs in texts:
             for side, language in enumerate((languages.source, languages.target)):
-                # Texts from JSON may contain line ends; here a line is a sentence.
+                # Strings from JSON may contain line breaks, but here each line must be one sentence.
                 lines = "".join(re.sub(r"[\r\n]+", " ", pair[side]) + "\n" for pair in pairs)
                 (self.folder / f"{name}.{language}").write_text(lines, encoding="utf-8", newline="\n")
 
@@ -263,16 +263,16 @@ class Preparation:
 
 
 def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
-    """Prepare the corpus of `config` in `config.prepared`. Returns its manifest, and False if it existed already.
+    """Prepare the corpus of `config` in `config.prepared`. Returns its manifest, and False if it already existed.
 
-    Raises NMTError if another process prepares it, or the folder contains anything else, such as a corpus with another
-    configuration without `config.overwrite`.
+    Raises NMTError if another process is preparing it, or if the folder contains anything else, such as a corpus with
+    another configuration (unless `config.overwrite` is set).
     """
     corpora = [corpus_for(source.data) for source in sources_of(config.data)]
     fits = config.tokenizer.kind != "wordpiece" or not any(corpus.structured for corpus in corpora)
     require(fits, f"tokenizer.kind=wordpiece with data.kind={config.data.kind}: use tokenizer.kind=bpe or unigram")
     folder = Path(config.prepared)
-    existing_corpus(config)  # before the sources are hashed, which takes time
+    existing_corpus(config)  # check before hashing the sources, which takes time
     tokenizer, init = initial_tokenizer(config)
     content = {
         **{"data": to_tree(config.data), "tokenizer": to_tree(config.tokenizer), "seed": config.seed},
@@ -282,7 +282,7 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
         if manifest := existing_corpus(config, content):
             return manifest, False
         remove_leftovers(folder.parent, re.escape(folder.name))
-        in_use = f"{folder}: a training uses this corpus; wait until it ends, or pass data.name=OTHER"
+        in_use = f"{folder}: a training run is using this corpus; wait until it finishes, or pass data.name=OTHER"
         with locked_file(folder / TOKENIZER, True, in_use), whole_folder(folder) as temporary:
             try:
                 with worker_pool(config.workers) as pool:
@@ -295,7 +295,7 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
 
 
 def existing_corpus(config: ExperimentConfig, content: dict[str, Any] | None = None) -> Manifest | None:
-    """The manifest of the corpus in `config.prepared`; NMTError for other `content`, or if the folder is not ours."""
+    """The manifest of the corpus in `config.prepared`; NMTError if `content` differs or the folder is not ours."""
     folder = Path(config.prepared)
     if config.overwrite or not (folder / "manifest.json").is_file():
         check_replaceable(folder)
@@ -308,13 +308,13 @@ def existing_corpus(config: ExperimentConfig, content: dict[str, Any] | None = N
         advice = "pass overwrite=true to replace it, or data.name=OTHER to keep both"
         changed = f"{folder} was prepared with another configuration ({difference(old, new)})"
         require(old == new, f"{changed}: {advice}")
-        manifest.content = content  # only keys that training reads differ
+        manifest.content = content  # the only keys that differ are those that training reads
         manifest.write(folder)
     return manifest
 
 
 def initial_tokenizer(config: ExperimentConfig) -> tuple[Tokenizer | None, dict[str, Any]]:
-    """The tokenizer of the model `init`, and its record in the manifest; NMTError if the model does not fit."""
+    """The tokenizer of the model `init` and its manifest record; NMTError if the model does not suit `config`."""
     if config.init is None:
         require(config.tokenizer.kind != "marian", "tokenizer.kind=marian: cannot be trained; pass init=MODEL")
         return None, {}
@@ -323,7 +323,7 @@ def initial_tokenizer(config: ExperimentConfig) -> tuple[Tokenizer | None, dict[
     same_task = is_parser(description) == (config.data.kind == "treebank")
     require(same_task, f"{where}: a parser cannot be trained further on translations, nor a translator on trees")
     changed = difference(tokenizer_settings(description), {**asdict(config.tokenizer), "sample": None})
-    require(not changed, f"{where} has another vocabulary ({changed}): omit tokenizer=")
+    require(not changed, f"{where} has another vocabulary ({changed}): omit the tokenizer keys")
     check_direction(where, description, config.data.source, config.data.target)
     tokenizer = read_tokenizer(folder)
     missing = {tag for source in sources_of(config.data) if (tag := source.data.tag) and tag not in tokenizer.tags}

@@ -1,6 +1,6 @@
-"""Sources of a corpus, and the clean training pairs and held-out sets that are read from each.
+"""The sources of a corpus, and the clean training pairs and held-out sets read from each.
 
-Text passes through memory in blocks of an Arrow file; only a hash and a flag of each pair are kept.
+Text passes through memory one Arrow block at a time; only a hash and a flag per pair stay in memory.
 """
 
 import hashlib
@@ -35,16 +35,16 @@ EMPTY = np.empty(0, np.uint64)
 
 
 class Corpus:
-    """A source of sentence pairs. Plugins subclass it. Worker processes receive it, so it must keep no file open."""
+    """A source of sentence pairs. Plugins subclass it. It is sent to worker processes, so must keep no file open."""
 
     structured = False
-    """True for targets that are structures, not text: the vocabulary is trained on the sources and `entries`."""
+    """True if targets are structures, not text: the vocabulary is then trained on the sources and `entries`."""
 
     def __init__(self, data: DataConfig) -> None:
         self.data = data
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
-        """The raw pairs of a split, or None to draw it from train. `data.errors=skip` counts in `dropped`."""
+        """The raw pairs of a split, or None to draw it from train. `dropped` counts what `data.errors=skip` skips."""
         raise NotImplementedError
 
     def digests(self) -> dict[str, str]:
@@ -52,11 +52,11 @@ class Corpus:
         raise NotImplementedError
 
     def as_read(self, pair: Pair, clean: Callable[[str], str]) -> Pair:
-        """A raw pair as the model reads it; `clean` belongs to the tokenizer."""
+        """A raw pair as the model reads it; `clean` is the tokenizer's cleaning function."""
         return clean(pair[0]), clean(pair[1])
 
     def entries(self, target: str) -> list[str]:
-        """The words of a target that become one vocabulary entry each."""
+        """The words of a target that each become a vocabulary entry."""
         return []
 
 
@@ -85,13 +85,13 @@ def file_digests(paths: Iterable[Path]) -> dict[str, str]:
 
 @contextmanager
 def arrow_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
-    """Open an Arrow stream file and yield a function that appends a block, unless the block is empty."""
+    """Open an Arrow stream file and yield a function that appends blocks to it, except empty ones."""
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
         yield lambda block: writer.write_batch(block) if len(block) else None
 
 
 def arrow_blocks(path: Path, chosen: Flags | None = None) -> Iterator[pa.RecordBatch]:
-    """The blocks of an Arrow stream file, or their `chosen` pairs. A memory map would count as our memory."""
+    """The blocks of an Arrow stream file, or their `chosen` pairs. A memory map would count as our own memory."""
     start = 0
     with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
         for block in reader:
@@ -120,7 +120,7 @@ def pair_hashes(pairs: Iterable[Pair]) -> Hashes:
 
 
 def first_of_equals(hashes: Hashes) -> Flags:
-    """True at the first occurrence of each value; large inputs are sorted in parts, to save memory."""
+    """True at the first occurrence of each value; large inputs are sorted in parts to save memory."""
     keep, parts = np.zeros(len(hashes), dtype=bool), len(hashes) // 4_000_000 + 1
     for part in range(parts):
         indices = np.flatnonzero(hashes % np.uint64(parts) == part)
@@ -161,13 +161,13 @@ def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> F
 
 
 def learn_vocabulary(samples: list[tuple[Path, Flags]], sides: tuple[int, ...], *options: Any) -> Tokenizer:
-    """Train a tokenizer on these sides of the sampled pairs of each text file."""
+    """Train a tokenizer on the given sides of the sampled pairs in each text file."""
     pairs = (pair for text, sample in samples for block in arrow_blocks(text, sample) for pair in text_pairs(block))
     return train_tokenizer((pair[side] for block in blocks(pairs) for side in sides for pair in block), *options)
 
 
 class Reading:
-    """One source of a corpus. `read_held_out` comes first, then `read_train`, which writes clean pairs to `text`."""
+    """One source of a corpus. Call `read_held_out` first, then `read_train`, which writes clean pairs to `text`."""
 
     def __init__(self, data: DataConfig, seed: int, text: Path, say: Say, map: Map, clean: Clean) -> None:
         self.data, self.seed, self.text, self.say, self.map, self.clean = data, seed, text, say, map, clean
@@ -176,8 +176,8 @@ class Reading:
         self.held_out: dict[str, list[Pair]] = {}  # split -> raw pairs
         self.given: dict[str, Hashes] = {}  # split -> hashes of its pairs, unless it is drawn from train
         self.in_given = EMPTY  # hashes of the training pairs that occur in a given set
-        self.drawn: tuple[set[str], set[str]] = (set(), set())  # letters of both sides of the pairs drawn from train
-        self.keep = np.empty(0, np.bool_)  # for each pair of `text`, true if it stays in train
+        self.drawn: tuple[set[str], set[str]] = (set(), set())  # per side, letters of the pairs drawn from train
+        self.keep = np.empty(0, np.bool_)  # for each pair in `text`, whether it stays in train
 
     def read_held_out(self) -> None:
         for split in HELD_OUT:
@@ -192,7 +192,7 @@ class Reading:
                 self.given[split] = pair_hashes(self.corpus.as_read(pair, self.clean) for pair in pairs)
 
     def read_train(self, given: Hashes) -> None:
-        """Write train to `text`, and draw missing held-out sets; `given` has the hashes of all sources' given sets."""
+        """Write the training set to `text` and draw missing held-out sets; `given`: hashes of all given sets' pairs."""
         dropped, reasons, unique = Counter[str](), Counter[str](), self.data.filters.deduplicate
         kept, hashes, in_given, pairs = 0, [EMPTY], [EMPTY], self.corpus.read("train", dropped)
         assert pairs is not None
@@ -217,12 +217,12 @@ class Reading:
 
     def require_pairs(self, left: bool) -> None:
         train = self.counts["train"]
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in train["dropped"].items()) or "none was read"
-        message = f"no training pair is left of {train['read']:,} ({reasons}): check data.train and data.filters"
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in train["dropped"].items()) or "none were read"
+        message = f"no training pairs are left of {train['read']:,} ({reasons}): check data.train and data.filters"
         require(left, message)
 
     def hold_out(self, splits: list[str]) -> None:
-        """Draw splits from train, and drop all training pairs that differ from them only in case, digits or symbols."""
+        """Draw splits from train and drop training pairs that differ from theirs only in case, digits or symbols."""
         text = pa.ipc.open_stream(pa.memory_map(str(self.text))).read_all()
         order = iter(np.random.default_rng(self.seed).permutation(np.flatnonzero(self.keep)).tolist())
         sizes = {"valid": self.data.valid_size, "test": self.data.test_size}
@@ -231,20 +231,20 @@ class Reading:
         self.drop_alike(self.drawn, sum(map(len, drawn.values())))
         require(
             all(len(drawn[split]) == sizes[split] for split in splits) and bool(self.keep.any()),
-            f"the corpus has too few different pairs to draw data.valid_size={self.data.valid_size} and "
-            f"data.test_size={self.data.test_size} from it: lower these, or give data.valid and data.test",
+            f"the corpus has too few distinct pairs to draw data.valid_size={self.data.valid_size} and "
+            f"data.test_size={self.data.test_size} from it: lower these, or pass data.valid and data.test",
         )
         for split in splits:
             rows = text.take(pa.array(drawn[split], pa.int64()))
             self.held_out[split], self.counts[split] = text_pairs(rows), {"read": len(rows), "dropped": Counter()}
-            if self.corpus.structured:  # `text` does not show the original pairs
+            if self.corpus.structured:  # `text` does not hold the original pairs
                 originals = dict.fromkeys(rows.column("line").to_pylist(), ("", ""))
                 pairs = enumerate(self.corpus.read("train", Counter()) or (), start=1)
                 originals |= {line: pair for line, pair in pairs if line in originals}
                 self.held_out[split] = list(originals.values())
 
     def draw(self, text: pa.Table, order: Iterator[int], size: int) -> list[int]:
-        """Take the next `size` indices of `order` whose letters are not drawn yet."""
+        """Take the next `size` indices in `order` of pairs whose letters have not been drawn yet."""
         drawn: list[int] = []
         while len(drawn) < size and (index := next(order, None)) is not None:
             pair = [text.column(side)[index].as_py() for side in (0, 1)]
@@ -257,7 +257,7 @@ class Reading:
         return drawn
 
     def drop_alike(self, sides: tuple[set[str], set[str]], held_out: int = 0) -> None:
-        """Drop the training pairs with these letters on either side, and count all but `held_out` of them."""
+        """Drop training pairs with these letters on either side; count them, except the `held_out` pairs themselves."""
         alike = np.concatenate(list(self.map(partial(shares_letters, sides=sides), arrow_blocks(self.text))))
         if lost := int((self.keep & alike).sum()) - held_out:
             self.counts["train"]["dropped"]["like a held-out line"] += lost

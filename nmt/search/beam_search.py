@@ -1,8 +1,8 @@
 """Beam search with a cache (section 6.1), and sampling.
 
-A sample adds Gumbel noise to the log probability of each token and takes the token with the largest sum (Gumbel 1954;
+Sampling adds Gumbel noise to the log probability of each token and takes the token with the largest sum (Gumbel 1954;
 Maddison et al. 2014). The noise is a hash of seed, sentence, hypothesis, position and token, so samples do not depend
-on the batch, as they would with a random generator.
+on the batch, as they would with a random number generator.
 
 Shapes: B unfinished sentences, K hypotheses of each (the beam), T tokens so far, N vocabulary, S source positions, C
 candidates.
@@ -21,8 +21,8 @@ from nmt.data import INCREMENT, shifted, splitmix
 from nmt.model import Transformer
 from nmt.search.engine import Hypothesis, penalty
 
-BLOCK_TOKENS = 64  # neighboring entries of the vocabulary that `largest` skips together
-HASH_BITS = 40  # of a hash that become a number between 0 and 1
+BLOCK_TOKENS = 64  # adjacent vocabulary entries that `largest` skips together
+HASH_BITS = 40  # bits of a hash that form a number between 0 and 1
 
 
 def pad(rows: Sequence[list[int]], device: torch.device) -> Tensor:
@@ -40,7 +40,7 @@ def pad_source(sentences: Sequence[list[int]], device: torch.device) -> Tensor:
 def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest values of each row [M, N] and their indices, largest first; fewer if the row is shorter.
 
-    They lie in the k blocks with the largest maxima, so most of a row is read once and not sorted, unlike in topk.
+    They lie in the k blocks with the largest maxima, so most of a row is read once and not sorted, unlike with topk.
     """
     (rows, width), blocks = x.shape, x.shape[1] // BLOCK_TOKENS
 
@@ -59,7 +59,7 @@ def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def sentence_keys(source_BS: Tensor, count: int, seed: int) -> Tensor:
-    """64-bit keys for `count` hypotheses of each sentence, hashes of its tokens and the seed: [B, K]."""
+    """64-bit keys for `count` hypotheses per sentence, each a hash of its tokens, its number and the seed: [B, K]."""
     digests = [
         hashlib.blake2b(repr((seed, [token for token in tokens if token != PAD], k)).encode(), digest_size=8).digest()
         for tokens in source_BS.tolist()
@@ -71,16 +71,16 @@ def sentence_keys(source_BS: Tensor, count: int, seed: int) -> Tensor:
 
 def gumbel(keys_BK: Tensor, position: int, tokens: Tensor) -> Tensor:
     """Gumbel noise for `tokens`, which are [C], or [B, K, C] if they differ by row: [B, K, C]."""
-    # As a signed 64-bit integer.
+    # Wrap the offset to a signed 64-bit integer.
     rows = splitmix(keys_BK + ((position * INCREMENT + 2**63) % 2**64 - 2**63))
     hashes = splitmix(rows[:, :, None] + tokens * INCREMENT)
     uniform = (shifted(hashes, 64 - HASH_BITS).float() + 0.5) * 2.0**-HASH_BITS
-    # Large noise, which decides, comes from small numbers, where floating point is finest. 1 would give -inf.
+    # Large noise, which decides, comes from numbers near 0, where floats are most precise. 1 would give infinity.
     return uniform.clamp_(max=1 - 2.0**-24).neg_().log1p_().neg_().log_().neg_()
 
 
 def draw(logp_BKN: Tensor, config: DecodeConfig, keys_BK: Tensor, position: int) -> Tensor:
-    """A random token for each hypothesis, [B, K], from the most likely tokens by top_k and top_p."""
+    """A random token for each hypothesis, [B, K], drawn from the likeliest tokens as limited by top_k and top_p."""
     vocabulary = logp_BKN.shape[2]
     if config.top_k == 0 and config.top_p == 1:
         tokens = torch.arange(vocabulary, device=logp_BKN.device)
@@ -88,7 +88,7 @@ def draw(logp_BKN: Tensor, config: DecodeConfig, keys_BK: Tensor, position: int)
     likely, tokens = logp_BKN.topk(min(config.top_k or vocabulary, vocabulary), dim=2)
     likely = likely / config.temperature
     if config.top_p < 1:
-        # A hypothesis that has ended may have no token left: 0 / 0.
+        # A hypothesis that has ended may have no tokens left, which gives 0 / 0.
         probabilities = likely.double().softmax(dim=2).nan_to_num()
         likely = likely.masked_fill(probabilities.cumsum(dim=2) - probabilities >= config.top_p, -torch.inf)
     indices = (likely + gumbel(keys_BK, position, tokens)).argmax(dim=2, keepdim=True)
@@ -104,7 +104,7 @@ class Finished:
         self.tokens = torch.full((sentences, n_best, longest), PAD, device=device)
 
     def add(self, sentences: Tensor, log_probabilities_BC: Tensor, tokens_BCT: Tensor, config: DecodeConfig) -> None:
-        """Add hypotheses and keep the n_best; of equal scores, the first to finish."""
+        """Add hypotheses and keep the n_best; in a tie, the first to finish."""
         length = tokens_BCT.shape[2]
         scores = torch.cat((self.scores[sentences], log_probabilities_BC / penalty(length + 1, config)), dim=1)
         order = scores.argsort(dim=1, descending=True, stable=True)[:, : self.scores.shape[1]]
@@ -142,7 +142,7 @@ class Search:
         # The sentence of each row: finished sentences are dropped, and rows move up.
         self.sentences = torch.arange(sentences, device=device)
         self.tokens = torch.full((sentences, self.beam_size, 1), BOS, device=device)
-        # Of the unfinished hypotheses; -inf marks an empty slot.
+        # For unfinished hypotheses; -inf marks an empty slot.
         self.log_probabilities = torch.zeros(sentences, self.beam_size, device=device)
         if not config.do_sample:
             self.log_probabilities[:, 1:] = -torch.inf  # the search starts with one empty hypothesis
@@ -150,13 +150,13 @@ class Search:
         self.keys = sentence_keys(source_BS, self.beam_size, config.seed) if config.do_sample else None
 
     def longest(self, source_BS: Tensor, prefixes: Sequence[list[int]]) -> Tensor:
-        """The maximum length of each translation, with the end symbol, [B]."""
+        """The maximum length of each translation, including the end symbol, [B]."""
         config = self.config
         lengths = (source_BS != PAD).sum(dim=1) + config.max_extra_length
         if config.max_length is not None:
             lengths = lengths.clamp(max=config.max_length + 1)
         if config.no_repeat_ngram_size == 1:
-            # After the prefix, each entry of the vocabulary can follow once, whatever min_length says.
+            # After the prefix, each vocabulary entry can occur only once, whatever min_length says.
             words = self.models[0].vocabulary_size - UNK
             lengths = lengths.minimum(lengths.new_tensor([words + len(ids) - len(set(ids)) for ids in prefixes]))
         lengths = lengths.maximum((self.prefixes != PAD).sum(dim=1) + 1)
@@ -171,7 +171,7 @@ class Search:
         self.collect(best, parents, ends)
         best = best.masked_fill(ends, -torch.inf)
         if not self.config.do_sample:
-            # A sample keeps its slot, which decides its random numbers.
+            # A sample keeps its slot, which determines its random numbers.
             best, chosen = best.topk(self.beam_size, dim=1)
             parents, tokens = parents.gather(1, chosen), tokens.gather(1, chosen)
         self.log_probabilities = best
@@ -185,7 +185,7 @@ class Search:
         return self.finished.hypotheses()
 
     def extend(self, parents: Tensor, tokens: Tensor) -> None:
-        """Replace hypotheses by their continuations, [B, K]."""
+        """Replace hypotheses with their continuations, [B, K]."""
         past = self.tokens.gather(1, parents[:, :, None].expand_as(self.tokens))
         self.tokens = torch.cat((past, tokens[:, :, None]), dim=2)
         if self.beam_size > 1 and not self.config.do_sample:
@@ -218,9 +218,9 @@ class Search:
         return logp
 
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The best continuations of all hypotheses of a sentence: log probabilities, parents and tokens, [B, C].
+        """The best continuations of each sentence's hypotheses: log probabilities, parents and tokens, [B, C].
 
-        Each hypothesis can end in one way only, so at least K of 2 K candidates do not end.
+        Each hypothesis can end in only one way, so at least K of 2 K candidates do not end.
         """
         candidates = 1 if self.beam_size == 1 else 2 * self.beam_size
         logp, tokens = largest(logp_BKN.flatten(0, 1), candidates)
@@ -236,7 +236,7 @@ class Search:
         return best, torch.arange(self.beam_size, device=best.device).expand_as(best), tokens
 
     def collect(self, best: Tensor, parents: Tensor, ends: Tensor) -> None:
-        """Keep the hypotheses that ended among the K best candidates."""
+        """Store those of the K best candidates that have ended."""
         width = self.beam_size
         ended = ends[:, :width] & best[:, :width].isfinite()
         rows = ended.any(dim=1).nonzero()[:, 0]
@@ -263,7 +263,7 @@ class Search:
     def prune_finished(self, unfinished_B: Tensor) -> None:
         """Drop finished sentences from the batch once they are a fifth of it; until then their slots stay empty.
 
-        Dropping copies the cache, and each new batch size may need new oneDNN kernels. For the same reason batch sizes
+        Dropping copies the cache, and each new batch size may need new oneDNN kernels. To limit these, batch sizes
         above 16 are multiples of 8.
         """
         unfinished, rows = int(unfinished_B.sum()), len(unfinished_B)
@@ -272,7 +272,7 @@ class Search:
             self.log_probabilities.masked_fill_(~unfinished_B[:, None], -torch.inf)
         if unfinished and kept > 0.8 * rows:
             return
-        # Unfinished rows first; finished ones fill up to the multiple of 8.
+        # Unfinished rows come first; finished ones fill the batch up to a multiple of 8.
         chosen = unfinished_B.byte().argsort(descending=True, stable=True)[:kept]
         for name in ("sentences", "tokens", "log_probabilities", "max_lengths", "penalties_at_max_length"):
             setattr(self, name, getattr(self, name)[chosen])
@@ -281,13 +281,13 @@ class Search:
 
 
 def allow_only(logp_BKN: Tensor, tokens_B: Tensor, where_B: Tensor) -> None:
-    """Set all tokens but one to -inf in some sentences."""
+    """Where `where_B`, set all tokens except `tokens_B` to -inf."""
     others_BN = torch.arange(logp_BKN.shape[2], device=logp_BKN.device) != tokens_B[:, None]
     logp_BKN.masked_fill_((others_BN & where_B[:, None])[:, None, :], -torch.inf)
 
 
 def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int, where_B: Tensor) -> None:
-    """Set tokens that would repeat an n-gram of their hypothesis to -inf in some sentences."""
+    """Where `where_B`, set to -inf any token that would repeat a hypothesis n-gram."""
     if tokens_BKT.shape[2] < n:
         return
     grams = tokens_BKT.unfold(2, n, 1)
@@ -301,5 +301,5 @@ def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int, where_B: Ten
 def beam_search(
     models: Sequence[Transformer], source_BS: Tensor, config: DecodeConfig, prefixes: Sequence[list[int]] = ()
 ) -> list[list[Hypothesis]]:
-    """The n_best translations of each sentence and its end symbol, each beginning with the sentence's prefix."""
+    """The n_best translations of each sentence; sources end with the end symbol, and results begin with the prefix."""
     return Search(models, source_BS, config, prefixes).run()

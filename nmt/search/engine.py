@@ -19,7 +19,7 @@ Pair = tuple[list[int], list[int]]  # source and target tokens, without start an
 
 @dataclass
 class TokenScores:
-    log_probabilities: list[float]  # of each token, and of the end symbol
+    log_probabilities: list[float]  # one per token, and one for the end symbol
     attention: npt.NDArray[np.float32] | None = None  # [target tokens, source tokens], both without end symbols
 
 
@@ -28,9 +28,9 @@ class EngineOptions:
     decode: DecodeConfig
     device: str = "auto"
     precision: str = "float32"
-    threads: int | None = None  # None: all processor cores
-    scores: bool = True  # False: log probabilities are not used and may be nan
-    target_prefix: str = ""  # of each translation
+    threads: int | None = None  # None: all CPU cores
+    scores: bool = True  # False: log probabilities are not used and may be NaN
+    target_prefix: str = ""  # with which each translation begins
     constraints: bool = False  # translations must contain given words
 
 
@@ -38,35 +38,35 @@ class EngineOptions:
 class Hypothesis:
     tokens: list[int]  # without the end symbol
     log_probability: float  # log P(Y|X)
-    score: float  # that ranks it
+    score: float  # determines its rank
     token_scores: TokenScores | None = None
 
 
 class Constraints(Protocol):
-    """What the translations of sentences must contain, and the search for them."""
+    """What the translations of sentences must contain, and how to search for such translations."""
 
     @property
     def rows(self) -> Sequence[Sequence[Any]]:
         """The constraints of each sentence."""
 
     def of(self, indices: Sequence[int]) -> "Constraints":
-        """The constraints of a part of the sentences."""
+        """The constraints of the sentences at these indices."""
 
     def search(
         self, models: "Sequence[Transformer]", source_BS: "Tensor", config: DecodeConfig, prefixes: Sequence[list[int]]
     ) -> list[list[Hypothesis]]:
-        """As `beam_search`; drops constraints that no translation of a sentence meets."""
+        """Like `beam_search`, but with the constraints, except those that no translation of a sentence meets."""
 
 
 class Engine(Protocol):
     """A model, or an ensemble, that searches for translations."""
 
     config: DecodeConfig
-    ahead: bool  # whether it searches in threads of its own, and takes further work meanwhile
-    longest: int | None  # most tokens of a sentence, with the end symbol; None: as many as the model has positions
+    ahead: bool  # whether it searches in its own threads and accepts more work in the meantime
+    longest: int | None  # maximum tokens in a sentence, including the end symbol; None: the model's positions
 
     def with_search(self, config: DecodeConfig) -> "Engine":
-        """The same weights with another search; NMTError if the engine does not support it."""
+        """An engine with the same weights but other search settings; NMTError if it does not support them."""
 
     def search(
         self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None
@@ -83,13 +83,13 @@ class Engine(Protocol):
 def penalty(length: Any, config: DecodeConfig) -> Any:
     """lp(Y) = ((5 + |Y|) / 6)^alpha (section 6.1; Wu et al. 2016, equation 14), or |Y|^alpha as in Marian.
 
-    |Y| is a number or a tensor, and counts the end symbol.
+    |Y| is a number or a tensor and includes the end symbol.
     """
     return (length if config.length_penalty_kind == "marian" else (5 + length) / 6) ** config.length_penalty
 
 
 def aligning_layer(layers: int) -> int:
-    """Index of the layer whose attention aligns best: the last but one (Garg et al. 2019), or the last of up to 3."""
+    """Index of the layer that aligns best: the second to last (Garg et al. 2019), or with up to 3 layers, the last."""
     return layers - 2 if layers > 3 else layers - 1
 
 

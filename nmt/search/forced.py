@@ -1,7 +1,7 @@
 """Forced decoding: token log probabilities and attention of given translations.
 
-Attention weights, softmax(Q K^T / sqrt(d_k)) of equation 1, are computed separately, because torch's fused attention in
-the model does not return them.
+Attention weights, softmax(Q K^T / sqrt(d_k)) of equation 1, are computed separately, because the model uses PyTorch's
+fused attention, which does not return them.
 
 Shapes: B pairs, T target positions, S source positions, L layers, H heads, D d_model, M positions of all pairs.
 """
@@ -20,12 +20,12 @@ from nmt.model import DecoderLayer, MultiHeadAttention, Transformer
 from nmt.search.beam_search import pad, pad_source
 from nmt.search.engine import Pair, TokenScores, aligning_layer, batches_by_length
 
-POSITIONS_AT_ONCE = 512  # whose logits are in memory at once
+POSITIONS_AT_ONCE = 512  # positions whose logits are in memory at once
 
 
 @contextmanager
 def recorded(attentions: Sequence[MultiHeadAttention]) -> Iterator[list[Tensor]]:
-    """Collect the weights of these attentions, [B, H, T, S], while the model runs."""
+    """Collect the weights of these attention modules, [B, H, T, S], while the model runs."""
     weights: list[Tensor] = []
 
     def attend(attention: MultiHeadAttention, q: Tensor, k: Tensor, v: Tensor, *mask: Any, **causal: Any) -> Tensor:
@@ -42,7 +42,7 @@ def recorded(attentions: Sequence[MultiHeadAttention]) -> Iterator[list[Tensor]]
 
 
 class Attention(NamedTuple):
-    """The weights of every layer and head; the weights of one query sum to 1."""
+    """The weights of every layer and head; each query's weights sum to 1."""
 
     encoder: Tensor  # [B, L, H, S, S]
     decoder: Tensor  # [B, L, H, T, T], starting with the start symbol
@@ -68,7 +68,7 @@ def pad_inputs(targets: Sequence[list[int]], device: torch.device) -> Tensor:
 
 
 def token_log_probabilities(model: Transformer, hidden_MD: Tensor, tokens_M: Tensor) -> Tensor:
-    """log P of the token after each hidden state, [M], without the logits of all positions in memory."""
+    """log P of the token after each hidden state, [M], without holding all positions' logits in memory."""
     parts = zip(hidden_MD.split(POSITIONS_AT_ONCE), tokens_M.split(POSITIONS_AT_ONCE), strict=True)
     logp = (model.logits(hidden).float().log_softmax(dim=1).gather(1, tokens[:, None]) for hidden, tokens in parts)
     return torch.cat(list(logp))[:, 0]
@@ -94,9 +94,9 @@ def score_batch(
 def forced_decoding(
     models: Sequence[Transformer], pairs: Sequence[Pair], budget: int, align: bool = False
 ) -> list[TokenScores]:
-    """The token scores of each pair by a model, or an ensemble that averages probabilities.
+    """Score the tokens of each pair with a model, or with an ensemble that averages probabilities.
 
-    Batches have at most `budget` tokens of the longer side. `align` adds attention to the source, from the step that
+    A batch's longer side has at most `budget` tokens. `align` adds attention to the source, from the step that
     predicts the target token: one step later, the model already attends to what comes next.
     """
     device = next(models[0].parameters()).device

@@ -1,4 +1,4 @@
-"""Search by torch, on any device."""
+"""PyTorch search on any device."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -17,7 +17,7 @@ from nmt.search.forced import forced_decoding
 
 
 def choose_device(name: str) -> str:
-    """The device for a name; auto is cuda if available, else cpu. NMTError for a device that torch does not have."""
+    """Resolve a device name; auto is cuda if available, else cpu. NMTError if PyTorch cannot use the device."""
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -37,14 +37,14 @@ def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str]
 
 
 class TorchEngine:
-    """A model, or an ensemble of models with one vocabulary, which it sets to evaluation mode.
+    """A model, or an ensemble of models that share a vocabulary; puts the models in evaluation mode.
 
-    `keeps_kernels` lets oneDNN keep many kernels; not for a process that trains.
+    `keeps_kernels` lets oneDNN keep many kernels; do not use it in a process that trains.
     """
 
     longest: int | None = None
     ahead = False
-    turn: AbstractContextManager[None] = nullcontext()  # of each batch; threads that share an engine take turns
+    turn: AbstractContextManager[None] = nullcontext()  # held for each batch; threads that share an engine take turns
 
     def __init__(self, models: Sequence[Transformer], config: DecodeConfig, keeps_kernels: bool = False) -> None:
         self.models, self.config, self.keeps_kernels = [model.eval() for model in models], config, keeps_kernels
@@ -57,11 +57,11 @@ class TorchEngine:
     def search(
         self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None
     ) -> list[list[Hypothesis]]:
-        """As in `Engine`, in batches of similar length. Raises NMTError if a sentence has no translation."""
+        """Search like `Engine`, in batches of similar length. Raises NMTError if a sentence has no translation."""
         results: list[list[Hypothesis]] = [[] for _ in sentences]
         rows = constraints.rows if constraints else [()] * len(sentences)
         device = next(self.models[0].parameters()).device
-        # Separately, so that constraints do not affect sentences without any.
+        # Search constrained sentences separately, so that they do not affect the others.
         for part in ([n for n, row in enumerate(rows) if not row], [n for n, row in enumerate(rows) if row]):
             for batch in batches_by_length([len(sentences[n]) + 1 for n in part], self.config.batch_tokens):
                 batch = [part[n] for n in batch]
@@ -71,7 +71,7 @@ class TorchEngine:
                 with self.turn, few_shapes() if self.keeps_kernels else nullcontext():
                     for index, hypotheses in zip(batch, search(*arguments), strict=True):
                         results[index] = hypotheses
-        causes = "the model has weights that are not finite, or decode.min_length excludes decode.no_repeat_ngram_size"
+        causes = "the model has non-finite weights, or decode.min_length conflicts with decode.no_repeat_ngram_size"
         require(all(results), f"a line has no translation: {causes}")
         return results
 

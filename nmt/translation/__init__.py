@@ -1,4 +1,4 @@
-"""Lines to lines: long lines, several devices, and jobs that resume after they were killed."""
+"""Translate lines, including long ones, on several devices, in jobs that resume after being killed."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
-"""A job over lines: its input, its output, progress, and resumption after a kill.
+"""A job that processes lines: its input, output and progress, and how it resumes after being killed.
 
-An output file appears when it is complete. Until then its lines are in `.NAME.nmt-partial`. Beside it,
-`.NAME.nmt-partial.json` records the input, model and options, and how much of the output is on the disk.
+An output file appears once it is complete. Until then, its lines are in `.NAME.nmt-partial`. Next to that,
+`.NAME.nmt-partial.json` records the input, model and options, and how much of the output is on disk.
 """
 
 import fcntl
@@ -25,7 +25,7 @@ from nmt.files import LARGE, cannot_write, find_model_directory, parse_json, rea
 from nmt.text import decoded, open_text, raw_lines, reading, without_end
 
 Result = TypeVar("Result")
-SAVE_SECONDS = 5.0  # between saves, which bring the file to the disk
+SAVE_SECONDS = 5.0  # between saves, which sync the file to disk
 
 
 def warn(words: str) -> None:
@@ -45,7 +45,7 @@ def input_lines(file: Iterable[bytes], first: int = 1) -> Iterator[str]:
 
 
 def what_decides(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
-    """All that decides the output for a line: the SHA-256 of weights, and keys, or of their files (`decides`)."""
+    """What determines a line's output: the SHA-256 of weights, and keys, or the SHA-256 of their files (`decides`)."""
     names = (config.translator if isinstance(config, JobConfig) else config).run
     weights = [sha256(find_model_directory(name) / "model.safetensors") for name in names]
     decides, members = dict[str, Any](model=weights), keys_of(cast(Any, type(config)))
@@ -58,23 +58,23 @@ def what_decides(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
 
 @dataclass
 class Notes:
-    """What was written to an output, also by an earlier command."""
+    """What has been written to an output, including by an earlier command."""
 
-    identity: str = ""  # SHA-256 of all that decides the output; empty if the command cannot be resumed
-    lines: int = 0  # of the input, that are done
-    bytes: int = 0  # written for them
-    counts: dict[str, int] = field(default_factory=Counter)  # lines of each kind, for the summary at the end
+    identity: str = ""  # SHA-256 of what determines the output; empty if the command cannot be resumed
+    lines: int = 0  # input lines that are done
+    bytes: int = 0  # output bytes written for them
+    counts: dict[str, int] = field(default_factory=Counter)  # lines with each note, for the final summary
 
 
 class Output:
-    """A file or stream for lines; `partial` is the name of the file until it is complete."""
+    """A file or stream for lines; `partial` is the file's path until it is complete."""
 
     def __init__(self, name: str, file: BinaryIO, partial: Path | None = None) -> None:
         self.name, self.file, self.partial, self.notes, self.saved = name, file, partial, Notes(), 0.0
 
     def write(self, text: str | bytes, lines: int) -> None:
-        """Write the output up to input line `lines` at once; NMTError if the disk is full."""
-        # The notes are complete here: callers count a line before or after they write it.
+        """Write and flush the output up to input line `lines`; NMTError if the disk is full."""
+        # Save before writing: callers have now counted every earlier line, whether before or after writing it.
         if time.monotonic() - self.saved > SAVE_SECONDS:
             self.save()
         content = text.encode() if isinstance(text, str) else text
@@ -88,7 +88,7 @@ class Output:
         self.notes.lines, self.notes.bytes = lines, self.notes.bytes + len(content)
 
     def resume(self, identity: str) -> None:
-        """Continue after the lines of an earlier command with the same identity, if the file agrees with its notes."""
+        """Continue where an earlier command with the same identity stopped, if the file agrees with its notes."""
         assert self.partial
         self.notes.identity = identity
         with suppress(NMTError):
@@ -101,7 +101,7 @@ class Output:
         self.file.seek(self.notes.bytes)
 
     def save(self) -> bool:
-        """Bring what was written to the disk, then note how much that is; False if there is nothing to resume."""
+        """Sync the output to disk, then record how much there is; False if there is nothing to resume."""
         if self.partial is None or not self.notes.identity or not self.notes.lines:
             return False
         sync(self.partial)
@@ -116,9 +116,9 @@ def notes_of(partial: Path) -> Path:
 
 @contextmanager
 def open_output(name: str, identity: str = "") -> Iterator[Output]:
-    """Open an output. A file is complete at the end; after an error, a command with the same identity resumes.
+    """Open an output. A file appears at the end; after an error, a command with the same identity resumes it.
 
-    Raises NMTError if another process is writing the file, or the name of the partial file is a link.
+    Raises NMTError if another process is writing the file or the partial file is a link.
     """
     path, partial = Path(name), None
     if name == "-":
@@ -134,7 +134,7 @@ def open_output(name: str, identity: str = "") -> Iterator[Output]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         file.close()
-        raise NMTError(f"output={name}: another nmt is writing it; name another file") from error
+        raise NMTError(f"output={name}: another nmt process is writing it; name another file") from error
     except OSError as error:
         raise NMTError(f"{name}: {error.strerror}") from error
     output = Output(name, file, partial)
@@ -163,16 +163,16 @@ def open_output(name: str, identity: str = "") -> Iterator[Output]:
 
 
 def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]":
-    """Open the input; NMTError if that fails, or if the output would replace it."""
+    """Open the input; NMTError if that fails or the output would overwrite it."""
     if config.text is not None:
         return io.BufferedReader(cast(Any, io.BytesIO(config.text.encode())))
     source, output = open_text(config.input), Path(config.output)
-    if config.input != "-":  # a thread may still wait in standard input at the end
+    if config.input != "-":  # a thread may still be reading standard input at the end
         stack.enter_context(source)
-    if output.is_file():  # a terminal may be both
+    if output.is_file():  # skips a terminal, which may be both input and output
         of_input = os.fstat(sys.stdin.fileno()) if config.input == "-" else Path(config.input).stat()
         is_input = os.path.samestat(of_input, output.stat())
-        require(not is_input, f"output={output}: is the input, which would be lost; name another file")
+        require(not is_input, f"output={output}: would overwrite the input; name another file")
     return source
 
 
@@ -202,14 +202,14 @@ def progress_of(config: JobConfig, verb: str, done: int, total: int | None, stac
 
 @dataclass
 class Job:
-    """The lines that are still to be done, and their output."""
+    """The remaining lines and their output."""
 
     lines: Iterator[str]
     output: Output
     show: Callable[[int], None]
 
     def run(self, stream: Callable[[Iterator[str]], Iterator[Result]]) -> Iterator[tuple[int, str, Result]]:
-        """The number of each line, counted from 1, the line, and its result from `stream`, which may read ahead."""
+        """Yield each line's number (from 1), the line, and its result from `stream`, which may read ahead."""
         read = deque[str]()
 
         def remembered() -> Iterator[str]:
@@ -223,7 +223,7 @@ class Job:
 
 
 def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
-    """Open input and output; resume a partial output if command, input, models and keys are the same."""
+    """Open input and output; resume a partial output if the command, input, models and keys are the same."""
     source, total, identity = open_source(config, stack), None, ""
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
     if Path(config.input).is_file() and (config.output != "-" or on_terminal):

@@ -32,7 +32,7 @@ class Models(NamedTuple):
 
 
 def find_models(names: list[str]) -> Models:
-    """The models of these names; NMTError if one is missing, or if their vocabularies differ."""
+    """Find models by name; NMTError if one is missing or their vocabularies differ."""
     folders = [find_model_directory(name) for name in names]
     descriptions = [read_description(folder) for folder in folders]
     for folder, description in zip(folders, descriptions, strict=True):
@@ -51,18 +51,18 @@ def languages(tokenizer: Tokenizer) -> list[str]:
 
 
 def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
-    """The tag of a target language with a blank, empty for None; NMTError if the model has no such tag."""
+    """The tag of a target language and a space, or empty for None; NMTError if the model has no such tag."""
     if not target:
         return ""
     for tag in tokenizer.tags:
         if target in (tag, tag.strip("<>"), language_of(tag)):
             return f"{tag} "
     names = ", ".join(map(language_of, tokenizer.tags))
-    raise NMTError(f"target={target:.40}: the model has {names or 'one target language; leave target out'}")
+    raise NMTError(f"target={target:.40}: the model has {names or 'only one target language; omit target'}")
 
 
 def stage_entries(options: TranslatorOptions) -> list[Entry]:
-    """The stages whose keys have values, in the order in which lines pass them; no other stage is even imported."""
+    """The stages whose keys are set, in the order in which lines pass through them; others are not even imported."""
 
     def is_asked_for(group: str, key: str) -> bool:
         return not key or bool(getattr(options.plugins.get(group), key, None))
@@ -78,7 +78,7 @@ def stages_of(options: TranslatorOptions, models: Models | None = None) -> tuple
 
 
 def automatic_engines(precision: str) -> list[Entry]:
-    """The engines that `engine=auto` may choose, best first: installed engines of plugins, then torch."""
+    """The engines that `engine=auto` may choose, best first: engines of plugins, if installed, then torch."""
     entries = [entry for entry in entries_of("engine").values() if precision in entry.facts["precisions"]]
     ready = [entry for entry in entries if "suits" in entry.facts and find_spec(entry.facts["module"])]
     return [*ready, *(entry for entry in entries if entry.name == "torch")]
@@ -97,12 +97,12 @@ def engine_options(options: TranslatorOptions, models: Models) -> EngineOptions:
 
 
 def with_engine(options: TranslatorOptions, notice: Notice, models: Models | None = None) -> TranslatorOptions:
-    """Replace engine=auto by the first engine that suits; where there is a choice, a notice names it."""
+    """Replace engine=auto with the first suitable engine; if there is a choice, a notice names it."""
     compute = options.compute
     if compute.engine != "auto":
         return options
     engines = automatic_engines(compute.precision)
-    require(bool(engines), f"precision={compute.precision}: no engine that has it is installed; see engine")
+    require(bool(engines), f"precision={compute.precision}: no installed engine supports it; see engine")
     *others, engine = engines
     if others and compute.devices == 1:
         models, problems = models or find_models(options.run), list[str]()
@@ -116,7 +116,7 @@ def with_engine(options: TranslatorOptions, notice: Notice, models: Models | Non
 
 
 def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
-    """Load a translator of one model or an ensemble."""
+    """Load a translator for one model or an ensemble."""
     models = folders, descriptions, tokenizer = find_models(options.run)
     stages, options = stages_of(options, models), with_engine(options, notice, models)
     load: Callable[..., Engine] = entries_of("engine")[options.compute.engine].load()
@@ -127,24 +127,24 @@ def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
     prefix = language_tag(options.target, tokenizer) + options.source_prefix
     if (targets := languages(tokenizer)) and not prefix and not options.has_tags:
         into = shown(", ".join(targets))
-        notice(f"the model translates into {into}: pass target={targets[0]}, for example, for lines without a tag")
+        notice(f"the model translates into {into}: for lines without a tag, pass a target such as target={targets[0]}")
     texts, details = (prefix, options.target_prefix), options.results == "tokens"
     return Translator(engine, tokenizer, limit, *texts, details, stages, engine.ahead, options, models)
 
 
 def open_translator(config: JobConfig, stack: ExitStack) -> Translator:
-    """The translator of a job, on one device or several; NMTError if the input is missing. `stack` ends processes."""
+    """A job's translator, on one device or several; NMTError if the input is missing. `stack` stops its processes."""
     require(config.input == "-" or Path(config.input).exists(), f"{config.input}: No such file or directory")
     if config.translator.compute.devices == 1:
         return load_translator(config.translator, warn)
     pools = entries_of("pool")
-    require("devices" in pools, "devices: needs the plugin nmt/plugins/devices")
+    require("devices" in pools, "devices: requires the plugin nmt/plugins/devices")
     translator: Translator = stack.enter_context(pools["devices"].load()(config))
     return translator
 
 
 def flagger(models: Models) -> Callable[[str, Translation], list[str]]:
-    """A function that returns the flags of a line and its translation."""
+    """A function that returns flags for likely failures, given a line and its translation."""
     finders, scripts = [entry.load() for entry in entries_of("flags").values()], target_scripts(models.descriptions)
 
     def flags_of(source: str, translation: Translation) -> list[str]:
@@ -156,18 +156,18 @@ def flagger(models: Models) -> Callable[[str, Translation], list[str]]:
 
 
 def target_scripts(descriptions: list[ModelDescription]) -> frozenset[str] | None:
-    """The scripts of the training targets, or if these are unknown, of the target language."""
+    """The scripts of the training targets or, if these are unknown, of the target language."""
     characters = within(descriptions[0].training, "characters", "target")
     scripts = scripts_of_characters(characters) if isinstance(characters, str) else frozenset()
     return scripts or scripts_of_language(descriptions[0].target)
 
 
 def render(number: int, source: str, translations: list[Translation], format: str, more: Mapping[str, Any]) -> str:
-    """The output for input line `number`, in jsonl with the fields of stages; in tsv, a line for each translation."""
+    """The output for input line `number`: jsonl adds the fields of stages; tsv has one line per translation."""
     if format == "text":
         return translations[0].text + "\n"
     if format == "tsv":
-        # Translations contain no tabs: their white space is single blanks.
+        # Translations contain no tabs: their only white space is single spaces.
         return "".join(f"{number}\t{t.score:.4f}\t{t.text}\n" for t in translations)
     records = [
         {"text": t.text, "score": t.score, "log_probability": t.log_probability, "flags": t.flags}
@@ -178,12 +178,12 @@ def render(number: int, source: str, translations: list[Translation], format: st
 
 
 def report(stages: Sequence[Stage], line: str, best: Translation, where: str, counts: dict[str, int]) -> dict[str, Any]:
-    """Further fields for the record of a line; counts its notes, and prints the first of each kind."""
+    """Additional fields for a line's record; counts its notes and prints the first of each kind."""
     fields = dict[str, Any]()
     if best.copied:
         fields["copied"], copied = best.copied, "characters that do not occur in the training data were copied"
         best.notes[copied] = shown(", ".join(map(repr, best.copied)))
-    for stage in reversed(stages):  # on the way out
+    for stage in reversed(stages):  # translations leave the stages in reverse order
         fields |= stage.report(line, best)
     for note, details in best.notes.items():
         if not counts[note]:
@@ -193,7 +193,7 @@ def report(stages: Sequence[Stage], line: str, best: Translation, where: str, co
 
 
 def summarize(counts: Mapping[str, int]) -> None:
-    """Print the number of lines for each note that more than one line has."""
+    """For each note that applies to more than one line, print the number of lines."""
     for note, count in counts.items():
         if count > 1:
             warn(f"{count:,} lines: {note}")

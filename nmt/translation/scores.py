@@ -1,6 +1,6 @@
 """Token scores and word alignments of translations.
 
-A word is a run of characters between blanks, in the raw line or in the text of the translation.
+A word is a run of characters between white space, in the raw line or in the translation's text.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class Details(PairScore):
 
 
 def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int], side: int = TARGET) -> list[int]:
-    """Index of the word of each token in the decoded text; a blank belongs to the word after it."""
+    """The index of each token's word in the decoded text; a space belongs to the word after it."""
     words, before, begin = list[int](), 0, 0
     for end, symbol in enumerate(tokenizer.subwords(ids, side), 1):
         piece = tokenizer.decode(ids[end - 1 : end], side)
@@ -42,7 +42,7 @@ def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int], side: int = TARGET
         if words and printable and not symbol.startswith(META) and " " not in piece:
             words.append(words[-1])
             continue
-        # Decode from the last blank on: decoding all tokens before each one would take hours for a long line.
+        # Decode only from the last space on: decoding all earlier tokens every time would take hours for a long line.
         closed = tokenizer.decode(ids[begin : end - 1], side).split() if symbol.startswith(META) else []
         text = tokenizer.decode(ids[begin:end], side)
         if closed and closed + piece.split() == text.split():
@@ -53,17 +53,17 @@ def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int], side: int = TARGET
 
 
 class Describer:
-    """Describes the translations of a line."""
+    """Adds scores and word alignments to the translations of a line."""
 
     def __init__(self, tokenizer: Tokenizer, line: str, prefix: str) -> None:
         self.tokenizer, self.prefix, clean = tokenizer, prefix, tokenizer.clean
         # Normalization may split a word, but never joins words.
         self.owners = [number for number, word in enumerate(line.split()) for _ in clean(word).split()]
         self.words = [begun - 1 for begun in accumulate(before == " " for before in " " + clean(line)[:-1])]
-        self.encoded: dict[str, list[int]] = {}  # a text and the words of its tokens, for segments that share it
+        self.encoded: dict[str, list[int]] = {}  # text -> the words of its tokens, for segments that share it
 
     def of(self, segment: Segment) -> list[int | None]:
-        """The source word of each token, None in the prefix; of a copied segment, all its words."""
+        """The source word of each token, with None in the prefix; for a copied segment, all its words."""
         clean = self.tokenizer.clean
         first, text = self.words[segment.start], clean(segment.text)
         if segment.copied:
@@ -77,7 +77,7 @@ class Describer:
         return [None] * segment.prefixed + owners
 
     def describe(self, segments: list[Segment], parts: list[Hypothesis], joined: JoinedText) -> Details:
-        """The details of a translation that consists of a hypothesis for each segment."""
+        """The details of a translation that consists of one hypothesis per segment."""
         details, pairs = Details([], [], [], [None] * len(joined.text.split())), set[tuple[int, int]]()
         for segment, part, tokens, first in zip(segments, parts, joined.tokens, joined.first_words, strict=True):
             sources = [(index, word) for index, word in enumerate(self.of(segment)) if word is not None]
@@ -85,11 +85,11 @@ class Describer:
                 pairs |= {(source, first + index) for index, source in sources}
                 continue
             assert part.token_scores
-            # Without text there is no word to align.
+            # Without text, there are no words to align.
             targets = words_of_tokens(self.tokenizer, tokens) if text(self.tokenizer, tokens) else []
             if sources and targets:
                 assert part.token_scores.attention is not None
-                # Tokens of a target prefix that the text does not repeat come first, and have no words.
+                # Target prefix tokens that the text does not repeat come first and belong to no word.
                 best = part.token_scores.attention[-len(targets) :, [index for index, _ in sources]].argmax(axis=1)
                 pairs |= {(sources[index][1], first + target) for index, target in zip(best, targets, strict=True)}
             log_probabilities, of_words = part.token_scores.log_probabilities, details.word_log_probabilities

@@ -13,7 +13,7 @@ from nmt.files import ModelDescription, is_parser, positions, within
 from nmt.search import Hypothesis
 from nmt.text import Tokenizer, split_sentences
 
-TAG = re.compile(r"</?[^\W\d_][^<>]*>")  # of markup, unlike `a < b`
+TAG = re.compile(r"</?[^\W\d_][^<>]*>")  # a markup tag, unlike `a < b`
 Span = tuple[int, int]
 
 
@@ -23,13 +23,13 @@ class Limits:
 
     split: bool = False  # lines are translated sentence by sentence
     longest: int | None = None  # with `split`, a sentence with more tokens is translated in parts
-    positions: int | None = None  # tokens that the model has positions for
-    language: str = ""  # whose rules split lines into sentences
-    characters: frozenset[str] | None = None  # of the training sources; words with other characters are copied
+    positions: int | None = None  # number of tokens that the model has positions for
+    language: str = ""  # its rules split lines into sentences
+    characters: frozenset[str] | None = None  # those in the training sources; words with other characters are copied
 
 
 def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
-    """The limits that all models of an ensemble keep."""
+    """The limits that suit all models of an ensemble."""
 
     def recorded(*keys: str) -> list[Any]:
         return [within(description.training, *keys) for description in descriptions]
@@ -48,30 +48,30 @@ class Line:
     """A line on its way to the search."""
 
     text: str
-    tag: str = ""  # of a target language, with a blank; taken off the line
-    align: bool = False  # its translations get details
+    tag: str = ""  # target language tag and a space, removed from the text
+    align: bool = False  # add details to its translations
     cut_at: frozenset[str] = frozenset()  # characters to copy, like those that the model does not know
 
 
 @dataclass
 class Segment:
-    """A line, or a stretch of it, that is translated at once or copied."""
+    """A line, or a stretch of one, that is translated as a unit or copied."""
 
     ids: list[int]  # empty if it is copied
-    text: str  # of a part of a sentence, the whole sentence
+    text: str  # for part of a sentence, the whole sentence
     start: int = 0  # index of the first character of `text` in the clean line
-    skipped: int = 0  # of a part, the tokens of `text` before it
-    prefixed: int = 0  # of a part, the tokens of the source prefix at its beginning
+    skipped: int = 0  # for part of a sentence, the number of tokens of `text` before it
+    prefixed: int = 0  # for part of a sentence, the number of source prefix tokens at its beginning
     copied: bool = False
-    glued: bool = False  # no blank precedes it
-    part: int = 0  # of a part, the tokens of the whole sentence
+    glued: bool = False  # not preceded by a space
+    part: int = 0  # for part of a sentence, the number of tokens in the whole sentence
 
 
 def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset[str] = frozenset()) -> list[Span]:
-    """Spans to copy, in order: tags, words and characters that the model does not know, or at which the line is cut.
+    """Spans to copy, in order: tags, words and single characters that are unknown to the model or in `cut_at`.
 
-    A word is a run of accents and letters of scripts with capitals; other characters count alone. Spans with neither
-    letter nor digit between them are joined, and extend to an end of the line likewise.
+    A word is a run of accents and letters of scripts with capitals; other characters stand alone. Spans with no letter
+    or digit between them are joined; the first and last extend to the end of the line in the same way.
     """
     unknown = set(line) & cut_at if characters is None else set(line) - (characters - cut_at)
     if not unknown:
@@ -96,14 +96,14 @@ def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset
 
 
 class Segmenter:
-    """Cuts lines into segments within the limits of a model; a line without a tag gets the source prefix."""
+    """Cuts lines into segments within a model's limits; a line without a tag gets the source prefix."""
 
     def __init__(self, tokenizer: Tokenizer, limits: Limits, source_prefix: str = "") -> None:
         self.tokenizer, self.limits, self.source_prefix = tokenizer, limits, source_prefix
         self.prefix_tokens = cache(lambda prefix: tokenizer.encode([tokenizer.clean(prefix)])[0])
 
     def encode(self, texts: list[tuple[str, str]]) -> list[list[int]]:
-        """Tokens of each prefix and text together; none for a blank text."""
+        """Encode each prefix and text as one string; a blank text has no tokens."""
         clean = self.tokenizer.clean
         return self.tokenizer.encode([clean(prefix + text) if text.strip() else "" for prefix, text in texts])
 
@@ -124,7 +124,7 @@ class Segmenter:
         return f"{longest:,} tokens, but {limit}; split=auto translates such lines sentence by sentence"
 
     def stretches(self, line: Line) -> list[Segment]:
-        """The copied stretches of a line and those between them, or the whole line; not encoded yet."""
+        """A line's copied stretches and the text between them, or the whole line; not encoded yet."""
         cleaned = self.tokenizer.clean(line.text)
         copied = copied_spans(cleaned, self.limits.characters, line.cut_at)
         if not copied:
@@ -138,7 +138,7 @@ class Segmenter:
         return segments
 
     def sentences(self, segment: Segment, prefix: str) -> list[Segment]:
-        """The sentences of a segment; a sentence that is too long in the fewest parts, of about equal length."""
+        """The sentences of a segment; one that is too long is cut into as few parts as possible, of similar length."""
         if not segment.ids and not segment.copied:
             return []
         if segment.copied or not self.limits.split:
@@ -171,19 +171,19 @@ class JoinedText:
     """The translation of a line, joined from the translations of its segments."""
 
     text: str
-    tokens: list[list[int]] = field(default_factory=list)  # of each segment, those that became text
-    first_words: list[int] = field(default_factory=list)  # of each segment, the index in the text
+    tokens: list[list[int]] = field(default_factory=list)  # for each segment, those that became text
+    first_words: list[int] = field(default_factory=list)  # for each segment, the index of its first word in the text
 
 
 def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis], prefix: Sequence[int]) -> JoinedText:
-    """Join the translations of a line's segments, each of which begins with `prefix`; the text has the prefix once."""
+    """Join the translations of a line's segments, each beginning with `prefix`; the result has the prefix only once."""
     copied_first = bool(segments) and segments[0].copied
     joined, skipped = JoinedText(text(tokenizer, prefix) if copied_first else ""), len(prefix) if copied_first else 0
     count, blank = len(joined.text.split()), False
     for segment, part in zip(segments, parts, strict=True):
         tokens, skipped = part.tokens[skipped:], len(prefix)
         words = segment.text if segment.copied else text(tokenizer, tokens)
-        # After an empty translation, the next one still needs the blank. Without it, its first word continues the last.
+        # After an empty translation, the next one still needs the space. Without it, its first word continues the last.
         blank = bool(joined.text) and (blank or not segment.glued)
         continues_word = bool(joined.text) and bool(words) and not blank
         joined.tokens.append(tokens)
@@ -196,5 +196,5 @@ def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis],
 
 
 def text(tokenizer: Tokenizer, tokens: Sequence[int]) -> str:
-    """The text of tokens on one line: bytes that spell a line end must not end it."""
+    """Decode tokens to text on one line: bytes that spell a line break must not break it."""
     return " ".join(tokenizer.decode(tokens).split())

@@ -18,7 +18,7 @@ from nmt.translation.translator import RefusedLine, Translator
 if TYPE_CHECKING:
     from nmt.data import PreparedCorpus
 
-BLOCK_LINES = 256  # searched together: the lines beside a line may change the last digit of a sum
+BLOCK_LINES = 256  # searched together: a line's neighbors may change the last digit of a sum
 SPLITS = {"valid": "validation", "test": "test"}
 
 
@@ -30,19 +30,19 @@ class TestSet:
     sources: list[str] | None  # None if only the references are given
     references: list[str]
     corpus: "PreparedCorpus | None" = None
-    language: str | None = None  # of the references, if it is known
+    language: str | None = None  # of the references, if known
 
     __test__ = False  # not a test case of pytest
 
 
 def corpus_of_model(model: str, prepared: str | None) -> "PreparedCorpus":
-    """The corpus in the folder `prepared`, or the corpus that a model was trained on."""
+    """The prepared corpus in the folder `prepared`, or if that is None, the corpus that a model was trained on."""
     from nmt.data import corpus_of  # imports torch
 
     folder, files = Path(model), "source=FILE reference=FILE"
     if folder.is_dir():
         folder = find_model_directory(model)
-    require(bool(prepared) or folder.is_dir(), f"{model}: not a run, so it has no test set; pass {files}")
+    require(bool(prepared) or folder.is_dir(), f"{model}: not a run folder, so it has no test set; pass {files}")
     try:
         return corpus_of(folder, read_description(folder).training if folder.is_dir() else {}, prepared)
     except NMTError as error:
@@ -58,7 +58,7 @@ def held_out_text(corpus: "PreparedCorpus", split: str) -> tuple[list[str], list
 
 
 def read_test_set(model: str, source: str | None, reference: str | None, prepared: str | None) -> TestSet:
-    """The test set in two files, or of the corpus of a model."""
+    """The test set in two files, or from the corpus of a model."""
     if reference is None:
         require(source is None, f"source={source}: pass its reference translations too, as reference=FILE")
         corpus = corpus_of_model(model, prepared)
@@ -80,7 +80,7 @@ def best_translations(translator: Translator, lines: list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class CorpusKind:
-    """How lines of a kind of corpus are translated and scored; facts of a plugin's "corpus" entry."""
+    """How to translate and score a kind of corpus; taken from the facts of a plugin's "corpus" entry."""
 
     translate: Callable[[Translator, list[str]], list[str]] = best_translations
     metric: str = "bleu"
@@ -100,7 +100,7 @@ def translate_lines(
     console: Console,
     translate: Callable[[Translator, list[str]], list[str]] = best_translations,
 ) -> list[str]:
-    """The best translation of each line, always in the same blocks, with a bar on a terminal."""
+    """The best translation of each line, always in the same blocks, with a progress bar on a terminal."""
 
     def texts() -> Iterator[str]:
         for start in range(0, len(lines), BLOCK_LINES):

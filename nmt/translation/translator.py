@@ -1,7 +1,7 @@
-"""Lines to translations: a chain of stages around a search, which keeps the lines in order. No torch.
+"""Translate lines, in order, with a chain of stages around a search. No torch.
 
 A stage changes lines on their way in, calls the rest of the chain, and reverses the change in the translations. It may
-call the rest more than once. Plugins register stages, of kind "stage"; lines pass them by ascending `order`.
+call the rest more than once. Plugins register entries of kind "stage"; lines pass through them by ascending `order`.
 """
 
 import math
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 LANGUAGE_TAG = re.compile(r"\s*(<2[\w-]{1,30}>|>>[\w-]{1,30}<<)")
 LOOK_ALIKES = list(zip("\u2018\u2019\u201c\u201d\u2010\u2011\u2013\u2014", "''\"\"----", strict=True))
-AHEAD = 128  # lines of a search, during which the next lines are prepared
+AHEAD = 128  # lines in one search, during which the next lines are prepared
 
 
 class RefusedLine(NMTError):
@@ -54,16 +54,16 @@ class Translation:
     details: Details | None = None
     copied: list[str] = field(default_factory=list)  # stretches with characters that the model does not know
     flags: list[str] = field(default_factory=list)  # likely failures
-    notes: dict[str, str] = field(default_factory=dict)  # what a user should know about it, and details
+    notes: dict[str, str] = field(default_factory=dict)  # what a user should know about it -> details
 
 
 Outcome = list[Translation] | RefusedLine  # the translations of a line, best first, or why there are none
-Rest = Callable[[list[Line]], list[Outcome]]  # the rest of a chain of stages, which ends with the search
+Rest = Callable[[list[Line]], list[Outcome]]  # the remaining stages of a chain, which ends with the search
 Notice = Callable[[str], None]
 
 
 class Stage:
-    """A stage of translation that does nothing."""
+    """A translation stage; this base class changes nothing."""
 
     def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
         return rest(lines)
@@ -72,18 +72,18 @@ class Stage:
         """What the translations of segments must contain."""
 
     def report(self, line: str, best: Translation) -> dict[str, Any]:
-        """Further fields for the record of a line; may add notes to the translation."""
+        """Additional fields for a line's record; may add notes to the translation."""
         return {}
 
 
 def with_refused(lines: Sequence[Line | RefusedLine], rest: Rest) -> list[Outcome]:
-    """The outcomes of lines, some of which are refused already."""
+    """The outcomes of lines, some of which have already been refused."""
     outcomes = iter(rest([line for line in lines if isinstance(line, Line)]))
     return [next(outcomes) if isinstance(line, Line) else line for line in lines]
 
 
 def untagged(text: str, tokenizer: Tokenizer, align: bool = False) -> Line | RefusedLine:
-    """A line without the language tag that it begins with; refused if the model lacks that tag."""
+    """A line stripped of its leading language tag; refused if the model lacks that tag."""
     if tag := tokenizer.leading_tag(text.lstrip()):
         return Line(text.lstrip().removeprefix(tag), f"{tag} ", align)
     unknown = LANGUAGE_TAG.match(text)
@@ -94,17 +94,17 @@ def untagged(text: str, tokenizer: Tokenizer, align: bool = False) -> Line | Ref
 
 @dataclass(frozen=True, eq=False)
 class Translator:
-    """Raw text in, detokenized text out; `replace` makes another translator with the same weights."""
+    """Raw text in, detokenized text out; `replace` makes another translator that shares the weights."""
 
     engine: Engine
     tokenizer: Tokenizer
     limits: Limits = field(default_factory=Limits)
-    source_prefix: str = ""  # of each source without a tag
-    target_prefix: str = ""  # of each translation
+    source_prefix: str = ""  # prepended to sources without a tag
+    target_prefix: str = ""  # with which each translation begins
     details: bool = False  # translations have details
-    stages: tuple[Stage, ...] = ()  # in the order in which lines pass them
-    ahead: bool = False  # the engine leaves this thread free while it searches, and accepts further work
-    options: TranslatorOptions = field(default_factory=TranslatorOptions)  # the engine is not auto
+    stages: tuple[Stage, ...] = ()  # in the order in which lines pass through them
+    ahead: bool = False  # the engine searches in its own threads and accepts more work in the meantime
+    options: TranslatorOptions = field(default_factory=TranslatorOptions)  # engine=auto is already resolved
     models: "Models | None" = None
 
     def __post_init__(self) -> None:
@@ -130,11 +130,11 @@ class Translator:
         return lines_of(map(self.translate_each, arriving_blocks(lines, buffer)))
 
     def translate(self, lines: list[str]) -> list[list[Translation]]:
-        """The n_best translations of each line, best first; a blank line has one, which is empty. RefusedLine."""
+        """The n_best translations of each line, best first; a blank line has an empty one. Raises RefusedLine."""
         return list(lines_of([self.translate_each(lines)]))
 
     def translate_each(self, lines: list[str]) -> list[Outcome]:
-        """As `translate`, but a refused line has its error in its place."""
+        """Like `translate`, but with an error in place of each refused line."""
         rest: Rest = self.search
         for stage in reversed(self.stages):
             rest = partial(stage.translate, rest=rest)
@@ -142,12 +142,12 @@ class Translator:
 
     @cached_property
     def look_alikes(self) -> dict[int, str]:
-        """Plain quotes and dashes in place of typographic ones that the model does not know."""
+        """Plain quotes and dashes to replace typographic ones that the model does not know."""
         characters = self.limits.characters or frozenset()
         return {ord(odd): plain for odd, plain in LOOK_ALIKES if odd not in characters and plain in characters}
 
     def search(self, lines: list[Line]) -> list[Outcome]:
-        """The end of the chain of stages."""
+        """The search at the end of the chain of stages."""
         lines = [replace(line, text=line.text.translate(self.look_alikes)) for line in lines]
         if not self.ahead or len(lines) <= AHEAD:
             return self.search_at_once(lines)
@@ -183,16 +183,16 @@ class Translator:
         return [RefusedLine(0, problem) if problem else next(joined) for problem in problems]
 
     def join(self, line: Line, segments: list[Segment], hypotheses: list[list[Hypothesis]]) -> list[Translation]:
-        """The translations of a line; the n-th one consists of the n-th hypotheses of its segments."""
+        """The translations of a line; the nth is joined from the nth hypotheses of its segments."""
         notes, prefix = dict[str, str](), line.tag or self.source_prefix
         describer = Describer(self.tokenizer, line.text, prefix) if line.align else None
         if length := max((segment.part for segment in segments), default=0):
             limit = self.limits.longest or 0
-            notes["too long for the model, translated in parts"] = f"a sentence of {length:,} tokens, not {limit:,}"
+            notes["too long for the model, translated in parts"] = f"a sentence of {length:,} tokens, over {limit:,}"
         copied = [segment.text for segment in segments if segment.copied]
         translations = []
         for n in range(max(map(len, hypotheses), default=1)):
-            parts = [row[min(n, len(row) - 1)] for row in hypotheses]  # a segment with fewer repeats its last
+            parts = [row[min(n, len(row) - 1)] for row in hypotheses]  # a segment with too few repeats its last
             joined = join(self.tokenizer, segments, parts, self.prefix)
             log_probability = sum((part.log_probability for part in parts), start=0.0)
             if len(parts) == 1 and not copied:
@@ -208,7 +208,7 @@ class Translator:
 
 
 def lines_of(blocks: Iterable[list[Outcome]]) -> Iterator[list[Translation]]:
-    """The translations of each line, block after block; RefusedLine counts from the first block's first line."""
+    """The translations of each line, block by block; RefusedLine's index counts from the first block."""
     for index, outcome in enumerate(chain.from_iterable(blocks)):
         if isinstance(outcome, RefusedLine):
             raise RefusedLine(index, outcome.problem) from outcome
@@ -240,7 +240,7 @@ def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> lis
 
 
 def read_by_thread(items: Iterable[Item], size: int) -> "queue.Queue[Item | BaseException | None]":
-    """A queue of at most `size` items, filled by a thread; its last entry is None, or the exception of `items`."""
+    """A queue of at most `size` items, filled by a thread; its last entry is None or an exception from `items`."""
     arrived: queue.Queue[Item | BaseException | None] = queue.Queue(size)
 
     def read() -> None:

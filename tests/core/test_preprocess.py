@@ -123,7 +123,7 @@ def test_no_line_held_out_of_one_source_occurs_in_train_of_another(tmp_path):
     for side in (0, 1):
         assert not letters_of(lines["train"], side) & letters_of(drawn, side)
     write(tmp_path / "empty", [])
-    with pytest.raises(NMTError, match=r"data.sources, two: no training pair is left of 0"):
+    with pytest.raises(NMTError, match=r"data.sources, two: no training pairs are left of 0"):
         prepare(tmp_path, sources=[{"name": "one"}, {"name": "two", "train": f"{tmp_path}/empty"}], overwrite=True)
 
 
@@ -246,10 +246,10 @@ def test_preparing_again_does_nothing_and_changed_keys_are_refused_by_their_name
 @pytest.mark.parametrize(
     ("pairs", "changes", "words"),
     [
-        ([], {}, "no training pair is left of 0"),
+        ([], {}, "no training pairs are left of 0"),
         ([], {"train": []}, r"data=files needs data\.train="),
-        (sentences(60), {"min_words": 50}, "no training pair is left of 60"),
-        (sentences(60), {"max_tokens": 1}, "no training pair is left of 60"),
+        (sentences(60), {"min_words": 50}, "no training pairs are left of 60"),
+        (sentences(60), {"max_tokens": 1}, "no training pairs are left of 60"),
         (sentences(300), {"valid_size": 150, "test_size": 151}, "data.valid_size=150 and data.test_size=151"),
         ([("fine", "gut")] * 9 + [("broken", "\udcff")], {}, r"train\.de, line 10\b"),
     ],

@@ -93,7 +93,7 @@ def test_nothing_is_left_where_nobody_can_resume(tmp_path):
 def test_two_commands_do_not_write_one_file(tmp_path):
     with (
         open_output(str(tmp_path / "out"), IDENTITY),
-        pytest.raises(NMTError, match="another nmt is writing it"),
+        pytest.raises(NMTError, match="another nmt process is writing it"),
         open_output(str(tmp_path / "out"), IDENTITY),
     ):
         pass

@@ -273,7 +273,7 @@ def test_an_output_that_is_standard_input_is_refused_and_keeps_its_lines(model, 
     with (tmp_path / "text").open("rb") as file:
         words = command(model, f"output={tmp_path / 'text'}")
         process = subprocess.run(words, stdin=file, capture_output=True, timeout=300)
-    refused(process, "would be lost")
+    refused(process, "would overwrite the input")
     assert (tmp_path / "text").read_bytes() == b"ka\nlo\n"
 
 

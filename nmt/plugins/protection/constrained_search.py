@@ -1,9 +1,9 @@
-"""Beam search for translations that contain given phrases (Hokamp and Liu 2017), by dynamic beam allocation.
+"""Beam search for translations that contain given phrases (Hokamp and Liu 2017), with dynamic beam allocation.
 
-All hypotheses of a sentence share one beam, whatever their number of constraints (Post and Vilar 2018). Its first K
-places go to the likeliest hypotheses, as in any search, so that nothing is lost that a search finds anyway. Hypotheses
-that lack equally many tokens of the constraints form a bank. The banks take turns in filling the rest: K places and one
-for each token, at most 4 K together. Banks that lack least come first, so that one hypothesis always gets through.
+All hypotheses of a sentence share one beam, however many constraints they meet (Post and Vilar 2018). Its first K
+places go to the likeliest hypotheses, as in any search. Hypotheses that still need the same number of constraint tokens
+form a bank. The banks take turns filling the rest of the beam, which has 2 K places plus one per constraint token, but
+at most 4 K. Banks that need the fewest tokens go first, so that at least one hypothesis keeps advancing.
 """
 
 import math
@@ -30,12 +30,12 @@ class Candidate(NamedTuple):
 
 
 def candidates_of(*columns: Tensor) -> list[list[Candidate]]:
-    """The candidates of each sentence, from log probabilities, parents and tokens, [B, C]."""
+    """Each sentence's candidates, given log probabilities, parents and tokens, [B, C]."""
     return [list(map(Candidate, *row)) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 class ConstrainedSearch(Search):
-    """A search in which a hypothesis ends only when it meets all constraints; a sentence may have no result."""
+    """A search in which a hypothesis can end only once it meets all constraints; a sentence may have no result."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class ConstrainedSearch(Search):
     ) -> None:
         self.trackers = [Tracker(row, constraints.kinds) for row in constraints.rows]
         self.likeliest_kept = config.beam_size
-        # The beam of a sentence does not depend on other sentences.
+        # The width of a sentence's beam does not depend on other sentences.
         self.widths = [min(2 * config.beam_size + one.left[0], 4 * config.beam_size) for one in self.trackers]
         super().__init__(models, source_BS, replace(config, beam_size=max(self.widths)), prefixes)
         self.states = [[0] * self.beam_size for _ in self.trackers]
@@ -87,7 +87,7 @@ class ConstrainedSearch(Search):
         return log_probabilities, parents, tokens
 
     def advancing(self, logp_BKN: Tensor) -> list[list[Candidate]]:
-        """The candidates that continue constraints, or end with all of them met."""
+        """The candidates that begin or continue a constraint, or that end with all constraints met."""
         candidates: list[list[Candidate]] = [[] for _ in self.sentences]
         places = [
             (row, k, token)
@@ -102,9 +102,9 @@ class ConstrainedSearch(Search):
         return candidates
 
     def select(self, candidates: list[Candidate], index: int, room: int) -> tuple[list[Candidate], list[Candidate]]:
-        """The candidates of a sentence that end, among the best that lack nothing, and those that fill the beam.
+        """A sentence's candidates that end, from the best that meet all constraints, and those that fill the beam.
 
-        After a candidate's token, `room` tokens are left: a candidate that lacks more cannot get through.
+        After a candidate's token, `room` tokens are left; candidates that need more are dropped.
         """
         tracker, states, width = self.trackers[index], self.states[index], self.widths[index]
         banks, kept = defaultdict[int, list[Candidate]](list), list[Candidate]()
@@ -139,7 +139,7 @@ def constrained_search(
     prefixes: Sequence[list[int]],
     constraints: PhraseConstraints,
 ) -> list[list[Hypothesis]]:
-    """As `beam_search` with constraints; if no translation meets them, without the longest one, and so on."""
+    """`beam_search` with constraints; drops a sentence's longest one for as long as no translation meets them all."""
     results = ConstrainedSearch(models, source_BS, config, prefixes, constraints).run()
     for index in [index for index, row in enumerate(results) if not row]:
         alone = source_BS[index : index + 1, : int((source_BS[index] != PAD).sum())], config, [prefixes[index]]

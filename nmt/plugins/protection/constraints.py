@@ -1,6 +1,6 @@
-"""Lexical constraints: phrases that a translation must contain, and how far a hypothesis is with them. No torch.
+"""Lexical constraints: phrases that a translation must contain, and which of them a hypothesis has met. No torch.
 
-An automaton keeps a set of readings, as there are several ways to read what was written: a phrase may begin within
+An automaton tracks a set of readings, because a hypothesis can be read in several ways: a phrase may begin within
 another one, and an occurrence counts for one constraint only.
 """
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from nmt.model import Transformer
     from nmt.search import Hypothesis
 
-# Where a phrase counts: as the first tokens of a translation; anywhere else; only behind a token with EDGE.
+# Where a phrase counts: at the beginning of a translation; anywhere else; only after a token with EDGE.
 BEGINS, FOLLOWS, GLUED = range(3)
-# Bits of the kind of a token: it continues a word; a word can follow it without a blank, as it can follow a hyphen.
+# Bits of a token's kind: it continues a word; a word can follow it without a space, as after a hyphen.
 CONTINUES, EDGE = 1, 2
 
 
@@ -27,18 +27,18 @@ class Phrase(NamedTuple):
 
     tokens: tuple[int, ...]
     where: int = FOLLOWS
-    closed: bool = True  # it ends with a whole word: no token that continues the word may follow
+    closed: bool = True  # ends with a whole word: no token that continues the word may follow
 
 
-Constraint = tuple[Phrase, ...]  # one of which is enough
+Constraint = tuple[Phrase, ...]  # alternatives, one of which is enough
 
 
 @dataclass(frozen=True)
 class PhraseConstraints:
-    """Phrases that the translations of some sentences must contain, without overlap."""
+    """Non-overlapping phrases that the translation of each sentence must contain."""
 
-    rows: Sequence[Sequence[Constraint]]  # of each sentence
-    kinds: bytes  # of each token of the vocabulary
+    rows: Sequence[Sequence[Constraint]]  # one per sentence
+    kinds: bytes  # one per vocabulary entry
 
     def of(self, indices: Sequence[int]) -> "PhraseConstraints":
         return PhraseConstraints([self.rows[index] for index in indices], self.kinds)
@@ -51,36 +51,36 @@ class PhraseConstraints:
         return constrained_search(models, source_BS, config, prefixes, self)
 
 
-Place = tuple[int, int]  # a phrase that was begun and the number of its tokens written, or one of these:
+Place = tuple[int, int]  # a phrase in progress and how many of its tokens are written, or one of these:
 START, FREE, MARKED, CLOSED = (-1, 0), (-2, 0), (-3, 0), (-4, 0)
 OPEN = {START: (BEGINS,), MARKED: (FOLLOWS, GLUED)}
-Reading = tuple[int, Place]  # bits of the constraints that are met, and the place
-MOST_READINGS = 64  # of constraints that overlap in hundreds of ways
+Reading = tuple[int, Place]  # a bit for each constraint that is met, and the place
+MOST_READINGS = 64  # kept if constraints overlap in hundreds of ways
 
 
 class Tracker:
-    """The states of a sentence's hypotheses, numbered as they are reached, from 0 for the empty hypothesis."""
+    """The states of a sentence's hypotheses, numbered in the order reached; 0 is the empty hypothesis."""
 
     def __init__(self, constraints: Sequence[Constraint], kinds: bytes) -> None:
         self.kinds = kinds
-        # Equal constraints are met in order; -1: no earlier one.
+        # Identical constraints are met in order; -1: no earlier one.
         numbered = list(enumerate(constraints))
         self.before = [max((m for m, same in numbered[:n] if same == phrases), default=-1) for n, phrases in numbered]
         self.owners = [index for index, constraint in enumerate(constraints) for _ in constraint]
         self.phrases = [phrase for constraint in constraints for phrase in constraint]
         self.shortest = [min(len(phrase.tokens) for phrase in constraint) for constraint in constraints]
-        # Phrases that can begin anywhere are possible after any tokens.
+        # Only phrases that can begin anywhere are possible after every token.
         usual = [[len(phrase.tokens) for phrase in phrases if phrase.where == FOLLOWS] for phrases in constraints]
         self.usual = [min(lengths, default=99) for lengths in usual]
         self.relevant = {token for phrase in self.phrases for token in phrase.tokens}
         self.numbers, self.readings = dict[frozenset[Reading], int](), list[frozenset[Reading]]()
-        self.left = list[int]()  # tokens until all constraints are met, by phrases that can begin anywhere
-        self.least = list[int]()  # fewest tokens until then, by any phrases
+        self.left = list[int]()  # tokens needed to meet all constraints with phrases that can begin anywhere
+        self.least = list[int]()  # fewest tokens needed with any phrases
         self.opened, self.steps = dict[Reading, dict[int, list[int]]](), dict[tuple[int, int], int]()
         self.number(frozenset([(0, START)]))
 
     def step(self, state: int, token: int) -> int:
-        # Tokens outside phrases differ only in their kind.
+        # Tokens that occur in no phrase differ only in their kind.
         key = state, token if token in self.relevant else -1 - self.kinds[token]
         if key not in self.steps:
             readings = {after for reading in self.readings[state] for after in self.follow(reading, token)}
@@ -114,7 +114,7 @@ class Tracker:
         return met | 1 << self.owners[phrase], CLOSED if closed else self.behind(tokens[-1])
 
     def open(self, reading: Reading) -> dict[int, list[int]]:
-        """The phrases that can begin, by first token; of equal constraints, those of the first that is not met."""
+        """The phrases that can begin, by first token; of identical constraints, only the first unmet one's."""
         if reading not in self.opened:
             (met, place), by_token = reading, dict[int, list[int]]()
             unmet = [not met >> n & 1 and (before < 0 or met >> before & 1) for n, before in enumerate(self.before)]
@@ -125,7 +125,7 @@ class Tracker:
         return self.opened[reading]
 
     def advancing(self, state: int) -> set[int]:
-        """The tokens with which a state continues a phrase or begins one."""
+        """The tokens that continue or begin a phrase in a state."""
         tokens = set[int]()
         for reading in self.readings[state]:
             phrase, done = reading[1]
@@ -133,19 +133,19 @@ class Tracker:
         return tokens
 
     def tokens_left(self, reading: Reading, lengths: Sequence[int]) -> int:
-        """The tokens that a reading lacks, given the tokens of each constraint that is not begun."""
+        """The number of tokens that a reading still needs, given the length of each constraint not yet begun."""
         met, (phrase, done) = reading
         count = sum(length for n, length in enumerate(lengths) if not met >> n & 1)
         return count if phrase < 0 else count + len(self.phrases[phrase].tokens) - done - lengths[self.owners[phrase]]
 
     def best(self, readings: set[Reading]) -> list[Reading]:
-        """The readings that no other one at the same place beats; of more than MOST_READINGS, those that lack least."""
+        """The readings that no other at the same place beats; at most MOST_READINGS, those that need fewest tokens."""
 
         def is_worse(met: int, place: Place) -> bool:
             return any(place == there and met != more and met & more == met for more, there in readings)
 
         kept = [reading for reading in readings if not is_worse(*reading)]
         kept.sort(key=lambda reading: (self.tokens_left(reading, self.usual), reading))
-        # A free reading survives any token.
+        # A reading that is outside phrases survives any token.
         free = [reading for reading in kept[MOST_READINGS:] if reading[1] in (FREE, MARKED)][:1]
         return kept[:MOST_READINGS] + free

@@ -1,6 +1,6 @@
-"""Items that a translation must keep as they are: placeholders, addresses, versions, code, measures.
+"""Items that a translation must keep unchanged: placeholders, addresses, versions, code, measurements.
 
-Every repetition is possessive or bounded, so that the time for a line is proportional to its length.
+Every repetition is possessive or bounded, so that the time to search a line is proportional to its length.
 """
 
 import re
@@ -23,7 +23,7 @@ PLACEHOLDERS = (
     # %1$s, %-5.2f, %*d, %2$*1$d, % d
     r"%(?:\d{1,3}+\$)?+[-+0#',]{0,5}+(?:\d{0,9}+|\*(?:\d{1,3}+\$)?+)(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+"
     r"(?:[sdu]|<PRI\w{1,20}+>|(?:hh|ll|[hlzjtL])[diuxX]|[ifFxXcgGeEorpm@](?!\w))|% [di](?!\w)",
-    r"(?<![\w%])%(?:L?\d{1,2}+|n)(?![\w%])|%%",  # %1, %L1 and %n of Qt
+    r"(?<![\w%])%(?:L?\d{1,2}+|n)(?![\w%])|%%",  # Qt's %1, %L1 and %n
     *(r"\[\[[^\[\]\s]{1,60}+\]\]", r"##\w{1,60}+##", r"(?<![\w:/]):[a-z_]\w{1,60}+(?![\w:])"),  # [[x]], ##X##, :name
     r"&(?:[A-Za-z]\w{1,10}+|#\d{1,6}+|#x[\da-fA-F]{1,6}+);",  # &nbsp;
     r"(?<![\w$])\$[A-Za-z_]\w{0,60}+(?:/[\w.@+-]{1,200}+){0,30}+",  # $name, $HOME/bin
@@ -39,8 +39,8 @@ ENDINGS = (
     "|svg|ico|webp|zip|tar|gz|bz2|xz|zst|7z|rar|sh|bat|exe|dll|so|deb|rpm|iso|conf|cfg|ini|env|log|sql|db|sqlite3?|cpp"
     "|hpp|java|go|rs|rb|php|pot?|mo|mp[34]|wav|ogg|avi|mkv|bak|tmp|com|org|net|srt|vtt|tmx|xlf|xliff|epub"
 )
-NAME = "[\\w\u0300-\u036f-]"  # with accents that are characters of their own
-FILES = (  # the last one: setup.py, a/b.txt
+NAME = "[\\w\u0300-\u036f-]"  # includes combining accents
+FILES = (  # the last pattern matches setup.py and a/b.txt
     r"(?<![\w/.])[A-Za-z]:\\[^\s\"<>|*?]{1,400}+",
     r"(?<![\w/.<~])(?:~|\.\.?)?+(?:/[\w.@+-]{1,200}+){1,30}+/?+",  # /etc/hosts, ~/x, ../x
     rf"(?<![^\s(\"'\u201c\u201e])(?:\*\.(?:{ENDINGS})|\.[a-z][\w-]{{1,60}}+)(?!\w)",  # *.txt, .env
@@ -71,17 +71,17 @@ MEASURE = re.compile(rf"{BEFORE_MEASURE}((?:(?<![)\]])[-+\u2212])?+{NUMBER})([ \
 ADDRESS = re.compile("|".join([*ADDRESSES, *FILES]))
 PLACEHOLDER = re.compile("|".join(PLACEHOLDERS))
 ALL = re.compile("|".join([*PLACEHOLDERS, *ADDRESSES, *FILES, *NAMES, MEASURE.pattern]))
-# Items that are whole words, but for the marks around them, and what may follow an item within its word.
+# Items that are whole words apart from surrounding punctuation, and what may follow an item within its word.
 WHOLE = re.compile("|".join([*ADDRESSES, *FILES, *NAMES[:2]]))
 GLUE = re.compile(r"[-+~:/](?=\w)[\w.+~:/-]{1,200}+")
-# The beginning of a placeholder that is one item with the ASCII characters around it: uid=%s, stat(%s).
+# The beginning of a placeholder that forms one item with adjoining ASCII characters: uid=%s, stat(%s).
 ARGUMENT = re.compile(r"[%$]|\{(?![{%#])")
 BEFORE_ARGUMENT = re.compile(r"[A-Za-z0-9%{$][\w=(/:.@+#\[~,%{}$]{0,200}$", re.ASCII)
 AFTER_ARGUMENT = re.compile(r"[\w=(/:.@+#\[\]~,%{}$)]{1,200}+", re.ASCII)
-# In each match of ALL. Most lines have none, and looking for it is much faster.
+# Every match of ALL contains this. Most lines have no match, and searching for this is much faster.
 SIGN = re.compile(r"[`{<%$@/\\\d_&*]|\.\w|--|\(\)|\w\+\w|\[\[|##|:[a-z]")
-SECONDS = 2  # that a user's regular expression may search a line
-# Characters with which an item that ends in one of them would be part of something longer.
+SECONDS = 2  # a user's regular expression may take this long per line
+# If one of these adjoins an item's outer letter, digit or underscore, the item is part of something longer.
 PART_OF = r"A-Za-z0-9_/@\\"
 Span = tuple[int, int]
 
@@ -92,13 +92,13 @@ class Finder:
     def __init__(self, kinds: Sequence[str]) -> None:
         custom = [kind for kind in kinds if kind != USUAL]
         if custom:
-            import regex  # unlike re, it has a time limit
+            import regex  # unlike re, supports a time limit
 
             custom = [regex.compile(kind) for kind in custom]
         self.patterns = [*custom, *([ALL] if USUAL in kinds else [])]
 
     def stretches(self, line: str) -> list[Span]:
-        """The spans of the items of a line, in order; adjacent items are one."""
+        """The spans of a line's items, in order; adjacent items are merged."""
         taken = bytearray(len(line))
         for pattern in self.patterns:
             for start, end in spans(pattern, line):
@@ -112,18 +112,18 @@ class Finder:
 
 
 def spans(pattern: Any, line: str) -> list[Span]:
-    """The matches of a pattern; NMTError if a user's pattern takes too long."""
+    """The spans of a pattern's matches; NMTError if a user's pattern takes too long."""
     if pattern is ALL:
         return [match.span() for match in pattern.finditer(line)] if SIGN.search(line) else []
     try:
         return [match.span() for match in pattern.finditer(line, timeout=SECONDS)]
     except TimeoutError as error:
         problem = f"takes more than {SECONDS} s for a line of {len(line):,} characters"
-        raise NMTError(f"protect={pattern.pattern}: {problem}; avoid a repetition within a repetition") from error
+        raise NMTError(f"protect={pattern.pattern}: {problem}; avoid nested repetitions") from error
 
 
 def whole_word(line: str, start: int, end: int) -> Span:
-    """The span of a version, name or address with what a hyphen, a plus or a tilde joins to it: 1.2-4ubuntu5."""
+    """The span of a version, name or address with anything that a hyphen, plus or tilde joins to it: 1.2-4ubuntu5."""
     joined = GLUE.match(line, end)
     end = start + len(without_marks(line[start : joined.end() if joined else end]))
     before = re.search(r"\w[\w.+~-]*[-+~]$", line[max(start - 200, 0) : start])
@@ -131,7 +131,7 @@ def whole_word(line: str, start: int, end: int) -> Span:
 
 
 def whole_argument(line: str, start: int, end: int) -> Span:
-    """The span of a placeholder with what is joined to it, and with the quotes of `%s'."""
+    """The span of a placeholder with the characters joined to it and, for `%s', with its quotes."""
     before, joined = BEFORE_ARGUMENT.search(line[max(start - 200, 0) : start]), AFTER_ARGUMENT.match(line, end)
     begin = start - len(before[0] if before else "")
     end = max(end, begin + len(without_marks(line[begin : joined.end() if joined else end])))
@@ -140,7 +140,7 @@ def whole_argument(line: str, start: int, end: int) -> Span:
 
 
 def without_marks(address: str) -> str:
-    """Strip the marks of the sentence from the end of an address; keep a bracket that is opened within it."""
+    """Strip a sentence's punctuation from the end of an address; keep a bracket that is opened within the address."""
     while address and address[-1] in ".,;:!?)]}'*`\"":
         opening = {")": "(", "]": "[", "}": "{"}.get(address[-1])
         if opening and address.count(opening) >= address.count(address[-1]):
@@ -150,12 +150,12 @@ def without_marks(address: str) -> str:
 
 
 def item(line: str, stretch: Span) -> str:
-    """The text of an item, its white space collapsed, as in every translation."""
+    """An item's text, with white space collapsed as in every translation."""
     return single_blanks(line[slice(*stretch)])
 
 
 def form(text: str) -> str:
-    """A pattern for an item; for a measure, with the marks and the blank of any language: 1.5 GB is 1,5 GB."""
+    """A pattern for an item; for a measurement, it allows any language's decimal mark and spacing: 1.5 GB, 1,5 GB."""
     measure = MEASURE.fullmatch(text)
     if not measure:
         return re.escape(text)
@@ -164,18 +164,18 @@ def form(text: str) -> str:
 
 
 def one_form(measure: str) -> str:
-    """The same text for all matches of `form`."""
+    """Normalize a measurement, so that all matches of its `form` become equal."""
     return "".join(measure.split()).replace(",", ".")
 
 
 def edges(line: str, stretch: Span) -> tuple[str, str]:
-    """Patterns for what must not precede and follow an item in a translation, unless it does so in the source."""
+    """Patterns for what must not precede or follow an item in a translation, unless it does in the source."""
     first, last = (
         f"[{PART_OF if re.match('[A-Za-z0-9_]', line[at]) else re.escape(line[at])}]"
         for at in (stretch[0], stretch[1] - 1)
     )
     before, after, text = f"(?<!{first})", f"(?!\\.?{last})", item(line, stretch)
-    if text.startswith("--") or ADDRESS.fullmatch(text):  # https://a.org/api is not in https://a.org/api-Server
+    if text.startswith("--") or ADDRESS.fullmatch(text):  # https://a.org/api does not match in https://a.org/api-Server
         after += r"(?!-\w)"
     if MEASURE.fullmatch(text):
         before, after = BEFORE_MEASURE, after + AFTER_MEASURE
@@ -184,24 +184,24 @@ def edges(line: str, stretch: Span) -> tuple[str, str]:
 
 
 class Items:
-    """The items of a line, to be found in another text."""
+    """Finds the items of a line in its translations."""
 
     def __init__(self, line: str, stretches: Sequence[Span]) -> None:
         self.line, self.texts = single_blanks(line), [item(line, stretch) for stretch in stretches]
-        guards = dict[str, tuple[str, str]]()  # the edges that every place of an item in the source keeps
+        guards = dict[str, tuple[str, str]]()  # the edges that hold for every occurrence of an item in the source
         for text, stretch in zip(self.texts, stretches, strict=True):
             (before, after), others = edges(line, stretch), guards.get(text)
             guards[text] = (min(before, others[0]), min(after, others[1])) if others else (before, after)
         alternatives = sorted(guards, key=len, reverse=True)
-        # No groups: each would take time at each place.
+        # No groups: each would take time at every position.
         self.pattern = re.compile("|".join(guards[text][0] + form(text) + guards[text][1] for text in alternatives))
         self.measures = {one_form(text): text for text in reversed(alternatives) if MEASURE.fullmatch(text)}
-        # An item may also stand where it is none, as the second one of $x$x: there it has to stay, too.
+        # An item's text may also occur where it is no item, such as the second $x in $x$x; it has to stay there, too.
         expected, in_line = [self.measures.get(one_form(text), text) for text in self.texts], self.find(self.line)
         self.expected = in_line if Counter(in_line) >= Counter(expected) else expected
 
     def replaced(self, text: str, texts: Sequence[str]) -> str:
-        """The text with `texts` in place of the items, which are all different."""
+        """The text with `texts` in place of the items, which must be distinct."""
         others = dict(zip(self.texts, texts, strict=True))
         return self.pattern.sub(lambda match: others[self.which(match)], text)
 
@@ -209,11 +209,11 @@ class Items:
         return self.measures.get(one_form(match[0]), match[0])
 
     def find(self, text: str) -> list[str]:
-        """The items in a text, in order, except where they are part of something longer."""
+        """The items found in a text, in order, except where they are part of something longer."""
         return [self.which(match) for match in self.pattern.finditer(text)]
 
     def arrive(self, text: str) -> bool:
-        """Whether a text has each item as often as the source, counted ones in order, and no other placeholder."""
+        """Whether a text has each item as often as the source, those like %s in order, and no other placeholder."""
         items, rest = self.find(text), self.pattern.sub(" ", text)
         if any(other[0] not in self.line for other in PLACEHOLDER.finditer(rest)):
             return False
@@ -222,7 +222,7 @@ class Items:
 
 
 def replaced(line: str, stretches: Iterable[Span], names: Iterable[str]) -> tuple[str, list[Span]]:
-    """The line with names in place of stretches, which are in order, and the spans of the names."""
+    """The line with its stretches, given in order, replaced with names, and the spans of the names."""
     text, last, places = "", 0, list[Span]()
     for (start, end), name in zip(stretches, names, strict=True):
         text += line[last:start]
@@ -232,10 +232,10 @@ def replaced(line: str, stretches: Iterable[Span], names: Iterable[str]) -> tupl
 
 
 def is_counted(text: str) -> bool:
-    """True for a placeholder that stands for the next one of its arguments: %s or {}, but not %(name)s, {0} or %1."""
+    """True for a placeholder that takes the next argument: %s or {}, but not %(name)s, {0} or %1."""
     return bool(re.match(r"\{\W|%(?!\(|\{|<(?!PRI)|\d{1,3}[$:]|L?\d{1,2}$|n|%)", text))
 
 
 def hidden(line: str, stretches: Sequence[Span]) -> str:
-    """The line with a null in place of each character of its stretches."""
+    """The line with each character of its stretches replaced with a null character."""
     return replaced(line, stretches, ["\0" * (end - start) for start, end in stretches])[0]

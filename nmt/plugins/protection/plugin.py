@@ -1,4 +1,4 @@
-"""Placeholders, tags and terms that arrive in a translation as they are."""
+"""Placeholders, tags and other items kept unchanged in translations, and glossaries."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,48 +11,48 @@ from nmt.errors import NMTError
 if TYPE_CHECKING:
     from nmt.config import TranslatorOptions
 
-WORDS = ["usual", "none", "true", "yes", "null"]  # which are no regular expressions, nor are words like them
+WORDS = ["usual", "none", "true", "yes", "null"]  # neither these nor similar words are regular expressions
 
 
 @dataclass
 class ProtectionConfig:
-    """What stays as it is, and the terms of a glossary."""
+    """What to keep unchanged, and the glossary to use."""
 
     protect: list[str] = field(default_factory=lambda: ["usual"])
-    """What stays as it is: usual (placeholders, addresses, file names, code, numbers with units), none, or a list of
-    regular expressions and usual, such as [usual,'ACME-[0-9]+']."""
+    """What to keep unchanged: usual (placeholders, addresses, file names, code, numbers with units), none, or a list of
+    regular expressions that may include usual, such as [usual,'ACME-[0-9]+']."""
     glossary: str | None = undecided(None, "content")
-    """File of terms: a term, a tab and its translation, or the term again to keep it; docs/guides/glossaries.md."""
+    """Glossary file. Each line: a term, a tab and its translation (or the term again); docs/guides/glossaries.md."""
 
     def __post_init__(self) -> None:
         for kind in self.protect:
             check_pattern(kind)
         if "none" in self.protect:
-            require(len(self.protect) == 1, "protect=none: stands alone, not in a list")
+            require(len(self.protect) == 1, "protect=none: cannot be combined with other values")
             self.protect = []
 
     def check(self, owner: "TranslatorOptions") -> None:
         how = "engine=ctranslate2" if owner.compute.engine == "ctranslate2" else "decode.do_sample=true"
         is_able = how != "engine=ctranslate2" and not owner.decode.do_sample
         require(
-            self.glossary is None or is_able, f"glossary={self.glossary}: {how} supports no glossary; leave one out"
+            self.glossary is None or is_able, f"glossary={self.glossary}: {how} does not support a glossary; omit one"
         )
 
 
 def check_pattern(kind: str) -> None:
-    """NMTError if a value of `protect` is no regular expression, or is probably a misspelt word."""
+    """NMTError if a value of `protect` is not a regular expression or is probably a misspelled word."""
     if kind in ("usual", "none"):
         return
     kind = str(kind)
-    is_word = get_close_matches(kind.lower(), WORDS, cutoff=0.8)  # as a pattern, it would turn off the usual kinds
+    is_word = get_close_matches(kind.lower(), WORDS, cutoff=0.8)  # as a pattern, it would disable the usual kinds
     require(not is_word, f"protect={kind}: pass usual, none, or regular expressions, such as [{kind[:1]}]{kind[1:]}")
-    import regex  # takes time to load, and few need it
+    import regex  # slow to import and rarely needed
 
     try:
         empty = regex.compile(kind).match("")
     except (regex.error, RecursionError) as error:
         raise NMTError(f"protect={kind}: not a regular expression ({error})") from error
-    require(not empty, f"protect={kind}: matches the empty text; make it match at least one character")
+    require(not empty, f"protect={kind}: matches the empty string; make it match at least one character")
 
 
 def register(add: Callable[..., None]) -> None:

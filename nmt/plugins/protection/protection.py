@@ -1,8 +1,8 @@
-"""Translations that keep protected items: placeholders, addresses and the like arrive exactly as they are.
+"""Translations that keep protected items: placeholders, addresses and the like appear exactly as in the source.
 
-A line is first translated as it is. If an item does not arrive, two ways are tried in turn: to replace the items by
-stand-ins, where the word alignment places lost ones; and to cut the line at its items. If even then an item does not
-arrive exactly once, the translation is flagged.
+A line is first translated unmodified. If an item is lost, two fallbacks are tried in turn: replace the items with
+stand-ins, and let the word alignment place any that are lost; or cut the line at its items. If an item still does not
+appear as often as in the source, the translation is flagged.
 """
 
 import re
@@ -19,10 +19,10 @@ from nmt.text import Tokenizer
 from nmt.translation import Limits, Line, Outcome, RefusedLine, Rest, Stage, Translation, with_refused
 
 NOTES = {
-    "cut": "cut at protected items, which did not arrive otherwise, and translated in parts",
-    "protected": "a protected item did not arrive exactly once; check the translation",
+    "cut": "cut at protected items, which were lost otherwise, and translated in parts",
+    "protected": "protected items do not match the source; check the translation",
 }
-MARKS = "".join(map(chr, range(0x10F000, 0x10F800)))  # for private use; a line is cut at them
+MARKS = "".join(map(chr, range(0x10F000, 0x10F800)))  # private-use characters at which a line is cut
 WITH_MARKS = re.compile("[^\\w\\s\0]*+\0+(?:[^\\w\\s\0]*+\0+)*+[^\\w\\s\0]*+")
 STAND_INS: tuple[Callable[[int], str], ...] = (
     "A{}".format,
@@ -39,9 +39,9 @@ class HeldLine:
         self.is_bare = not any(map(str.isalnum, rest))
 
     def masked(self, stand_in: Callable[[int], str] | None) -> "Masked | None":
-        """The line with new names in place of its items; None if there are too few names, or no text beside items.
+        """The line with new names in place of its items; None if names run out or stand-ins would have no context.
 
-        Without a `stand_in`, the names are marks to cut at, which also replace quotes and the like beside items.
+        Without `stand_in`, the names are marks to cut at, which also replace quotes and the like next to items.
         """
         held = self
         if stand_in is None:
@@ -66,7 +66,7 @@ class Masked:
         return self.items.replaced(text, self.held.items.texts)
 
     def row(self, translations: list[Translation]) -> list[Translation]:
-        """Translations with the items, from translations of the masked line; empty if the best one fails."""
+        """Translations of the masked line with the items restored; empty if that fails for the best one."""
         with_items = [self.with_items(self.aligned(translation)) for translation in translations]
         row = [translation for translation in with_items if translation] if with_items[0] else []
         for translation in row:
@@ -77,15 +77,15 @@ class Masked:
         return row
 
     def with_items(self, translation: Translation) -> Translation | None:
-        """A translation with the items in place of their names, and details of its words; None if a name is wrong."""
+        """A translation with items instead of names, in its text and its details; None if a name is wrong."""
         text, names = translation.text, self.items.find(translation.text)
         items = dict(zip(self.names, self.held.items.texts, strict=True))
-        # The names show the order of equal items.
+        # Unlike equal items, their names are distinct and so show the order.
         counted = [[name for name in side if is_counted(items[name])] for side in (names, self.names)]
         if sorted(names) != sorted(self.names) or counted[0] != counted[1] or self.is_garbled(text):
             return None
         if details := translation.details:
-            # For each word of a masked text, the index of its first word in the unmasked text.
+            # For each word of the masked text, the index of its first word in the unmasked text.
             sources, targets = (
                 [0, *accumulate(len(self.unmasked(word).split()) for word in side.split())]
                 for side in (self.text, text)
@@ -101,8 +101,8 @@ class Masked:
         return replace(translation, text=self.unmasked(text), details=details, copied=copied)
 
     def is_garbled(self, text: str) -> bool:
-        """True if a part of a name is left beside the names: a digit, half a character, or a name's beginning."""
-        if self.is_cut:  # marks leave nothing
+        """True if part of a name is left over: a digit, an invalid character, or the beginning of a name."""
+        if self.is_cut:  # no part of a mark can be left over
             return False
         source, target = (self.items.replaced(side, [" "] * len(self.names)) for side in (self.text, text))
         stem = re.escape(re.split(r"\d", self.names[0])[0])
@@ -110,7 +110,7 @@ class Masked:
         return any(part not in source for part in parts + re.findall(rf"{stem}\d", target))
 
     def aligned(self, translation: Translation) -> Translation:
-        """Put each lost name where a word is aligned to it, or in place of a word that is aligned to nothing else."""
+        """Put each lost name after the word aligned to it, or replace that word if it is aligned to nothing else."""
         details, words, arrived = translation.details, translation.text.split(), self.items.find(translation.text)
         lost = [name for name in self.names if name not in arrived]
         if not details or not lost:
@@ -123,7 +123,7 @@ class Masked:
             for name in self.items.find(word):
                 words_of[name].append(number)
         taken = {number for number, word in enumerate(words) if self.items.find(word)}
-        behind = dict[int, list[int]]()  # a word that a name was put behind: the source words of the name
+        behind = dict[int, list[int]]()  # word followed by a restored name -> the name's source words
         for name in lost:
             place = next((target for word in words_of[name] for target in targets[word] if target not in taken), None)
             if place is None:
@@ -146,11 +146,11 @@ class Masked:
 
 
 class Protection(Stage):
-    """Keeps the items of a finder; `characters` are those that the model knows, None: all."""
+    """Keeps the items of a finder; `characters` are those that the model knows, or None for all."""
 
     def __init__(self, finder: Finder, characters: frozenset[str] | None) -> None:
         self.finder = finder
-        # The model would copy stand-ins with other characters.
+        # Words with unknown characters are copied, so they cannot serve as stand-ins.
         usable = [name for name in STAND_INS if characters is None or characters.issuperset(name(1))]
         self.ways = [*usable, None]
 

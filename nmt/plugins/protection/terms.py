@@ -1,6 +1,6 @@
-"""Glossaries: terms and their translations, as constraints of the search, and whether a translation has them.
+"""Glossaries: terms and their translations as search constraints, and checks that a translation uses them.
 
-A word is a run of letters and digits, a single character of a script without blanks, or any other mark.
+A word is a run of letters and digits, a single character of a script without spaces, or any other single symbol.
 """
 
 import re
@@ -26,19 +26,19 @@ from nmt.translation import Limits, Segment, Stage, Translation
 
 WORD = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\w)+|[^\w\s]")
 LETTER = re.compile(rf"(?!{WITHOUT_BLANKS.pattern})\w")
-CLOSING = ".,;:!?)]}%\u2026"  # a blank follows
+CLOSING = ".,;:!?)]}%\u2026"  # followed by a space
 CONTEXTS = {BEGINS: [""], FOLLOWS: ["x "], GLUED: ["x-", "x ("]}  # what may precede a phrase
 
 
 class Term(NamedTuple):
-    """A term and its translations, any of which is right; with `case`, only this spelling of it."""
+    """A term and its translations, any of which is right; with `case`, only this capitalization matches."""
 
     source: str
     targets: tuple[str, ...]
     case: bool = False
 
     def written(self, capital: bool) -> list[str]:
-        """The translations, with `capital` capitalized, except words with capitals (iPhone) and terms to keep."""
+        """The translations, capitalized if `capital`, except words with capitals (iPhone) and terms to keep."""
 
         def is_small(text: str) -> bool:
             first = WORD.match(text)
@@ -53,11 +53,11 @@ class Match(NamedTuple):
     term: Term
     begin: int
     end: int
-    capital: bool  # the line capitalizes the term, the glossary does not
+    capital: bool  # the line capitalizes the term, but the glossary does not
 
 
 class Glossary:
-    """Finds terms in lines: whole words, from left to right, the longest at each place, without overlap."""
+    """Finds terms in lines: whole words, left to right, the longest match at each position, without overlap."""
 
     def __init__(self, entries: Iterable[tuple[str, str, bool]]) -> None:
         self.terms: dict[tuple[tuple[str, ...], bool], Term] = {}
@@ -89,7 +89,7 @@ class Glossary:
         return matches
 
     def term(self, words: Sequence[re.Match[str]]) -> Term | None:
-        """The term of these words; of two that differ in case alone, the one with this spelling."""
+        """The term with these words; if two differ only in case, the one whose case matches."""
         spelled = tuple(word[0] for word in words)
         return self.terms.get((spelled, True)) or self.terms.get((folded(spelled), False))
 
@@ -99,21 +99,21 @@ def folded(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def entry(line: str) -> tuple[str, str, bool]:
-    """Source, target and whether case counts, from a line of a glossary."""
+    """Parse a glossary line into source, target and whether case matters."""
     columns = [
         # Spreadsheets put quotes around cells.
         clean(cell[1:-1].replace('""', '"') if re.fullmatch(r'".+"', cell) else cell)
         for cell in line.split("\t")
     ]
     require(len(columns) > 1, "no tab: write a term, a tab and its translation, or export a spreadsheet as TSV")
-    require(columns[2:] in ([], ["case"], [""]), "only a tab and the word case may follow the translation")
+    require(columns[2:] in ([], ["case"], [""]), 'only a tab and "case" may follow the translation')
     for side, text in zip(("source", "target"), columns, strict=False):
         require(WORD.search(text) is not None, f"the {side} is empty")
     return columns[0], columns[1], columns[2:] == ["case"]
 
 
 def read_glossary(name: str) -> Glossary:
-    """Read a file of terms; NMTError with the number of the first bad line."""
+    """Read a glossary file; NMTError with the number of the first invalid line."""
     entries = list[tuple[str, str, bool]]()
     with open_text(name) as file:
         for number, line in enumerate(raw_lines(file, name), 1):
@@ -131,7 +131,7 @@ def read_glossary(name: str) -> Glossary:
 def judge(matches: Sequence[Match], translation: str) -> list[bool]:
     """Whether the translation uses each term; a word counts for one term only."""
     words, used = WORD.findall(clean(translation)), [False] * len(matches)
-    # A short term must not take a word of a longer one.
+    # A short term must not take a word from a longer one.
     for n in sorted(range(len(matches)), key=lambda n: -max(map(len, matches[n].term.targets))):
         ways = [WORD.findall(text) for capital in (False, True) for text in matches[n].term.written(capital)]
         used[n] = any(take(words, way) for way in ways)
@@ -139,7 +139,7 @@ def judge(matches: Sequence[Match], translation: str) -> list[bool]:
 
 
 def take(words: list[str], phrase: list[str]) -> bool:
-    """Find a phrase in words, and blank it out."""
+    """Remove the first occurrence of a phrase from `words`; False if there is none."""
     for at in range(len(words) - len(phrase) + 1):
         if words[at : at + len(phrase)] == phrase:
             words[at : at + len(phrase)] = [""] * len(phrase)
@@ -148,7 +148,7 @@ def take(words: list[str], phrase: list[str]) -> bool:
 
 
 class Terms(Stage):
-    """Requires the terms of a glossary, except in items of the finder, and reports which ones a translation uses."""
+    """Requires a glossary's terms, except within protected items, and reports which ones a translation uses."""
 
     def __init__(self, glossary: Glossary, tokenizer: Tokenizer, finder: Finder) -> None:
         self.glossary, self.tokenizer, self.finder = glossary, tokenizer, finder
@@ -157,7 +157,7 @@ class Terms(Stage):
         return self.glossary.find(hidden(text, self.finder.stretches(text)))
 
     def constraints(self, segments: Sequence[Segment]) -> PhraseConstraints | None:
-        """The constraints of segments, None if there are none; a term that is cut counts nowhere."""
+        """The constraints of segments, or None if there are none; a term split across segments does not count."""
         tokenizer, rows = self.tokenizer, list[list[Constraint]]()
         for segment in segments:
             text = tokenizer.decode(segment.ids, SOURCE) if segment.part else tokenizer.clean(segment.text)
@@ -166,11 +166,11 @@ class Terms(Stage):
         return PhraseConstraints(rows, kinds(tokenizer)) if any(rows) else None
 
     def report(self, line: str, best: Translation) -> dict[str, Any]:
-        """The terms of a line and whether each is used; a note names a term that is not."""
+        """A line's terms and whether each is used; a note names a missed one."""
         matches, fields = self.find(clean(line)), list[dict[str, Any]]()
         for (term, *_), used in zip(matches, judge(matches, best.text), strict=True):
             if not used:
-                best.notes["the translation of a term in the glossary is missing"] = repr(term.source)
+                best.notes["the translation of a glossary term is missing"] = repr(term.source)
             verdict = "used" if used else "missed"
             fields.append({"source": term.source, "targets": list(term.targets), "verdict": verdict})
         return {"terms": fields}
@@ -183,12 +183,12 @@ def terms(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits) -> T
 
 @lru_cache
 def kinds(tokenizer: Tokenizer) -> bytes:
-    """The kind of each token: CONTINUES and EDGE."""
+    """The kind of each token: its bits CONTINUES and EDGE."""
 
     def kind(id: int) -> int:
         symbol, text = tokenizer.subwords([id])[0], tokenizer.decode([id])
         blank = symbol.startswith(META) or text.startswith(" ")
-        if not text or "\ufffd" in text:  # a blank, or a part of a character
+        if not text or "\ufffd" in text:  # a space, or part of a character
             return EDGE if symbol == META else CONTINUES * (not blank)
         edge = not LETTER.match(text[-1]) and text[-1] not in CLOSING
         return CONTINUES * bool(not blank and LETTER.match(text)) + EDGE * edge
@@ -197,9 +197,9 @@ def kinds(tokenizer: Tokenizer) -> bytes:
 
 
 def constraint_of(tokenizer: Tokenizer, match: Match, capital: bool) -> Constraint:
-    """The ways to write a term; with `capital`, a translation that begins with it gets a capital, as its source has.
+    """The ways to write a term, which is capitalized at the beginning of a translation if `capital`.
 
-    Elsewhere a term may have a capital if the line, but not the glossary, capitalizes it.
+    Elsewhere it may also be capitalized if the line, but not the glossary, capitalizes it.
     """
     plain = dict.fromkeys(match.term.written(False) + (match.term.written(True) if match.capital else []))
     begins = dict.fromkeys(match.term.written(True)) if capital else plain
@@ -210,7 +210,7 @@ def constraint_of(tokenizer: Tokenizer, match: Match, capital: bool) -> Constrai
 
 @lru_cache(100_000)
 def phrases(tokenizer: Tokenizer, text: str, where: int) -> list[Phrase]:
-    """The tokens of a text in its contexts; empty if the vocabulary cannot spell it."""
+    """The tokens of a term in each context; empty if the vocabulary cannot spell it."""
     contexts = CONTEXTS[where] + ["\u3002"] * (where == FOLLOWS and bool(WITHOUT_BLANKS.match(text)))
     closed, ways = bool(LETTER.match(text[-1])), []
     for context in contexts:
