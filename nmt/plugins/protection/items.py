@@ -196,7 +196,7 @@ class Items:
         # No groups: each would take time at every position.
         self.pattern = re.compile("|".join(guards[text][0] + form(text) + guards[text][1] for text in alternatives))
         self.measures = {one_form(text): text for text in reversed(alternatives) if MEASURE.fullmatch(text)}
-        # An item's text may also occur where it is no item, such as the second $x in $x$x; it has to stay there, too.
+        # An item's text may also occur where it is not one, such as the second $x in $x$x; it must stay there, too.
         expected, in_line = [self.measures.get(one_form(text), text) for text in self.texts], self.find(self.line)
         self.expected = in_line if Counter(in_line) >= Counter(expected) else expected
 

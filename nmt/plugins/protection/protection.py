@@ -80,7 +80,7 @@ class Masked:
         """A translation with items instead of names, in its text and its details; None if a name is wrong."""
         text, names = translation.text, self.items.find(translation.text)
         items = dict(zip(self.names, self.held.items.texts, strict=True))
-        # Unlike equal items, their names are distinct and so show the order.
+        # Names are distinct even if their items are equal, so they show the order.
         counted = [[name for name in side if is_counted(items[name])] for side in (names, self.names)]
         if sorted(names) != sorted(self.names) or counted[0] != counted[1] or self.is_garbled(text):
             return None
