@@ -188,7 +188,7 @@ class Translator:
         describer = Describer(self.tokenizer, line.text, prefix) if line.align else None
         if length := max((segment.part for segment in segments), default=0):
             limit = self.limits.longest or 0
-            notes["too long for the model, translated in parts"] = f"a sentence of {length:,} tokens, over {limit:,}"
+            notes["too long for the model, translated in parts"] = f"a sentence of {length:,} tokens (limit: {limit:,})"
         copied = [segment.text for segment in segments if segment.copied]
         translations = []
         for n in range(max(map(len, hypotheses), default=1)):

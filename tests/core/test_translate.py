@@ -247,7 +247,7 @@ def test_long_lines_are_noticed_once_and_counted(model):
     assert process.stdout.count(b"\n") == 4
     first, last = process.stderr.decode().splitlines()
     assert first.startswith("nmt: line 2: too long ")
-    assert first.endswith("45 tokens, not 11")
+    assert first.endswith("45 tokens (limit: 11)")
     assert last.startswith("nmt: 3 lines: too long ")
 
 
