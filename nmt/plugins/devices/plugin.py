@@ -1,4 +1,4 @@
-"""Translation by several GPUs."""
+"""Translation on several GPUs."""
 
 from collections.abc import Callable
 

@@ -16,7 +16,7 @@ from nmt.config import JobConfig, TranslatorOptions, require
 from nmt.errors import NMTError, one_line
 from nmt.preparation import begin, worker_pool
 
-worker_options: TranslatorOptions  # in a pool process: the options, with its own device
+worker_options: TranslatorOptions  # in a pool process: the options, with this process's device
 
 
 def device_names(config: JobConfig) -> list[str]:
@@ -25,7 +25,7 @@ def device_names(config: JobConfig) -> list[str]:
     compute = config.translator.compute
     count, device, gpus = compute.devices, compute.device, torch.cuda.device_count()
     on_processor = device == "cpu" or (device == "auto" and not gpus)
-    require(not on_processor, f"devices={count} is for GPUs; a CPU uses all its cores, or threads=N of them")
+    require(not on_processor, f"devices={count} is for GPUs; on a CPU, use threads=N instead")
     require(device in ("auto", "cuda"), f"devices={count}: device={device} is a single device; use device=cuda")
     require(count <= gpus, f"devices={count}: {gpus} GPU(s) found; pass a lower number, or device=cpu without devices")
     return [f"cuda:{number}" for number in range(count)]
@@ -39,7 +39,7 @@ def begin_worker(options: TranslatorOptions, devices: "SimpleQueue[str]") -> Non
 
 @cache
 def worker_translator() -> steps.Translator:
-    """This process's translator, loaded with its first block: an error in `begin_worker` would break the pool."""
+    """This process's translator, loaded on its first block because an error in `begin_worker` would break the pool."""
     import torch
 
     torch.set_num_threads(max(1, torch.get_num_threads() // worker_options.compute.devices))

@@ -1,4 +1,4 @@
-"""The base of all formats: extract a document's lines to translate, and put the translations back."""
+"""The base of all formats: extracts a document's lines to translate and puts the translations back."""
 
 import codecs
 import re
@@ -29,7 +29,7 @@ class Translated(NamedTuple):
 class Document(ABC):
     """A file in one of the supported formats."""
 
-    lines: list[str]  # to translate; none is blank or contains a line end
+    lines: list[str]  # the lines to translate; none is blank or contains a line break
     notice = ""  # a warning for the user, set by `join`
 
     @abstractmethod
@@ -96,7 +96,7 @@ class Part:
 
 
 class Spliced:
-    """A string in which only `parts` are replaced."""
+    """A string whose `parts` are replaced; the rest is kept."""
 
     def __init__(self, text: str, parts: Sequence[Part]) -> None:
         self.text, self.parts = text, parts
@@ -117,7 +117,7 @@ def decoded(content: bytes, declared: str = "", convert: str = "save it as UTF-8
     if problem := "" if encoding.startswith("utf-16") else problem_of(content[:8192]):
         raise NMTError(problem)
     try:
-        # ASCII text that declares another encoding stays ASCII: new characters are written as references.
+        # ASCII text that declares another encoding stays ASCII: other characters become character references.
         is_plain = declared not in ("", "utf-8", "utf8") and not mark and text.isascii()
         return text.decode(encoding), mark, "ascii" if is_plain else encoding
     except UnicodeDecodeError as error:
@@ -150,7 +150,7 @@ class Text(Document):
 
 
 def plain_text(text: str) -> Spliced:
-    """The lines of a text; the whitespace around them and blank lines stay unchanged."""
+    """Find the lines to translate in a text; blank lines and the whitespace around lines stay unchanged."""
     return Spliced(text, [Part(*line.span(), [line[0]]) for line in re.finditer(r"[^\s](?:[^\n]*[^\s])?", text)])
 
 

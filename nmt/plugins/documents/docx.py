@@ -1,4 +1,4 @@
-"""DOCX (ECMA-376, part 1, section 17): paragraphs are sentences; runs formatted unlike most of the text are elements.
+"""DOCX (ECMA-376, part 1, section 17): paragraphs are sentences; runs with unusual formatting are elements.
 
 Only translated paragraphs are rewritten; everything else in the archive stays unchanged.
 """
@@ -30,7 +30,7 @@ UNREADABLE = (BadZipFile, EOFError, LookupError, OSError, RuntimeError, ValueErr
 
 
 class Reader:
-    """Collects a part's sentences, the elements that they cover, and the run properties of most of their text."""
+    """Collects a part's sentences, the elements that they span, and the formatting of most of their text."""
 
     def __init__(self, root: Element) -> None:
         self.w = f"{{{etree.QName(root).namespace}}}"  # WordprocessingML has two possible namespaces
@@ -41,7 +41,7 @@ class Reader:
             self.end()
 
     def begin(self) -> None:
-        """Begin a sentence; `pieces` are tokens, each with its run's look, or None outside runs."""
+        """Begin a sentence; `pieces` pairs each token's formatting (None outside runs) with the token."""
         self.unit, self.pieces, self.covered = Unit(), list[tuple[str | None, Token]](), list[Element]()
 
     def end(self) -> None:

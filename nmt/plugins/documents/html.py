@@ -26,12 +26,12 @@ BETWEEN = frozenset(["area", "br", "embed", "img", "input", "wbr"])  # inline el
 COPIED = frozenset(["code", "kbd", "samp", "tt", "var", "math", "svg"])  # inline elements whose content is copied
 UNSEEN = frozenset(["script", "style", "template"])
 RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext", "pre", "listing"])  # left unchanged
-READ = frozenset(["alt", "title", "placeholder", "aria-label"])  # attributes with text for people
+READ = frozenset(["alt", "title", "placeholder", "aria-label"])  # attributes with human-readable text
 
 
 @dataclass
 class Tag:
-    """A tag, comment or similar; `attributes` holds the span of each value, including its quotes."""
+    """A tag, comment or similar; `attributes` maps names to the spans of their values, including quotes."""
 
     begin: int
     end: int
@@ -124,7 +124,7 @@ class Page(Part):
 
 
 class Html(Text):
-    """A page or a fragment of one. If its root element has a `lang`, that is set to the target language."""
+    """A page or a fragment of one. A `lang` attribute on its root element is set to the target language."""
 
     charset = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 

@@ -71,7 +71,7 @@ def tokens_of(text: str) -> list[Token]:
 
 
 class Inline(Sentence):
-    """The content of a paragraph, heading or table cell, whose translation keeps the markup."""
+    """The content of a paragraph, heading or table cell; its translation keeps the markup."""
 
     def __init__(self, text: str, begin: int, end: int, references: dict[str, Any], in_paragraph: bool) -> None:
         super().__init__(begin, tokens_of(text[begin:end]), escape)
@@ -79,7 +79,7 @@ class Inline(Sentence):
         self.before, self.after = text[begin : self.begin], text[self.end : end]
 
     def render(self, translations: Sequence[Translated]) -> str:
-        """The translation, without emphasis if that saves the other markup; the source if that fails too."""
+        """The translation, without emphasis if that preserves the other markup; otherwise, the source."""
         for nodes in (self.nodes, list(without_optional(self.nodes))):
             written = self.written(translations, nodes)
             if self.in_paragraph and written != self.raw:

@@ -18,7 +18,7 @@ from nmt.plugins.protection.items import USUAL, Finder
 from nmt.text import WITHOUT_BLANKS
 
 DEEPEST = 50  # elements nested more deeply become single tags
-MOST = 50  # occurrences of its text to try when placing code
+MOST = 50  # how many occurrences of its text to try when placing code
 ONE = WITHOUT_BLANKS.pattern
 LETTER = rf"(?:(?!{ONE})\w)"
 WORD = regex.compile(
@@ -62,7 +62,7 @@ def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
 
 
 def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
-    """The tokens' plain text, and their markup as a list of trees."""
+    """The plain text of `tokens`, and their markup as a list of trees."""
     partners, plain, stack = find_pairs(tokens), "", [Token("open", "")]
     for index, token in enumerate(tokens):
         node = replace(token, begin=len(plain), is_glued=bool(plain[-1:].strip()), children=[])
@@ -86,7 +86,7 @@ def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
 
 
 def strip(token: Token, cut: Callable[[str], str]) -> str:
-    """Strip the whitespace from one end of a token and return it."""
+    """Strip whitespace from one end of a token and return the whitespace."""
     whole, token.raw = token.raw, cut(token.raw)
     if token.raw != whole:
         token.text = cut(token.text)
@@ -94,7 +94,7 @@ def strip(token: Token, cut: Callable[[str], str]) -> str:
 
 
 def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
-    """The length of what precedes the first word, and the tokens from there to the last word, with their elements.
+    """The length before the first word, and the tokens from the first to the last word with all elements they touch.
 
     A line break absorbs the whitespace around it; any other tag between two spaces absorbs one of them.
     """
@@ -292,7 +292,7 @@ class Projection:
         return Placed(begin, end, node, range(at, at))
 
     def gap(self, node: Token, parent: Placed) -> int:
-        """The token that a node without aligned words goes before: next to the partner of an adjacent source word."""
+        """The token before which to put a node without aligned words, based on an adjacent source word's partner."""
         low, high = parent.tokens.start, parent.tokens.stop
         words = self.source.between(parent.node.begin, parent.node.end)
         following = bisect_left(self.source.starts, node.begin)

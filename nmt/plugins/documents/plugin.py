@@ -1,4 +1,4 @@
-"""Documents: the text to translate in each format, and its markup around the translation."""
+"""Document formats: which text is translated, and how its markup is put back."""
 
 from collections.abc import Callable
 

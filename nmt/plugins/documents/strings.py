@@ -11,7 +11,7 @@ from nmt.plugins.documents.document import Document, Part, Spliced, Text, Transl
 from nmt.plugins.documents.markup import Sentence, Token
 from nmt.plugins.protection.items import is_counted
 
-ESCAPED = "\ue000"  # replaces the backslash of C escapes that polib would lose
+ESCAPED = "\ue000"  # stands for the backslash of C escapes, which polib would lose
 ESCAPE = re.compile(r"\\(?:(?=[abfvx0-7])|.)", re.DOTALL)
 # A line break, a tag, a subtitle command such as {\an8}, a leading dash, or a C escape.
 MARKUP = re.compile(
@@ -30,7 +30,7 @@ PRINTF = (
     r"(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+(?:hh|ll|[hlLqjzZt])?"
     r"(?:[A-Za-z@]|<PRI\w{1,20}+>))"
 )
-# Each format's directives, and the characters that must not be more frequent outside them than in the source.
+# Each format's directives, and characters that must not occur more often outside directives than in the source.
 DIRECTIVES = {
     **dict.fromkeys(("c", "objc", "c++", "python", "php", "awk", "lua", "javascript", "java-printf"), (PRINTF, "%")),
     **dict.fromkeys(("python-brace", "csharp"), (r"\{\{|\}\}|\{(?:[^{}]|\{[^{}]{0,60}+\}){0,100}+\}", "{}")),
@@ -53,7 +53,7 @@ def same_directives(format: str, source: str, translation: str) -> bool:
 
 
 def sentences_of(text: str, begin: int = 0) -> Iterator[Sentence]:
-    """The sentences in `text`, which starts at offset `begin` in a file."""
+    """The sentences in `text`, which starts at offset `begin` of the file."""
     first = 0
     for end in [*(match.end() for match in PARAGRAPH.finditer(text)), len(text)]:
         paragraph, tokens, at = text[first:end], list[Token](), 0

@@ -26,7 +26,7 @@ def parse_xml(content: bytes) -> Tree:
     """Parse a file; raises NMTError if it is not well-formed or declares entities, which can expand to gigabytes."""
     try:
         content.decode()
-        encoding = "utf-8"  # regardless of its declaration, because the server's clients may have re-encoded it
+        encoding = "utf-8"  # regardless of any declaration, because the server's clients may have re-encoded the file
     except UnicodeDecodeError:
         encoding = None
     parser = etree.XMLParser(encoding=encoding, resolve_entities=False, strip_cdata=False)
@@ -120,7 +120,7 @@ def fill(unit: Unit, element: Element, references: Element) -> None:
 class Xliff(Document):
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.content, tree = content, parse_xml(content)
-        require(not tree.getroot().get("version", "").startswith("2"), "XLIFF 2 is not read: convert it to XLIFF 1.2")
+        require(not tree.getroot().get("version", "").startswith("2"), "cannot read XLIFF 2: convert it to XLIFF 1.2")
         self.lines = [line for unit, _ in self.units(tree) for line in unit.content().lines]
 
     def units(self, tree: Tree) -> Iterator[tuple[Unit, Element]]:

@@ -1,4 +1,4 @@
-"""Datasets of the Hugging Face hub as corpora."""
+"""Datasets on the Hugging Face hub as corpora."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -17,14 +17,14 @@ FLAGS = (
     *("empty", "repetition", "copied_source", "number", "url", "placeholder"),
     *("wrong_script", "length_ratio", "low_confidence"),
 )
-# A phrase of this length must not repeat: fewest words, fewest characters in scripts without spaces, most of either.
+# A phrase must not repeat if it has this many words (or characters, in scripts without spaces), up to the longest.
 PHRASE_WORDS, PHRASE_CHARACTERS, LONGEST_PHRASE = 2, 10, 20
 IN_A_ROW = 3  # consecutive occurrences that are too many for a phrase of any length
 REPEATED_CHARACTERS = re.compile(r"(\S.{0,9}?)\1{7,}")
-COPIED_SHARE, COPIED_WORDS = 0.8, 3  # share of words from the source, and the fewest words that are too many for a name
+COPIED_SHARE, COPIED_WORDS = 0.8, 3  # share of words from the source, and minimum words, since fewer may be a name
 WRONG_LETTERS = 2  # consecutive letters in another script; a single letter may be a symbol
-LENGTH_RATIO, LENGTH_SLACK = 1.75, 12.0  # maximum: ratio * letters on the other side + slack
-LETTERS_OF_A_WORD, LETTERS_OF_A_SYLLABLE = 6.0, 2.0  # English letters per word and per Hangul syllable
+LENGTH_RATIO, LENGTH_SLACK = 1.75, 12.0  # maximum letters: ratio * letters on the other side + slack
+LETTERS_OF_A_WORD, LETTERS_OF_A_SYLLABLE = 6.0, 2.0  # English letters that a word and a Hangul syllable count as
 LEAST_PROBABILITY = 0.45  # geometric mean over the tokens and the end symbol
 IN_WORDS = 31  # numbers up to this, such as days and hours, are often written in words
 FIRST_LINES = 10  # line numbers reported per flag
@@ -51,7 +51,7 @@ def units(text: str) -> list[str]:
 
 
 def repetitions(text: str) -> dict[int, int]:
-    """Map phrase lengths to the most consecutive occurrences of any such phrase, if there are two or more."""
+    """Map each phrase length to the most times that a phrase is repeated in a row, if two or more."""
     items, most = units(text), dict[int, int]()
     for length in range(1, min(LONGEST_PHRASE, len(items) // 2) + 1) if len(set(items)) < len(items) else ():
         run = longest = 0
@@ -100,7 +100,7 @@ def numeral(written: str) -> tuple[set[str], set[str]]:
 
 
 def missing_numerals(text: str, other: str) -> list[set[str]]:
-    """The values of numerals in `text` that `other` lacks, whether whole, in parts, or as 12-hour times."""
+    """The values of numerals in `text` that `other` does not have, not even in parts or as 12-hour times."""
     ways, others = ([[numeral(n) for n in kind.findall(side)] for kind in NUMERALS] for side in (text, other))
     have = {value for way in others for values, parts in way for value in values | parts}
     have |= {str(int(hour) + 12) for hour in TWELVE_HOURS.findall(other)}
@@ -132,7 +132,7 @@ def is_wrong_script(source: str, translation: str, scripts: frozenset[str]) -> b
 
 
 def letters(text: str) -> float:
-    """The number of letters and digits in a text, as English letters for Hangul and scripts without spaces."""
+    """Count letters and digits; those of Hangul and scripts without spaces count as several English letters."""
     count: float = sum(map(str.isalnum, text))
     if not text.isascii():
         count += (LETTERS_OF_A_SYLLABLE - 1) * len(re.findall("[\uac00-\ud7a3]", text))
@@ -169,13 +169,13 @@ def flags(
 
 @dataclass
 class FlagCount:
-    """The lines that have a flag."""
+    """How many lines have a flag, and which."""
 
     flag: str  # or "any"
     count: int
     share: float  # of all lines
-    reference_share: float | None  # the references' share, which estimates false alarms; None without references
-    lines: list[int]  # line numbers of the first ones, counted from 1
+    reference_share: float | None  # the same for references, an estimate of false alarms; None without references
+    lines: list[int]  # the first line numbers, counted from 1
 
     def __str__(self) -> str:
         if not self.count and self.flag != "any":

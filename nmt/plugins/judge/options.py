@@ -1,4 +1,4 @@
-"""`nmt score run=` prints a model's log P of translations, and `nmt score flags=true` counts flags."""
+"""`nmt score run=` prints translations' log P under a model, and `nmt score flags=true` counts flags."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from nmt.config import Compute, DecodeConfig, TranslatorOptions, choice, number,
 from nmt.plugins.judge.flags import count_flags
 from nmt.text import parallel, read_texts, scripts_of_language
 
-BUFFER = 2000  # pairs in memory, to be sorted by length and scored in batches
+BUFFER = 2000  # pairs held in memory, to be sorted by length and scored in batches
 
 
 def perplexity(log_probability: float, tokens: int) -> float:
@@ -28,7 +28,7 @@ class JudgeConfig:
     run: list[str] = choice([])
     """Run or list of runs: print log P of each hypothesis given its source, for example to filter a corpus."""
     target: str | None = None
-    """run: target language, for a multilingual model (one whose sources begin with a language tag)."""
+    """run: target language, only for a multilingual model, whose sources begin with a language tag."""
     device: str = "auto"
     """run: auto, cpu, cuda, cuda:1, mps."""
     batch_tokens: int = number(4000, 1, 10**9)

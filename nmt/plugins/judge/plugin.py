@@ -1,4 +1,4 @@
-"""Judging translations without references: flags of likely failures, and the log probability by a model."""
+"""Judging translations without references: flags for likely failures, and log probability under a model."""
 
 from collections.abc import Callable
 

@@ -19,8 +19,8 @@ def moses(language: str) -> Callable[[str], str]:
     def tokenize(line: str) -> str:
         replaced = punctuation.replace_unicode_punct(line)
         tokens = tokenizer.tokenize(replaced, aggressive_dash_splits=False, return_str=True)
-        # tokenizer.perl always splits the period from a line's last word; sacremoses leaves it on abbreviations,
-        # ordinals and host names. Several dots are already a token.
+        # tokenizer.perl always splits the period from a line's last word; sacremoses leaves it with abbreviations,
+        # ordinals and host names. Several dots in a row are already one token.
         return re.sub(r"(?<=[^\s.])\.\s*$", " .", str(tokens))
 
     return tokenize

@@ -1,4 +1,4 @@
-"""The BLEUs of table 2: on Moses tokens, without and with hyphenated compounds split."""
+"""The BLEU scores of table 2: on Moses tokens, with hyphenated compounds left whole or split."""
 
 from collections.abc import Callable
 

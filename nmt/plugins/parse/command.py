@@ -1,4 +1,4 @@
-"""`nmt parse`: from sentences to constituency trees (section 6.3)."""
+"""`nmt parse`: parse sentences into constituency trees (section 6.3)."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ class ParseConfig(JobConfig):
     input: str = undecided("-")
     """File of sentences, with spaces between words and punctuation as in the Penn Treebank; -: standard input."""
     output: str = undecided("-")
-    """File to write, one tree per line; it appears once it is complete. -: standard output."""
+    """File to write, one tree per line, which appears once it is complete; -: standard output."""
 
 
 def run(config: ParseConfig) -> None:
@@ -39,7 +39,7 @@ def run(config: ParseConfig) -> None:
             job.output.write(tree.bracketed() + "\n", number)
             counts["repaired"] += repairs > 0
     if repaired := counts["repaired"]:
-        warn(f"repaired {repaired:,} of {job.output.notes.lines:,} trees with missing or surplus brackets or words")
+        warn(f"repaired {repaired:,} of {job.output.notes.lines:,} trees that had missing or extra brackets or words")
 
 
 COMMAND = Command(

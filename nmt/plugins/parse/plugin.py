@@ -1,4 +1,4 @@
-"""Constituency trees: treebanks, brackets and scores (section 6.3)."""
+"""Constituency trees: treebanks, bracketed trees and scores (section 6.3)."""
 
 from collections.abc import Callable
 

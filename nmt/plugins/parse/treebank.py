@@ -1,4 +1,4 @@
-"""Treebanks as corpora of sentences and their trees, and reading trees from a model's output."""
+"""Treebanks as corpora of sentences and their trees; also reads trees from a model's output."""
 
 import re
 from collections import Counter
@@ -21,7 +21,7 @@ BEGINNING = re.compile(rb"\(\s*(\(|$)|\((TOP|ROOT|S1)(\s|$)")
 
 
 def tree_files(entry: str) -> list[Path]:
-    """The files, sorted by name, that a file name, a folder (searched recursively) or a name pattern refers to."""
+    """The files that a file name, a folder (searched recursively) or a name pattern refers to, sorted by name."""
     path = Path(entry)
     if path.is_file():
         return [path]
@@ -113,6 +113,6 @@ def choose_tree(translations: list[Translation], line: str) -> tuple[Tree, int]:
 
 
 def bracketed_trees(translator: Translator, lines: list[str]) -> list[str]:
-    """Each line's tree, in brackets (section 6.3)."""
+    """Parse each line into a bracketed tree (section 6.3)."""
     translations = translator.translate([model_sentence(line) for line in lines])
     return [choose_tree(best, line)[0].bracketed() for best, line in zip(translations, lines, strict=True)]

@@ -28,7 +28,7 @@ PUNCTUATION_TAGS = {
 """Penn Treebank tags by which scorers recognize punctuation."""
 SAME_LABEL = {"PRT": "ADVP"}
 NOT_SCORED = (",", ":", "``", "''", ".")  # tags of words that are removed before counting brackets
-# A word with its tag, an opening bracket with its label, a closing bracket, or anything else.
+# A word with its tag, an opening bracket with its label, a closing bracket, or other text.
 TOKEN = re.compile(r"\(\s*([^\s()]+)\s+([^\s()]+)\s*\)|(\()\s*(?P<label>[^\s()]*)|(\))|[^\s()]+")
 # NP-SBJ-1 and NP=2 become NP, but -LRB- is a whole tag.
 PLAIN_LABEL = re.compile(r"-[^-]+-|[^-=]+|.+")
@@ -45,13 +45,13 @@ class BrokenTree(Exception):
 
 class Constituent(NamedTuple):
     label: str
-    start: int  # index of its first word
-    end: int  # one past its last word
+    start: int  # the index of its first word
+    end: int  # the index after its last word
 
 
 @dataclass
 class Tree:
-    """A sentence with its words' tags and its constituents."""
+    """A sentence's words, the tag of each word, and its constituents."""
 
     words: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
@@ -138,7 +138,7 @@ def parse(text: str) -> Iterator[Tree]:
 def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
     """Read a model's output as a tree over exactly `words`; return the tree and the number of repairs.
 
-    An unclosed constituent closes with its parent, or at the end. Closing brackets without an opening one and surplus
+    An unclosed constituent closes with its parent, or at the end. Closing brackets without an opening one and extra
     words are dropped. A missing word goes next to the previous word.
     """
     steps, written, repairs = list[re.Match[str]](), list[str](), 0  # `written`: the word after each tag
@@ -199,7 +199,7 @@ class BracketCounts:
     reference: int = 0
     complete: int = 0  # sentences with exactly the reference's brackets
     sentences: int = 0  # that were compared
-    errors: int = 0  # sentences not compared because their words, ignoring punctuation, differ
+    errors: int = 0  # sentences not compared because their words differ (ignoring punctuation)
 
 
 def tree_of(line: str, where: str) -> Tree:
@@ -214,7 +214,7 @@ def tree_of(line: str, where: str) -> Tree:
 
 
 def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts:
-    """Count the brackets in trees and those that match, with one tree per line (F1 of table 4).
+    """Count the brackets, and those that match, in trees given one per line (F1 of table 4).
 
     The reference's tags decide what is punctuation; if the words differ, each tree's own tags do, as in EVALB.
     """
@@ -237,7 +237,7 @@ def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts
 
 
 def bracket_scores(hypotheses: list[str], references: list[str], scoring: Scoring) -> list[Score]:
-    """F1 (table 4), precision, recall and complete matches, with one tree per line."""
+    """Bracketing F1 (table 4), precision, recall and complete matches of trees given one per line."""
     sums = compare_trees(hypotheses, references)
     rules = "nrefs:1|rules:COLLINS|punct:by-reference-tags|length:all"
     signature = f"{rules}|sentences:{sums.sentences}|errors:{sums.errors}|version:{__version__}"

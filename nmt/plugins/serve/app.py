@@ -33,7 +33,7 @@ from nmt.plugins.serve.worker import Failed, PlaceHandler, Rate, formats_of_docu
 
 T = TypeVar("T")
 UPLOADS = 16  # files held in memory at the same time; further uploads wait
-KEPT_SECONDS, KEPT_BYTES = 600, 64 * 2**20  # how long translated files are kept, and how many bytes in total
+KEPT_SECONDS, KEPT_BYTES = 600, 64 * 2**20  # how long translated files are kept, and their maximum total size
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -46,7 +46,7 @@ HEADERS = {
 }
 LOCAL = ("localhost", "127.0.0.1", "[::1]", "")  # names of this machine; empty if the client is not a browser
 PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)  # a path prefix removed by a proxy on this machine
-UNFINISHED = (408, 413, 503, 504)  # with these, the connection closes: the client may still be sending the request
+UNFINISHED = (408, 413, 503, 504)  # statuses that close the connection, since the client may still be sending
 
 
 class Guard:

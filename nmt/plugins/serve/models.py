@@ -21,7 +21,7 @@ from nmt.translation import find_models, language_tag, languages, stages_of
 LONG = 1000  # characters; a longer line is translated in a batch of its own, one such batch at a time
 BATCH_LINES, BATCH_CHARACTERS = 128, 8000  # maximum per batch
 BATCH_SECONDS = 0.3  # target time per batch, so that it does not delay the next one
-BATCH_WAIT = 0.003  # seconds that the first line waits for more lines
+BATCH_WAIT = 0.003  # seconds that a batch's first line waits for more lines
 TURN_TOKENS = 1500  # maximum tokens per torch search, so that the next text need not wait long
 LOADING_SECONDS = 600  # a process that is not ready by then is killed
 
@@ -59,7 +59,7 @@ class Queue:
     def __init__(self) -> None:
         self.requests, self.lost = deque[Request](), deque[WaitingLine]()
         self.new_first = True  # the next batch starts with a new request; this alternates
-        self.most_characters = LONG  # characters that take about BATCH_SECONDS, as measured so far
+        self.most_characters = LONG  # characters translated in about BATCH_SECONDS, as measured so far
         self.changed = asyncio.Event()
 
     @property
@@ -124,7 +124,7 @@ class Worker:
     """The server's side of a model's process; a call that exceeds its time limit kills the process."""
 
     facts: Any  # ModelTasks.facts
-    ended = ""  # how the process ended; empty while it runs
+    ended = ""  # how the process ended; empty while it is running
 
     async def begin(self, options: TranslatorOptions) -> "Worker":
         """Start the process; raises Failed if it does not become ready."""
@@ -200,7 +200,7 @@ class ServedModel:
         targets = languages(tokenizer)
         self.source = description.source
         self.tags = {language: language_tag(language, tokenizer) for language in targets} or {description.target: ""}
-        """Target languages and their tags with a trailing space; a sole target language has an empty tag."""
+        """Maps target languages to their tags with a trailing space; the tag of a sole target language is empty."""
         decode = config.translator.decode
         decode = replace(decode, batch_tokens=min(TURN_TOKENS, decode.batch_tokens))
         self.options = replace(config.translator, run=[name], target=next(iter(targets), None), decode=decode)
@@ -238,7 +238,7 @@ class ServedModel:
                 searches, batch = worker.facts[0], list[WaitingLine]()
                 # At least two batches: one is encoded or decoded while the search runs on the other.
                 if self.queue.lines and self.batches < max(2, searches):
-                    # Leave lines for other searches that can run in parallel.
+                    # Leave some lines for other searches, which can run in parallel.
                     most = math.ceil(self.queue.lines / max(1, searches - self.batches))
                     batch = self.queue.take(min(most, BATCH_LINES), long_too=not self.long_lines)
                 if batch:

@@ -28,7 +28,7 @@ from nmt.registry import entries_of
 if TYPE_CHECKING:
     from nmt.translation import Translator
 
-MOST_CLIENTS = 100_000  # whose requests are counted; the client that has been idle longest is forgotten first
+MOST_CLIENTS = 100_000  # the most clients to track; the one that has been idle longest is forgotten first
 Line = list[Translated]  # the translations of a line, best first
 
 
@@ -41,7 +41,7 @@ class Failed(HTTPException):
 
 
 class Rate:
-    """A token bucket per client, which holds one minute's requests."""
+    """A token bucket per client, sized for one minute's requests."""
 
     def __init__(self, per_minute: int) -> None:
         self.per_minute, self.buckets = per_minute, OrderedDict[str, tuple[float, float]]()
@@ -110,7 +110,7 @@ class Turns:
 
 
 class ModelTasks:
-    """The work of a model's process; the translators for all searches share the weights."""
+    """What a model's process does; the translators for all searches share the weights."""
 
     def __init__(self, options: TranslatorOptions) -> None:
         from nmt.translation import load_translator, with_engine
