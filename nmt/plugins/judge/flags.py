@@ -145,7 +145,7 @@ def flags(
 ) -> list[str]:
     """A translation's flags, in the order of FLAGS; an empty translation gets no other flag.
 
-    `scripts` are the target language's, or None if unknown; `log_probabilities` are the tokens', if known.
+    `scripts` are the target language's scripts, or None if unknown; `log_probabilities` are each token's, if known.
     """
     source, translation = clean(source), clean(translation)
     if not any(map(str.isalnum, translation)) and any(map(str.isalnum, source)):

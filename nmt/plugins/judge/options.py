@@ -32,7 +32,7 @@ class JudgeConfig:
     device: str = "auto"
     """run: auto, cpu, cuda, cuda:1, mps."""
     batch_tokens: int = number(4000, 1, 10**9)
-    """run: tokens per batch on the longer side, including padding."""
+    """run: tokens per batch, counted on the longer side and with padding."""
 
     def takes_over(self, config: ScoreConfig) -> bool:
         """Write the scores from the models in `run`; returns False without `run`."""
@@ -55,7 +55,7 @@ class JudgeConfig:
         compute, decode = Compute("torch", device=self.device), DecodeConfig(batch_tokens=self.batch_tokens)
         translator = load_translator(TranslatorOptions(self.run, compute, self.target, decode=decode), warn)
         lines = parallel(names, [read_texts(name, warn) for name in names])
-        pairs = chain(list(islice(lines, 1)), lines)  # reports a missing file before the status line
+        pairs = chain(list(islice(lines, 1)), lines)  # reports a missing file before the status line appears
         count, tokens, total = 0, 0, 0.0
         with Status("scoring", console=Console(stderr=True, quiet=sys.stdout.isatty())) as status:
             while block := list(islice(pairs, BUFFER)):

@@ -32,7 +32,7 @@ from nmt.plugins.serve.command import ServeConfig, is_loopback
 from nmt.plugins.serve.worker import Failed, PlaceHandler, Rate, formats_of_documents, log, log_client, log_error
 
 T = TypeVar("T")
-UPLOADS = 16  # files held in memory at the same time; further uploads wait
+UPLOADS = 16  # maximum number of files in memory at a time; further uploads wait
 KEPT_SECONDS, KEPT_BYTES = 600, 64 * 2**20  # how long translated files are kept, and their maximum total size
 HEADERS = {
     "content-security-policy": (
@@ -44,7 +44,7 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
 }
-LOCAL = ("localhost", "127.0.0.1", "[::1]", "")  # names of this machine; empty if the client is not a browser
+LOCAL = ("localhost", "127.0.0.1", "[::1]", "")  # names of this machine; browsers never send an empty name
 PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)  # a path prefix removed by a proxy on this machine
 UNFINISHED = (408, 413, 503, 504)  # statuses that close the connection, since the client may still be sending
 
@@ -86,7 +86,7 @@ class Guard:
         except Exception as error:
             log_error(error)
             failure = Failed(500, "internal error; see the server's log")
-        if not begun:  # otherwise the connection closes in the middle of the answer
+        if not begun:  # otherwise the connection closes in the middle of the response
             await (await error_answer(Request(scope), failure))(scope, receive, send_with_headers)
         if failure.status_code >= 500:
             log_client(f"{scope['method']}: {failure.status_code}", f", {failure.detail}")

@@ -11,7 +11,7 @@ from nmt.errors import how_to_install
 
 
 def is_loopback(address: str) -> bool:
-    """True for an address that only this machine can reach."""
+    """True if only this machine can reach an address."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

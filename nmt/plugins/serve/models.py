@@ -160,7 +160,7 @@ class Worker:
         return Failed(503, f"the worker process {self.ended}; send the request again", 1, lost=True)
 
     async def call(self, seconds: float, *arguments: Any) -> Any:
-        """Call `ModelTasks` the first time, and its `translate` after that; raises Failed if that fails."""
+        """Call `ModelTasks` in the process, or its `translate` after the first call; raises Failed if that fails."""
         if self.ended:
             raise self.loss()
         number = next(self.numbers)

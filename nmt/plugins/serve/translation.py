@@ -78,7 +78,9 @@ async def read_fields(request: HttpRequest, most: int, seconds: float) -> dict[s
     body, size = bytearray(), 0
     try:
         async with asyncio.timeout(seconds):
-            async for part in request.stream():  # to its end, since most clients do not read an answer before that
+            async for (
+                part
+            ) in request.stream():  # reads to the end, since most clients do not read an answer before that
                 size += len(part)
                 body += part if size <= most else b""
     except TimeoutError as error:
@@ -167,7 +169,9 @@ class Service:
             for target in model.tags:  # the first model for a language pair is used
                 self.pairs.setdefault(model.source, {}).setdefault(target, model)
         self.languages = list(dict.fromkeys(chain(self.pairs, *self.pairs.values())))
-        self.most_lines = max(1, self.limits.waiting_lines // 2)  # per request, so that no single one fills the queue
+        self.most_lines = max(
+            1, self.limits.waiting_lines // 2
+        )  # per request, so that no single request fills the queue
         self.small, self.large = CapacityLimiter(1), CapacityLimiter(1)
 
     async def parse(self, function: Callable[..., T], document: SentDocument, *arguments: Any) -> T:
@@ -217,7 +221,7 @@ class Service:
             model.queue.remove(request)
 
     async def translate_texts(self, form: TranslateForm) -> dict[str, Any]:
-        """Answer a request; if `q` is a list, each value is a list."""
+        """Answer a request; if `q` is a list, each value in the answer is a list."""
         html, documents = form.format == "html", [SentDocument(text.encode(), "a.html") for text in form.texts]
         plain = [plain_text(text) for text in form.texts]
         rows = [text.lines for text in plain]
