@@ -78,9 +78,7 @@ async def read_fields(request: HttpRequest, most: int, seconds: float) -> dict[s
     body, size = bytearray(), 0
     try:
         async with asyncio.timeout(seconds):
-            async for (
-                part
-            ) in request.stream():  # reads to the end, since most clients do not read an answer before that
+            async for part in request.stream():  # reads to the end, since most clients read no answer before that
                 size += len(part)
                 body += part if size <= most else b""
     except TimeoutError as error:
@@ -169,9 +167,7 @@ class Service:
             for target in model.tags:  # the first model for a language pair is used
                 self.pairs.setdefault(model.source, {}).setdefault(target, model)
         self.languages = list(dict.fromkeys(chain(self.pairs, *self.pairs.values())))
-        self.most_lines = max(
-            1, self.limits.waiting_lines // 2
-        )  # per request, so that no single request fills the queue
+        self.most_lines = max(1, self.limits.waiting_lines // 2)  # per request, so that no request fills the queue
         self.small, self.large = CapacityLimiter(1), CapacityLimiter(1)
 
     async def parse(self, function: Callable[..., T], document: SentDocument, *arguments: Any) -> T:

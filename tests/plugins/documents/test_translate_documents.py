@@ -35,7 +35,7 @@ def test_unsuitable_documents_are_refused_in_one_line(word_model, tmp_path):
     for name, option, problem in (
         ("a.html", "format=jsonl", "a.html is a document"),
         ("a.html", "output=o.docx", "output=o.docx"),
-        ("a.po", "format=auto", "a.po: a template"),
+        ("a.po", "format=auto", "a.po: this is a template"),
     ):
         error = translate(word_model, f"input={tmp_path / name}", option, code=2)
         assert error.count("\n") == 1
