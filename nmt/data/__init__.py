@@ -1,4 +1,4 @@
-"""Prepared corpora, the planning of updates, and their way into Lightning."""
+"""Prepared corpora, update planning, and the Lightning data module."""
 
 import lazy_loader
 

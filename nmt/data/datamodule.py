@@ -1,4 +1,4 @@
-"""The micro-batches of each device, for Lightning."""
+"""The micro-batches of each device, as a Lightning data module."""
 
 import signal
 from collections.abc import Iterator, Sequence
@@ -19,22 +19,22 @@ from nmt.data.prepared import IDS, Batch, PreparedCorpus, PreparedSplit, padded_
 from nmt.errors import SameForAll
 from nmt.registry import entries_of
 
-# Ctrl-C, a scheduler's SIGTERM, and the signals that SLURM sends before it. Not every system has all of them.
+# Ctrl-C, a scheduler's SIGTERM, and the signals that SLURM sends before it. Some systems lack some of them.
 STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
 IdPair = tuple[list[int], list[int]]  # source and target, without end symbols
 
 
 class Transform(Protocol):
-    """A change of training pairs, such as noise.
+    """Changes training pairs, for example by adding noise.
 
     Plugins register a factory as "transform": `(tokenizer_file, sources, seed) -> Transform | None`. It raises NMTError
-    for a vocabulary that the transform cannot use.
+    if the transform cannot use the vocabulary.
     """
 
-    growth: NDArray[np.float64]  # [sources], factor of the length in tokens that is planned for
+    growth: NDArray[np.float64]  # [sources], the factor by which planning scales lengths in tokens
 
     def __call__(self, pairs: list[IdPair], sources: Ints, planned: MicroBatch) -> list[IdPair]:
-        """The changed pairs of a micro-batch: a function of the seed and the numbers in `planned`."""
+        """Return the changed pairs of a micro-batch; use no randomness except the seed and the numbers in `planned`."""
 
 
 def transforms_for(tokenizer_file: Path, sources: Sequence[SourceConfig], seed: int) -> list[Transform]:
@@ -44,14 +44,14 @@ def transforms_for(tokenizer_file: Path, sources: Sequence[SourceConfig], seed: 
 
 @dataclass
 class PlannedBatches:
-    """The pairs of a split, after all transforms."""
+    """The pairs of a split after all transforms."""
 
     split: PreparedSplit
-    bounds: Ints | None = None  # the first row of each source, and the end of the last one; None without transforms
+    bounds: Ints | None = None  # each source's first row, then the end; None for one source without transforms
     transforms: Sequence[Transform] = ()
 
     def batch(self, planned: MicroBatch) -> Batch:
-        """The sentences of a micro-batch. A pair stays as it is if a transform makes it longer than planned."""
+        """Build a micro-batch. A pair is left unchanged if a transform makes it longer than planned."""
         if self.bounds is None:
             batch = self.split.batch(planned.indices)
         else:
@@ -79,19 +79,19 @@ class UpdateDataset(IterableDataset[Batch]):
         updates = map(self.planner.update, count(self.start))
         planned = chain.from_iterable(update[self.rank :: self.world_size] for update in updates)
         # DataLoader takes one batch from each worker in turn, which restores the order. Planning is fast, so each
-        # worker plans all batches, but builds only its own.
+        # worker plans all batches but builds only its own.
         worker = get_worker_info()
         return map(self.batches.batch, islice(planned, worker.id, None, worker.num_workers) if worker else planned)
 
 
 def leave_signals_to_training(worker: int) -> None:
-    # Training needs more batches to complete its update.
+    # After a signal, training still needs batches to complete its update.
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
 
 
 class UpdateDataModule(LightningDataModule):
-    """Training updates of a prepared corpus, starting at update `trainer.global_step`."""
+    """Training updates from a prepared corpus, starting at update `trainer.global_step`."""
 
     def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ class UpdateDataModule(LightningDataModule):
         self.planner = BatchPlanner(*lengths, config.batching, config.seed, config.model.attention_window, self.mixture)
 
     def shares(self) -> dict[str, float]:
-        """The share of each source in the sentences of an update; empty without a mixture."""
+        """Each source's share of the sentences in an update; empty if there is only one source."""
         if self.mixture is None or len(self.sources) == 1:
             return {}
         counts = self.mixture.copies * np.diff(self.mixture.bounds)
@@ -116,7 +116,7 @@ class UpdateDataModule(LightningDataModule):
     def train_dataloader(self) -> DataLoader[Batch]:
         trainer = self.trainer
         assert trainer is not None
-        device = trainer.strategy.root_device.type  # on a CPU, loading would take cores from the model
+        device = trainer.strategy.root_device.type  # on a CPU, loader processes would take cores from the model
         return DataLoader(
             UpdateDataset(self.batches, self.planner, trainer.global_step, trainer.global_rank, trainer.world_size),
             batch_size=None,
@@ -127,11 +127,11 @@ class UpdateDataModule(LightningDataModule):
 
 
 def accumulation(micro_batches: int, devices: int) -> int:
-    """Micro-batches of an update for each device; NMTError if devices cannot share them evenly."""
+    """Micro-batches per device in an update; NMTError if devices cannot share them evenly."""
     if micro_batches % devices:
         divisors = ", ".join(str(n) for n in range(1, micro_batches + 1) if micro_batches % n == 0)
         raise SameForAll(
             f"{devices} devices cannot share batching.micro_batches={micro_batches} evenly: "
-            f"use {divisors} devices, or another batching.micro_batches"
+            f"use {divisors} devices or another batching.micro_batches"
         )
     return micro_batches // devices

@@ -1,19 +1,19 @@
-"""The sentences of update n: a pure function of corpus lengths, seed and n, so that training can start at any update.
+"""Choose the sentences of update n from corpus lengths, seed and n alone, so that training can start at any update.
 
-Grouping: a table counts the pairs of each source and target length. It is cut in two recursively, along whichever
-length saves the most padding. Each resulting group pads its pairs to the same widths. The cells of the table are
-arrays: `widths` [2, cells] of source and target, and `counts` [cells] of pairs.
+Grouping: a table counts the pairs with each source and target length. It is cut in two recursively, along whichever
+length saves the most padding. All pairs in a resulting group are padded to the same widths. Two arrays describe the
+table's cells: `widths` [2, cells] holds source and target widths, and `counts` [cells] the numbers of pairs.
 
-Batching: each group is cut into micro-batches of at most `budget` padded tokens on either side. The cuts depend on
-lengths alone, so each pass over the corpus has the same number of micro-batches, M. The seed and the pass decide the
-order of the pairs in each group and the order of the micro-batches. Micro-batch g belongs to pass g // M. Update n, of
-m micro-batches, starts with micro-batch n * m.
+Batching: each group is cut into micro-batches of at most `budget` padded tokens per side. The cuts depend only on
+lengths, so each pass over the corpus has the same number of micro-batches, M. The seed and the pass determine the
+order of the pairs in each group and the order of the micro-batches. Micro-batch g belongs to pass g // M. With m
+micro-batches per update, update n starts at micro-batch n * m.
 
-Mixtures: the rows of the sources follow one another. In each group, the pairs of a source form an endless stream of
-shuffled rounds. Each pass takes `copies` times the pairs of the source from it; `copies` need not be whole.
+Mixtures: rows are ordered by source. In each group, a source's pairs form an endless stream of shuffled rounds. Each
+pass takes `copies` times the source's number of pairs from this stream; `copies` need not be an integer.
 
-Shuffling: a cipher on the numbers below n is a permutation of them, chosen by its key, so no list is shuffled. This
-one is a Feistel network on the numbers below a square, repeated until the result is below n (method 3 of Black and
+Shuffling: a cipher on the numbers below n permutes them as its key determines, so no list has to be shuffled. This
+cipher is a Feistel network on the numbers below a square, applied until the result is below n (method 3 of Black and
 Rogaway 2002, "Ciphers with arbitrary finite domains").
 """
 
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 Integers = TypeVar("Integers", Ints, "Tensor")
-MOST_COPIES = 64  # sentences in a pass for each pair of the corpus
-MIN_MICRO_BATCHES = 3  # in a group: the pairs of a smaller one would be batched together again in every pass
-PADDING_SHARE = 0.02  # a group with less is not cut: finer groups would be shuffled less and gain nothing
-BLOCK_PAIRS = 1 << 20  # processed at a time, so that temporary arrays stay in cache and do not add to peak memory
-ROUNDS = 8  # of the cipher: with six, ranges of a few dozen items have some orders too often
-# Signed, because torch has no unsigned arithmetic. The increment is 2^64 divided by the golden ratio.
+MOST_COPIES = 64  # maximum length of a pass, as a multiple of the corpus size
+MIN_MICRO_BATCHES = 3  # per group: in a smaller group, the same pairs would share a batch in every pass
+PADDING_SHARE = 0.02  # a group with less padding is not cut: smaller groups are shuffled less, for no gain
+BLOCK_PAIRS = 1 << 20  # pairs processed at a time, so that temporary arrays stay in cache and do not add to peak memory
+ROUNDS = 8  # of the cipher: with only six, some orders of a few dozen items occur too often
+# Signed, because PyTorch lacks unsigned arithmetic. The increment is 2^64 divided by the golden ratio.
 INCREMENT = 0x9E3779B97F4A7C15 - 2**64
 MIXERS = ((30, 0xBF58476D1CE4E5B9 - 2**64), (27, 0x94D049BB133111EB - 2**64))
 
 
 def shifted(values: Integers, bits: int) -> Integers:
-    """64-bit integers shifted to the right, with zeros shifted in."""
+    """Shift 64-bit integers right, filling with zeros."""
     return (values >> bits) & ((1 << (64 - bits)) - 1)
 
 
 def splitmix(states: Integers) -> Integers:
-    """The outputs of SplitMix64 for these states, which are overwritten (Steele, Lea and Flood 2014, figure 17)."""
+    """The SplitMix64 outputs for these states, computed in place (Steele, Lea and Flood 2014, figure 17)."""
     for bits, factor in MIXERS:
         states ^= shifted(states, bits)
         states *= factor
@@ -55,12 +55,12 @@ def splitmix(states: Integers) -> Integers:
 
 
 def integers(numbers: ArrayLike) -> Ints:
-    # At least one dimension: numpy warns when the product of 64-bit scalars wraps around.
+    # At least one dimension: NumPy warns when a product of 64-bit scalars overflows.
     return np.atleast_1d(np.asarray(numbers)).astype(np.int64)
 
 
 def shuffle_key(*numbers: ArrayLike) -> Ints:
-    """A key that depends on each of `numbers`; arrays among them give an array of keys."""
+    """A key that depends on all `numbers`; an array of keys if some of them are arrays."""
     key = integers(0)
     for number in numbers:
         key = splitmix((key ^ integers(number)) + INCREMENT)
@@ -68,9 +68,9 @@ def shuffle_key(*numbers: ArrayLike) -> Ints:
 
 
 def shuffled(indices: NDArray[Any], size: ArrayLike, key: Ints) -> Ints:
-    """The items at `indices` of range(size) after shuffling by `key`; each index may have its own size and key."""
+    """The items at `indices` after range(size) is shuffled with `key`; each index may have its own size and key."""
     sizes, keys = (np.broadcast_to(integers(values), indices.shape) for values in (size, key))
-    # The square is hardly larger than the range. Below 2**52 the root is exact enough.
+    # The square is only slightly larger than the range. For sizes below 2**52, its root is exact enough.
     sides = np.ceil(np.sqrt(sizes)).astype(np.int64)
     items, outside = integers(indices), np.arange(len(indices))
     while len(outside):
@@ -85,22 +85,22 @@ def shuffled(indices: NDArray[Any], size: ArrayLike, key: Ints) -> Ints:
 
 
 def bucket_widths(lengths: NDArray[Any]) -> Ints:
-    """Round lengths up to multiples of 1 up to 64, of 2 up to 128, of 4 up to 256, and so on."""
+    """Round lengths up: to 64 they stay as is, to 128 they become multiples of 2, to 256 of 4, and so on."""
     steps = 2 ** np.maximum(np.frexp(lengths - 1)[1].astype(np.int64) - 6, 0)
     return np.asarray(-(-lengths // steps) * steps)
 
 
 def cost(widths: Ints, counts: Ints, budget: int) -> Ints:
-    """Twice the positions of pairs in micro-batches of these widths; an empty row, which takes no time, counts half."""
+    """Positions in micro-batches of these widths, counted twice for pairs, once for empty rows (which take no time)."""
     rows = budget // widths.max(0)
     return np.asarray((counts + -(-counts // rows) * rows) * widths.sum(0))
 
 
 def best_cut(widths: Ints, counts: Ints, side: int, budget: int) -> tuple[int, Ints, Ints] | None:
-    """The best cut along one side's lengths: its cost, and the cells of both parts; None if no cut is allowed."""
+    """The best cut along one side's lengths: its cost and the cells of both parts; None if no cut is allowed."""
     order = np.argsort(widths[side], kind="stable")
     widths, counts = widths[:, order], counts[order]
-    # A cut may follow the last cell of each width. The widths and counts of both parts, for all cuts at once:
+    # A cut may follow the last cell of each width. Compute both parts' widths and counts for all cuts at once.
     last = np.flatnonzero(np.diff(widths[side]))
     below = np.maximum.accumulate(widths, axis=1)[:, last], counts.cumsum()[last]
     above = np.maximum.accumulate(widths[:, ::-1], axis=1)[:, ::-1][:, last + 1], counts.sum() - below[1]
@@ -114,7 +114,7 @@ def best_cut(widths: Ints, counts: Ints, side: int, budget: int) -> tuple[int, I
 
 
 def partition(widths: Ints, counts: Ints, budget: int) -> list[Ints]:
-    """The cells of each group, cut as long as that saves padding."""
+    """Split cells into groups as long as that saves padding; return each group's cells."""
     groups, uncut = [], [np.arange(len(counts))]
     while uncut:
         members = uncut.pop()
@@ -131,14 +131,14 @@ def partition(widths: Ints, counts: Ints, budget: int) -> list[Ints]:
 
 
 class Groups(NamedTuple):
-    order: NDArray[np.signedinteger[Any]]  # [pairs], the pairs of the first group, of the second, ...
-    starts: Ints  # [groups + 1], where each group begins in `order`, and its end
-    widths: Ints  # [2, groups], the widest source and target
+    order: NDArray[np.signedinteger[Any]]  # [pairs], the pairs of the first group, then of the second, and so on
+    starts: Ints  # [groups + 1], each group's start in `order`, then the end of the last group
+    widths: Ints  # [2, groups], each group's maximum source and target width
 
 
 def group_by_lengths(source_lengths: NDArray[Any], target_lengths: NDArray[Any], budget: int) -> Groups:
-    """Group pairs for micro-batches of at most `budget` padded tokens on either side."""
-    # Not wider than the longest sentence, which may fill a micro-batch by itself.
+    """Group pairs for micro-batches of at most `budget` padded tokens per side."""
+    # Cap widths at the longest sentence, which may fill a micro-batch by itself.
     (source_widths, source_index), (target_widths, target_index) = (
         np.unique(np.minimum(bucket_widths(np.arange(longest + 1)), longest), return_inverse=True)
         for longest in (int(source_lengths.max()), int(target_lengths.max()))
@@ -152,7 +152,7 @@ def group_by_lengths(source_lengths: NDArray[Any], target_lengths: NDArray[Any],
         cell_of_pair[block] = cells
     filled = np.flatnonzero(counts)
     groups = [filled[members] for members in partition(grid[:, filled], counts[filled], budget)]
-    # numpy sorts integers of up to 16 bits in linear time, and these suffice unless micro-batches are tiny.
+    # NumPy sorts integers of up to 16 bits in linear time, and 16 bits suffice unless micro-batches are tiny.
     group_of_cell = np.zeros(len(counts), np.min_scalar_type(len(groups)))
     for group, members in enumerate(groups):
         group_of_cell[members] = group
@@ -162,17 +162,17 @@ def group_by_lengths(source_lengths: NDArray[Any], target_lengths: NDArray[Any],
 
 
 class Mixture(NamedTuple):
-    """The sources of a corpus, and how much longer transforms may make their sentences."""
+    """A corpus's sources, how often a pass uses their pairs, and how much longer transforms may make them."""
 
-    bounds: Ints  # [sources + 1], the first row of each source, and the end of the last one
-    copies: NDArray[np.float64]  # [sources], occurrences of each pair in a pass, mostly 1 or more
-    growth: NDArray[np.float64]  # [sources], factor of the length that is planned for
+    bounds: Ints  # [sources + 1], each source's first row, then the end of the last source
+    copies: NDArray[np.float64]  # [sources], how often each pair occurs in a pass, usually 1 or more
+    growth: NDArray[np.float64]  # [sources], the factor by which planning scales lengths
 
 
 def source_copies(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> NDArray[np.float64]:
-    """The occurrences of each pair of a source in a pass; NMTError if a source gets less than one sentence.
+    """How often a pass uses each pair of a source; NMTError if a source would get less than one sentence.
 
-    The share of a source in an update is its `share`, or (weight x pairs)^(1 / temperature) in proportion to the rest.
+    A source's share of an update is its `share`; the others divide the rest by (weight x pairs)^(1 / temperature).
     """
     weights = [(source.weight * size) ** (1 / temperature) for source, size in zip(sources, sizes, strict=True)]
     parts = [0.0 if source.share else weight for source, weight in zip(sources, weights, strict=True)]
@@ -182,19 +182,19 @@ def source_copies(sources: Sequence[SourceConfig], sizes: Sequence[int], tempera
     # Each pair occurs at least once in a pass, unless that would make passes too long.
     taken = shares * min(np.max(pairs / np.maximum(shares, 1e-12)), MOST_COPIES * pairs.sum())
     name = sources[int(taken.argmin())].name
-    require(taken.min() >= 1, f"data.sources: the shares leave {name} less than a sentence in {taken.sum():,.0f}")
+    require(taken.min() >= 1, f"data.sources: the shares give {name} less than one sentence in {taken.sum():,.0f}")
     return np.asarray(taken / pairs)
 
 
 class UpdateSize(NamedTuple):
-    """The size of an update: tokens with end symbols, positions with padding, and pairs of a query and its keys."""
+    """An update's size: tokens including end symbols, positions including padding, and pairs of a query and a key."""
 
     source_tokens: int = 1
     target_tokens: int = 1
     positions: int = 2
     encoder_pairs: int = 1
     decoder_pairs: int = 1  # in self-attention
-    cross_pairs: int = 1  # from the decoder to the encoder
+    cross_pairs: int = 1  # in cross-attention
 
     def __add__(self, other: Any) -> "UpdateSize":
         return UpdateSize(*map(sum, zip(self, other, strict=True)))
@@ -205,13 +205,13 @@ class UpdateSize(NamedTuple):
 
 
 def pairs_before(lengths: Ints, reach: int) -> int:
-    """Number of pairs of a position and one of the `reach` positions before it, in sentences of these lengths."""
+    """Count the pairs of a position and one of the `reach` positions before it in sentences of these lengths."""
     seen = np.minimum(reach, lengths - 1)
     return int(seen @ (2 * lengths - seen - 1)) // 2
 
 
 def micro_batch_size(source: Ints, target: Ints, attention_window: int | None = None) -> UpdateSize:
-    """The size of a micro-batch of sentences of these lengths; `attention_window` restricts self-attention."""
+    """The size of a micro-batch whose sentences have these lengths; `attention_window` restricts self-attention."""
     r = attention_window or 2 * int(max(source.max(), target.max()))
     return UpdateSize(
         source_tokens=int(source.sum()),
@@ -224,17 +224,17 @@ def micro_batch_size(source: Ints, target: Ints, attention_window: int | None = 
 
 
 class MicroBatch(NamedTuple):
-    indices: Ints  # rows of the corpus
+    indices: Ints  # corpus rows
     update: int
     micro_batch: int
     size: UpdateSize  # of the whole update
-    widths: tuple[int, int]  # the longest source and target that fit, with the end symbol
+    widths: tuple[int, int]  # maximum source and target length, including the end symbol
 
 
 class BatchPlanner:
-    """Plans the micro-batches of any update (section 5.1), from lengths with the end symbol.
+    """Plans the micro-batches of any update (section 5.1) from lengths that include the end symbol.
 
-    A part of a group is a micro-batch in every pass. Arrays are [groups], or [sources, groups] in a mixture.
+    Each part of a group is one micro-batch per pass. Arrays are [groups], or [sources, groups] in a mixture.
     """
 
     def __init__(
@@ -254,20 +254,20 @@ class BatchPlanner:
         longest, budget = int(max(side.max() for side in planned)), batching.tokens_per_update // self.micro_batches
         require(
             longest <= budget,
-            f"batching.tokens_per_update={batching.tokens_per_update} in batching.micro_batches={self.micro_batches} "
-            f"leaves {budget} tokens per micro-batch, but the longest sentence has {longest}: "
-            "raise batching.tokens_per_update, or lower batching.micro_batches",
+            f"batching.tokens_per_update={batching.tokens_per_update} and batching.micro_batches={self.micro_batches} "
+            f"leave {budget} tokens per micro-batch, but the longest sentence has {longest}: "
+            "raise batching.tokens_per_update or lower batching.micro_batches",
         )
         self.groups, self.is_mixed = group_by_lengths(planned[0], planned[1], budget), mixture is not None
         self.sizes = np.diff(self.groups.starts)
         if mixture:
-            # Groups list their pairs in the order of rows, so the pairs of a source are together.
+            # Groups list their pairs in row order, so each source's pairs are contiguous.
             cells = (np.searchsorted(mixture.bounds, self.groups.order, side="right") - 1) * len(self.sizes)
             cells += np.repeat(np.arange(len(self.sizes)), self.sizes)
             shape = len(mixture.copies), len(self.sizes)
             self.source_sizes = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
             self.source_begins = self.source_sizes.cumsum(0) - self.source_sizes
-            # The pairs that a pass takes, rounded such that the sum over the groups is right.
+            # How many pairs a pass takes, rounded so that the sum over the groups is right.
             upto = np.rint(self.source_sizes.cumsum(1) * mixture.copies[:, None]).astype(np.int64)
             self.taken = np.diff(upto, axis=1, prepend=0)
             self.taken_ends = self.taken.cumsum(0)
@@ -281,7 +281,7 @@ class BatchPlanner:
     def update(self, number: int) -> list[MicroBatch]:
         micro_batches = number * self.micro_batches + np.arange(self.micro_batches)
         passes, indices = np.divmod(micro_batches, self.micro_batches_per_pass)
-        # The order of the micro-batches is shuffled like a group, with a number that no group has.
+        # The micro-batches are shuffled like the pairs of a group, with a group number that no group has.
         order_key = shuffle_key(self.seed, passes, len(self.groups.starts) - 1)
         parts = shuffled(indices, self.micro_batches_per_pass, order_key)
         members = self.pairs(passes, parts)
@@ -295,12 +295,12 @@ class BatchPlanner:
         ]
 
     def pairs(self, passes: Ints, parts: Ints) -> list[Ints]:
-        """The rows of the corpus in these parts of these passes."""
+        """The corpus rows in each of these parts in its pass."""
         groups = self.group_of_part[parts]
         sizes, count, number = self.sizes[groups], self.parts[groups], parts - self.first_parts[groups]
         begins, ends = number * sizes // count, (number + 1) * sizes // count
         rows = ends - begins
-        # For all parts at once: the index of each row within its group, which the cipher shuffles.
+        # For all parts at once: each row's index within its group, before the cipher shuffles it.
         indices = np.arange(rows.sum()) - np.repeat(np.cumsum(rows) - rows - begins, rows)
         within = shuffled(indices, np.repeat(sizes, rows), np.repeat(shuffle_key(self.seed, passes, groups), rows))
         if self.is_mixed:
@@ -309,7 +309,7 @@ class BatchPlanner:
         return np.split(pairs, np.cumsum(rows)[:-1])
 
     def of_streams(self, passes: Ints, groups: Ints, indices: Ints) -> Ints:
-        """The pairs, numbered within their groups, at these indices of what passes take of all sources."""
+        """Turn indices into what a pass takes from all sources into pair numbers within the groups."""
         sources = (indices >= self.taken_ends[:, groups]).sum(0)
         taken, sizes = self.taken[sources, groups], self.source_sizes[sources, groups]
         rounds, within = np.divmod(passes * taken + indices - (self.taken_ends[sources, groups] - taken), sizes)
@@ -317,7 +317,7 @@ class BatchPlanner:
         return np.asarray(self.source_begins[sources, groups] + shuffled(within, sizes, keys))
 
     def largest_shapes(self) -> list[tuple[int, int, int]]:
-        """Rows, source and target width of the micro-batches with the most positions, and pairs of positions."""
+        """Rows, source width and target width of the micro-batches with the most positions or position pairs."""
         rows, (source, target) = -(-self.sizes // np.maximum(self.parts, 1)), self.groups.widths
         heaviest = {int((rows * (source + target)).argmax()), int((rows * self.groups.widths.max(0) ** 2).argmax())}
         return [(int(rows[group]), int(source[group]), int(target[group])) for group in sorted(heaviest)]

@@ -34,13 +34,13 @@ IDS = pa.list_(pa.int32())
 IDS_SCHEMA = pa.schema(
     {"source": IDS, "target": IDS, "source_length": pa.int32(), "target_length": pa.int32(), "line": pa.int64()}
 )
-"""Ids without the end symbol, lengths with it, and the line number of the pair in its source, from 1."""
+"""Ids exclude the end symbol, lengths include it; `line` is the pair's line number in its source, from 1."""
 OUR_NAMES = re.compile(r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*|(train|valid|test)(/[\w-]+\.arrow)?")
-PARENT_LEVELS = 4  # above a run, where a relative path in its configuration may start
+PARENT_LEVELS = 4  # levels above a run where a relative path in its configuration may start
 
 
 def decisive(data: dict[str, Any]) -> dict[str, Any]:
-    """The keys of `data` that decide what is prepared."""
+    """The keys of `data` that affect the prepared corpus."""
     kept = {key: value for key, value in data.items() if key not in IN_TRAINING}
     if isinstance(kept.get("sources"), list):
         kept["sources"] = [decisive(part) if isinstance(part, dict) else part for part in kept["sources"]]
@@ -57,12 +57,12 @@ def fingerprint(content: dict[str, Any]) -> str:
 class Manifest:
     format_version: int
     fingerprint: str
-    content: dict[str, Any]  # the configuration of data and tokenizer, the seed, and the SHA-256 of each source
+    content: dict[str, Any]  # data and tokenizer configuration, the seed, and each source's SHA-256
     counts: dict[str, Any]  # split -> `Counts` as a mapping
     vocabulary_size: int
     tokenizer: str  # SHA-256 of tokenizer.model
     versions: dict[str, str]
-    characters: dict[str, str] | None = None  # side -> characters of the training lines, sorted, unless very many
+    characters: dict[str, str] | None = None  # side -> sorted characters of the training lines; None if too many
 
     @classmethod
     def of(cls, content: dict[str, Any], *record: Any) -> "Manifest":
@@ -84,9 +84,9 @@ class Counts:
     dropped: dict[str, int]  # reason -> pairs
     kept: int
     tokens: dict[str, int]  # side -> tokens, end symbols included
-    lengths: dict[str, dict[str, int]]  # side -> tokens of a line without end symbol: 99th percentile and maximum
-    in_train: int = 0  # pairs of this held-out set that are in the training text too
-    sources: dict[str, int] | None = None  # source -> pairs kept, in the order of rows
+    lengths: dict[str, dict[str, int]]  # side -> 99th percentile and maximum tokens per line, end symbol excluded
+    in_train: int = 0  # pairs of this held-out set that are also in the training text
+    sources: dict[str, int] | None = None  # source -> pairs kept, in row order
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -102,36 +102,36 @@ def read_manifest(folder: Path) -> Manifest:
     names = [within(manifest.content, *key) for key in keys]
     named = all(isinstance(name, str) and LANGUAGE.fullmatch(name) for name in names)  # languages name files
     if not named or not isinstance(manifest.content.get("sources"), dict) or not 0 < manifest.vocabulary_size < 2**31:
-        raise NMTError(f"{path}: not what `nmt preprocess` writes; prepare the corpus again")
+        raise NMTError(f"{path} was not written by `nmt preprocess`; prepare the corpus again")
     return manifest
 
 
 def check_ours(folder: Path) -> None:
-    """NMTError unless a folder to be replaced contains a prepared corpus of any format version, and nothing else."""
+    """NMTError unless a folder to be replaced contains a prepared corpus of any format version and nothing else."""
     advice, path = "move it away, or pass prepared=FOLDER", folder / "manifest.json"
     keys = read_mapping(path, parse_json, LARGE).keys() if path.is_file() else set()
     ours = {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= keys
-    require(ours, f"{folder} exists, but is no prepared corpus: {advice}")
+    require(ours, f"{folder} exists but is not a prepared corpus: {advice}")
     for path in folder.rglob("*"):
         ours = not path.is_symlink() and OUR_NAMES.fullmatch(path.relative_to(folder).as_posix()) is not None
-        require(ours, f"{path} does not belong to the prepared corpus in {folder} that would be replaced: {advice}")
+        require(ours, f"{path} does not belong to the prepared corpus in {folder}, which would be replaced: {advice}")
 
 
 class Batch(NamedTuple):
-    """A padded micro-batch. Lightning copies the tensors of a plain tuple asynchronously."""
+    """A padded micro-batch; a plain tuple, because Lightning copies its tensors asynchronously."""
 
     source: Tensor  # [B, S], each sentence followed by the end symbol
     target_in: Tensor  # [B, T], each sentence preceded by the start symbol
     target_out: Tensor  # [B, T], each sentence followed by the end symbol: the token to predict at each position
     target_indices: Tensor  # [M], the positions of the M real tokens in target_out.flatten()
-    padded: bool = True  # true if `source` has padding; stored, because reading the tensor waits for the device
+    padded: bool = True  # if `source` has padding; stored because checking the tensor would wait for the device
     update: int = 0
     micro_batch: int = 0
     size: UpdateSize = UpdateSize()  # of the whole update
 
 
 def pad(sentences: pa.ListArray) -> Tensor:
-    """[B, longest + 1], each sentence followed by the end symbol."""
+    """Pad to [B, longest + 1], with an end symbol after each sentence."""
     lengths = sentences.value_lengths().to_numpy().astype(np.int64)
     padded = np.full((len(lengths), int(lengths.max(initial=0)) + 1), PAD, dtype=np.int64)
     padded[np.arange(padded.shape[1]) < lengths[:, None]] = sentences.flatten().to_numpy()
@@ -140,7 +140,7 @@ def pad(sentences: pa.ListArray) -> Tensor:
 
 
 def padded_batch(sources: pa.ListArray, targets: pa.ListArray) -> Batch:
-    """A batch of sentences that have no end symbols yet."""
+    """Build a batch from sentences that have no end symbols yet."""
     source, target_out = pad(sources), pad(targets)
     target_in = target_out.masked_fill(target_out == EOS, PAD).roll(1, dims=1)
     target_in[:, 0] = BOS
@@ -149,7 +149,7 @@ def padded_batch(sources: pa.ListArray, targets: pa.ListArray) -> Batch:
 
 
 def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:
-    """A batch of unknown tokens that takes the memory of a full batch of this shape, padding mask included."""
+    """A batch of unknown tokens that needs as much memory as a full batch of this shape, padding mask included."""
     target = torch.full((rows, target_width), UNK)
     return Batch(torch.full((rows, source_width), UNK), target, target, torch.arange(max(target.numel() - 1, 1)))
 
@@ -162,14 +162,14 @@ class PreparedSplit:
         from datasets.table import MemoryMappedTable
 
         self.folder, file = folder, folder / "pairs.arrow"
-        require(not folder.is_symlink() and file.exists(), f"{folder}: no prepared corpus (no pairs.arrow, or a link)")
+        require(not folder.is_symlink() and file.exists(), f"{folder} is a link or lacks pairs.arrow; prepare it again")
         check_regular(file)
         try:
             table = MemoryMappedTable.from_file(str(file)).replace_schema_metadata(None)
         except (OSError, ValueError, MemoryError, pa.ArrowException) as error:
             raise self.damaged(error) from error
         fits = table.schema == IDS_SCHEMA and not any(column.null_count for column in table.columns)
-        require(fits, f"{file}: not the columns of a prepared corpus; prepare it again")
+        require(fits, f"{file} does not have a prepared corpus's columns; prepare it again")
         self.table = datasets.Dataset(table).with_format("arrow")
         self.source_lengths: NDArray[np.int32] = self.table.data.column("source_length").to_numpy()
         self.target_lengths: NDArray[np.int32] = self.table.data.column("target_length").to_numpy()
@@ -182,10 +182,10 @@ class PreparedSplit:
         return type(self), (self.folder,)
 
     def damaged(self, error: Exception) -> NMTError:
-        return NMTError(f"{self.folder}: damaged, or no prepared corpus ({one_line(error)}); prepare it again")
+        return NMTError(f"{self.folder}: damaged or not a prepared corpus ({one_line(error)}); prepare it again")
 
     def check(self, vocabulary_sizes: tuple[int, int]) -> None:
-        """NMTError for invalid offsets, lengths or ids, which would end in a traceback, or worse."""
+        """NMTError for invalid offsets, lengths or ids, which would otherwise cause a traceback or worse."""
         try:
             for block in self.table.data.to_batches():
                 block.validate(full=True)
@@ -208,14 +208,14 @@ class Domain(NamedTuple):
 
     name: str
     rows: range
-    tag: str = ""  # before each source line, with a blank
+    tag: str = ""  # prefix of each source line, ending in a space
 
 
 @dataclass
 class PreparedCorpus:
     folder: Path
     manifest: Manifest
-    source_vocabulary_size: int | None = None  # unless both sides share a vocabulary
+    source_vocabulary_size: int | None = None  # None if both sides share a vocabulary
 
     @property
     def source_language(self) -> str:
@@ -230,7 +230,7 @@ class PreparedCorpus:
         return self.folder / TOKENIZER
 
     def split(self, name: str) -> PreparedSplit:
-        """train, valid or test; NMTError if it is missing or damaged."""
+        """Open train, valid or test; NMTError if it is missing or damaged."""
         kept, size = self.kept(name), self.manifest.vocabulary_size
         split = PreparedSplit(self.folder / name)
         split.check((self.source_vocabulary_size or size, size))
@@ -250,19 +250,19 @@ class PreparedCorpus:
     def kept(self, split: str) -> int:
         """The number of pairs in a split; NMTError if there are none."""
         kept = int(self.manifest.counts.get(split, {}).get("kept", 0))
-        advice = f"prepare it with data.{split} or data.{split}_size, or use another"
+        advice = f"prepare it with data.{split} or data.{split}_size, or use another corpus"
         require(kept > 0, f"{self.folder} has no {split} set: {advice}")
         return kept
 
     def compare(self, path: Path, pairs: int, kept: int) -> None:
-        require(pairs == kept, f"{path}: {pairs:,} pairs, but the manifest says {kept:,}: prepare it again")
+        require(pairs == kept, f"{path} has {pairs:,} pairs, but the manifest says {kept:,}: prepare it again")
 
     def bounds(self, split: str) -> Ints:
-        """The first row of each source in a split, and the end of the last; NMTError if the counts are wrong."""
+        """Each source's first row in a split, then the end of the last source; NMTError if the counts are wrong."""
         counts = self.manifest.counts.get(split, {})
         sizes = list((counts.get("sources") or {"": counts.get("kept", 0)}).values())
         add_up = sum(sizes) == counts.get("kept")
-        require(add_up, f"{self.folder}: the sources of {split} do not add up to it; prepare it again")
+        require(add_up, f"{self.folder}: the sources' pairs do not add up to {split}; prepare it again")
         return np.cumsum([0, *sizes])
 
     def domains(self, split: str, data: DataConfig) -> list[Domain]:
@@ -287,7 +287,7 @@ def open_corpus(folder: Path) -> PreparedCorpus:
 def corpus_of(folder: Path, training: Mapping[str, Any], prepared: str | None = None) -> PreparedCorpus:
     """The corpus in `prepared`, or the corpus on which the model in `folder` was trained; NMTError if it is missing.
 
-    `training` is the record of a model or checkpoint, with its `config` and the fingerprint of its `corpus`.
+    `training` is a model's or checkpoint's training record; its `corpus` is a fingerprint.
     """
     name = prepared or within(training, "config", "prepared")
     require(isinstance(name, str), f"{folder} does not record its corpus; pass prepared=FOLDER")

@@ -20,7 +20,7 @@ KeysValues = tuple[Tensor, Tensor]
 def neighborhood(length: int, r: int, device: torch.device, causal: bool = False) -> Tensor:
     """Restricted self-attention (section 4): True where query t may attend to key s, [length, length].
 
-    These are the r positions around t (an even r has one more before than after t), or if `causal` the last r up to t.
+    These are the r positions around t (for even r, one more before t than after) or, if `causal`, the last r up to t.
     """
     positions = torch.arange(length, device=device)
     ahead = positions - positions[:, None]
@@ -30,11 +30,11 @@ def neighborhood(length: int, r: int, device: torch.device, causal: bool = False
 class MultiHeadAttention(nn.Module):
     """Multi-head attention (section 3.2.2, figure 2 right); by default without biases, as in the authors' code.
 
-    The projections of queries, keys and values are one matrix, so self-attention computes them in one product.
+    Query, key and value projections share one matrix, so self-attention computes them in one product.
 
-    `model.attention` chooses the score of a query and a key (section 3.2.1): scaled_dot_product, q k^T / sqrt(d_k)
-    (equation 1); dot_product, q k^T; or additive, v^T tanh(W q + U k) (Bahdanau et al. 2015), where the head's
-    projections are W and U, so that v, [H, K], is the only new parameter.
+    `model.attention` selects how a query and a key are scored (section 3.2.1): scaled_dot_product, q k^T / sqrt(d_k)
+    (equation 1); dot_product, q k^T; or additive, v^T tanh(W q + U k) (Bahdanau et al. 2015), where W and U are the
+    head's projections and v, [H, K], is the only additional parameter.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -93,7 +93,7 @@ class MultiHeadAttention(nn.Module):
     def attend(
         self, q_BHTK: Tensor, k_BHSK: Tensor, v_BHSV: Tensor, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """softmax(Q K^T / sqrt(d_k)) V (section 3.2.1, equation 1) of all heads, then W^O: [B, T, D].
+        """softmax(Q K^T / sqrt(d_k)) V (section 3.2.1, equation 1) for all heads, then W^O: [B, T, D].
 
         `mask` is broadcastable to [B, H, T, S]: True where a query may attend, or numbers to add to the scores.
         `causal` hides keys after t from query t.
@@ -102,7 +102,7 @@ class MultiHeadAttention(nn.Module):
             x_BHTV = self.weights(q_BHTK, k_BHSK, mask, causal) @ v_BHSV
         else:
             scale = 1.0 if self.kind == "dot_product" else None
-            # On processors, torch 2.13 takes three times as long for gradients in bfloat16 as in float32.
+            # On CPUs, torch 2.13 takes three times as long to compute gradients in bfloat16 as in float32.
             slow = q_BHTK.device.type == "cpu" and q_BHTK.dtype == torch.bfloat16 and q_BHTK.requires_grad
             with torch.autocast("cpu", enabled=False) if slow else nullcontext():
                 q, k, v = (x.float() if slow else x for x in (q_BHTK, k_BHSK, v_BHSV))

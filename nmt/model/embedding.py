@@ -17,7 +17,7 @@ from nmt.kernels import Dropout
 def sinusoids(length: int, d_model: int, start: int = 0, kind: str = "sinusoidal") -> Tensor:
     """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = its cos (section 3.5): [length, d_model].
 
-    The first pos is `start`. With `kind` "tensor2tensor", the exponents are 2i / (d_model - 2), the last one 1.
+    The first pos is `start`. With `kind` "tensor2tensor", the exponents are 2i / (d_model - 2), so the last one is 1.
     """
     exponents = np.arange(0, d_model, 2) / (d_model - 2 * (kind == "tensor2tensor"))
     angles = np.arange(start, start + length)[:, None] / 10000**exponents
@@ -25,8 +25,8 @@ def sinusoids(length: int, d_model: int, start: int = 0, kind: str = "sinusoidal
 
 
 def random_matrix(rows: int, d_model: int) -> nn.Parameter:
-    """[rows, d_model] normal numbers with standard deviation d_model^-0.5."""
-    if torch.get_default_device().type == "meta":  # a model of shapes alone; arithmetic there loads torch's compiler
+    """[rows, d_model] normally distributed numbers with standard deviation d_model^-0.5."""
+    if torch.get_default_device().type == "meta":  # only shapes; arithmetic on them would load torch's compiler
         return nn.Parameter(torch.empty(rows, d_model))
     return nn.Parameter(torch.randn(rows, d_model) * d_model**-0.5)
 
@@ -49,9 +49,9 @@ class Positions(nn.Module):
         end = start + length
         if end <= len(self.table):
             return self.table[start:end]
-        limit = f"model.max_positions={len(self.table)} learned positions"
+        limit = f"the model.max_positions={len(self.table)} learned positions"
         require(self.kind != "learned", f"a sequence of {end} tokens is longer than {limit}")
-        # Of these positions alone, because incremental decoding would compute a whole table for each token.
+        # Only these positions, because incremental decoding would otherwise compute a whole table for each token.
         return sinusoids(length, self.table.shape[1], start, self.kind).to(self.table)
 
 
@@ -66,7 +66,7 @@ class Embedding(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, tokens_BT: Tensor, start: int = 0) -> Tensor:
-        """[B, T] token ids at positions from `start` -> [B, T, D]."""
+        """Embed token ids [B, T] whose positions begin at `start`: [B, T, D]."""
         x_BTD = F.embedding(tokens_BT, self.weight) * self.scale
         if self.zero_start:
             x_BTD = x_BTD.masked_fill((tokens_BT == BOS)[:, :, None], 0)

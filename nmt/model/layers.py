@@ -14,7 +14,7 @@ from nmt.model.attention import KeysValues, MultiHeadAttention
 
 
 class Residual(nn.Module):
-    """Around every sub-layer, LayerNorm(x + Dropout(Sublayer(x))) (sections 3.1 and 5.4), or its pre-norm variant."""
+    """LayerNorm(x + Dropout(Sublayer(x))) around a sub-layer (sections 3.1 and 5.4), or its pre-norm variant."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -80,10 +80,10 @@ class DecoderLayer(nn.Module):
         past: Tensor | None = None,
         remember: Callable[[Tensor, Tensor], KeysValues] | None = None,
     ) -> Tensor:
-        """All positions at once, or the next one if `remember` adds its keys and values to the past and returns all.
+        """Process all positions or, given `remember`, the next; `remember` stores its keys and values and returns all.
 
         `memory` is the encoder's output, [B, S, D], or its keys and values. `mask` is for source positions, `past` for
-        keys of self-attention; a `past` of None is causal for all positions, and no mask for the next one.
+        self-attention keys; if `past` is None, the mask is causal for all positions, and the next one needs none.
         """
         attention, cross = self.self_attention, self.cross_attention
 

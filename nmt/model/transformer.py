@@ -19,40 +19,40 @@ from nmt.model.layers import DecoderLayer, EncoderLayer
 
 @dataclass
 class DecoderCache:
-    """The state of incremental decoding of K hypotheses of each sentence.
+    """The state of incremental decoding with K hypotheses per sentence.
 
-    Each position adds K columns to the keys and values of self-attention. Columns never move, because copying takes
-    longer: reordering the beam only reorders the rows of `ancestors`, which all layers and heads share.
+    Each position adds K columns to the keys and values of self-attention. Columns never move, because copying them
+    would be slow: reordering the beam only reorders the rows of `ancestors`, which all layers and heads share.
     """
 
-    past: list[KeysValues]  # of self-attention in each layer, [B, H, columns, ...], with room for further columns
-    memory: list[KeysValues]  # of attention to the source in each layer, shared by the K hypotheses
+    past: list[KeysValues]  # of self-attention in each layer, [B, H, columns, ...], with room for more columns
+    memory: list[KeysValues]  # of cross-attention in each layer, shared by the K hypotheses
     mask: Tensor  # added to the scores of source positions, [B, 1, 1, S]: 0 or -inf
     ancestors: Tensor  # added to the scores of columns, [B, 1, K, columns]: 0 in a hypothesis's past, else -inf
-    window: int | None  # r: only the last r positions are seen (section 4)
+    window: int | None  # r: a position sees only the last r positions (section 4)
     length: int = 0  # positions so far
 
     @property
     def seen(self) -> slice:
-        """The columns that the next position sees, its own among them."""
+        """The columns that the next position sees, including its own."""
         end, hypotheses = self.length + 1, self.ancestors.shape[2]
         return slice(max(end - (self.window or end), 0) * hypotheses, end * hypotheses)
 
     def visible(self) -> Tensor | None:
-        """`ancestors` of the columns seen; None for a single hypothesis, which sees every column."""
+        """`ancestors` for the columns that are seen; None for a single hypothesis, which sees them all."""
         batch, _, hypotheses, columns = self.ancestors.shape
         if self.seen.stop > columns:
-            # Double the room, to at least 16 positions, so that few steps copy all columns.
+            # Double the room, adding at least 16 positions, so that few steps copy all columns.
             room = max(columns, 16 * hypotheses)
             self.past = [(F.pad(k, (0, 0, 0, room)), F.pad(v, (0, 0, 0, room))) for k, v in self.past]
-            # In future positions, hypothesis k sees column k.
+            # At future positions, hypothesis k sees column k.
             diagonal = torch.full((hypotheses, hypotheses), -torch.inf).fill_diagonal_(0).to(self.ancestors)
             future = diagonal.repeat(1, room // hypotheses).expand(batch, 1, -1, -1)
             self.ancestors = torch.cat((self.ancestors, future), dim=3)
         return self.ancestors[..., self.seen] if hypotheses > 1 else None
 
     def append(self, layer: int, k_BHKW: Tensor, v_BHKW: Tensor) -> KeysValues:
-        """Add the next position to a layer's past; returns the keys and values seen."""
+        """Add the next position to a layer's past and return the keys and values that it sees."""
         columns = slice(self.seen.stop - k_BHKW.shape[2], self.seen.stop)
         k, v = self.past[layer]
         k[:, :, columns], v[:, :, columns] = k_BHKW, v_BHKW
@@ -64,7 +64,7 @@ class DecoderCache:
         past.copy_(past.gather(2, parents_BK[:, None, :, None].expand_as(past)))
 
     def select(self, sentences: Tensor) -> "DecoderCache":
-        """The cache of the given sentences alone."""
+        """A cache for only the given sentences."""
 
         def rows(layers: list[KeysValues]) -> list[KeysValues]:
             return [(k.index_select(0, sentences), v.index_select(0, sentences)) for k, v in layers]
@@ -74,7 +74,7 @@ class DecoderCache:
 
 
 class Transformer(nn.Module):
-    """The encoder-decoder (section 3, figure 1), over a joint vocabulary."""
+    """The encoder-decoder (section 3, figure 1), with a joint vocabulary or one per side."""
 
     def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
         super().__init__()
@@ -98,17 +98,17 @@ class Transformer(nn.Module):
             self.output.weight = self.target_embedding.weight
 
     def real(self, source_BS: Tensor) -> Tensor:
-        """True at the source positions that attention sees, all but padding: [B, 1, 1, S]."""
+        """True where attention sees the source: not at padding or, without `source_end`, end symbols: [B, 1, 1, S]."""
         real_BS = source_BS != PAD
         if not self.config.source_end:
             real_BS &= source_BS != EOS
-            real_BS[:, 0] = True  # in an empty source the end symbol, because an empty softmax is NaN
+            real_BS[:, 0] = True  # the end symbol of an empty source, because an empty softmax is NaN
         return real_BS[:, None, None, :]
 
     def source_mask(self, source_BS: Tensor, padded: bool = True) -> Tensor | None:
-        """True where a source position sees another: [B, 1, 1, S], or [B, 1, S, S] in restricted attention (section 4).
+        """True where a source position sees another: [B, 1, 1, S]; in restricted attention (section 4) [B, 1, S, S].
 
-        None where each sees all, because torch's fastest kernels take no mask.
+        None if every position sees all positions, because torch's fastest kernels take no mask.
         """
         real = self.real(source_BS) if padded or not self.config.source_end else None
         if self.config.attention_window is None:
@@ -116,11 +116,11 @@ class Transformer(nn.Module):
         near_SS = neighborhood(source_BS.shape[1], self.config.attention_window, source_BS.device)
         if real is None:
             return near_SS
-        # Padding far after a sentence's end sees no real token. It sees itself, because an empty softmax is NaN.
+        # Padding far past a sentence's end sees no real token. Let it see itself, because an empty softmax is NaN.
         return near_SS & (real | torch.eye(len(near_SS), dtype=torch.bool, device=near_SS.device))
 
     def encode(self, source_BS: Tensor, padded: bool = True) -> Tensor:
-        """Source tokens, with the end symbol -> memory [B, S, D].
+        """Encode source tokens, including the end symbol, into memory [B, S, D].
 
         `padded=False` promises that there is no padding; a check would wait for the device.
         """
@@ -131,7 +131,7 @@ class Transformer(nn.Module):
         return self.encoder_norm(x_BSD)  # type: ignore[no-any-return]
 
     def decode(self, target_BT: Tensor, memory_BSD: Tensor, source_BS: Tensor, padded: bool = True) -> Tensor:
-        """Target tokens after the start symbol -> decoder states that predict the next tokens, [B, T, D]."""
+        """From a start symbol and target tokens, compute decoder states that predict the next tokens, [B, T, D]."""
         mask, window = (
             self.real(source_BS) if padded or not self.config.source_end else None,
             self.config.attention_window,
@@ -158,7 +158,7 @@ class Transformer(nn.Module):
         return self.logits(self.decoder_states(source_BS, target_BT))
 
     def start(self, source_BS: Tensor, hypotheses: int = 1) -> DecoderCache:
-        """Encode, and prepare incremental decoding."""
+        """Encode the source and prepare incremental decoding."""
         memory_BSD, real = self.encode(source_BS), self.real(source_BS)
         memory = [layer.cross_attention.keys_values(memory_BSD) for layer in self.decoder_layers]  # type: ignore
         mask = torch.zeros_like(real, dtype=memory_BSD.dtype).masked_fill_(~real, -torch.inf)
@@ -167,7 +167,7 @@ class Transformer(nn.Module):
         return DecoderCache(past, memory, mask, ancestors, self.config.attention_window)
 
     def step(self, tokens_BK: Tensor, cache: DecoderCache, first: int | None = None) -> Tensor:
-        """The last tokens of K hypotheses [B, K] -> log probabilities of the next [B, K, N], or of `first` alone."""
+        """Last tokens of K hypotheses [B, K] -> next log probabilities [B, K, N], or only of the `first` hypotheses."""
         visible = cache.visible()
         x_BKD = self.target_embedding(tokens_BK.view(-1, 1), cache.length).view(*tokens_BK.shape, -1)
         for number, layer in enumerate(self.decoder_layers):

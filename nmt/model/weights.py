@@ -1,4 +1,4 @@
-"""The weights of a model directory: writing, checking and loading them; parameters and FLOPs of a model."""
+"""Write, check and load a model directory's weights; count a model's parameters and FLOPs."""
 
 import json
 import math
@@ -16,18 +16,18 @@ from nmt.errors import NMTError, one_line
 from nmt.files import ModelDescription, Shapes, check_replaceable, read_description, stored_shapes, tied, whole_folder
 from nmt.model.transformer import Transformer
 
-# The files of a model directory, and its exports.
+# Files of a model directory and its exports.
 OURS = r"model\.safetensors|config\.json|tokenizer\.model|README\.md|ctranslate2-.*|huggingface|\..*\.nmt-tmp"
 MAX_VOCABULARY = 2**24
-TABLE_NUMBERS = 2**24  # most numbers in a table of sinusoids, unless a matrix of the model has more
+TABLE_NUMBERS = 2**24  # maximum size of a table of sinusoids, unless one of the model's matrices is larger
 
 
 def check_ours(folder: Path) -> None:
-    """NMTError, before any work, where replacing a folder would lose files that are not a model directory's."""
+    """NMTError, before any work, if replacing a folder would delete files that no model directory contains."""
     check_replaceable(folder)
     names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
     for name in names:
-        advice = "not a file of nmt: move it, or name another folder"
+        advice = "which nmt did not write: move it, or name another folder"
         require(bool(re.fullmatch(OURS, name)), f"{folder} contains {name}, {advice}")
     if names:
         read_description(folder)
@@ -36,8 +36,8 @@ def check_ours(folder: Path) -> None:
 def write_model_directory(
     folder: Path, model: Transformer, tokenizer_file: Path, description: ModelDescription, card: str
 ) -> None:
-    """Write a model directory, in place of an older one."""
-    # Of tied matrices only the first by name; safetensors' save_model would list the others in random order.
+    """Write a model directory, replacing an older one."""
+    # Keep only the first of tied matrices by name; safetensors' save_model would list the others in random order.
     names, tensors = dict[int, str](), sorted(model.state_dict().items())
     kept = {name: x.contiguous() for name, x in tensors if names.setdefault(x.data_ptr(), name) == name}
     try:
@@ -51,7 +51,7 @@ def write_model_directory(
 
 
 def described(model: ModelConfig, vocabulary_size: int) -> Transformer:
-    """A Transformer without memory for its weights."""
+    """A Transformer whose weights have no storage."""
     fits = 0 < vocabulary_size <= MAX_VOCABULARY
     require(fits, f"vocabulary_size={vocabulary_size}: must be between 1 and {MAX_VOCABULARY:,}")
     with torch.device("meta"):
@@ -59,29 +59,29 @@ def described(model: ModelConfig, vocabulary_size: int) -> Transformer:
 
 
 def check_shapes(model: ModelConfig, vocabulary_size: int, stored: Shapes, problem: str) -> None:
-    """NMTError, beginning with `problem`, where the names and shapes of stored weights are not the model's."""
+    """NMTError, beginning with `problem`, if the names or shapes of stored weights do not match the model."""
     fits = model.max_positions * model.d_model <= max([TABLE_NUMBERS, *map(math.prod, stored.values())])
-    require(fits, f"{problem}: max_positions={model.max_positions:,} is too many")
+    require(fits, f"{problem}: max_positions={model.max_positions:,} is too large")
     expected = {name: tuple(tensor.shape) for name, tensor in described(model, vocabulary_size).state_dict().items()}
-    # Of tied matrices a file contains only one.
+    # A file contains only one of the tied matrices.
     shared = next((stored[name] for name in tied(model) if name in stored), None)
     for name in [*stored, *expected]:
         shapes = stored.get(name, shared if name in tied(model) else None), expected.get(name)
-        held, right = ("nothing" if shape is None else str(list(shape)) for shape in shapes)
-        require(shapes[0] == shapes[1], f"{problem}: {name[:80]!r} is {held}, where there should be {right}")
+        held, right = ("absent" if shape is None else str(list(shape)) for shape in shapes)
+        require(shapes[0] == shapes[1], f"{problem}: {name[:80]!r} is {held} but should be {right}")
 
 
 def load_model(folder: Path, device: torch.device | str = "cpu") -> Transformer:
-    """Load a model in evaluation mode; NMTError where the weights do not fit the description."""
+    """Load a model in evaluation mode; NMTError if the weights do not match the description."""
     description, path = read_description(folder), folder / "model.safetensors"
     config, size = ModelConfig(**description.model), description.vocabulary_size
-    # Before allocating memory: an untrusted description may claim any size.
+    # Check before allocating memory, because an untrusted description may claim any size.
     check_shapes(config, size, stored_shapes(path), f"{path}: not the weights of the model in config.json")
     try:
         model = Transformer(config, size)
         load_weights(model, path)
     except (OSError, SafetensorError, RuntimeError) as error:
-        raise NMTError(f"{path}: cannot be read, or not the weights of config.json ({one_line(error)})") from error
+        raise NMTError(f"{path}: cannot be read or does not match config.json ({one_line(error)})") from error
     return model.to(device).eval()
 
 
@@ -93,16 +93,16 @@ def count_parameters(model: ModelConfig, vocabulary_size: int) -> int:
 def training_flops(
     config: ModelConfig, vocabulary_size: int, tokens: tuple[int, int], pairs: tuple[int, int, int]
 ) -> int:
-    """FLOPs of matrix products to train on `tokens` (source, target) once, for the training cost of Table 2.
+    """FLOPs of the matrix products for training on `tokens` (source, target) once, for the training cost in Table 2.
 
-    `pairs`: pairs of query and key in the encoder, in the decoder, and from the decoder to the encoder. Each costs
-    d_k + d_v in every head, also in additive attention, where q + k and tanh do not count.
+    `pairs`: pairs of query and key in the encoder, in the decoder and in cross-attention. Each costs d_k + d_v per
+    head, even in additive attention, because q + k and tanh are not counted.
     """
     c, (source, target), (encoder, decoder, cross) = config, tokens, pairs
     assert c.d_k
     assert c.d_v
     head = c.heads * (c.d_k + c.d_v)
-    # Queries and output cost as much as keys and values.
+    # Query and output projections together cost as much as those of keys and values.
     half_attention, feed_forward = c.d_model * head, 2 * c.d_model * c.d_ff
     products = (
         c.encoder_layers * (source * (2 * half_attention + feed_forward) + encoder * head)
@@ -110,5 +110,5 @@ def training_flops(
         + c.decoder_layers * (decoder + cross) * head
         + target * c.d_model * (vocabulary_size - c.unpredicted)
     )
-    # A multiplication and an addition, in the forward pass and for the gradient of each factor.
+    # 2: a multiplication and an addition. 3: the forward pass and the gradient of each factor.
     return 2 * 3 * products

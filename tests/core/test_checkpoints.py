@@ -88,7 +88,7 @@ DAMAGES = [
     (lambda path: torch.save({"nmt": 1}, path), "'nmt'"),
     (lambda path: torch.save({"nmt": {}}, path), "'nmt'"),
     (lambda path: torch.save([1, 2], path), "'nmt'"),
-    (edited(lambda content: content["state_dict"].update({NORM: torch.ones(3)})), "is [3], where there should be [16]"),
+    (edited(lambda content: content["state_dict"].update({NORM: torch.ones(3)})), "is [3] but should be [16]"),
     (edited(lambda content: content["state_dict"].update({NORM: torch.ones(1).expand(2**40)})), "larger than its"),
     (edited(lambda content: content["nmt"].update(vocabulary_size=10**7)), "should be [10000000, 16]"),
     (edited(lambda content: content["nmt"]["config"].update(model=[])), "its model"),

@@ -124,8 +124,8 @@ def test_another_tokenizer_is_refused_even_where_its_size_is_the_same(folder):
         ({"source": "../../etc"}, "its languages are not names"),
         ({"training": {"updates": "many"}}, "updates is of another type"),
         ({"model": {"encoder_layers": 10**9}}, "model.encoder_layers=1000000000: must be a whole number between"),
-        ({"model": {"encoder_layers": 1000}}, "'encoder_layers.1.self_attention.input' is nothing"),
-        ({"model": {"attention": "additive"}}, "self_attention.v' is nothing"),
+        ({"model": {"encoder_layers": 1000}}, "'encoder_layers.1.self_attention.input' is absent"),
+        ({"model": {"attention": "additive"}}, "self_attention.v' is absent"),
     ],
     ids=str,
 )

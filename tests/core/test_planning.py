@@ -250,5 +250,5 @@ def test_shares_follow_sizes_weights_and_temperature(keys, sizes, temperature, s
 def test_no_pass_is_so_long_that_a_source_has_no_sentence_in_it():
     copies = source_copies([SourceConfig(None, "a", share=0.001), SourceConfig(None, "b")], [3000, 2], 1)
     assert copies * [3000, 2] == pytest.approx([3000 * 64 / 1000, 3000 * 64 * 0.999], rel=0.01)
-    with pytest.raises(NMTError, match="leave a less than a sentence"):
+    with pytest.raises(NMTError, match="give a less than one sentence"):
         source_copies([SourceConfig(None, "a", share=1e-9), SourceConfig(None, "b")], [30, 200], 1)

@@ -60,11 +60,11 @@ def test_a_manifest_is_read_as_it_was_written(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"content": CONTENT | {"data": DATA | {"kind": ["files"]}}}, "not what `nmt preprocess` writes"),
-        ({"content": CONTENT | {"data": DATA | {"source": "../../etc/passwd"}}}, "not what `nmt preprocess` writes"),
-        ({"content": CONTENT | {"sources": ["a"]}}, "not what `nmt preprocess` writes"),
+        ({"content": CONTENT | {"data": DATA | {"kind": ["files"]}}}, "not written by `nmt preprocess`"),
+        ({"content": CONTENT | {"data": DATA | {"source": "../../etc/passwd"}}}, "not written by `nmt preprocess`"),
+        ({"content": CONTENT | {"sources": ["a"]}}, "not written by `nmt preprocess`"),
         ({"counts": {"train": TRAIN | {"dropped": {"a": "b"}}}}, "dropped"),
-        ({"vocabulary_size": 2**40}, "not what `nmt preprocess` writes"),
+        ({"vocabulary_size": 2**40}, "not written by `nmt preprocess`"),
         ({"versions": {"datasets": 5}}, "versions"),
     ],
 )
@@ -138,7 +138,7 @@ def test_a_split_in_many_chunks_is_sent_to_other_processes_by_its_name(tmp_path)
         ({"target_length": 2**31 - 1}, "its target_length is not the length"),
         ({"source": [5, 10**9]}, "an id in source is outside the vocabulary"),
         ({"target": [END]}, "an id in target is outside the vocabulary"),
-        ({"source": None}, "not the columns of a prepared corpus"),
+        ({"source": None}, "does not have a prepared corpus's columns"),
         ({"source": [5, None]}, "an id in source is outside the vocabulary"),
         ({}, "2 pairs, but the manifest says 2,000"),
     ],

@@ -285,7 +285,7 @@ def test_overwrite_replaces_nothing_but_a_prepared_corpus_and_says_so_before_any
     else:
         (corpus / "manifest.json").write_text("{}")
     before = content(corpus)
-    with pytest.raises(NMTError, match=r"train.* does not belong to the prepared corpus|no prepared corpus") as error:
+    with pytest.raises(NMTError, match=r"train.* does not belong to the prepared corpus|not a prepared") as error:
         preprocess(configuration(folder, overwrite=True, seed=2), pytest.fail)
     assert "\n" not in str(error.value)
     assert content(corpus) == before

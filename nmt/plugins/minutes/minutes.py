@@ -1,8 +1,8 @@
-"""`nmt train minutes=30`: choose model, batches, learning rate and updates for a corpus, this machine and a time.
+"""`nmt train minutes=30`: choose model, batches, learning rate and updates for a corpus, machine and time limit.
 
-Short trials, whose models are discarded, measure speed and memory when a run begins. config.yaml records the settings,
-and from then on the run is as exact as any other. Optimizer, rate and dropout are the best for the quickstart
-(docs/results.md); the other constants are first guesses.
+When a run begins, short trials measure speed and memory, and their models are discarded. config.yaml records the
+settings, and from then on the run is as reproducible as any other. The optimizer, learning rate and dropout worked best
+for the quickstart (docs/results.md); the other constants are first guesses.
 """
 
 import gc
@@ -26,32 +26,32 @@ from nmt.hardware import available_memory
 from nmt.registry import entries_of
 from nmt.training import TranslationModule, make_resident, make_trainer, noam, read_config, synchronize, try_shapes
 
-CHOOSING_SHARE = 0.2  # of the time, after which no larger size is tried
-SECONDS_BESIDE = 30  # for loading, four validations and the score of the average, with a small model on two cores
-LEARNING_SHARE = 0.94  # of the remaining time; the rest is a reserve for the same with larger models
+CHOOSING_SHARE = 0.2  # share of the time after which no larger model is tried
+SECONDS_BESIDE = 30  # for loading, four validations and scoring the average, with a small model on two cores
+LEARNING_SHARE = 0.94  # share of the remaining time; the rest is reserved for larger models, which need more of it
 TOKENS_PER_PARAMETER = 3.0  # target tokens that a larger model must see per parameter to be worth its size
-UPDATES = 10_000  # target: many small updates learn more than few large ones
-TOKENS_PER_UPDATE = (700, 25_000)  # bounds
-TOKENS_PER_WIDTH = 6  # times d_model: with fewer tokens, Muon's products cost more than those of the layers
-HIGHEST_RATE = 0.5  # times d_model^-1
+UPDATES = 10_000  # target number: many small updates learn more than a few large ones
+TOKENS_PER_UPDATE = (700, 25_000)  # minimum and maximum
+TOKENS_PER_WIDTH = 6  # minimum update size over d_model: below it, Muon's products cost more than the layers'
+HIGHEST_RATE = 0.5  # peak learning rate times d_model
 DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2), (np.inf, 0.3))  # (maximum passes over the corpus, dropout)
 FEWEST_UPDATES = 100
-MICRO_BATCH = 5000  # tokens on a processor, where larger micro-batches are no faster
-TIMED_SECONDS, WARM_UP = 4.0, 2  # seconds of training with each size, and updates before them
-HEADROOM = 1.25  # factor of max_tokens=auto: a reserve for gradients in transit and for fragmentation
+MICRO_BATCH = 5000  # tokens on a CPU, where larger micro-batches are no faster
+TIMED_SECONDS, WARM_UP = 4.0, 2  # seconds of timed training per model size, and untimed updates before that
+HEADROOM = 1.25  # factor for max_tokens=auto: a reserve for gradients in transit and fragmentation
 
 
 class Pace(NamedTuple):
-    seconds: float  # for an update
-    tokens: float  # target tokens of an update, without padding
+    seconds: float  # per update
+    tokens: float  # target tokens per update, without padding
     parameters: int
 
 
 def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
-    """The configuration with everything that the time and the memory (`batching.max_tokens`) decide."""
+    """Fill in the settings that depend on the time limit and on memory (`batching.max_tokens`)."""
     corpus, run = open_corpus(Path(config.prepared)), Path(config.run)
     saved = read_config(run) if (run / "config.yaml").exists() else {}
-    with console.status("trying models and batches for some seconds each"):
+    with console.status("trying models and batches for a few seconds each"):
         if config.minutes is not None and saved:
             config = as_begun(config, saved)
         elif config.minutes is not None:
@@ -60,13 +60,13 @@ def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
             console.print(
                 f"minutes={config.minutes:g}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "
                 f"{model.decoder_layers} layers, dropout {model.dropout}), {config.trainer.max_steps:,} updates of "
-                f"{config.batching.tokens_per_update:,} tokens; {run}/config.yaml has them"
+                f"{config.batching.tokens_per_update:,} tokens; saved in {run}/config.yaml"
             )
         elif config.trainer.max_steps is None:
             config = settle_max_steps(config, corpus, saved)
         if config.batching.max_tokens is not None:
             config = replace(config, batching=settle_micro_batches(config, corpus, saved))
-    gc.collect()  # a trial's model and trainer refer to each other, and would keep the device's memory
+    gc.collect()  # a trial's model and trainer refer to each other and would otherwise occupy device memory
     return config
 
 
@@ -105,16 +105,16 @@ def updates_until(end: float, pace: Pace) -> int:
 
 
 def enough_updates(setting: str, begin: float, end: float, pace: Pace) -> int:
-    """The updates until `end`; NMTError if they are too few."""
+    """The number of updates until `end`; NMTError if that is too few."""
     updates, tried = updates_until(end, pace), time.monotonic() - begin
     cost = f"an update takes {pace.seconds:.2g} seconds, trials took {tried:.0f}, and validation needs {SECONDS_BESIDE}"
-    few = f"that leaves fewer than {FEWEST_UPDATES} updates; pass more time, or end other programs"
+    few = f"that leaves fewer than {FEWEST_UPDATES} updates; allow more time or close other programs"
     require(updates >= FEWEST_UPDATES, f"{setting}: {cost}: {few}")
     return updates
 
 
 def settle_max_steps(config: ExperimentConfig, corpus: PreparedCorpus, saved: dict[str, Any]) -> ExperimentConfig:
-    """Set the updates that fit in `trainer.max_time`, or those of a resumed run; at most an eighth are warm-up."""
+    """Set max_steps to what fits in `trainer.max_time`, or to a resumed run's; at most an eighth is warm-up."""
     begin, setting = time.monotonic(), f"trainer.max_time={config.trainer.max_time}"
     updates = saved.get("trainer", {}).get("max_steps")
     if not saved:
@@ -128,9 +128,9 @@ def settle_max_steps(config: ExperimentConfig, corpus: PreparedCorpus, saved: di
 
 
 def as_begun(config: ExperimentConfig, saved: dict[str, Any]) -> ExperimentConfig:
-    """The configuration with the settings of a resumed run."""
+    """The configuration with a resumed run's settings."""
     before, where = saved.get("minutes"), f"{config.run}/config.yaml"
-    advice = "its learning rate ends then; pass name=OTHER for a new run"
+    advice = "its learning rate schedule ends then; pass name=OTHER for a new run"
     require(before == config.minutes, f"{config.run} began with minutes={shown(before)}, and {advice}")
     types = {name: type(getattr(config, name)) for name in config.minutes_settles}
     groups = {name: build(kind, saved.get(name, {}), where, f"{name}.") for name, kind in types.items()}
@@ -139,13 +139,13 @@ def as_begun(config: ExperimentConfig, saved: dict[str, Any]) -> ExperimentConfi
 
 
 def with_groups(config: ExperimentConfig, **groups: Any) -> ExperimentConfig:
-    """Replace the groups that minutes= settles, and no others."""
+    """Replace only the groups that minutes= settles."""
     return replace(config, **{name: group for name, group in groups.items() if name in config.minutes_settles})
 
 
 def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float) -> ExperimentConfig:
-    """Set optimizer, batches and dropout for training on `tokens` target tokens."""
-    require("muon" in entries_of("optimizer"), "minutes= trains with the optimizer muon, which is not installed")
+    """Set the optimizer, batch sizes and dropout for training on `tokens` target tokens."""
+    require("muon" in entries_of("optimizer"), "minutes= trains with the muon optimizer, which is not installed")
     trainer, longest = make_trainer(config), longest_sentence(corpus)
     devices = trainer.world_size
     fewest = max(longest, TOKENS_PER_UPDATE[0], TOKENS_PER_WIDTH * config.model.d_model)
@@ -163,19 +163,19 @@ def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
 
 
 def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
-    """Set the number of updates, a learning rate that falls to 0, checkpoints and validations."""
+    """Set the number of updates, a learning rate that falls to 0, and when to save and validate."""
     rate, warmup = HIGHEST_RATE / config.model.d_model, -(-updates // 12)
     return with_groups(
         replace(config, trainer=replace(config.trainer, max_steps=updates)),
         optim=replace(config.optim, schedule="linear", learning_rate=rate, warmup=warmup, decay_steps=max(updates, 2)),
-        # Few, because writing them takes time; at a rate that falls to 0, averaging more is no better.
+        # Few checkpoints, because writing takes time, and as the rate falls to 0, averaging more does not help.
         checkpoints=replace(config.checkpoints, every_steps=-(-updates // 25), keep=2),
         validation=replace(config.validation, every_steps=-(-updates // 4)),
     )
 
 
 def settle_micro_batches(config: ExperimentConfig, corpus: PreparedCorpus, saved: dict[str, Any]) -> BatchingConfig:
-    """The fewest micro-batches that `batching.max_tokens` allows; auto: that fit in memory."""
+    """Use the fewest micro-batches that `batching.max_tokens` allows or, with auto, that fit in memory."""
     batching, tokens = config.batching, config.batching.tokens_per_update
     settled = build(BatchingConfig, saved.get("batching", {}), config.run, "batching.")
     if saved and replace(settled, micro_batches=batching.micro_batches) == batching:
@@ -191,13 +191,13 @@ def settle_micro_batches(config: ExperimentConfig, corpus: PreparedCorpus, saved
     tried = [replace(batching, micro_batches=parts) for parts in reversed(candidates)]
     fitting = [*takewhile(Trial(config, corpus).fits, tried)]
     least = f"{tokens // candidates[-1]:,} tokens, about the longest sentence, do not fit in memory"
-    require(bool(fitting), f"batching.max_tokens=auto: {least}; lower data.filters.max_tokens, or use a smaller model")
+    require(bool(fitting), f"batching.max_tokens=auto: {least}; lower data.filters.max_tokens or use a smaller model")
     return fitting[-1]
 
 
 def require_one_process(setting: str, instead: str) -> None:
-    alone = int(os.environ.get("WORLD_SIZE", 1)) == 1  # else the results of trials could differ
-    require(alone, f"{setting} needs one process: start the run once with one, or pass {instead}")
+    alone = int(os.environ.get("WORLD_SIZE", 1)) == 1  # otherwise, trial results could differ
+    require(alone, f"{setting} needs a single process: start the run with one process first, or pass {instead}")
 
 
 def longest_sentence(corpus: PreparedCorpus) -> int:
@@ -206,7 +206,7 @@ def longest_sentence(corpus: PreparedCorpus) -> int:
 
 
 class Trial:
-    """A model on the device of a run, with gradients and Adam's moments."""
+    """A model on the run's device, with gradients and Adam's moments."""
 
     def __init__(self, config: ExperimentConfig, corpus: PreparedCorpus) -> None:
         self.config, self.corpus, self.trainer, self.grown = config, corpus, make_trainer(config), 0
@@ -223,7 +223,7 @@ class Trial:
         """True if the largest micro-batches, enlarged by HEADROOM, fit in memory."""
         before, split = available_memory(), self.corpus.split("train")
         if self.module.device.type == "cpu" and 2 * HEADROOM * self.grown > before:
-            return False  # on a processor, running out of memory kills the process instead of raising an error
+            return False  # on a CPU, running out of memory kills the process instead of raising an error
         self.trainer.accumulate_grad_batches = accumulation(batching.micro_batches, self.trainer.world_size)
         larger = replace(batching, tokens_per_update=int(HEADROOM * batching.tokens_per_update))
         try:
@@ -240,7 +240,7 @@ class Trial:
         return True
 
     def pace(self) -> Pace:
-        """Train for some seconds; the first updates, which compile kernels and allocate memory, do not count."""
+        """Train for a few seconds; the first updates, which compile kernels and allocate memory, do not count."""
         data, strategy = UpdateDataModule(self.corpus, self.config), self.trainer.strategy
         tokens, begin, seconds = list[int](), 0.0, 0.0
         for number in count():
@@ -258,6 +258,6 @@ class Trial:
                 if (seconds := time.monotonic() - begin) > TIMED_SECONDS:
                     break
         parameters = sum(parameter.numel() for parameter in self.module.parameters())
-        # One process did the work of all; on a processor they share its cores.
+        # One process did the work of all; on a CPU, the processes would share its cores.
         at_once = 1 if self.module.device.type == "cpu" else self.trainer.world_size
         return Pace(seconds / len(tokens) / at_once, sum(tokens) / len(tokens), parameters)

@@ -15,14 +15,14 @@ def register(add: Callable[..., None]) -> None:
 
 
 def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
-    """Leave groups without keys to minutes= or trainer.max_time; `init` fixes the size of the model."""
+    """Let minutes= or trainer.max_time settle groups with no keys given; `init` fixes the model's size."""
     if tree.minutes is None:
         ends = tree.optim.schedule in ENDING and tree.optim.decay_steps is None
         if ends and "trainer.max_time" in keys and "trainer.max_steps" not in keys:
             tree.trainer.max_steps = None
         return
     if "trainer.max_steps" in keys:
-        raise NMTError("minutes= settles trainer.max_steps: leave one of them out")
+        raise NMTError("minutes= chooses trainer.max_steps: pass only one of them")
     given = {key.split(".")[0] for key in keys} | ({"model", "optim"} if tree.init else set())
     if "name" not in keys:
         tree.name = f"{tree.data.name}-{tree.minutes:g}min"

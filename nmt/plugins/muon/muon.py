@@ -1,8 +1,8 @@
-"""Muon (Jordan et al. 2024): layers' matrices move by their orthogonalized momentum, all other parameters by Adam.
+"""Muon (Jordan et al. 2024): orthogonalized momentum updates layer matrices, and Adam updates all other parameters.
 
-Updates have a root mean square of 0.2, about that of Adam's, so that one learning rate suits both (Liu et al. 2025).
-torch.optim.Muon computes in bfloat16, and would treat the maps of queries, keys and values, which are one parameter
-here, as one map.
+Updates have a root mean square of 0.2, similar to Adam's, so that one learning rate suits both (Liu et al. 2025).
+torch.optim.Muon computes in bfloat16 and would treat the query, key and value maps, stored here as one parameter, as a
+single map.
 """
 
 from collections import defaultdict
@@ -17,11 +17,11 @@ from nmt.model import FeedForward, MultiHeadAttention, Transformer
 
 MOMENTUM, ROOT_MEAN_SQUARE = 0.95, 0.2
 COEFFICIENTS, ITERATIONS = (3.4445, -4.7750, 2.0315), 5
-"""A quintic that brings singular values to between 0.7 and 1.2 in a few iterations."""
+"""A quintic polynomial that brings singular values into the range 0.7 to 1.2 in a few iterations."""
 
 
 def nearly_orthogonal(matrices: Tensor) -> Tensor:
-    """Matrices [N, rows, columns], no taller than wide, with singular values near 1, by Newton-Schulz iterations."""
+    """Bring singular values near 1 by Newton-Schulz iterations, in matrices [N, rows, columns] no taller than wide."""
     a, b, c = COEFFICIENTS
     x: Tensor = matrices / (torch.linalg.matrix_norm(matrices, keepdim=True) + 1e-7)
     for _ in range(ITERATIONS):
@@ -31,7 +31,7 @@ def nearly_orthogonal(matrices: Tensor) -> Tensor:
 
 
 def layer_matrices(model: Transformer) -> dict[Tensor, list[int]]:
-    """The matrices of the layers, with the number of rows of each map that a matrix stores."""
+    """The layers' matrices, with the row counts of the maps that each matrix stores."""
     rows: dict[Tensor, list[int]] = {}
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
@@ -42,7 +42,7 @@ def layer_matrices(model: Transformer) -> dict[Tensor, list[int]]:
 
 
 class Muon(Adam):
-    """Takes Adam's options and has its state, in which "exp_avg" of a matrix is its momentum."""
+    """Takes Adam's options and keeps its state, where a matrix's "exp_avg" is its momentum."""
 
     def __init__(self, model: Transformer, **options: Any) -> None:
         self.rows = layer_matrices(model)
@@ -64,7 +64,7 @@ class Muon(Adam):
 
     @torch.no_grad()
     def move(self, group: dict[str, Any]) -> None:
-        """Move each map that has a gradient by its Nesterov momentum; maps of one shape move together."""
+        """Update each map that has a gradient with its Nesterov momentum, all maps of one shape together."""
         alike: defaultdict[torch.Size, list[tuple[Tensor, Tensor]]] = defaultdict(list)
         for matrix in (parameter for parameter in group["params"] if parameter.grad is not None):
             state, rows = self.state[matrix], self.rows[matrix]

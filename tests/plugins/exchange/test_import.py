@@ -339,5 +339,5 @@ def test_what_is_no_model_is_named_and_no_other_folder_is_replaced(nmt, tmp_path
     refused(nmt, folder / "model.npz", "no decoder.yml")
     Path("mine").mkdir()
     Path("mine/letter").write_text("dear")
-    nmt("import", str(FIXTURES / "tied"), "output=mine").refused("letter", "not a file of nmt")
+    nmt("import", str(FIXTURES / "tied"), "output=mine").refused("letter", "nmt did not write")
     assert Path("mine/letter").read_text() == "dear"

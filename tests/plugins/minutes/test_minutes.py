@@ -96,7 +96,7 @@ def test_time_settles_the_updates_unless_a_key_does(corpus):
         ("optim.schedule=linear optim.decay_steps=5000", 100_000),
     ):
         assert compose("train", [corpus, "trainer.max_time=1h", *words.split()]).trainer.max_steps == max_steps
-    with pytest.raises(NMTError, match=r"minutes= settles trainer\.max_steps"):
+    with pytest.raises(NMTError, match=r"minutes= chooses trainer\.max_steps"):
         compose("train", [corpus, "minutes=3", "trainer.max_steps=100"])
     assert compose("train", [corpus, "minutes=3"]).run == "runs/toy-3min"
 
