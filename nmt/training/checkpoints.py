@@ -1,7 +1,7 @@
-"""Checkpoints: saving, reading, resuming from and averaging them (section 6.1).
+"""Save, read, resume from and average checkpoints (section 6.1).
 
-`checkpoints/step=00001000.ckpt` contains only tensors, numbers and strings, and loads with weights_only=True. Lightning
-writes weights, Adam's moments and loops; everything else is under "nmt".
+`checkpoints/step=00001000.ckpt` contains only tensors, numbers and strings and loads with weights_only=True. Lightning
+writes weights, Adam's moments and loop state, and the module its sums and skipped updates; the rest is under "nmt".
 """
 
 import gc
@@ -33,13 +33,13 @@ from nmt.training.validation import Validation, joint_score, translated, validat
 from nmt.translation import Translator
 
 FORMAT_VERSION = 3
-PREFIX = "model."  # of the names of the Transformer's weights
+PREFIX = "model."  # of the Transformer's weight names
 CONTENT = {
     **{"global_step": int, "epoch": int, "sums": Tensor, "skipped": int, "callbacks": dict[str, dict[str, Any]]},
     **{"state_dict": dict[str, Tensor], "optimizer_states": list[dict[Any, Any]]},
 }
 AGREEMENT_UPDATES = 10
-"""Updates between two agreements of the processes on stopping and saving. Each one waits for the device."""
+"""Updates after which the processes agree again on stopping and saving. Each agreement waits for the device."""
 
 
 @dataclass
@@ -53,9 +53,9 @@ class RunState:
     tokenizer: str  # SHA-256
     corpus: str  # fingerprint
     files: dict[str, str] = field(default_factory=dict)  # name -> SHA-256
-    init: str = ""  # SHA-256 of the weights; empty for random ones
+    init: str = ""  # SHA-256 of the initial weights; empty if they are random
     seen: dict[str, Any] = field(default_factory=dict)  # from the manifest
-    tokens: int = 0  # of the target
+    tokens: int = 0  # target tokens
     seconds: float = 0.0
     devices: str = ""
     versions: dict[str, str] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class RunState:
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
-    """A checkpoint's content, memory-mapped and checked; NMTError where training cannot have written it."""
+    """A checkpoint's content, memory-mapped and checked; NMTError if training cannot have written it."""
     require(path.is_file(), f"{path}: no such checkpoint")
     try:
         content: dict[str, Any] = load_plain(path)
@@ -75,21 +75,21 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
         if state["format_version"] == FORMAT_VERSION:
             check_content(content)
     except (NMTError, ValueError, TypeError) as error:
-        raise NMTError(f"{path}: no readable checkpoint ({one_line(error)}): restore or remove this file") from error
+        raise NMTError(f"{path}: not a readable checkpoint ({one_line(error)}): restore or remove this file") from error
     check_version(path, state["format_version"], FORMAT_VERSION)
     return content
 
 
 def check_content(content: dict[str, Any]) -> None:
-    """NMTError, ValueError or TypeError where training cannot have written this."""
+    """NMTError, ValueError or TypeError if training cannot have written this."""
     for key, kind in CONTENT.items():
-        require(matches(content.get(key), kind), f"its {key!r} is missing or of another type")
-    require(content["sums"].shape == (3,), "its sums are not three")
+        require(matches(content.get(key), kind), f"its {key!r} is missing or has the wrong type")
+    require(content["sums"].shape == (3,), "it does not have three sums")
     parse_json(json.dumps(content["nmt"]))
     run = build(RunState, content["nmt"], "its entry 'nmt'")
     model = build(ModelConfig, run.config.get("model"), "its model")
     shapes = {name: tuple(tensor.shape) for name, tensor in model_weights(content).items()}
-    check_shapes(model, run.vocabulary_size, shapes, "its weights are not of its model")
+    check_shapes(model, run.vocabulary_size, shapes, "its weights do not match its model")
 
 
 def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
@@ -97,21 +97,21 @@ def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
 
 
 class CheckpointCallback(UpdateCallback):
-    """Saves checkpoints to average and, by the clock, for safety; stops the run early on request."""
+    """Saves checkpoints for averaging and, at time intervals, for safety; stops the run early on request."""
 
     def __init__(
         self, config: CheckpointConfig, state: RunState, validation: Validation, max_seconds: float | None
     ) -> None:
         self.config, self.state, self.validation, self.max_seconds = config, state, validation, max_seconds
         self.metrics, self.run = validation.metrics, validation.metrics.run
-        # The last signal to this process, and the signal that ended the run early; 0: none.
+        # The last signal sent to this process, and the signal that stopped the run early; 0: none.
         self.signal = self.stopped_by = 0
-        # The handlers from before training. Lightning sets its own in the meantime, and restores these.
+        # Signal handlers from before training. Lightning installs its own for a while, then restores these.
         self.handlers = {number: signal.getsignal(number) for number in STOPPING}
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         same = trainer.strategy.broadcast(str(trainer.ckpt_path)) == str(trainer.ckpt_path)
-        require(same, f"{self.run}: the processes see different checkpoints; all nodes must share the folder")
+        require(same, f"{self.run}: the processes see different checkpoints; all nodes must share this folder")
 
     def catch_signals(self, *arguments: Any) -> None:
         for number in self.handlers:
@@ -119,7 +119,7 @@ class CheckpointCallback(UpdateCallback):
         self.start = self.last_save = time.monotonic()
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
-        # The update ends first; a second signal ends the process as usual.
+        # The update is completed first; a second signal stops the process as usual.
         self.signal = number
         signal.signal(number, self.handlers[signal.Signals(number)])
 
@@ -141,10 +141,10 @@ class CheckpointCallback(UpdateCallback):
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         number, time_is_up, save = self.requests(trainer, module, step)
         self.stopped_by = number or self.stopped_by
-        # Lightning reads should_stop after every micro-batch, so it is only set here, at the end of an update.
+        # Lightning reads should_stop after every micro-batch, so set it only here, at the end of an update.
         trainer.should_stop = trainer.should_stop or bool(number or time_is_up)
         if self.validation.improved:
-            # Before the regular checkpoint: a run resumes from that one, and would not save this one again.
+            # Save best.ckpt first: a run resumes from the regular checkpoint and would not save best.ckpt again.
             trainer.save_checkpoint(self.run / "checkpoints" / "best.ckpt")
         if trainer.should_stop or step == trainer.max_steps or save or step % self.config.every_steps == 0:
             trainer.save_checkpoint(self.run / "checkpoints" / f"step={step:08d}.ckpt")
@@ -154,7 +154,7 @@ class CheckpointCallback(UpdateCallback):
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         assert isinstance(pl_module, TranslationModule)
-        pl_module.check_finite()  # so that no checkpoint contains an update that is not
+        pl_module.check_finite()  # so that no checkpoint contains a non-finite update
         validation = {"best": self.validation.best, "worse": self.validation.worse}
         checkpoint["nmt"] = {**vars(self.state), **self.metrics.state(pl_module), "validation": validation}
 
@@ -165,9 +165,9 @@ class CheckpointCallback(UpdateCallback):
 
 
 def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -> tuple[Path | None, int, bool]:
-    """The checkpoint from which a run resumes (None: the start), its update, and whether the run is finished.
+    """The checkpoint from which a run resumes (None: it starts anew), its update, and whether the run is finished.
 
-    Raises NMTError where the run cannot resume, or its options or files changed.
+    Raises NMTError if the run cannot resume, or if its options or files changed.
     """
     run, patience, start = Path(config.run), config.validation.patience, config.init or "null"
     check_configuration(run, config)
@@ -178,26 +178,26 @@ def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -
     content = load_checkpoint(paths[-1])
     state, update = RunState(**content["nmt"]), content["global_step"]
     check_origin(paths[-1], state, corpus, now.files)
-    require(state.init == now.init, f"{paths[-1]} began with other weights than init={start}: pass name=OTHER")
+    require(state.init == now.init, f"{paths[-1]} began with different weights than init={start}: pass name=OTHER")
     assert config.trainer.max_steps is not None
     stopped_early = patience is not None and state.validation["worse"] >= patience
     return paths[-1], update, update >= config.trainer.max_steps or stopped_early
 
 
 def check_origin(path: Path, state: RunState, corpus: PreparedCorpus, files: dict[str, str] | None = None) -> None:
-    """NMTError where a checkpoint was trained on another corpus, with another vocabulary, or with other `files`."""
+    """NMTError if a checkpoint was trained on a different corpus, with a different vocabulary or different `files`."""
     before = {"tokenizer": state.tokenizer, "corpus": state.corpus} | (state.files if files is not None else {})
     now = {"tokenizer": corpus.manifest.tokenizer, "corpus": corpus.manifest.fingerprint} | (files or {})
     for name, identity in before.items():
         advice = f"than {corpus.folder} has now: restore it, or pass name=OTHER for a new run"
-        require(now.get(name) == identity, f"{path} was trained with another {name} {advice}")
+        require(now.get(name) == identity, f"{path} was trained with a different {name} {advice}")
 
 
 class Average:
     """The mean of checkpoints of one model (section 6.1), summed in float64.
 
-    `updates` are the checkpoints' updates; `state`, `skipped` and `made` (updates) are from the checkpoint added last;
-    `losses` are the validation losses of candidates, by their updates.
+    `updates` are the checkpoints' update numbers. `state`, `skipped` and `made` (updates) are from the checkpoint added
+    last. `losses` maps candidates, named by their updates, to validation losses.
     """
 
     state: RunState
@@ -210,7 +210,7 @@ class Average:
             self.add(path)
 
     def add(self, path: Path) -> None:
-        """Add a checkpoint; NMTError where it is of another model."""
+        """Add a checkpoint; NMTError if it belongs to a different model."""
         checkpoint = load_checkpoint(path)
         state = RunState(**checkpoint["nmt"])
         models = (
@@ -218,7 +218,7 @@ class Average:
             for x in (self.state if self.updates else state, state)
         )
         changed = difference(*models)
-        require(not changed, f"{path} is of another model than the checkpoints before it ({changed})")
+        require(not changed, f"{path} belongs to a different model than the checkpoints before it ({changed})")
         for name, tensor in model_weights(checkpoint).items():
             self.sums[name] = tensor.double() + self.sums[name] if name in self.sums else tensor.double()
         self.state, self.skipped, self.made = state, checkpoint["skipped"], checkpoint["global_step"]
@@ -231,18 +231,18 @@ class Average:
 
 
 def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSplit, device: torch.device) -> Average:
-    """The model that a run delivers by the rule `checkpoints.average`; `split` is its validation set.
+    """The model that a run delivers under the rule `checkpoints.average`; `split` is the validation set.
 
-    The paper fixes the number of checkpoints. By default the validation loss chooses it, because a model that learns
-    fast is better than its mean. Raises NMTError where the run skipped more than half of its updates.
+    The paper averages a fixed number of checkpoints. By default, validation loss chooses that number, because while a
+    model learns fast, its newest weights beat the mean. Raises NMTError if more than half of the updates were skipped.
     """
     paths, best = kept_checkpoints(run, checkpoints.every_steps, checkpoints.keep), run / "checkpoints" / "best.ckpt"
     mean = Average(paths[-1])
     newest = {"state": mean.state, "made": mean.made, "skipped": mean.skipped}
     require(
         2 * mean.skipped <= mean.made,
-        f"{run}: no model is written, because optim.not_finite=skip left out {mean.skipped:,} of the "
-        f"{mean.made:,} updates. Pass a lower optim.factor, or trainer.precision=32-true, with name=OTHER",
+        f"{run}: no model was written because optim.not_finite=skip skipped {mean.skipped:,} of the "
+        f"{mean.made:,} updates. Pass a lower optim.factor or trainer.precision=32-true, with name=OTHER",
     )
     if checkpoints.average == "all":
         return Average(*paths)
@@ -255,7 +255,7 @@ def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSpl
             losses[name] = validation_loss(average.make_model().to(device), split, smoothing)
             sources[name] = paths
 
-    with enough_memory_or("validation of the candidates does not fit: pass checkpoints.average=all"):
+    with enough_memory_or("validating the candidates needs more: pass checkpoints.average=all"):
         consider(mean, paths[-1])
         for number, path in enumerate(reversed(paths[:-1]), 2):
             mean.add(path)
@@ -268,9 +268,9 @@ def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSpl
 
 
 def write_average(average: Average, run: Path, output: Path, score: tuple[Score, int] | None = None) -> None:
-    """Write the model directory of an average; `score` is its validation score and the number of sentences.
+    """Write an average as a model directory; `score` is its validation score and the number of sentences.
 
-    Raises NMTError where the tokenizer in the folder of the run is missing, or not the one used in training.
+    Raises NMTError if the tokenizer in the run folder is missing or not the one used in training.
     """
     state, tokenizer = average.state, run / TOKENIZER
     same = tokenizer.is_file() and sha256(tokenizer) == state.tokenizer
@@ -288,10 +288,10 @@ def write_average(average: Average, run: Path, output: Path, score: tuple[Score,
 
 
 def deliver(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:
-    """Write the model directory, scored on the validation set, and point `latest` to the run."""
+    """Score the model on the validation set, write its directory, and point `latest` to the run."""
     run, sentences, max_steps = Path(config.run), config.validation.bleu_sentences, config.trainer.max_steps
     prune(run, config.checkpoints)
-    gc.collect()  # the trained model is part of reference cycles, which would keep its memory
+    gc.collect()  # reference cycles would otherwise keep the trained model in memory
     device = make_trainer(config).strategy.root_device
     average = delivered_model(run, config.checkpoints, corpus.split("valid"), device)
     console.print(f"the model is the {weights_in_words(average.updates, average.losses)}")

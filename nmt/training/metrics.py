@@ -1,4 +1,4 @@
-"""Loss, speed, time (section 5.2) and cost (Table 2) of a run: in its logs, and on a line of the terminal."""
+"""Report a run's loss, speed, time (section 5.2) and cost (Table 2) in its logs and on a terminal line."""
 
 import csv
 import io
@@ -35,16 +35,16 @@ COLUMNS = (
     *("step", "loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second", "padding", "mfu"),
     *("seconds", "flops", "cost", "skipped", *VALIDATION_COLUMNS),
 )
-# The most important come first, because a narrow terminal cuts the line.
+# The most important values come first, because a narrow terminal cuts off the line.
 REPORT = (
     "loss {loss:.3f}  ppl {perplexity:.2f}  {tokens_per_second:,.0f} tokens/s  lr {learning_rate:.2e}  "
     "grad {gradient_norm:.2f}  padding {padding:.0%}  MFU {mfu:.0%}  {cost:.1e} FLOP"
 )
-REPORT_SECONDS = 10  # least time between two lines where there is no terminal
+REPORT_SECONDS = 10  # minimum time between two lines if the console is not a terminal
 NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
 PRECISIONS = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
 IDLE_ROUNDS, MAX_SECONDS = 3, 3.0
-"""The peak is measured until this many rounds, which other programs may slow, were no faster, or for this long."""
+"""Measure the peak until this many rounds were no faster (other programs may slow some), or for this many seconds."""
 
 
 def synchronize(device: torch.device) -> None:
@@ -53,16 +53,16 @@ def synchronize(device: torch.device) -> None:
 
 
 def precision_dtype(precision: str | int | None) -> torch.dtype:
-    """The type of matrix products for a precision flag of Trainer, such as 32-true or bf16-mixed."""
+    """The data type of matrix products under a Trainer precision flag such as 32-true or bf16-mixed."""
     return PRECISIONS[str(precision or 32).split("-")[0]]
 
 
 @cache
 def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
-    """FLOP/s of the fastest of several square products."""
+    """FLOP/s of the fastest of several square matrix products."""
     size = 1024 if device.type == "cpu" else 8192
     factors = [torch.randn(size, size, device=device, dtype=dtype)]
-    # A processor without products of bfloat16 takes ten times as long for them, and some remain in float32.
+    # A CPU without bfloat16 products takes ten times as long for them, and some products stay in float32.
     factors += [x.float() for x in factors if device.type == "cpu" and dtype.itemsize < 4]
     products = [(multiply, x) for x in factors for multiply in (torch.mm, product)[: 1 + has_fast_product(x, x)]]
     least, idle, end = math.inf, 0, time.monotonic() + MAX_SECONDS
@@ -79,9 +79,9 @@ def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
 
 
 class Logbook:
-    """metrics.csv: one row for each report. A restart keeps the rows up to the update it resumes from.
+    """metrics.csv, with one row per report. A restart keeps the rows up to the update from which it resumes.
 
-    `more` are columns of domains. Unless `whole`, the next report covers the updates of the last one again.
+    `more` are columns for domains. Unless `whole`, the next report covers the last report's updates again.
     """
 
     def __init__(self, run: Path, step: int, more: Sequence[str] = (), whole: bool = True) -> None:
@@ -105,7 +105,7 @@ class Logbook:
 
 
 class ProgressLine:
-    """Updates made, time left and the last report; `max_seconds` is the time limit of this process."""
+    """Shows updates made, time left and the last report; `max_seconds` is this process's time limit."""
 
     def __init__(self, console: Console, max_seconds: float | None) -> None:
         self.console, self.status = console, console.status("training")
@@ -135,13 +135,13 @@ class MetricsCallback(UpdateCallback):
     def __init__(self, config: dict[str, Any], line: ProgressLine) -> None:
         self.run, self.config, self.line = Path(config["run"]), config, line
         self.every = int(config["trainer"]["log_every_n_steps"])
-        self.columns: list[str] = []  # of domains
-        # Over all restarts: time of updates and saving, FLOPs, cost (seconds x devices x sustained FLOP/s, Table 2),
+        self.columns: list[str] = []  # for domains
+        # Totals over restarts: time of updates and saving, FLOPs, cost (seconds x devices x sustained FLOP/s, Table 2),
         # and target tokens up to the last report.
         self.seconds, self.flops, self.cost, self.tokens = 0.0, 0, 0.0, 0
-        # Size and training time of all updates since the last report, including skipped ones, which took as long.
+        # Size and training time of all updates since the last report, including skipped ones, which take just as long.
         self.interval, self.elapsed = NOTHING, 0.0
-        self.loggers: list[Any] = []  # of the first process alone
+        self.loggers: list[Any] = []  # only in the first process
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         device, step, name = pl_module.device, trainer.global_step, self.run.name
@@ -176,7 +176,7 @@ class MetricsCallback(UpdateCallback):
             self.interval, self.elapsed = NOTHING, 0.0
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Report the last updates. A run that resumes reports them again, with the next ones (see Logbook)."""
+        """Report the last updates. A resumed run reports them again, together with the next ones (see Logbook)."""
         if self.interval != NOTHING:
             self.report_updates(trainer, pl_module, trainer.global_step)  # type: ignore[arg-type]
 
@@ -184,7 +184,7 @@ class MetricsCallback(UpdateCallback):
         return training_flops(module.model.config, module.model.vocabulary_size, size[:2], size[3:])
 
     def report_updates(self, trainer: Trainer, module: TranslationModule, step: int) -> int:
-        """Report the updates since the last report, and return their target tokens."""
+        """Report the updates since the last report and return their number of target tokens."""
         loss, likelihood, tokens = module.total_sums().tolist()
         self.add_time()
         metrics = {
@@ -234,5 +234,5 @@ class MetricsCallback(UpdateCallback):
 
     def close(self) -> None:
         self.line.status.stop()
-        for logger in self.loggers[1:]:  # metrics.csv is complete
+        for logger in self.loggers[1:]:  # metrics.csv is already complete
             logger.finalize("finished")

@@ -1,6 +1,6 @@
-"""One update of the Transformer, for Lightning, and its label-smoothed loss (section 5).
+"""One Transformer update for Lightning, with its label-smoothed loss (section 5).
 
-Only the configuration, the seed and the update's number decide its arithmetic.
+An update's arithmetic depends only on the configuration, the seed and the update's number.
 Shapes: M target tokens, D d_model, N vocabulary.
 """
 
@@ -29,7 +29,7 @@ def noam(step: int, d_model: int, warmup: int) -> float:
 
 
 def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
-    """The rate at `step`, counted from 1: it rises to `optim.learning_rate`, or the peak of equation 3, and falls."""
+    """The rate at `step`, counted from 1: it rises to `optim.learning_rate` or equation 3's peak, then may fall."""
     warmup = optim.warmup
     if optim.learning_rate is None and optim.schedule == "noam":
         return optim.factor * noam(step, d_model, warmup)
@@ -39,7 +39,7 @@ def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
     if optim.schedule in ("noam", "constant"):
         return peak * sqrt(warmup / step) if optim.schedule == "noam" else peak
     assert optim.decay_steps is not None
-    # The update after the last one would have a rate of 0.
+    # The rate would reach 0 one update after the last.
     progress = min((step - warmup) / (optim.decay_steps + 1 - warmup), 1.0)
     return peak * (1 - progress if optim.schedule == "linear" else (1 + cos(pi * progress)) / 2)
 
@@ -49,10 +49,10 @@ def adam(model: Transformer, **options: Any) -> Adam:
 
 
 class LabelSmoothedCrossEntropy(torch.autograd.Function):
-    """Loss (section 5.4) and gradient in one pass over chunks of the logits, which are never all in memory.
+    """Loss (section 5.4) and gradient in one pass over chunks of the logits, which are never all in memory at once.
 
-    forward(hidden [M, D], weight [N, D], targets [M], smoothing, bias [N] or None). In mixed precision only the
-    products have a lower precision: their factors are cast once, and sums are in float32.
+    forward(hidden [M, D], weight [N, D], targets [M], smoothing, bias [N] or None). In mixed precision, only the
+    products use lower precision: their factors are cast once, and sums are in float32.
     """
 
     @staticmethod
@@ -68,8 +68,8 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
         for x, y in zip(hidden.to(dtype).split(rows), targets.split(rows), strict=True):
             logits = linear(x, matrix, None if bias is None else bias.to(dtype)).float()
             highest, target_logits = logits.amax(dim=-1, keepdim=True), logits.gather(1, y[:, None])
-            grad = torch.softmax(logits, dim=-1, out=logits)  # the probabilities, which become the gradient
-            # log sum exp by the largest probability, which cannot underflow: softmax is the only pass beside maxima.
+            grad = torch.softmax(logits, dim=-1, out=logits)  # the probabilities, which will become the gradient
+            # Get log-sum-exp from the largest probability, which cannot underflow; this needs only softmax and maxima.
             normalizer = highest - grad.amax(dim=-1, keepdim=True).log()
             nll += (normalizer - target_logits).sum()
             normalizers += normalizer.sum()
@@ -83,7 +83,7 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
             grad_hidden.append(linear(grad, matrix.t()))
             chunk = outer_product(grad, x) if has_fast_product(x, matrix) else grad.t() @ x
             grad_weight = chunk.float() if grad_weight is None else grad_weight.add_(chunk)
-        # For the uniform part, sums of logits and gradients are products with sums of weights and of hidden states.
+        # For the uniform part, products with summed weights and hidden states give the sums of logits and gradients.
         sum_hidden, sum_weight = (x.sum(0, dtype=torch.float32) for x in (hidden, weight))
         uniform, share = normalizers - sum_hidden.dot(sum_weight) / vocabulary, smoothing / vocabulary
         if bias is not None and grad_bias is not None:
@@ -97,7 +97,7 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        # In place: nothing else refers to these tensors, and they are used once.
+        # Scale in place: nothing else refers to these tensors, and they are used only once.
         grad_hidden, grad_weight, grad_bias = (x if x is None else x.mul_(grads[0]) for x in ctx.gradients)
         del ctx.gradients
         return grad_hidden, grad_weight, None, None, grad_bias
@@ -106,13 +106,13 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
 def label_smoothed_cross_entropy(
     hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, bias: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Sums over tokens: cross-entropy with (1 - smoothing) onehot + smoothing / N (section 5.4), and -log p(target)."""
+    """Token sums of cross-entropy with (1 - smoothing) onehot + smoothing / N (section 5.4), and of -log p(target)."""
     loss, likelihood = LabelSmoothedCrossEntropy.apply(hidden, weight, targets, smoothing, bias)  # type: ignore[no-untyped-call]
     return loss, likelihood
 
 
 def dropout_seed(seed: int, update: int, micro_batch: int) -> int:
-    """The seed of dropout in a micro-batch: hashed, so that neighboring updates share no random numbers."""
+    """The dropout seed for a micro-batch, hashed so that neighboring updates share no random numbers."""
     return int(np.random.SeedSequence([seed, update, micro_batch]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
@@ -120,11 +120,11 @@ def summed_losses(model: Transformer, batch: Batch, label_smoothing: float) -> t
     """The smoothed loss and the negative log likelihood, summed over the target tokens of a micro-batch."""
     hidden = model.decoder_states(batch.source, batch.target_in, batch.padded).flatten(0, 1)
     targets, real = batch.target_out.flatten(), batch.target_indices
-    if len(real) < len(targets):  # no logits are made for padding
+    if len(real) < len(targets):  # compute no logits for padding
         hidden, targets = hidden.index_select(0, real), targets.index_select(0, real)
     weight: Tensor = model.output.weight
     bias: Tensor | None = model.output.bias
-    if first := model.config.unpredicted:  # else no slice, because its gradient is another matrix
+    if first := model.config.unpredicted:  # slice only if needed: the gradient of a slice is another matrix
         weight, bias, targets = weight[first:], None if bias is None else bias[first:], targets - first
     return label_smoothed_cross_entropy(hidden, weight, targets, label_smoothing, bias)
 
@@ -136,15 +136,15 @@ class TranslationModule(LightningModule):
         self, model: ModelConfig, optim: OptimConfig, vocabulary_size: int, seed: int, micro_batches: int = 1
     ) -> None:
         super().__init__()
-        torch.manual_seed(seed)  # for the initial weights; dropout has seeds of its own
+        torch.manual_seed(seed)  # for the initial weights; dropout has its own seeds
         self.model = Transformer(model, vocabulary_size)
         self.optim, self.seed, self.micro_batches = optim, seed, micro_batches
-        # On the device, so that nothing waits for them; not buffers, which DDP would overwrite with the first rank's.
-        # Smoothed loss, negative log likelihood and target tokens of this rank, in the update and since the report:
+        # On the device, so that nothing waits for them; not buffers, because DDP would set those to the first rank's.
+        # This rank's smoothed loss, negative log likelihood and target tokens in this update and since the last report:
         self.update_sums, self.sums = torch.zeros(3), torch.zeros(3)
-        # Of the last update, before clipping, and the first update where it was not finite, from 0; -1: none.
+        # The last update's norm before clipping, and the first update whose norm was not finite, from 0; -1: none.
         self.gradient_norm, self.not_finite = torch.zeros(()), torch.tensor(-1)
-        self.skipped = 0  # updates whose gradient was not finite
+        self.skipped = 0  # updates left out because their gradient was not finite
 
     def on_fit_start(self) -> None:
         for name in ("update_sums", "sums", "gradient_norm", "not_finite"):
@@ -159,8 +159,8 @@ class TranslationModule(LightningModule):
         assert (update, batch.update, batch.micro_batch) == due, f"update {due[1]}, micro-batch {due[2]} is due"
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
-        # With a seed for each micro-batch, dropout is the same on any number of devices, and after any restart.
-        # torch.manual_seed, which seeds all devices, takes a millisecond.
+        # A seed for each micro-batch makes dropout the same on any number of devices and after any restart.
+        # torch.manual_seed would take a millisecond, because it seeds all devices.
         seed = dropout_seed(self.seed, batch.update, batch.micro_batch)
         torch.default_generator.manual_seed(seed)
         if self.device.type != "cpu":
@@ -185,12 +185,12 @@ class TranslationModule(LightningModule):
         return learning_rate(self.optim, self.model.config.d_model, step)
 
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
-        """Set the learning rate, and count the update, or skip it where its gradient is not finite."""
+        """Set the learning rate and count the update; optim.not_finite=skip skips it if its gradient is not finite."""
         for group in optimizer.param_groups:
             group["lr"] = self.learning_rate(self.global_step + 1)
         gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
         self.gradient_norm = torch.nn.utils.get_total_norm(gradients)
-        # The gradients of 16-mixed overflow now and then: its scaler skips these updates and lowers the scale, so only
+        # With 16-mixed, gradients overflow now and then; the scaler skips these updates and lowers its scale, so only
         # the loss shows whether something is wrong.
         bad = ~(self.gradient_norm if self.trainer.scaler is None else self.update_sums[0]).isfinite()
         if self.optim.not_finite == "skip" and bad.item():
@@ -202,12 +202,12 @@ class TranslationModule(LightningModule):
         self.update_sums.zero_()
 
     def check_finite(self) -> None:
-        """NMTError where the gradient of an update was not finite on some device."""
+        """NMTError if an update's gradient was not finite on any device."""
         update = int(self.trainer.strategy.reduce(self.not_finite.clone(), reduce_op="max"))
         require(
             update < 0,
-            f"update {update + 1:,}: the gradient is not finite. Pass optim.not_finite=skip, a lower optim.factor, "
-            "or trainer.precision=32-true, with name=OTHER",
+            f"update {update + 1:,}: the gradient is not finite. Pass optim.not_finite=skip, a lower optim.factor "
+            "or trainer.precision=32-true, together with name=OTHER",
         )
 
     def optimizer_step(self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None) -> None:
@@ -215,14 +215,14 @@ class TranslationModule(LightningModule):
         optimizer.zero_grad()  # Lightning would keep gradients during the next forward pass, which needs their memory
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        # A run that resumes between two reports then reports the same numbers as an uninterrupted run.
+        # So that a run resumed between two reports reports the same numbers as an uninterrupted run.
         checkpoint["sums"], checkpoint["skipped"] = self.total_sums(), self.skipped
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.sums = checkpoint["sums"] if self.trainer.is_global_zero else torch.zeros(3)
         self.skipped = checkpoint["skipped"]
-        # Lightning steps the optimizer when this count is a multiple of the micro-batches that it accumulates, whose
-        # number depends on the number of devices.
+        # Lightning steps the optimizer when this count is a multiple of accumulate_grad_batches, which depends on the
+        # number of devices.
         done = checkpoint["global_step"] * self.trainer.accumulate_grad_batches
         progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
         for counts in (progress["total"], progress["current"]):

@@ -1,4 +1,4 @@
-"""The folder of a run: its checkpoints, configuration and metrics.csv, and the link to the newest run. No torch."""
+"""The run folder: its checkpoints, configuration and metrics.csv, and the link to the newest run. No torch import."""
 
 import csv
 import os
@@ -13,7 +13,7 @@ from nmt.config import CheckpointConfig, ExperimentConfig, difference, require, 
 from nmt.errors import NMTError, one_line
 from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, remove_leftovers, within, write_file
 
-# These decide the weights after n updates; everything else may change within a run.
+# These settings determine the weights after n updates; all others may change within a run.
 DECISIVE = (
     *("seed", "data", "tokenizer", "model", "optim", "batching", "float32_matmul_precision"),
     *("checkpoints.every_steps", "trainer.precision", "trainer.gradient_clip_val"),
@@ -22,13 +22,13 @@ GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoi
 
 
 def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
-    """True in the one process that prints and writes, by the variables of its launcher in Lightning's order."""
+    """True in the one process that prints and writes; checks launcher variables in Lightning's order."""
     if "TORCHELASTIC_RUN_ID" in environment:
         return environment["RANK"] == "0"
     # srun started this process as a task. In an interactive shell, Lightning launches processes itself.
     if "SLURM_NTASKS" in environment and environment.get("SLURM_JOB_NAME") not in ("bash", "interactive"):
         return environment["SLURM_PROCID"] == "0"
-    # Lightning itself launches the processes of a node, and the user sets the node's number.
+    # Lightning itself launches a node's processes, and the user sets the node's number.
     node = environment.get("NODE_RANK", environment.get("GROUP_RANK", "0"))
     return int(node) == 0 and int(environment.get("LOCAL_RANK", "0")) == 0
 
@@ -44,7 +44,7 @@ def list_checkpoints(run: Path) -> list[Path]:
 
 
 def kept_checkpoints(run: Path, every_steps: int, keep: int) -> list[Path]:
-    """The checkpoints to average, oldest first: at multiples of `every_steps`, and the last one."""
+    """The checkpoints to average, oldest first: those at multiples of `every_steps` and the last one."""
     paths = list_checkpoints(run)
     return [path for path in paths if checkpoint_step(path) % every_steps == 0 or path == paths[-1]][-keep:]
 
@@ -56,21 +56,21 @@ def prune(run: Path, config: CheckpointConfig) -> None:
 
 
 def check_no_links(run: Path) -> None:
-    """NMTError where a folder that training writes into is a link."""
+    """NMTError if a folder that training writes to is a link."""
     for name in ("checkpoints", "model", "tensorboard", "wandb"):
-        require(not (run / name).is_symlink(), f"{run / name} is a link, which nmt does not write through: replace it")
+        require(not (run / name).is_symlink(), f"{run / name} is a link, but nmt never writes to links: replace it")
 
 
 def read_config(run: Path) -> dict[str, Any]:
-    """The configuration of a run; NMTError where the file is not readable as one."""
+    """The configuration of a run; NMTError if the file cannot be read as one."""
     tree = read_mapping(run / "config.yaml", parse_yaml)
     groups = all(isinstance(tree.get(group, {}), dict) for group in GROUPS)
-    require(groups, f"{run / 'config.yaml'}: not the configuration of a run")
+    require(groups, f"{run / 'config.yaml'}: not a run configuration")
     return tree
 
 
 def check_configuration(run: Path, config: ExperimentConfig) -> None:
-    """NMTError where the folder contains a run with another configuration, or a link that training would follow."""
+    """NMTError if the folder contains a run with a different configuration, or a link that training would follow."""
     check_no_links(run)
     if (run / "config.yaml").exists() and (list_checkpoints(run) or (run / "model").exists()):
         trees = read_config(run), to_tree(config)
@@ -78,11 +78,11 @@ def check_configuration(run: Path, config: ExperimentConfig) -> None:
         init = trees[0].get("init")
         start = f", which began with init={shown(init)}," if init and not config.init else ""
         advice = "pass name=OTHER for a new run, or remove that folder"
-        require(not changed, f"the run in {run}{start} has another configuration ({changed}): {advice}")
+        require(not changed, f"the run in {run}{start} has a different configuration ({changed}): {advice}")
 
 
 def open_folder(run: Path, config: dict[str, Any], tokenizer: Path) -> None:
-    """Write a run's configuration and tokenizer, and remove what a killed process left."""
+    """Write a run's configuration and tokenizer, and remove leftovers of a killed process."""
     try:
         (run / "checkpoints").mkdir(parents=True, exist_ok=True)
         if is_first_process():
@@ -96,33 +96,33 @@ def open_folder(run: Path, config: dict[str, Any], tokenizer: Path) -> None:
 
 
 def is_finished(run: Path, updates: int, corpus: str) -> bool:
-    """True where the run's model was trained for that many updates, on the corpus with that fingerprint."""
+    """True if the run's model was trained for at least `updates` updates on the corpus with this fingerprint."""
     try:
         training = read_mapping(run / "model" / "config.json", parse_json)["training"]
         return training["corpus"] == corpus and int(training["updates"]) >= updates
     except (NMTError, LookupError, TypeError, ValueError):
-        return False  # `nmt train` checks the folder, and reports what is wrong
+        return False  # `nmt train` checks the folder and reports what is wrong
 
 
 def latest_beside(folder: Path) -> Path:
-    """The link `latest` beside a folder, which may be missing; NMTError where a folder has its name."""
+    """The `latest` link next to a folder; the link may be missing. NMTError if a folder has its name."""
     link = folder.parent / "latest"
     is_folder = link.is_dir() and not link.is_symlink()
-    require(not is_folder, f"{link} is a folder, where the link to the newest run should be: move it away")
+    require(not is_folder, f"{link} is a folder, but should be the link to the newest run: move it away")
     return link
 
 
 def point_latest_to(run: Path, beside: Path | None = None) -> None:
-    """Make `latest` a link to a run that has a model; it is beside the run, or beside the given folder around it."""
+    """Point `latest` to a run that has a model. The link is next to the run or to `beside`, a folder around the run."""
     link = latest_beside(beside or run)
     temporary = link.with_name(f".latest-{os.getpid()}")
-    temporary.unlink(missing_ok=True)  # left by a killed process with the same id, as happens in containers
+    temporary.unlink(missing_ok=True)  # left by a killed process with the same ID, as happens in containers
     temporary.symlink_to(run.relative_to(link.parent))
     temporary.replace(link)
 
 
 def read_metrics(run: Path) -> list[dict[str, str]]:
-    """The rows of a run's metrics.csv, except incomplete ones: the last may be half written, or cut by a full disk."""
+    """The complete rows of a run's metrics.csv; the last may be half written or cut off by a full disk."""
     path = run / "metrics.csv"
     text = read_bytes(path).decode(errors="replace") if path.exists() else ""
     whole_lines = text[: text.rfind("\n") + 1].replace("\0", "").splitlines()

@@ -1,4 +1,4 @@
-"""`nmt train`: from a prepared corpus, and possibly a trained model (`init`), to an averaged model directory."""
+"""`nmt train`: make an averaged model from a prepared corpus and, optionally, a trained model (`init`)."""
 
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -34,14 +34,14 @@ from nmt.training.validation import Validation
 
 
 def train(config: ExperimentConfig, console: Console) -> int | None:
-    """Start or resume a run and average its checkpoints; returns the number of the signal that stopped it, or None."""
+    """Start or resume a run and average its checkpoints; return the number of the signal that stopped it, or None."""
     if "wandb" in config.logger and find_spec("wandb") is None:
-        raise NMTError(f"logger=wandb: it is not installed; {how_to_install('wandb')}")
+        raise NMTError(f"logger=wandb: wandb is not installed; {how_to_install('wandb')}")
     keep_freed_memory()
     forget_old_kernels()
     torch.set_float32_matmul_precision(config.float32_matmul_precision)
     folder, run, most = Path(config.prepared), Path(config.run), config.model.max_positions
-    busy = f"{folder}: `nmt preprocess` is replacing this corpus; wait until it ends"
+    busy = f"{folder}: `nmt preprocess` is replacing this corpus; wait until it finishes"
     with locked_file(folder / TOKENIZER, False, busy):
         corpus = open_corpus(folder)
         check_corpus(corpus.manifest, config)
@@ -54,34 +54,34 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
 
 
 def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
-    """NMTError where the corpus was prepared with other options of `data` or `tokenizer`."""
+    """NMTError if the corpus was prepared with different `data` or `tokenizer` options."""
     trees = manifest.content, to_tree(config)
     changed = difference(*({"data": decisive(x["data"]), "tokenizer": x["tokenizer"]} for x in trees))
-    advice = "pass the same options to nmt train, or prepare it again"
-    require(not changed, f"{Path(config.prepared)} was prepared with another configuration ({changed}): {advice}")
+    advice = "pass the same options to nmt train or prepare it again"
+    require(not changed, f"{Path(config.prepared)} was prepared with a different configuration ({changed}): {advice}")
 
 
 def joined(before: Any, now: Any) -> Any:
-    """The union of the characters of two corpora, and the greater lengths."""
+    """The union of two corpora's characters, and the greater of their lengths."""
     if isinstance(before, dict):
         return {key: joined(before[key], now[key]) for key in before if key in now}
     return "".join(sorted({*before, *now})) if isinstance(before, str) else max(before, now)
 
 
 def initial_model(config: ExperimentConfig, corpus: PreparedCorpus) -> tuple[Path, dict[str, Any]]:
-    """The model directory of `init`, and the training in its description; NMTError where it does not fit the run."""
+    """The model directory of `init` and the training record it contains; NMTError if the model does not fit the run."""
     where, folder = f"init={config.init}", find_model_directory(config.init or "", "init")
     description, advice = read_description(folder), f"prepare the corpus with it: nmt preprocess {where}"
     same = description.tokenizer == corpus.manifest.tokenizer
-    require(same, f"{where} has another vocabulary than {corpus.folder}: {advice}")
+    require(same, f"{where} has a different vocabulary than {corpus.folder}: {advice}")
     check_direction(where, description, corpus.source_language, corpus.target_language)
     changed = difference(architecture(description.model), architecture(asdict(config.model)))
-    require(not changed, f"{where} is another model ({changed}): leave model out")
+    require(not changed, f"{where} has a different architecture ({changed}): omit model=")
     return folder, description.training
 
 
 class Training:
-    """One process's part in a training."""
+    """One process's part in a training run."""
 
     def __init__(self, config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:
         self.config, self.corpus, self.console, self.folder = config, corpus, console, Path(config.run)
@@ -98,7 +98,7 @@ class Training:
         self.checkpoint, self.update, self.finished = check_run(config, corpus, self.state)
 
     def run(self) -> int | None:
-        """Make the remaining updates and the model; returns the number of the signal that stopped the run, or None."""
+        """Make the remaining updates and the model; return the number of the signal that stopped the run, or None."""
         if self.finished and is_finished(self.folder, self.update, self.state.corpus):
             if is_first_process():
                 point_latest_to(self.folder)
@@ -114,7 +114,7 @@ class Training:
         return None
 
     def fit(self) -> int:
-        """Make the remaining updates; returns the number of the signal that stopped them, or 0."""
+        """Make the remaining updates; return the number of the signal that stopped them, or 0."""
         config, size, checkpoint = self.config, self.state.vocabulary_size, self.checkpoint
         needed, sources = (x.source_vocabulary_size or size for x in (self.corpus, config.model))
         require(needed == sources, f"the corpus needs model.source_vocabulary_size={needed}")
@@ -130,7 +130,7 @@ class Training:
             module = TranslationModule(config.model, config.optim, size, config.seed, config.batching.micro_batches)
             if self.initial and not checkpoint:
                 module.model.load_state_dict(load_model(self.initial).state_dict())
-            # Not before now, so that a refused configuration leaves nothing behind.
+            # Only now, so that a rejected configuration leaves nothing behind.
             open_folder(self.folder, self.state.config, self.corpus.tokenizer_file)
             if trainer.is_global_zero:
                 self.greet(module, updates)
@@ -138,7 +138,7 @@ class Training:
                 with watched(trainer):
                     trainer.fit(module, updates, ckpt_path=checkpoint, weights_only=True)
             except SystemExit as error:
-                # Lightning's answer to a second interrupt, which must not wait for the end of the update.
+                # Lightning raises this on a second interrupt, which must not wait for the update to finish.
                 raise KeyboardInterrupt from error
             except Exception as error:
                 explained = isinstance(error, NMTError) or is_out_of_memory(error)
@@ -158,7 +158,7 @@ class Training:
         self.console.print(
             f"training {parameters:,} parameters on {len(updates.split):,} pairs"
             f"{f' from update {update:,}' if update else ''} to update {self.config.trainer.max_steps:,}; "
-            f"a pass over the corpus is {per_pass:,.{0 if per_pass >= 10 else 1}f} updates, and the learning rate "
+            f"a pass over the corpus takes {per_pass:,.{0 if per_pass >= 10 else 1}f} updates, and the learning rate "
             f"rises to {module.learning_rate(warmup):.2g} at update {warmup:,}"
-            f"{'; of the sentences, ' if parts else ''}{', '.join(parts)}"
+            f"{'; shares of sentences: ' if parts else ''}{', '.join(parts)}"
         )

@@ -1,4 +1,4 @@
-"""Lightning's Trainer, callbacks for updates instead of micro-batches, and the processes that train together."""
+"""Lightning's Trainer, callbacks per update instead of per micro-batch, and a watch over the training processes."""
 
 import logging
 import os
@@ -30,8 +30,8 @@ from nmt.errors import NMTError, enough_memory_or, is_out_of_memory, one_line
 from nmt.files import whole_file
 from nmt.training.module import TranslationModule
 
-FIRST_PROCESS = "NMT_FIRST_PROCESS"  # variable with the id of the process that launches all others
-# Messages of gloo and of DataLoader where another process has ended.
+FIRST_PROCESS = "NMT_FIRST_PROCESS"  # environment variable with the ID of the process that launches all others
+# Messages from gloo and DataLoader after another process has exited.
 LOST = re.compile(r"gloo/transport|Connection (closed|reset) by peer|DataLoader worker \(pid")
 OFF = ("enable_model_summary", "logger", "enable_checkpointing", "enable_progress_bar", "use_distributed_sampler")
 
@@ -53,7 +53,7 @@ class UpdateCallback(Callback):
 
 
 def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
-    """Allocate gradients and Adam's moments, which otherwise exist only from the second update on, as zeros."""
+    """Allocate zero gradients and Adam moments, which would otherwise exist only from the second update on."""
     for parameter in module.parameters():
         parameter.grad = torch.zeros_like(parameter)
     if not optimizer.state:
@@ -63,7 +63,7 @@ def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
 
 
 def try_shapes(trainer: Trainer, module: TranslationModule, shapes: Iterable[tuple[int, int, int]]) -> None:
-    """A forward and a backward pass for each micro-batch of (rows, source width, target width), without an update."""
+    """Run a forward and a backward pass for each shape (rows, source width, target width), without an update."""
     sums = module.update_sums.clone()
     for shape in shapes:
         if trainer.accumulate_grad_batches == 1:
@@ -83,11 +83,11 @@ class MemoryCheck(Callback):
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
         tokens, micro_batches = self.batching.tokens_per_update, self.batching.micro_batches
         advice = (
-            f"a micro-batch of {tokens // micro_batches:,} source and target tokens does not fit beside weights, "
+            f"a micro-batch of {tokens // micro_batches:,} source and target tokens does not fit next to weights, "
             f"gradients and Adam's moments. Pass batching.micro_batches={2 * micro_batches} (smaller ones), a lower "
             f"batching.tokens_per_update={tokens}, or batching.max_tokens=auto"
         )
-        # For threads, buffers and gaps between tensors: 64 MiB, and 5 % of weights, gradients, and two moments.
+        # For threads, buffers and gaps between tensors: 64 MiB plus 5 % of weights, gradients and two moments.
         size = 2**26 + sum(parameter.nbytes for parameter in pl_module.parameters()) // 5
         with enough_memory_or(advice):
             reserve = torch.empty(size, dtype=torch.uint8, device=pl_module.device)
@@ -98,7 +98,7 @@ class MemoryCheck(Callback):
 
 
 class DirectCheckpointIO(TorchCheckpointIO):
-    """Writes a checkpoint directly into its folder; Lightning would write through memory and a temporary folder."""
+    """Writes a checkpoint directly into its folder; Lightning would go through memory and a temporary folder."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
         with whole_file(Path(path)) as temporary:
@@ -107,7 +107,7 @@ class DirectCheckpointIO(TorchCheckpointIO):
 
 @contextmanager
 def quiet_lightning() -> Iterator[None]:
-    """Suppress Lightning's advertisements, and its warnings about intended settings."""
+    """Suppress Lightning's advertisements and its warnings about intentional settings."""
     for name in ("lightning.pytorch", "lightning.fabric"):
         logging.getLogger(name).setLevel(logging.WARNING)
     with warnings.catch_warnings():
@@ -117,12 +117,12 @@ def quiet_lightning() -> Iterator[None]:
 
 
 def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -> Trainer:
-    """The Lightning trainer of `config.trainer`; NMTError for a wrong flag."""
+    """A Lightning trainer with the flags in `config.trainer`; NMTError for an invalid flag."""
     flags: dict[str, Any] = dict.fromkeys(OFF, False)
     flags |= {key: value for key, value in vars(config.trainer).items() if value is not None}
     flags.pop("max_time", None)  # with it, Lightning would stop in the middle of an update
     flags |= {"max_epochs": -1, "limit_val_batches": 0, "callbacks": [*callbacks], "plugins": [DirectCheckpointIO()]}
-    # In SLURM, Lightning would answer a signal with a checkpoint of another kind, and requeue the job.
+    # Under SLURM, Lightning would respond to a signal by saving another kind of checkpoint and requeuing the job.
     if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
         flags["plugins"].append(SLURMEnvironment(auto_requeue=False))
     try:
@@ -130,65 +130,65 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
             trainer = Trainer(**flags)
     except (MisconfigurationException, TypeError, ValueError, RuntimeError) as error:
         raise NMTError(f"trainer: {one_line(error)}") from error
-    # On a processor, Lightning would silently compute in bfloat16.
+    # On a CPU, Lightning would silently compute in bfloat16.
     if config.trainer.precision == "16-mixed" and trainer.strategy.root_device.type == "cpu":
-        raise NMTError("trainer.precision=16-mixed: needs a GPU; on a processor, omit it")
-    without_sigterm_broadcast(trainer)  # CheckpointCallback asks often enough
+        raise NMTError("trainer.precision=16-mixed: needs a GPU; on a CPU, omit it")
+    without_sigterm_broadcast(trainer)  # CheckpointCallback exchanges signals often enough
     return trainer
 
 
 def end_launched_processes(trainer: Trainer) -> None:
-    """Kill the processes that Lightning launched, which would wait for this one forever."""
+    """Kill the processes that Lightning launched, because they would wait for this one forever."""
     for process in launched_processes(trainer):
         process.kill()
 
 
 @contextmanager
 def watched(trainer: Trainer) -> Iterator[None]:
-    """Raise NMTError where another process of a training ends early, or print it and exit if communication hangs.
+    """Raise NMTError if another training process exits early; if communication hangs, print the error and exit.
 
-    After any error, the processes that this one launched end too.
+    After any error, also kill the processes that this one launched.
     """
     over, first = Event(), os.environ.setdefault(FIRST_PROCESS, str(os.getpid()))
     is_first = first == str(os.getpid())
 
     def reason() -> str:
-        """Which process has ended, and how; empty while all run."""
+        """Which process has exited, and how; empty while all are running."""
         if not is_first and str(os.getppid()) != first:
-            return f"the first process of this training has ended (pid {first})"
+            return f"the first process of this training has exited (pid {first})"
         for rank, process in enumerate(launched_processes(trainer), 1):
             if code := process.poll():
-                how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+                how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
                 return f"process {rank} of this training (pid {process.pid}) {how}"
         return ""
 
     def look() -> None:
         while not over.wait(1):
-            # Communication has ten seconds to fail by itself; with NCCL it would hang for minutes.
+            # Give communication ten seconds to fail by itself; with NCCL, it would hang for minutes.
             if (message := reason()) and not over.wait(10):
                 end_launched_processes(trainer)
-                print(f"nmt: {message}: the same command resumes", file=sys.stderr)
+                print(f"nmt: {message}: rerun the same command to resume", file=sys.stderr)
                 os._exit(2)
 
     silence_process_observer()
     Thread(target=look, daemon=True).start()
     try:
         yield
-        if dist.is_initialized():  # leaving before all processes are here would break their communication
+        if dist.is_initialized():  # leaving before all processes get here would break their communication
             dist.gather_object(None, [None] * trainer.world_size if trainer.is_global_zero else None)
             dist.destroy_process_group()
     except Exception as error:
         message, deadline = "", time.monotonic() + 2
         if isinstance(error, RuntimeError | OSError) and not is_out_of_memory(error):
-            # A process may still be ending when its connections are closed already.
+            # A process may still be exiting after its connections close.
             while not (message := reason()) and launched_processes(trainer) and time.monotonic() < deadline:
                 time.sleep(0.05)
             if not message and (isinstance(error, dist.DistError) or LOST.search(str(error))):
-                message = f"another process of this training has ended ({one_line(error)})"
+                message = f"another process of this training has exited ({one_line(error)})"
         end_launched_processes(trainer)
         if not message:
             raise
-        raise NMTError(f"{message}: the same command resumes") from error
+        raise NMTError(f"{message}: rerun the same command to resume") from error
     finally:
         over.set()
         if is_first:

@@ -1,4 +1,4 @@
-"""Loss, perplexity and BLEU on the validation set during training; a corpus kind may bring another metric."""
+"""Loss, perplexity and BLEU on the validation set during training; a corpus kind may add another metric."""
 
 import math
 
@@ -21,7 +21,7 @@ from nmt.training.trainer import UpdateCallback
 from nmt.translation import Translator, kind_of_corpus
 
 BATCH_TOKENS = 4000
-Texts = tuple[list[str], list[str]]  # translations, and references
+Texts = tuple[list[str], list[str]]  # translations and references
 
 
 def translated(
@@ -43,7 +43,7 @@ def translated(
 
 
 def joint_score(corpus: PreparedCorpus, parts: list[Texts], tokenize: str | None) -> Score:
-    """The score of several domains together."""
+    """The joint score of several domains."""
     hypotheses, references = ([line for part in parts for line in part[side]] for side in (0, 1))
     metrics = [kind_of_corpus(corpus).metric]
     return score(hypotheses, references, metrics, corpus.target_language, tokenize=tokenize)[0]
@@ -67,10 +67,10 @@ def validation_loss(model: Transformer, split: PreparedSplit, label_smoothing: f
 
 
 class Validation(UpdateCallback):
-    """Validates every `validation.every_steps` updates, and after the last.
+    """Validates every `validation.every_steps` updates and after the last one.
 
-    `best` is the lowest perplexity, or the highest score, so far, `worse` the number of validations since then, and
-    `improved` whether the last update was validated as the best.
+    `best` is the lowest perplexity or highest score so far, `worse` is the number of validations since then, and
+    `improved` is whether the last update gave a new best.
     """
 
     def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig, metrics: MetricsCallback) -> None:
@@ -90,14 +90,14 @@ class Validation(UpdateCallback):
         if step % self.config.every_steps and step != trainer.max_steps:
             return
         advice = (
-            "validation does not fit beside weights, gradients and Adam's moments. Pass a lower decode.batch_tokens="
+            "validation does not fit next to weights, gradients and Adam's moments. Pass a lower decode.batch_tokens="
             f"{self.decode.batch_tokens} or decode.beam_size={self.decode.beam_size}, or validation.bleu_sentences=0"
         )
         with self.metrics.paused(module.device), enough_memory_or(advice):
             module.eval()
             metrics, words = self.measure(trainer, module)
             module.train()
-            if step % self.config.every_steps == 0:  # so that an extended run equals a longer one
+            if step % self.config.every_steps == 0:  # so that extending a run gives the same as a longer run
                 sign = 1 if self.config.best == "bleu" else -1
                 value = metrics[self.kind.column if sign > 0 else "valid_perplexity"]
                 self.improved = not math.isnan(value) and (self.best is None or sign * value > sign * self.best)
@@ -112,7 +112,7 @@ class Validation(UpdateCallback):
             console.print(f"{reason}: training stops (validation.patience)")
 
     def measure(self, trainer: Trainer, module: TranslationModule) -> tuple[dict[str, float], str]:
-        """Loss, perplexity and score of the whole set and of each domain of a mixture, as numbers and as text."""
+        """Loss, perplexity and score for the whole set and for each domain of a mixture, as numbers and as text."""
         sums = [self.domain_sums(trainer, module, domain) for domain in self.domains]
         parts, texts = [("", np.sum(sums, 0).tolist())], list[Texts]()
         if len(sums) > 1:

@@ -94,7 +94,7 @@ DAMAGES = [
     (edited(lambda content: content["nmt"]["config"].update(model=[])), "its model"),
     (edited(lambda content: content.pop("callbacks")), "'callbacks' is missing"),
     (edited(lambda content: content["nmt"]["config"].update(seed=torch.ones(1))), "not JSON"),
-    (edited(lambda content: content.update(epoch="a")), "'epoch' is missing or of another type"),
+    (edited(lambda content: content.update(epoch="a")), "'epoch' is missing or has the wrong type"),
 ]
 
 
@@ -104,7 +104,7 @@ def test_a_checkpoint_that_training_cannot_have_written_is_named(checkpoint, dam
     with pytest.raises(NMTError) as raised:
         load_checkpoint(checkpoint)
     message = str(raised.value)
-    assert message.startswith(f"{checkpoint}: no readable checkpoint")
+    assert message.startswith(f"{checkpoint}: not a readable checkpoint")
     assert words in message
     assert "\n" not in message
 
@@ -189,7 +189,7 @@ def test_different_models_are_refused_with_the_first_difference(run, toy, nmt):
     options = ("model.d_model=32", "trainer.max_steps=1", "validation.bleu_sentences=0", "run=wider")
     assert nmt("train", *toy, *options).code == 0
     paths = [str(list_checkpoints(folder)[-1]) for folder in (run, Path("wider"))]
-    with pytest.raises(NMTError, match=r"step=00000001\.ckpt is of another model.*model\.d_model: 16 -> 32"):
+    with pytest.raises(NMTError, match=r"step=00000001\.ckpt belongs to a different model.*model\.d_model: 16 -> 32"):
         average(AverageConfig(checkpoints=paths, output="mixed"))
     assert not Path("mixed").exists()
 
@@ -213,7 +213,7 @@ def test_a_run_whose_configuration_is_none_or_another_is_refused_in_one_line(tmp
     (tmp_path / "config.yaml").write_text(content)
     with pytest.raises(NMTError) as raised:
         check_configuration(tmp_path, compose("train", []))
-    assert ("another configuration" if content == "name: x" else "config.yaml") in str(raised.value)
+    assert ("a different configuration" if content == "name: x" else "config.yaml") in str(raised.value)
     assert "\n" not in str(raised.value)
 
 

@@ -64,7 +64,7 @@ def test_a_run_of_another_start_is_not_resumed(domain, toy, finished, nmt):
     from safetensors.torch import save_file
 
     save_file({name: tensor * 1.01 for name, tensor in weights.items()}, other / "model/model.safetensors")
-    nmt("train", *domain, *SHORT, f"init={other}").refused("began with other weights than init=other", "name=OTHER")
+    nmt("train", *domain, *SHORT, f"init={other}").refused("began with different weights than init=other", "name=OTHER")
     from_random = [word for word in toy if word.startswith("model")]
     nmt("train", domain[0], *domain[2:], *from_random, *SHORT).refused("than init=null", "name=OTHER")
 
@@ -72,7 +72,7 @@ def test_a_run_of_another_start_is_not_resumed(domain, toy, finished, nmt):
 def test_a_corpus_of_another_vocabulary_or_direction_is_refused(domain, toy, finished, nmt, other_text):
     assert nmt("preprocess", *other_text, "tokenizer.vocabulary_size=310", "prepared=data/other").code == 0
     refused = nmt("train", "data/other", *SHORT, f"init={finished}")
-    refused.refused("another vocabulary", f"nmt preprocess init={finished}")
+    refused.refused("a different vocabulary", f"nmt preprocess init={finished}")
     changed = Path(shutil.copytree(finished, "changed"))
     path = changed / "model/config.json"
     path.write_text(path.read_text().replace('"target": "de"', '"target": "fr"'))

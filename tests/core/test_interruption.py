@@ -170,8 +170,8 @@ def test_a_killed_process_ends_the_others_in_one_line(toy, nmt, start, killed):
     assert process.returncode == (-signal.SIGKILL if "launcher" in killed else 2), errors
     assert "Traceback" not in errors
     (line,) = [line for line in errors.splitlines() if line.startswith("nmt: ")]
-    assert f"process 1 of this training (pid {children[-1]}) was ended by SIGKILL" in line or killed != "launched"
-    assert "the same command resumes" in line
+    assert f"process 1 of this training (pid {children[-1]}) was killed by SIGKILL" in line or killed != "launched"
+    assert "rerun the same command" in line
     assert nmt("train", *toy, *LONG).code == 0
 
 

@@ -114,7 +114,7 @@ def test_sources_that_cannot_be_are_refused(sources, problem):
 def test_a_run_on_a_mixture_resumes_with_the_same_bits_and_its_model_has_tags(mixture, nmt, training_state):
     straight = nmt("train", *mixture, *SHORT, "run=run")
     assert straight.code == 0
-    assert "of the sentences, german 70.0%, french 30.0%" in straight.err
+    assert "shares of sentences: german 70.0%, french 30.0%" in straight.err
     for updates in (6, 12):
         assert nmt("train", *mixture, *SHORT, "run=resumed", f"trainer.max_steps={updates}").code == 0
     torch.testing.assert_close(training_state(Path("run")), training_state(Path("resumed")), rtol=0, atol=0)

@@ -67,8 +67,8 @@ def test_a_run_most_of_whose_updates_were_skipped_has_no_model(toy, nmt, bad, co
     assert ended.returncode == code, ended.stderr
     assert Path("run/model").exists() == (code == 0)
     if code:
-        assert "optim.not_finite=skip left out 10 of the 12 updates" in ended.stderr
-        nmt("average", "run").refused("run: no model is written")
+        assert "optim.not_finite=skip skipped 10 of the 12 updates" in ended.stderr
+        nmt("average", "run").refused("run: no model was written")
         assert not Path("run/model").exists()
 
 

@@ -154,7 +154,7 @@ def test_training_pairs_that_have_changed_are_refused(toy, nmt):
     (block,) = arrow_blocks(path)
     with arrow_writer(path, block.schema) as write:
         write(block.take(list(range(len(block)))[::-1]))
-    nmt("train", *options, "trainer.max_steps=8").refused("step=00000006.ckpt was trained with another", "train")
+    nmt("train", *options, "trainer.max_steps=8").refused("step=00000006.ckpt was trained with a different", "train")
 
 
 def test_a_corpus_prepared_anew_does_not_fit_the_old_checkpoints(other_text, nmt):

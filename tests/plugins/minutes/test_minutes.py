@@ -106,7 +106,7 @@ def test_max_tokens_settles_the_micro_batches(toy, nmt, monkeypatch):
     assert nmt(*words, "batching.max_tokens=100", "run=run").code == 0
     assert "micro_batches: 3\n" in Path("run/config.yaml").read_text()  # 240 tokens in micro-batches of at most 100
     assert nmt(*words, "batching.max_tokens=100", "run=run", "trainer.max_steps=3").code == 0
-    nmt(*words, "batching.max_tokens=50", "run=run").refused("another configuration", "max_tokens")
+    nmt(*words, "batching.max_tokens=50", "run=run").refused("a different configuration", "max_tokens")
     monkeypatch.setattr(minutes.Trial, "fits", lambda trial, x: x.tokens_per_update // x.micro_batches <= 70)
     assert nmt(*words, "batching.max_tokens=auto", "run=auto").code == 0
     assert "micro_batches: 4\n" in Path("auto/config.yaml").read_text()

@@ -222,8 +222,8 @@ def test_a_run_of_another_configuration_or_corpus_stops_a_sweep_before_it_starts
     run = Path("runs/mine/seed-3")
     other = compose("train", [*toy, "seed=3", "model.dropout=0.5"])
     (run / "config.yaml").write_text(yaml.safe_dump(to_tree(other)))
-    nmt(*command).refused("runs/mine/seed-3 has another configuration", "model.dropout: 0.5 -> 0.2")
-    nmt("train", "--sweep", *toy, "seed=4,5", "data.valid_size=7").refused("prepared with another configuration")
+    nmt(*command).refused("runs/mine/seed-3 has a different configuration", "model.dropout: 0.5 -> 0.2")
+    nmt("train", "--sweep", *toy, "seed=4,5", "data.valid_size=7").refused("prepared with a different configuration")
     assert starts(Path("runs/mine")) == [1, 1, 1]
     (run / "config.yaml").unlink()
     (Path("runs/mine/seed-1/model") / "config.json").write_text('{"training": {"updates": 60, "corpus": "other"}}')
