@@ -57,7 +57,7 @@ def load(*words: str | Path, **keys: Any) -> Model:
     has_lines = (config.input, config.output, config.text) != ("-", "-", None)
     require(not has_lines, "nmt.load takes a run or a model directory, but no text, input or output")
     options, engine = config.translator, config.translator.compute.engine
-    require(engine in ("auto", "torch"), f"engine={engine}: nmt.load loads a model with torch")
+    require(engine in ("auto", "torch"), f"engine={engine}: nmt.load supports only torch")
     find_models(options.run)  # fail before torch loads, which takes seconds
     options = replace(options, compute=replace(options.compute, engine="torch"))
     return Model(load_translator(options, lambda notice: print(f"nmt: {notice}", file=sys.stderr)))

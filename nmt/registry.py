@@ -37,7 +37,7 @@ def import_attribute(path: str) -> Any:
 
 @cache
 def registry() -> dict[str, dict[str, Entry]]:
-    """Kind -> name -> entry: those of the core first, then of built-in plugins, then of other packages."""
+    """Kind -> name -> entry: core entries first, then built-in plugins', then other packages'."""
     plugins = sorted(file.parent.name for file in (Path(__file__).parent / "plugins").glob("*/plugin.py"))
     registers = {"core": import_module("nmt.commands").register}
     registers |= {name: import_module(f"nmt.plugins.{name}.plugin").register for name in plugins}

@@ -25,7 +25,7 @@ PACKAGES = {"ja-mecab": ("ja", "MeCab", "ipadic"), "ko-mecab": ("ko", "mecab_ko"
 class Score:
     """A score with its signature."""
 
-    metric: str  # as in `Scoring`, or an additional figure of it, such as brackets_precision
+    metric: str  # as in `Scoring`, or a secondary figure, such as brackets_precision
     name: str  # to display
     value: float
     signature: str
@@ -66,7 +66,7 @@ def note_fallback(tokenize: str, command: str) -> None:
 
 
 def bleu_tokenizer(tokenize: str | None, language: str | None, references: Iterable[str]) -> str:
-    """Return `tokenize` or what the language or script requires; if that is missing, print a notice and return char."""
+    """Return `tokenize`, or the one for the language or script: char, with a notice, if that is not installed."""
     if tokenize is not None:
         require(not (command := command_for(tokenize)), f"tokenize={tokenize}: not installed; run `{command}`")
         return tokenize

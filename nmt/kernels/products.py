@@ -62,7 +62,7 @@ def has_fast_product(x: Tensor, weight: Tensor) -> bool:
 
 
 def outer_product(grad_MN: Tensor, x_MK: Tensor) -> Tensor:
-    """G^T X, the gradient of the weight: [N, K]. oneDNN is faster if its result is not taller than wide."""
+    """G^T X, the gradient of the weight: [N, K]. oneDNN is faster if the result is at least as wide as high."""
     if grad_MN.shape[1] > x_MK.shape[1]:
         return product(x_MK.t(), grad_MN.t()).t()
     return product(grad_MN.t(), x_MK.t())

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A general translator becomes one for a domain, with and without replay: run.sh FOLDER, where FOLDER holds train and
-# valid (.en and .de) of Tatoeba English-German. The domain is the quickstart's corpus, strings of a user interface.
+# Adapt a general translator to a domain, with and without replay: run.sh FOLDER, where FOLDER contains train and valid
+# (.en and .de) of Tatoeba English-German. The domain corpus is the quickstart's user interface strings.
 set -euo pipefail
 corpus=${1:?usage: run.sh FOLDER_OF_TATOEBA}
 tiny=(model=tiny model.norm=pre model.dropout=0.1 batching.tokens_per_update=1000 batching.micro_batches=1
@@ -9,14 +9,14 @@ general=(data=files data.name=tatoeba "data.train=$corpus/train" "data.valid=$co
 domain=(experiment=quickstart name=adapt/domain batching.tokens_per_update=1000 trainer.max_steps=1200
     model.dropout=0.1 optim.optimizer=adam optim.schedule=linear optim.learning_rate=2e-3 optim.warmup=300 checkpoints.every_steps=100 checkpoints.average=all)
 
-# The general translator, and for comparison one that knows the domain alone.
+# The general translator and, for comparison, one trained on the domain alone.
 nmt preprocess "${general[@]}" tokenizer=bpe8k
 nmt train data/tatoeba "${tiny[@]}" optim.warmup=1000 trainer.max_steps=2500 checkpoints.every_steps=200 checkpoints.average=all name=adapt/general
 nmt preprocess "${domain[@]}"
 nmt train "${domain[@]}"
 
-# The domain in the general translator's vocabulary, alone and mixed with general text. A tiny model learns little at
-# the rate of optim=adapt, which is for larger ones.
+# The domain in the general translator's vocabulary, alone and mixed with general text. The learning rate of optim=adapt
+# is meant for larger models; a tiny one would learn little at it.
 adapt=(init=runs/adapt/general optim=adapt optim.learning_rate=1.5e-3 batching.tokens_per_update=1000 batching.micro_batches=1
     validation.every_steps=400 validation.bleu_sentences=100 checkpoints.every_steps=100 checkpoints.average=all trainer.max_steps=1200)
 here=$(dirname "$0")
@@ -27,7 +27,7 @@ nmt preprocess "${replay[@]}" init=runs/adapt/general
 nmt train data/replay "${adapt[@]}" name=adapt/replay
 
 for run in general domain fine-tuned replay; do
-    # What is drawn from the general text for testing may be among what is replayed, so its validation set is the test.
+    # A test set drawn from the general text could overlap the replayed text, so test on its validation set.
     for test in "$corpus/valid" data/quickstart_en_de/test; do
         output=runs/adapt/$run/$(basename "$test").de
         nmt translate "runs/adapt/$run" protect=none "input=$test.en" "output=$output"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Half of a corpus with its English, the other half as German text alone: run.sh NAME TRAIN VALID TEST UPDATES, where
-# TRAIN, VALID and TEST are paths without their .en and .de.
+# Train on half of a corpus with its English, and on the other half as German text alone: run.sh NAME TRAIN VALID TEST
+# UPDATES, where TRAIN, VALID and TEST are paths without .en and .de.
 set -euo pipefail
 usage="run.sh NAME TRAIN VALID TEST UPDATES: run.sh multi30k F/train F/val F/test_2016_flickr 4000"
 name=backtranslation_${1:?$usage} train=${2:?$usage} updates=${5:?$usage}
@@ -18,14 +18,14 @@ half=$(($(wc -l < "$train.de") / 2))
 for side in en de; do head -n $half "$train.$side" > $work/half.$side; done
 tail -n +$((half + 1)) "$train.de" > $work/mono.de
 
-# The other direction, then its translations of the German text.
+# A model for the other direction, then its translations of the German text.
 real=(experiment=multi30k data.train=$work/half "${held_out[@]}")
 nmt preprocess "${real[@]}" data.name=$name-de_en data.source=de data.target=en
 nmt train data/$name-de_en "${training[@]}" name=$name/reverse
 synthesis=(engine=ctranslate2 "${search[@]}" drop=0.1)
 nmt synthesize $work/mono.de runs/$name/reverse output=synthetic/$name "${synthesis[@]}"
 
-# English to German, with that and without, by two seeds.
+# English to German, with and without these translations, with two seeds each.
 nmt preprocess experiment=multi30k data.name=$name-with "$sources" "${held_out[@]}"
 nmt preprocess "${real[@]}" data.name=$name-without
 for seed in 1 2; do

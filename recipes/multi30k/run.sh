@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Multi30k English-German on a laptop: run.sh FOLDER, where FOLDER holds train, val and test_2016_flickr (.en and .de)
+# Multi30k English-German on a laptop: run.sh FOLDER, where FOLDER has train, val and test_2016_flickr (.en and .de)
 # from https://github.com/multi30k/dataset (data/task1/raw, uncompressed or .gz).
 set -euo pipefail
 corpus=${1:?usage: run.sh FOLDER_OF_MULTI30K}

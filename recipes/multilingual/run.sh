@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# One model from English into German, French, Spanish, Czech and Swedish, and five models of one language each, which
-# train for as many updates as the one. The share of wrong languages needs `pip install '.[languages]'`.
+# Train one model from English into German, French, Spanish, Czech and Swedish, and five models for one language each,
+# for the same number of updates. Counting wrong languages needs `pip install '.[languages]'`.
 set -euo pipefail
 here=$(dirname "$0")
 languages=(de fr es cs sv)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A teacher on Multi30k, students of it in int8, and others that learn from people: run.sh FOLDER, where FOLDER holds
-# train, val and test_2016_flickr (.en and .de), uncompressed.
+# Train a teacher on Multi30k, students of this teacher, and the same models on human translations: run.sh FOLDER, where
+# FOLDER contains train, val and test_2016_flickr (.en and .de), uncompressed.
 set -euo pipefail
 corpus=${1:?usage: run.sh FOLDER_OF_MULTI30K}
 data=data/multi30k_en_de
@@ -15,7 +15,7 @@ search=(decode.length_penalty_kind=marian decode.length_penalty=1)
 nmt preprocess experiment=multi30k "data.train=$corpus/train" "${held_out[@]}"
 nmt train $data "${training[@]}" name=student/teacher
 
-# The training text in the teacher's words: its best translations, and of its eight best those most like the references.
+# The teacher's translations of the training text: the best, and of the eight best the most similar to the reference.
 teaching=("$corpus/train.en" runs/student/teacher engine=ctranslate2 protect=none "${search[@]}")
 nmt synthesize "${teaching[@]}" output=synthetic/best
 closest=("reference=$corpus/train.de" metric=bleu decode.beam_size=8 decode.n_best=8)
@@ -23,14 +23,14 @@ nmt synthesize "${teaching[@]}" "${closest[@]}" output=synthetic/closest
 sources="data.sources=[{name:best,train:synthetic/best/train},{name:closest,train:synthetic/closest/train}]"
 nmt preprocess experiment=multi30k data.name=student "$sources" "${held_out[@]}"
 
-# Students of that, and of people, each by two seeds.
+# Students trained on these translations and on the references, with two seeds each.
 for seed in 1 2; do
     student=(model.encoder_layers=6 model.decoder_layers=1 seed=$seed)
     nmt train data/student "${training[@]}" "${student[@]}" name=student/distilled$seed
     nmt train $data "${training[@]}" "${student[@]}" name=student/alone$seed
 done
 
-# As they are to be used, in int8 by a beam of 2, beside the teacher as it was trained, by a beam of 4.
+# The students as meant to be used, in int8 with a beam of 2, compared with the teacher in float32 with a beam of 4.
 nmt translate runs/student/teacher protect=none "${search[@]}" input=$data/test.en output=runs/student/teacher.de
 int8=(engine=ctranslate2 precision=int8 protect=none "${search[@]}" decode.beam_size=2 input=$data/test.en)
 for name in distilled1 distilled2 alone1 alone2; do
@@ -41,7 +41,7 @@ same=(source=../../$data/test.en reference=../../$data/test.de)
 nmt compare teacher.de distilled1.de distilled2.de alone1.de alone2.de "${same[@]}"
 nmt compare 'distilled=[distilled1.de,distilled2.de]' 'alone=[alone1.de,alone2.de]' "${same[@]}" output=seeds.html
 
-# Sentences/s and memory, in float32 and int8, on one and two threads, by beams and greedy.
+# Sentences/s and memory in float32 and int8, on one and two threads, with beam and greedy search.
 for threads in 1 2; do
     for precision in float32 int8; do
         for beam in 4 2 1; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A small parser of biomedical English: run.sh FOLDER, where FOLDER is what split.sh made.
+# Train a small parser of biomedical English: run.sh FOLDER, where split.sh wrote FOLDER.
 set -euo pipefail
 corpus=${1:?usage: run.sh FOLDER_OF_TREES}
 options=(experiment=table4/laptop data.name=craft data.errors=skip "data.train=$corpus/train" "data.valid=$corpus/valid"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The articles of the CRAFT corpus that this recipe trained and scored with: split.sh CRAFT FOLDER copies those that
-# train.txt and valid.txt name from a clone of https://github.com/UCDenver-ccp/CRAFT to FOLDER/train and FOLDER/valid.
+# Select this recipe's training and validation articles of the CRAFT corpus: split.sh CRAFT FOLDER copies the articles
+# listed in train.txt and valid.txt from a clone of github.com/UCDenver-ccp/CRAFT to FOLDER/train and FOLDER/valid.
 set -euo pipefail
 craft=${1:?usage: split.sh CLONE_OF_CRAFT FOLDER}
 folder=${2:?usage: split.sh CLONE_OF_CRAFT FOLDER}
