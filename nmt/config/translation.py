@@ -1,4 +1,4 @@
-"""The options of search, computation, translators, and jobs over many lines."""
+"""Options of search, computation, translators, and jobs over many lines."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -10,25 +10,25 @@ from nmt.config.corpus import TAG, without_compression
 from nmt.config.fields import build, choice, inline, number, plugin_options, require, running_text, undecided
 from nmt.registry import Entry, entries_of
 
-MAX_TOKENS = 1_000_000  # the limit for any key that counts tokens of a translation
+MAX_TOKENS = 1_000_000  # upper limit of every key that counts a translation's tokens
 BLEU_TOKENIZERS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores101", "flores200", "spBLEU-1K", "none")
-"""sacreBLEU's names, without the deprecated one."""
+"""sacreBLEU's tokenizer names, without the deprecated one."""
 OTHER_DOCUMENTS = re.compile(r"\.(vtt|ass|sub|tmx|rtf|tex|rst|json|ya?ml|xml|properties|strings|resx|ts|ini|csv)")
-"""Suffixes of text files whose lines make no sense alone."""
+"""Suffixes of text files whose lines make no sense on their own."""
 
 
 def metric_names(fact: str = "") -> tuple[str, ...]:
-    """All metrics, or metrics with a fact: "text" for metrics of text, "paired" for those with significance tests."""
+    """All metrics, or those with a fact: "text" for metrics on text, "paired" for metrics with significance tests."""
     return tuple(name for name, entry in entries_of("metric").items() if not fact or entry.facts.get(fact))
 
 
 def documents() -> dict[str, Entry]:
-    """The formats of files that are translated as a whole, not line by line."""
+    """The formats of files to translate as a whole, not line by line."""
     return {name: entry for name, entry in entries_of("document").items() if not entry.facts.get("by_line")}
 
 
 def document_format(name: str) -> str | None:
-    """The format of a document by its file name, plain or compressed; None for lines of text."""
+    """A document's format, judging by its plain or compressed file name; None for lines of text."""
     suffix = PurePath(without_compression(name.lower())).suffix
     return next((name for name, entry in documents().items() if suffix in entry.facts["suffixes"]), None)
 
@@ -42,33 +42,33 @@ class DecodeConfig:
     """Beam search (section 6.1), or sampling."""
 
     beam_size: int = number(4, 1, 10_000)
-    """Number of hypotheses per sentence; 1 is greedy search."""
+    """Number of hypotheses per sentence; 1: greedy search."""
     length_penalty: float = number(0.6, 0.0, 10.0)
     """alpha in ((5 + |Y|) / 6)^alpha, the divisor of log probabilities; |Y| includes the end symbol."""
     length_penalty_kind: str | None = choice(None, "gnmt", "marian")
-    """gnmt (that formula) or marian (|Y|^alpha); null: gnmt, or an imported model's kind and alpha."""
+    """gnmt (the formula of length_penalty) or marian (|Y|^alpha); null: gnmt, or an imported model's kind and alpha."""
     max_extra_length: int = number(50, 0, MAX_TOKENS)
-    """Maximum tokens of a translation beyond the length of its source."""
+    """Maximum tokens by which a translation may exceed the length of its source."""
     min_length: int = number(0, 0, MAX_TOKENS)
     """Minimum tokens of a translation."""
     max_length: int | None = number(None, 1, MAX_TOKENS)
     """Maximum tokens of a translation; null: only max_extra_length applies."""
     no_repeat_ngram_size: int = number(0, 0, MAX_TOKENS)
-    """Length of the n-grams of tokens that may not repeat in a translation; 0: no restriction."""
+    """Length of token n-grams that may not repeat within a translation; 0: no restriction."""
     do_sample: bool = False
-    """Sample n_best translations instead of beam search."""
+    """Sample n_best translations instead of using beam search."""
     temperature: float = number(1.0, 1e-6, 1e6)
     """do_sample: divisor of the logits; below 1, likely tokens become more likely."""
     top_k: int = number(0, 0, MAX_TOKENS)
-    """do_sample: number of the most likely tokens to sample from; 0: all."""
+    """do_sample: sample from this many of the most likely tokens; 0: all."""
     top_p: float = number(1.0, 1e-6, 1.0)
-    """do_sample: total probability of the most likely tokens to sample from."""
+    """do_sample: sample from the most likely tokens that together have this probability."""
     seed: int = number(1, 0, 2**63 - 1)
-    """do_sample: seed of the samples, which also depend on the sentence."""
+    """do_sample: random seed; samples also depend on the sentence."""
     n_best: int = number(1, 1, 10_000)
-    """Number of translations of each line, best first."""
+    """Number of translations per line, best first."""
     batch_tokens: int = number(2000, 1, 10**9, decides="nothing")
-    """Source tokens of a search batch, including padding."""
+    """Maximum source tokens per search batch, including padding."""
 
     def __post_init__(self) -> None:
         ordered = self.max_length is None or self.max_length >= self.min_length
@@ -81,30 +81,30 @@ class DecodeConfig:
 
 @dataclass(frozen=True)
 class Compute:
-    """The engine, device and precision of a model."""
+    """The engine, device and precision to run a model with."""
 
     engine: str = choice("auto", "auto", names_of=lambda: entries_of("engine"))
-    """torch (any device), ctranslate2 (fast on CPUs), or auto (ctranslate2 if it can and there is no GPU)."""
+    """torch (any device), ctranslate2 (fast on CPUs), or auto (ctranslate2 if it suits and there is no GPU)."""
     precision: str = choice("float32", names_of=lambda: dict.fromkeys(chain(*precisions().values())))
     """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch, on devices that support it)."""
     threads: int | None = number(None, 1, 4096, decides="nothing")
-    """Number of processor cores; null: all."""
+    """Number of CPU cores to use; null: all."""
     devices: int = number(1, 1, 1024, decides="nothing")
-    """torch: number of GPUs that share the lines."""
+    """torch: number of GPUs to divide the lines among."""
     device: str = undecided("auto")
     """auto, cpu, cuda, cuda:1 or mps."""
 
     def __post_init__(self) -> None:
-        if self.engine != "auto":  # plugins are registered after this class is made
+        if self.engine != "auto":  # plugins are registered after this class is created
             able = [engine for engine, names in precisions().items() if self.precision in names]
-            require(self.engine in able, f"precision={self.precision}: pass engine={able[0]}, which has it")
+            require(self.engine in able, f"precision={self.precision}: pass engine={able[0]}, which supports it")
         fits = self.devices == 1 or self.engine in ("auto", "torch")
-        require(fits, f"devices={self.devices} with engine={self.engine}: it always uses all cores; see threads")
+        require(fits, f"devices={self.devices}: only engine=torch uses several GPUs; for CPU cores, set threads")
 
 
 @dataclass(frozen=True)
 class TranslatorOptions:
-    """The models, search and stages of a translator; commands offer some of these keys."""
+    """The models, search and stages of a translator; each command offers some of these keys."""
 
     run: list[str] = field(default_factory=lambda: ["runs/latest"], metadata={"decides": "nothing"})
     """Run or model directory; a list is an ensemble, whose probabilities are averaged."""
@@ -116,11 +116,11 @@ class TranslatorOptions:
     target_prefix: str = running_text("")
     """Text at the start of every translation."""
     split: str = choice("auto", "auto", "never")
-    """auto: translate lines sentence by sentence; never: as a whole."""
+    """auto: translate lines sentence by sentence; never: translate each line as a whole."""
     decode: DecodeConfig = field(default_factory=DecodeConfig)
-    # text (the translations alone), scores, or tokens: with the scores and the alignment of each token.
+    # What to return: text (translations alone), scores (too), or tokens (each token's score and alignment, too).
     results: str = field(default="scores", metadata={"internal": True})
-    has_tags: bool = field(default=False, metadata={"internal": True})  # lines may begin with tags
+    has_tags: bool = field(default=False, metadata={"internal": True})  # whether lines may begin with tags
     plugins: dict[str, Any] = plugin_options("translator")
 
     def __post_init__(self) -> None:
@@ -128,50 +128,50 @@ class TranslatorOptions:
 
 
 def with_plugin_defaults(options: TranslatorOptions) -> TranslatorOptions:
-    """The options with the plugins' options at their defaults, as in `nmt translate`."""
+    """Add the plugins' options with their defaults, as in `nmt translate`."""
     return build(TranslatorOptions, {}, base=options)
 
 
 @dataclass
 class JobConfig:
-    """The options of a job over many lines."""
+    """Options of a job over many lines."""
 
     translator: TranslatorOptions = inline(TranslatorOptions())
     buffer: int = number(2000, 1, 10**9, decides="nothing")
-    """Maximum lines in memory, which are sorted by length and searched in batches."""
+    """Maximum lines to hold in memory, sort by length and search in batches."""
     text: str | None = running_text(None, decides="nothing")
-    """Line of text to translate instead of an input; an argument with blanks and without = sets it too."""
+    """Line of text to translate instead of an input; may be given without text= if it has spaces and no =."""
     input: str = undecided("-")
     """Input file, plain or compressed; -: standard input."""
     output: str = undecided("-")
-    """Output file, written when it is complete; after a crash the same command resumes; -: standard output."""
+    """Output file, created once it is complete; after a crash, the same command resumes; -: standard output."""
 
     def __post_init__(self) -> None:
         require("\n" not in (self.text or ""), "text: must be one line; for several, pass a file or standard input")
-        require(self.text is None or self.input == "-", f"input={self.input}: omit it with a text to translate")
+        require(self.text is None or self.input == "-", f"input={self.input}: omit it when you pass text to translate")
 
 
 @dataclass
 class TranslateConfig(JobConfig):
-    """The options of `nmt translate`."""
+    """Options of `nmt translate`."""
 
     format: str = choice("auto", "auto", "text", "tsv", "jsonl", names_of=documents)
-    """Format of lines: text, tsv (line number, score, translation) or jsonl; or of a document; auto: by suffix."""
+    """Output format: text, tsv (line number, score, translation) or jsonl; or a document format; auto: by suffix."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         document, suffix = document_format(self.input), PurePath(self.input).suffix.lower()
         by_line, n_best = self.format in ("tsv", "jsonl"), self.translator.decode.n_best
-        message = f"format={self.format}: {self.input} is a document, translated as a whole; omit format"
+        message = f"format={self.format}: {self.input} is a document, which is translated as a whole; omit format"
         require(document is None or not by_line, message)
         is_other = document is None and OTHER_DOCUMENTS.fullmatch(suffix) and self.format == "auto"
-        message = f"no {suffix}, but {', '.join(documents())} are translated as documents; pass format=text for lines"
+        message = f"{suffix} is not a document format ({', '.join(documents())}); pass format=text to translate lines"
         require(not is_other, f"input={self.input}: {message}")
         self.format = (document or "text") if self.format == "auto" else self.format
         require(n_best == 1 or by_line, f"decode.n_best={n_best}: needs format=tsv or jsonl")
         is_document = self.format in documents()
         fits = not is_document or document_format(self.output) in (None, self.format)
-        require(fits, f"output={self.output}: must have the suffix of the source's format, {self.format}")
+        require(fits, f"output={self.output}: must have a suffix of the input's format, {self.format}")
         has_tags = TAG.match((self.text or "").lstrip()) is not None
         results = "tokens" if is_document or self.format == "jsonl" else "text" if self.format == "text" else "scores"
         self.translator = replace(self.translator, results=results, has_tags=has_tags)

@@ -1,8 +1,8 @@
-"""The model directory, without its weights, which nmt.model reads: this module does not load torch.
+"""The model directory except for its weights, which nmt.model reads, so that this module does not load torch.
 
 model.safetensors   weights
 config.json         format version, model configuration, languages, vocabulary
-tokenizer.model     sentencepiece, or word-piece as JSON
+tokenizer.model     sentencepiece model, or word-pieces as JSON
 README.md           model card
 """
 
@@ -19,7 +19,7 @@ from nmt.files.foreign import block, cell, check_regular, check_version, code, p
 
 FORMAT_VERSION = 1
 MODEL_FILES = ("config.json", "tokenizer.model", "model.safetensors")
-EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weight")  # may be one (section 3.4)
+EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weight")  # may be one matrix (section 3.4)
 FLOATS = {"F64", "F32", "F16", "BF16"}
 Shapes = dict[str, tuple[int, ...]]
 TRAINING: dict[str, Any] = {"averaged": list[int], "candidates": dict[str, float], "versions": dict[str, str]}
@@ -38,14 +38,14 @@ class ModelDescription:
     source: str
     target: str
     tokenizer: str  # SHA-256 of tokenizer.model
-    training: dict[str, Any]  # TRAINING, and the lengths and characters of the training pairs, as far as recorded
+    training: dict[str, Any]  # entries of TRAINING, and the lengths and characters of training pairs if recorded
     format_version: int = FORMAT_VERSION
 
 
 def find_model_directory(path: str, key: str = "run") -> Path:
-    """The model directory of a run, or the folder itself, as the value of `key`; NMTError if there is none."""
+    """Find the model directory: the one in a run, or `path` itself; NMTError, which names `key`, if there is none."""
     folder = Path(path)
-    link = f"{folder / 'model'} is a link, which is not followed; pass what it points to"
+    link = f"{folder / 'model'} is a link, which is not followed; pass its target"
     require(not (folder / "model").is_symlink(), f"{key}={path}: {link}")
     for candidate in (folder / "model", folder):
         if (candidate / "config.json").is_file():
@@ -59,28 +59,28 @@ def find_model_directory(path: str, key: str = "run") -> Path:
 
 
 def read_description(folder: Path) -> ModelDescription:
-    """The description of a model directory; NMTError if it is broken, of another version or of another program."""
+    """Read a model directory's description; NMTError if it is malformed or from another version or program."""
     path = folder / "config.json"
     tree = read_mapping(path, parse_json)
-    problem = f"{path}: not a model of nmt, perhaps an export for another program; name the run or its model directory"
+    problem = f"{path}: not an nmt model, perhaps an export for another program; pass the run or its model directory"
     require(tree.get("format_version") is not None, problem)
     check_version(path, tree.get("format_version"), FORMAT_VERSION)
     description = build(ModelDescription, tree, str(path))
     build(ModelConfig, description.model, str(path), "model.")
-    # Files are named after languages.
-    require("/" not in description.source + description.target, f"{path}: its languages are not names")
+    # File names contain the languages.
+    require("/" not in description.source + description.target, f"{path}: its languages cannot be used in file names")
     for key, value in description.training.items():
-        require(key not in TRAINING or matches(value, TRAINING[key]), f"{path}, training: {key} is of another type")
+        require(key not in TRAINING or matches(value, TRAINING[key]), f"{path}, training: {key} has the wrong type")
     return description
 
 
 def architecture(model: dict[str, Any]) -> dict[str, Any]:
-    """The keys that weights depend on, with their defaults."""
+    """The keys that weights depend on, with defaults filled in."""
     return {key: value for key, value in asdict(ModelConfig(**model)).items() if key not in ("name", "dropout")}
 
 
 def within(tree: Any, *keys: str) -> Any:
-    """The value under these keys of nested mappings; None if there is none."""
+    """The value at these keys in nested mappings; None if there is none."""
     for key in keys:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree
@@ -90,8 +90,8 @@ def check_direction(where: str, description: ModelDescription, source: str, targ
     """NMTError if the model at `where` and a corpus have different languages."""
     require(
         (description.source, description.target) == (source, target),
-        f"{where} is {description.source} to {description.target}, but the corpus {source} to {target}: "
-        "data.source and data.target name its languages",
+        f"{where} is {description.source} to {description.target}, but the corpus is {source} to {target}; "
+        "data.source and data.target set the corpus languages",
     )
 
 
@@ -100,31 +100,31 @@ def is_parser(description: ModelDescription) -> bool:
 
 
 def tokenizer_settings(description: ModelDescription) -> dict[str, Any]:
-    """Kind and size of the vocabulary, as in TokenizerConfig. Models that were not trained here are Marian's."""
+    """Kind and size of the vocabulary, as in TokenizerConfig; models without a training configuration are Marian's."""
     kind = within(description.training, "config", "tokenizer", "kind") or "marian"
     return {"kind": str(kind), "vocabulary_size": description.vocabulary_size}
 
 
 def positions(description: ModelDescription) -> int | None:
-    """The most tokens, without the end symbol, that a model has positions for; None: any number."""
+    """Maximum number of tokens, excluding the end symbol, that a model has positions for; None: no limit."""
     return int(description.model["max_positions"]) - 1 if description.model["positions"] == "learned" else None
 
 
 def expected_search(decode: DecodeConfig, description: ModelDescription) -> DecodeConfig:
-    """The search with the length penalty that an imported model expects, unless the user chose its kind."""
+    """Search options with the length penalty that an imported model expects, unless the user set the penalty's kind."""
     kind, alpha = (description.training.get(key) for key in ("length_penalty_kind", "length_penalty"))
     if kind is None or alpha is None or decode.length_penalty_kind is not None:
         return decode
     require(
         decode.length_penalty == DecodeConfig.length_penalty,
-        f"decode.length_penalty={decode.length_penalty}: the model expects {alpha} by kind {kind}; "
-        "pass decode.length_penalty_kind=KIND with it",
+        f"decode.length_penalty={decode.length_penalty}: the model expects {alpha} of kind {kind}; "
+        "to change it, also pass decode.length_penalty_kind=KIND",
     )
     return replace(decode, length_penalty=alpha, length_penalty_kind=kind)
 
 
 def tied(model: ModelConfig) -> tuple[str, ...]:
-    """The names of the tied matrices. A source with a separate vocabulary is not tied."""
+    """The names of the tied matrices, which exclude the source's if it has a separate vocabulary."""
     return () if not model.tied_embeddings else EMBEDDINGS[model.source_vocabulary_size is not None :]
 
 
@@ -139,7 +139,7 @@ def stored_shapes(path: Path) -> Shapes:
     except (OSError, SafetensorError) as error:
         raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
     others = ", ".join(sorted(kinds - FLOATS))
-    require(not others, f"{path}: has numbers of type {others}; weights are {', '.join(sorted(FLOATS))}")
+    require(not others, f"{path}: contains numbers of type {others}; weights must be {', '.join(sorted(FLOATS))}")
     return shapes
 
 
@@ -152,7 +152,7 @@ def duration(seconds: float) -> str:
 
 
 def weights_in_words(updates: list[int], losses: dict[str, float]) -> str:
-    """The averaged checkpoints, and the validation losses by which they were chosen."""
+    """Name the averaged checkpoints and the validation losses they were chosen by."""
     names = ", ".join(f"{update:,}" for update in updates)
     text = f"mean of the checkpoints at updates {names}" if len(updates) > 1 else f"checkpoint at update {names}"
     if len(losses) < 2:
@@ -163,7 +163,7 @@ def weights_in_words(updates: list[int], losses: dict[str, float]) -> str:
 
 
 def model_card(description: ModelDescription, parameters: int) -> str:
-    """README.md of a model directory: origin, size, training, cost and quality of the model."""
+    """README.md of a model directory: the model's origin, size, training, cost and quality."""
     training, model = description.training, description.model
     title = f"{plain(model['name'])} from {plain(description.source)} to {plain(description.target)}"
     layers = f"{model['encoder_layers']} + {model['decoder_layers']} layers, d_model {model['d_model']}"

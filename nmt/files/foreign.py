@@ -1,4 +1,4 @@
-"""Readers for untrusted files: they follow no links, trust no size or depth, and run nothing. Escapes for Markdown."""
+"""Readers for untrusted files that follow no links, trust no size or depth, and run no code. Escapes for Markdown."""
 
 import hashlib
 import json
@@ -18,15 +18,15 @@ import yaml
 
 from nmt.errors import NMTError, is_out_of_memory, one_line
 
-SMALL = 2**20  # bytes of a configuration; real ones have a few thousand
-LARGE = 2**26  # bytes of a tokenizer, or another file that is read at once
-DEPTH = 32  # levels of lists and mappings
-VALUE_LIMIT = 2**20  # numbers, strings and tensors in a file of torch.save
-SPECIAL = re.compile(r"([\\`*\[\]<>|~]|&(?=#?\w+;))")  # what is not text in Markdown
+SMALL = 2**20  # bytes in a configuration file; real ones have a few thousand
+LARGE = 2**26  # bytes in a tokenizer or another file that is read in one piece
+DEPTH = 32  # maximum nesting of lists and mappings
+VALUE_LIMIT = 2**20  # numbers, strings and tensors in a torch.save file
+SPECIAL = re.compile(r"([\\`*\[\]<>|~]|&(?=#?\w+;))")  # characters with a meaning in Markdown
 
 
 def check_regular(path: Path) -> None:
-    """NMTError if a file is missing, or is a link, a folder or a device."""
+    """NMTError if a file is missing or is a link, folder or device."""
     try:
         mode = path.lstat().st_mode
     except (OSError, ValueError) as error:  # ValueError: a name with a null byte
@@ -40,7 +40,7 @@ def check_regular(path: Path) -> None:
 def opened(path: Path) -> Iterator[BufferedReader]:
     check_regular(path)
     try:
-        # If a link or a pipe replaces the file in between, neither follow it nor wait for it.
+        # If a link or pipe has replaced the file since the check, neither follow nor wait for it.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
             yield file
     except OSError as error:
@@ -48,7 +48,7 @@ def opened(path: Path) -> Iterator[BufferedReader]:
 
 
 def read_bytes(path: Path, limit: int = LARGE) -> bytes:
-    """Read a regular file of at most `limit` bytes; NMTError for any other."""
+    """Read a regular file of at most `limit` bytes; NMTError if it is anything else."""
     with opened(path) as file:
         content = file.read(limit + 1)
     if len(content) > limit:
@@ -69,14 +69,14 @@ def sha256(path: Path) -> str:
 
 
 def check_tree(tree: Any, parts: Callable[[Any], Iterable[Any]], limit: float = math.inf) -> None:
-    """ValueError if a tree is nested too deeply or has more than `limit` values; `parts` gives the children of one."""
+    """ValueError if a tree is nested too deeply or has over `limit` values; `parts` returns a value's children."""
     level, seen = [tree], 1
     for _ in range(DEPTH):
         below: list[Any] = []
         for value in level:
             below += parts(value)
-            if seen + len(below) > limit:  # checked here, as a list may be in a level many times
-                raise ValueError(f"it has more than {limit:,} values")
+            if seen + len(below) > limit:  # checked here, as a level may contain the same list many times
+                raise ValueError(f"it contains more than {limit:,} values")
         if not below:
             return
         level, seen = below, seen + len(below)
@@ -84,14 +84,14 @@ def check_tree(tree: Any, parts: Callable[[Any], Iterable[Any]], limit: float = 
 
 
 def plain_parts(value: Any) -> Iterable[Any]:
-    """The values in a mapping or a list; ValueError for a number that is too large or not finite."""
+    """The values in a mapping or list; ValueError for a number that is too large or not finite."""
     if isinstance(value, float | int) and not abs(value) < (2**63 if isinstance(value, int) else math.inf):
-        raise ValueError(f"{str(value)[:20]} is not a finite number, or too large")
+        raise ValueError(f"{str(value)[:20]} is too large or not finite")
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def parse_json(text: str | bytes) -> Any:
-    """ValueError for numbers that are not finite, deep nesting, and what is not JSON."""
+    """Parse JSON; ValueError if it is malformed, nested too deeply, or has numbers that are too large or not finite."""
     try:
         tree = json.loads(text)
     except RecursionError as error:
@@ -101,10 +101,10 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def parse_yaml(text: str) -> Any:
-    """Like `parse_json`, for plain YAML without aliases: with them, a few lines can stand for billions of values."""
+    """Like `parse_json`, for plain YAML without aliases, which let a few lines expand to billions of values."""
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
-            raise ValueError("it has an alias")
+            raise ValueError("it contains an alias")
         tree = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ArithmeticError, AttributeError) as error:
         raise ValueError(f"not plain YAML: {one_line(error)}") from error
@@ -113,7 +113,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def read_mapping(path: Path, parse: Callable[[str], Any], limit: int = SMALL) -> dict[str, Any]:
-    """Read the mapping in a file by `parse_json` or `parse_yaml`; NMTError if it has none."""
+    """Read a file that contains a mapping, with `parse_json` or `parse_yaml`; NMTError if it contains anything else."""
     text = read_text(path, limit)
     try:
         tree = parse(text)
@@ -124,67 +124,67 @@ def read_mapping(path: Path, parse: Callable[[str], Any], limit: int = SMALL) ->
     return tree
 
 
-def check_version(path: Path, version: Any, current: int, advice: str = "use the nmt that wrote it") -> None:
+def check_version(path: Path, version: Any, current: int, advice: str = "use the nmt version that wrote it") -> None:
     """NMTError if a file does not have the current format version."""
     if version != current:
-        raise NMTError(f"{path}: format version {repr(version)[:20]}, but this nmt reads {current}: {advice}")
+        raise NMTError(f"{path}: format version {repr(version)[:20]}, but this nmt reads version {current}: {advice}")
 
 
 def check_members(archive: zipfile.ZipFile, size: int) -> None:
-    """ValueError if an archive of torch.save, in a file of `size` bytes, is damaged or unpacks to more."""
+    """ValueError if a torch.save archive of `size` bytes is damaged or claims to unpack to more."""
     if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
-        raise ValueError("its members are compressed, which torch.save does not do")
+        raise ValueError("its members are compressed, but torch.save never compresses")
     if sum(member.file_size for member in archive.infolist()) > size:
-        raise ValueError("it claims to have more bytes than the file")
+        raise ValueError("it claims to contain more bytes than the file")
     if damaged := archive.testzip():
-        raise ValueError(f"{damaged} in it is damaged: its checksum differs")
+        raise ValueError(f"its member {damaged} is damaged: the checksum does not match")
 
 
 def load_plain(path: Path) -> Any:
-    """Load a file of torch.save, memory-mapped; ValueError if it is damaged or has more than plain values."""
+    """Load a torch.save file, memory-mapped; ValueError if it is damaged or contains more than plain values."""
     import torch
 
     def parts(value: Any) -> Iterable[Any]:
         if isinstance(value, torch.Tensor):
-            # With strides of 0, a few bytes can be a tensor of any size.
+            # With strides of 0, a tensor of any size can take only a few bytes.
             if value.layout != torch.strided or value.numel() * value.element_size() > value.untyped_storage().nbytes():
-                raise ValueError("a tensor in it is larger than its bytes")
+                raise ValueError("a tensor in it is larger than its storage")
         elif value is not None and not isinstance(value, int | float | str | list | tuple | dict):
-            raise ValueError(f"it has a {type(value).__name__}, which is not a tensor, number or string")
+            raise ValueError(f"it contains a {type(value).__name__}, which is not a tensor, number or string")
         if isinstance(value, dict):
             return [*value, *value.values()]
         return value if isinstance(value, list | tuple) else ()
 
     check_regular(path)
     if not zipfile.is_zipfile(path):
-        raise ValueError("it is empty, cut, or a bare pickle, which is not run")
+        raise ValueError("it is empty, truncated, or a bare pickle, which nmt does not run")
     try:
         with zipfile.ZipFile(path) as archive:
             check_members(archive, path.stat().st_size)
         # With weights_only, a pickle can only construct tensors and containers.
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except pickle.UnpicklingError as error:  # torch's message advises to run the pickle
-        raise ValueError("it has more than plain tensors, numbers and strings") from error
-    except Exception as error:  # zipfile and torch raise any kind for a damaged archive
+    except pickle.UnpicklingError as error:  # torch's message says to run the pickle
+        raise ValueError("it contains more than plain tensors, numbers and strings") from error
+    except Exception as error:  # zipfile and torch raise many types for a damaged archive
         if is_out_of_memory(error):
             raise
-        raise ValueError(f"it is cut or damaged: {one_line(error)}") from error
+        raise ValueError(f"it is truncated or damaged: {one_line(error)}") from error
     check_tree(content, parts, VALUE_LIMIT)
     return content
 
 
 def printable(text: str) -> str:
-    """A line with its control and format characters replaced."""
+    """Replace the control and format characters of a line."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 def plain(text: object) -> str:
-    """Escape a text for a sentence, heading or table on one line: it makes no HTML, link or cell."""
+    """Escape a string for a one-line sentence, heading or table cell, so that it forms no HTML, link or cell."""
     return SPECIAL.sub(r"\\\1", printable(" ".join(str(text).split())))
 
 
 def code(text: object) -> str:
-    """Format a text as inline code on one line. In a table it also needs `cell`."""
+    """Format a string as inline code on one line; in a table, also apply `cell`."""
     return f"`{' '.join(str(text).split()).replace('`', chr(39))}`"
 
 

@@ -1,6 +1,6 @@
-"""Atomic writes, and locks. After a kill, a full disk or a power cut, a file or folder is either complete or absent.
+"""Atomic writes and locks. After a kill, a full disk or a power cut, a file or folder is either complete or absent.
 
-It is written under a temporary name, synced to the disk, and renamed. Then its parent folder is synced, too.
+It is written under a temporary name, synced to disk, and renamed. Then its parent folder is synced, too.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from nmt.errors import NMTError, one_line
 
 TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.nmt-tmp")
 LOCK = ".lock"
-WAIT_SECONDS = 1  # the workers of a killed process also hold its locks, and end sooner
+WAIT_SECONDS = 1  # a killed process's workers also hold its locks, but exit sooner than this
 
 
 def cache_folder() -> Path:
@@ -32,22 +32,22 @@ def temporary_name(path: Path) -> Path:
 
 def cannot_write(path: Path, error: Exception) -> NMTError:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else one_line(error)
-    return NMTError(f"cannot write {path} ({reason}): is the disk full, or is permission missing?")
+    return NMTError(f"cannot write {path} ({reason}): is the disk full, or are you missing permission?")
 
 
 def check_output(output: Path, name: str) -> Path:
-    """Return `output` if it can be written; NMTError if not, before any work."""
+    """Return `output` if it can be written, to be called before any work; NMTError if it cannot."""
     if output.is_dir():
-        raise NMTError(f"output={output}: a folder; name a file, such as output={output / name}")
+        raise NMTError(f"output={output}: is a folder; name a file, such as output={output / name}")
     try:
         with TemporaryFile(dir=output.parent):
             return output
     except OSError as error:
-        raise NMTError(f"output={output}: cannot be written ({error.strerror}); write elsewhere") from error
+        raise NMTError(f"output={output}: cannot be written ({error.strerror}); choose another path") from error
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk; NMTError if a file cannot be written."""
+    """Flush a file, or the entries of a folder, to disk; NMTError if a file cannot be written."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -60,14 +60,14 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary name to write to, which is renamed to `path` at the end, or removed after an error."""
+    """Yield a temporary path to write to; rename it to `path` at the end, or remove it after an error."""
     temporary = temporary_name(path)
     try:
         yield temporary
         sync(temporary)
         temporary.replace(path)
         sync(path.parent)
-    except (OSError, RuntimeError) as error:  # RuntimeError: torch and pyarrow, for a full disk
+    except (OSError, RuntimeError) as error:  # RuntimeError: torch and pyarrow, if the disk is full
         raise cannot_write(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
@@ -86,7 +86,7 @@ def check_replaceable(folder: Path) -> None:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """Yield a folder to fill, which replaces `folder` at the end. The caller checks that it may be replaced."""
+    """Yield a folder to fill; at the end, it replaces `folder`. The caller must check that this is allowed."""
     check_replaceable(folder)
     temporary, old = temporary_name(folder), temporary_name(folder)
     try:
@@ -95,7 +95,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         yield temporary
         for path in (*temporary.rglob("*"), temporary):
             if not path.is_dir():
-                path.chmod(mode & 0o666)  # safetensors lets only the owner read
+                path.chmod(mode & 0o666)  # safetensors makes files readable only by their owner
             sync(path)
         if folder.exists():
             folder.rename(old)
@@ -109,7 +109,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path, names: str = ".*") -> None:
-    """Remove the temporary files of killed processes for `names`, but no links; no other process may be writing."""
+    """Remove what killed processes left of files called `names`, except links; no other process may be writing them."""
     for path in folder.iterdir() if folder.is_dir() else ():
         leftover = TEMPORARY.fullmatch(path.name)
         if leftover and re.fullmatch(names, leftover["name"]) and not path.is_symlink():
@@ -121,14 +121,14 @@ def remove_leftovers(folder: Path, names: str = ".*") -> None:
 
 @contextmanager
 def locked_file(path: Path, replace: bool, refusal: str) -> Iterator[None]:
-    """Lock a file against being replaced, or with `replace`, against being read; NMTError(refusal) if it is locked.
+    """Lock a file to read it or, with `replace`, to replace it; NMTError(refusal) if another lock prevents that.
 
-    The system frees the locks of a killed process. A missing file, or a file system without locks, is no error.
+    The system releases a killed process's locks. A missing file or a file system without locks is not an error.
     """
     kind, deadline = fcntl.LOCK_EX if replace else fcntl.LOCK_SH, time.monotonic() + WAIT_SECONDS
     with ExitStack() as held:
         while path.is_file():
-            file = path.open("r+b" if replace else "rb")  # reopened, as another process may have replaced it
+            file = path.open("r+b" if replace else "rb")  # reopened each time, as another process may have replaced it
             held.callback(file.close)
             try:
                 fcntl.flock(file, kind | fcntl.LOCK_NB)
@@ -144,18 +144,18 @@ def locked_file(path: Path, replace: bool, refusal: str) -> Iterator[None]:
 
 @contextmanager
 def only_process(folder: Path, key: str, replaced: bool = False) -> Iterator[None]:
-    """Hold the lock of `folder`, the value of `key`; NMTError if another process holds it.
+    """Hold the lock of `folder`, which `key` names; NMTError if another process holds it.
 
-    The lock is a file in the folder, or beside it if the folder will be `replaced`. A folder with nothing else is
-    removed at the end.
+    The lock is a file in the folder, or next to it if the folder will be `replaced`. At the end, a folder that
+    contains nothing else is removed.
     """
     path = folder.with_name(f".{folder.name}{LOCK}") if replaced else folder / LOCK
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NONBLOCK, 0o666))  # does not wait for a pipe
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NONBLOCK, 0o666))  # O_NONBLOCK: do not wait for a pipe
     except OSError as error:
-        raise NMTError(f"cannot write {folder} ({error.strerror}): pass {key}=FOLDER elsewhere") from error
-    with locked_file(path, True, f"{folder}: another nmt is at work there; wait until it ends, or pass {key}=OTHER"):
+        raise NMTError(f"cannot write {folder} ({error.strerror}): pass another {key}=FOLDER") from error
+    with locked_file(path, True, f"{folder}: another nmt is using it; wait until it exits, or pass {key}=OTHER"):
         try:
             yield
         finally:

@@ -1,4 +1,4 @@
-"""Parallel text files: plain or compressed, side by side, tab-separated, or JSON lines."""
+"""Parallel text, plain or compressed: two files side by side, tab-separated, or JSON Lines."""
 
 import bz2
 import codecs
@@ -26,8 +26,8 @@ from nmt.errors import NMTError
 Pair = tuple[str, str]
 Line = TypeVar("Line", bytes, str)
 LINE_BYTES = 2**20
-"""The longest line that is read, in bytes: about the length of a book."""
-TOO_LONG = f"longer than {LINE_BYTES:,} bytes, the limit: is it a text file?"
+"""The maximum length of a line in bytes, about the length of a book."""
+TOO_LONG = f"longer than {LINE_BYTES:,} bytes: is it a text file?"
 MAGIC = {
     ".gz": re.compile(rb"\x1f\x8b"),
     ".bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
@@ -46,7 +46,7 @@ BINARY = {
 
 
 class MalformedLine(Exception):
-    """A line that is not a pair of texts; `counted_as` names the reason in the manifest."""
+    """A line that is not a sentence pair; `counted_as` names the reason in the manifest."""
 
     def __init__(self, counted_as: str, problem: str) -> None:
         super().__init__(problem)
@@ -55,7 +55,7 @@ class MalformedLine(Exception):
 
 @contextmanager
 def reading(name: str | Path) -> Iterator[None]:
-    """Turn the errors of a missing or damaged file into an NMTError."""
+    """Turn errors from a missing or damaged file into an NMTError."""
     try:
         yield
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
@@ -63,7 +63,7 @@ def reading(name: str | Path) -> Iterator[None]:
 
 
 def decompressed(file: BufferedReader, name: str) -> BufferedReader:
-    """The content of a plain or compressed file. Its first bytes decide which, not its name."""
+    """The decompressed content of a file; its first bytes, not its name, determine whether it is compressed."""
     first_bytes, suffix = file.peek(10), Path(name).suffix
     for compression, magic in MAGIC.items():
         if magic.match(first_bytes):
@@ -72,18 +72,18 @@ def decompressed(file: BufferedReader, name: str) -> BufferedReader:
             zstd = partial(pyarrow.input_stream, compression="zstd")
             openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": zstd}
             content = BufferedReader(openers[compression](file), 2**17)
-            finalize(content, file.close)  # closing the content does not close the file
+            finalize(content, file.close)  # closing `content` does not close `file`
             return content
     if suffix in MAGIC and first_bytes:
         file.close()
-        raise EOFError(f"its name ends in {suffix}, but it is not compressed: rename it, or compress it")
+        raise EOFError(f"its name ends in {suffix}, but it is not compressed: rename or compress it")
     return file
 
 
 def open_text(name: str) -> BufferedReader:
-    """Open a user's file, or standard input for "-", for `raw_lines`; NMTError if that fails."""
+    """Open a user's file, or standard input if it is "-", for `raw_lines`; NMTError if that fails."""
     if name == "-" and sys.stdin is None:
-        raise NMTError("standard input is closed: name a file, as with input=FILE")
+        raise NMTError("standard input is closed: pass a file, for example input=FILE")
     try:
         if name != "-":
             return decompressed(Path(name).open("rb"), name)
@@ -95,7 +95,7 @@ def open_text(name: str) -> BufferedReader:
 
 
 def bounded_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
-    """Lines with their ends, as they arrive, in UTF-8; a line over LINE_BYTES is cut, but stays over the limit."""
+    """UTF-8 lines with their line endings, as soon as they are read; one over LINE_BYTES is cut just over the limit."""
     with reading(name):
         lines = iter(partial(file.readline, LINE_BYTES + 1), b"")
         if UTF_16.match(file.peek(4)):
@@ -111,7 +111,7 @@ def bounded_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
 
 
 def raw_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
-    """Lines with their ends, in UTF-8, as they arrive; NMTError if the file is not text or a line is too long."""
+    """UTF-8 lines with their line endings, as soon as they are read; NMTError if one is too long or not text."""
     for number, line in enumerate(bounded_lines(file, name), 1):
         if len(line) > LINE_BYTES:
             raise NMTError(f"{name}, line {number}: {TOO_LONG}")
@@ -119,14 +119,14 @@ def raw_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
 
 
 def problem_of(content: bytes, first: bool = True) -> str:
-    """Why the `first` bytes of a file, or a line of it, are not text; empty for text."""
+    """Why a line, or a file's `first` line, is not text; empty if it is."""
     for magic, problem in BINARY.items():
         if first and re.match(magic, content):
             return problem
     if 8 <= len(content) <= content.count(0) * 4:
         return "UTF-16 or UTF-32, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8 FILE > OTHER"
     is_binary = b"\0" in content and "\ufffd" in content.decode(errors="replace")
-    return "not text: it has NUL bytes, and bytes that are not UTF-8" if is_binary else ""
+    return "not text: it contains NUL bytes and invalid UTF-8" if is_binary else ""
 
 
 def without_end(line: bytes) -> bytes:
@@ -135,14 +135,14 @@ def without_end(line: bytes) -> bytes:
 
 
 def read_lines(name: str | Path) -> Iterator[bytes]:
-    """The lines of a file without their ends and without a byte order mark, cut as by `bounded_lines`."""
+    """A file's lines without line endings and byte order mark; long lines are cut as in `bounded_lines`."""
     with open_text(str(name)) as file:
         for number, line in enumerate(map(without_end, bounded_lines(file, name))):
             yield line.removeprefix(codecs.BOM_UTF8) if number == 0 else line
 
 
 def decode(line: bytes) -> str:
-    """The text of a line; MalformedLine if it is too long or not UTF-8."""
+    """Decode a line; MalformedLine if it is too long or not UTF-8."""
     if len(line) > LINE_BYTES:
         raise MalformedLine("too long (bytes)", TOO_LONG)
     try:
@@ -154,7 +154,7 @@ def decode(line: bytes) -> str:
 def decoded(
     lines: Iterable[bytes], where: str, first: int = 1, notice: Callable[[str], None] | None = None
 ) -> Iterator[str]:
-    """The texts of lines; NMTError for a malformed line. With a `notice`, invalid UTF-8 is replaced instead."""
+    """Decode lines; NMTError for a malformed line. With `notice`, invalid UTF-8 is replaced and reported instead."""
     for number, line in enumerate(lines, first):
         try:
             yield decode(line)
@@ -170,14 +170,14 @@ def read_texts(name: str | Path, notice: Callable[[str], None] | None = None) ->
 
 
 def not_parallel(names: Sequence[str | Path], counts: Sequence[int]) -> NMTError:
-    """The error for two texts with different numbers of lines."""
+    """The error for two files with different numbers of lines."""
     titles = ("standard input" if str(name) == "-" else name for name in names)
     first, second = (f"{name} has {number:,}" for name, number in zip(titles, counts, strict=True))
     return NMTError(f"{first} lines but {second}: they are not parallel")
 
 
 def parallel(names: Sequence[str | Path], sides: Sequence[Iterator[Line]]) -> Iterator[tuple[Line, Line]]:
-    """Lines of two texts side by side; if their numbers differ, NMTError after the last pair."""
+    """Pair the lines of two files; NMTError after the last pair if the line counts differ."""
     counts = [0, 0]
     for lines in zip_longest(*sides):
         counts = [number + (line is not None) for number, line in zip(counts, lines, strict=True)]
@@ -188,20 +188,20 @@ def parallel(names: Sequence[str | Path], sides: Sequence[Iterator[Line]]) -> It
 
 
 def existing(name: str) -> Path | None:
-    """The file with that name, or with that name and the suffix of a compression."""
+    """The file with this name, or with this name and a compression suffix."""
     return next((path for suffix in ("", *MAGIC) if (path := Path(name + suffix)).is_file()), None)
 
 
 def is_table(name: str) -> bool:
-    """True for the name of a file with both sides."""
+    """True for the name of a file that contains both sides."""
     return without_compression(name).endswith((".tsv", ".jsonl"))
 
 
 def resolve(entry: str, config: DataConfig) -> list[Path]:
-    """The files of an entry of data.train, data.valid or data.test: one (TSV, JSONL), or source and target.
+    """The files of an entry in data.train, data.valid or data.test: one (TSV, JSONL), or source and target.
 
-    An entry is a file name, a prefix, either file of a prefix, or SOURCE:TARGET. As names may contain colons, the files
-    that exist decide. NMTError if a file is missing.
+    An entry is a file name, a prefix, either file of a prefix, or SOURCE:TARGET. As names may contain colons, the one
+    reading whose files exist is used. NMTError if a file is missing.
     """
     languages, side = (config.source, config.target), without_compression(entry)
     prefixes = [entry, *(side.removesuffix(f".{code}") for code in languages if side.endswith(f".{code}"))]
@@ -214,31 +214,31 @@ def resolve(entry: str, config: DataConfig) -> list[Path]:
             return paths
     likely = ways[0] if is_table(entry) and ":" not in entry else ways[-1]
     missing = next(name for name in likely if not existing(name))
-    several = "; several entries are written [A,B]" if "," in entry else ""
+    several = "; write several entries as [A,B]" if "," in entry else ""
     raise NMTError(f"{missing}: no such file (from {entry!r} in data.train, data.valid or data.test{several})")
 
 
 def is_text(value: Any) -> TypeGuard[str]:
-    """True for text that UTF-8 can encode: an escape in JSON may spell half of a surrogate pair."""
+    """True for a string that UTF-8 can encode; a JSON escape can spell half of a surrogate pair."""
     return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
 
 
 def texts_of(record: Any, config: DataConfig) -> Pair:
-    """Source and target of a record, a mapping from language to text; MalformedLine for anything else."""
+    """Source and target of a record that maps languages to text; MalformedLine for anything else."""
     texts = record if isinstance(record, dict) else {}
     source, target = texts.get(config.source), texts.get(config.target)
     if is_text(source) and is_text(target):
         return source, target
-    raise MalformedLine("malformed", f"not an object with texts {config.source} and {config.target}")
+    raise MalformedLine("malformed", f"not an object with strings {config.source} and {config.target}")
 
 
 def pair_of(texts: Sequence[str], is_json: bool, config: DataConfig) -> Pair:
-    """The pair of two lines, or of one line of TSV or JSON; MalformedLine if it has none."""
+    """The sentence pair in two lines, or in one line of TSV or JSON; MalformedLine if there is none."""
     if len(texts) == 2:
         return texts[0], texts[1]
     if is_json:
         try:
-            record = json.loads(texts[0], parse_int=bool, parse_float=bool)  # parsing many digits takes long
+            record = json.loads(texts[0], parse_int=bool, parse_float=bool)  # parsing many digits is slow
         except (ValueError, RecursionError):
             record = None
         return texts_of(record.get("translation", record) if isinstance(record, dict) else None, config)
@@ -249,7 +249,7 @@ def pair_of(texts: Sequence[str], is_json: bool, config: DataConfig) -> Pair:
 
 
 def read_files(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
-    """The pairs of all entries; a malformed line is an error, or with data.errors=skip counted and skipped."""
+    """The sentence pairs of all entries; a malformed line is an error or, with data.errors=skip, only counted."""
     for paths in (resolve(entry, config) for entry in entries):
         read = [read_lines(path) for path in paths]
         for number, lines in enumerate(parallel(paths, read) if len(read) == 2 else zip(*read, strict=True), 1):

@@ -1,4 +1,4 @@
-"""What depends on the language of a text: scripts, words, letters, and sentences."""
+"""Language-dependent properties of text: scripts, words, letters and sentences."""
 
 import re
 import unicodedata
@@ -21,44 +21,44 @@ LATIN: af az bs ca cs cy da de en eo es et eu fi fr ga gl hr hu id is it la lb l
 ; CJK HIRAGANA KATAKANA: ja jpn; CJK BOPOMOFO: zh zho cmn yue
 """
 SCRIPTS = {tuple(scripts.split()): codes.split() for scripts, codes in (r.split(":") for r in LANGUAGES.split(";"))}
-"""Scripts, as in the Unicode names of letters -> the languages written in them. CJK is Han."""
+"""Scripts, named as in Unicode letter names -> the languages written in them. CJK is Han."""
 ALPHABET = 20
-"""A corpus is written in a script if it has at least this many different letters of the script."""
+"""A corpus counts as written in a script if it has at least this many different letters of that script."""
 QUOTES = str.maketrans(dict.fromkeys('"()[]\u00ab\u00bb\u201a\u201c\u201d\u201e\u2039\u203a', " "))
-"""sentencex never cuts between a pair of quotes, even if they are the inch marks of two disks."""
+"""Quotes and brackets to hide from sentencex, which never splits between a pair, even a pair of inch marks."""
 OPENING = re.compile(r'(?<=\s)(?:["(\[\u00ab\u00bb\u201a\u201c\u201e\u2039\u203a]+|\u00ab\s)$')
 TAIL = 80
-"""Characters at the end of a sentence that the rules examine."""
+"""How many characters at the end of a sentence the rules examine."""
 NUMBER = re.compile(r"\W*(?:\d+|\w)[.)]\s*")
 """The number of a list item."""
 ABBREVIATION = re.compile(
     r"\b(?:[Aa]pprox|cf|[Cc]h|e\.g|eds?|[Ee]q|esp|excl|Figs|i\.e|incl|max|min|Ms|resp|Rt|[Tt]el|viz|[Vv]ol|vs|MM?|"
     r"Abb|Anm|Aufl|Bd|Dipl|exkl|geb|gest|Hrsg|inkl|Kap|sog|verh|z\.B|Ziff|zzgl|\u0442\.\u0435)\.$"
 )
-"""Abbreviations that no sentence ends with, in addition to sentencex's."""
+"""Abbreviations that never end a sentence, in addition to sentencex's."""
 NUMBERED = ("bs", "cs", "da", "de", "et", "fi", "hr", "hu", "is", "lv", "nb", "nn", "no", "sk", "sl", "sr", "tr")
 """Languages that write ordinal numbers with a period."""
 ORDINAL = re.compile(r"(?:^\w+|\s[^\W\d_A-Z]\w*) \d\d?\.$")
 """A number after the first word or a lowercase word: "Die 5. Klasse", "im 19. Jahrhundert", but not "mit Python 3."."""
 LIST_END = re.compile(r"\b(?:etc|usw|u\.\s?s\.\s?w)\.\s+(?=[A-Z])")
-"""Abbreviations that may end a sentence. In some languages, sentencex never cuts after them."""
+"""Abbreviations that may end a sentence, although sentencex never splits after them in some languages."""
 HAN = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 KANA = "\u3031-\u3035\u3040-\u30ff\u3100-\u312f\u31a0-\u31bf\u31f0-\u31ff"
 # Thai, Lao, Tibetan, Myanmar, Khmer, Tai Le, New Tai Lue, Tai Tham, Balinese, Javanese, Myanmar Extended, Tai Viet.
 SOUTH_EAST = "\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f\ua980-\ua9ff\uaa60-\uaadf"
 CHARACTERS_OF_A_WORD = ((re.compile(f"[{HAN}]"), 2), (re.compile(f"[{KANA}]"), 4), (re.compile(f"[{SOUTH_EAST}]"), 5))
-"""Characters that correspond to an English word, in scripts without blanks between words. In translations of a user
-interface, a word had 1.6 characters in Chinese, 2.9 in Japanese and 5.6 in Thai."""
+"""How many characters count as one English word, in scripts without spaces between words. In translations of a user
+interface, an English word became 1.6 characters in Chinese, 2.9 in Japanese and 5.6 in Thai."""
 WITHOUT_BLANKS = re.compile(f"[{HAN}{KANA}{SOUTH_EAST}]")
 WITH_A_LETTER = re.compile(r"\S*[^\W_]\S*")
 NO_LETTERS = regex.compile(r"[^\p{L}\p{Mn}\p{Mc}]+|[\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
-"""Variation selectors are marks, too, but only choose the look of a character."""
+"""Variation selectors are also marks, but only affect how a character looks."""
 NO_SYMBOLS = regex.compile(r"[^\p{N}\p{S}]+")
 
 
 @cache
 def script(character: str) -> str:
-    """The script of a letter, by its Unicode name; "" for anything else, and for letters of all scripts."""
+    """A letter's script, from its Unicode name; "" for other characters and for letters shared by all scripts."""
     name = re.match(r"[A-Z]+", unicodedata.name(character, "")) if character.isalpha() else None
     return name[0] if name and name[0] not in ("MODIFIER", "IDEOGRAPHIC") else ""
 
@@ -70,13 +70,13 @@ def scripts_of_language(code: str) -> frozenset[str] | None:
 
 
 def language_of_file(name: str) -> str | None:
-    """The language that the name of a file, plain or compressed, ends in; None for any other name."""
+    """The language suffix of a file name, ignoring any compression suffix; None if there is none."""
     ending = PurePath(without_compression(name)).suffix[1:]
     return ending if ending and scripts_of_language(ending) else None
 
 
 def scripts_of_text(lines: Iterable[str]) -> frozenset[str]:
-    """The scripts of at least a tenth of the letters of a text."""
+    """The scripts that each account for at least a tenth of a text's letters."""
     letters = Counter[str]()
     for character, count in Counter("".join(lines)).items():
         letters[script(character)] += count
@@ -85,13 +85,13 @@ def scripts_of_text(lines: Iterable[str]) -> frozenset[str]:
 
 
 def scripts_of_characters(characters: str) -> frozenset[str]:
-    """The scripts that a corpus with these characters is written in, without the scripts of a few names."""
+    """The scripts that a corpus with these characters is written in, ignoring those of a few foreign names."""
     counts = Counter(script(character) for character in set(characters.lower()))
     return frozenset(name for name, count in counts.items() if name and count >= ALPHABET)
 
 
 def words(text: str) -> float:
-    """The number of words of a clean line, at least 1. In scripts without blanks, an estimate from its characters."""
+    """The number of words in a clean line, at least 1; for scripts without spaces, estimated from its characters."""
     if text.isascii() or not WITHOUT_BLANKS.search(text):
         return text.count(" ") + 1
     rest = WITH_A_LETTER.findall(WITHOUT_BLANKS.sub(" ", text))
@@ -99,16 +99,16 @@ def words(text: str) -> float:
 
 
 def letters(text: str) -> str:
-    """The letters and marks of a text in lower case: equal for texts that differ in digits, case and punctuation alone.
+    """The lowercased letters and marks of a text: equal for texts that differ only in digits, case and punctuation.
 
-    A text without letters keeps its digits and symbols, and a text of punctuation stays as it is.
+    Text without letters keeps its digits and symbols, and text that is only punctuation keeps everything.
     """
     folded = text.casefold()
     return NO_LETTERS.sub("", folded) or NO_SYMBOLS.sub("", folded) or folded
 
 
 def split_sentences(text: str, language: str) -> list[str]:
-    """Split a line by sentencex, with rules for its errors."""
+    """Split a line into sentences with sentencex, and correct its errors with rules."""
     import sentencex
 
     ends = {*accumulate(map(len, sentencex.segment(language, text.translate(QUOTES)))), len(text)}
@@ -126,7 +126,7 @@ def split_sentences(text: str, language: str) -> list[str]:
 
 
 def is_end(tail: str, following: str, language: str) -> bool:
-    """True if a sentence with this tail ends before the `following` character, where sentencex cuts."""
+    """True if a sentence with this tail really ends before the `following` character, where sentencex splits."""
     stripped = tail.rstrip()
     is_inside = not stripped or (tail == stripped and stripped[-1] in ".([")  # System.IO
     if is_inside or NUMBER.fullmatch(tail) or following in ",;":

@@ -1,6 +1,6 @@
-"""Subword vocabularies, joint over both languages: BPE and unigram by sentencepiece, word-piece by tokenizers.
+"""Joint subword vocabularies for both languages: BPE and unigram with sentencepiece, word-piece with tokenizers.
 
-They are lossless: decode(encode(line)) is the line in NFKC. Plugins add other kinds of files.
+They are lossless: decode(encode(line)) returns the line in NFKC. Plugins can add other kinds of files.
 """
 
 import io
@@ -18,21 +18,21 @@ from nmt.files import parse_json, read_bytes, read_description, sha256, write_fi
 from nmt.registry import entries_of
 
 SOURCE, TARGET = 0, 1
-"""The sides of a pair."""
+"""The sides of a sentence pair."""
 SYMBOLS = ["<pad>", "<s>", "</s>", "<unk>"]
 assert [SYMBOLS[i] for i in (PAD, BOS, EOS, UNK)] == SYMBOLS
 VOCABULARY_ENTRIES = 2**20
-"""The largest vocabulary that is read."""
+"""The maximum size of a vocabulary."""
 ESCAPE, META = "\ue000", "\u2581"
-"""sentencepiece writes blanks as META; a META in the text is escaped."""
+"""sentencepiece writes spaces as META, so a META in the text itself is escaped."""
 CONTINUES = "\u25b8"
 """Marks a word-piece that continues a word. Not "##": byte-level text contains "#" but never this character."""
 WORD_BYTES = 500
-"""Longer words are cut, such as sentences without blanks: longest match takes 18 seconds for 10,000 letters."""
+"""Cut longer words, such as sentences without spaces: longest match takes 18 seconds for 10,000 letters."""
 KEPT_LETTERS = 40
-"""`fast_encode` does not cache longer words: sentences without blanks, which seldom recur."""
+"""`fast_encode` does not cache longer words, such as sentences without spaces, which seldom recur."""
 KEPT_WORDS = 2**16
-"""At most 20 MB. Frequent words come early, so nothing is evicted."""
+"""Maximum words in the cache, at most 20 MB. Frequent words come early, so nothing is evicted."""
 Encode = Callable[[Sequence[str], int], list[list[int]]]
 
 
@@ -45,12 +45,12 @@ def single_blanks(line: str) -> str:
 
 
 def clean(line: str) -> str:
-    """A line in NFKC, with white space collapsed to single blanks, as models trained here see it."""
+    """Convert a line to NFKC and collapse white space to single spaces, as models trained here see it."""
     return single_blanks(nfkc(line))
 
 
 class Tokenizer(ABC):
-    """Text to subword ids and back, without start and end symbols. Most treat both sides, SOURCE and TARGET, alike."""
+    """Converts text to subword ids and back, without start and end symbols. Most treat SOURCE and TARGET alike."""
 
     vocabulary_size: int  # of the target
     source_vocabulary_size: int | None = None  # None: both sides share a vocabulary
@@ -60,27 +60,27 @@ class Tokenizer(ABC):
     def __init__(self, content: bytes) -> None:
         self.content = content  # of the file that `load_tokenizer` reads
         self.tags: dict[str, int] = {}
-        """Symbols that a source may begin with, such as <2de>, and their ids. No other text is encoded to them."""
+        """Symbols that a source may begin with, such as <2de>, and their ids. No other text is encoded to these ids."""
 
     @property
     @abstractmethod
     def kind(self) -> str:
-        """As in TokenizerConfig."""
+        """The kind of vocabulary, as in TokenizerConfig."""
 
     @abstractmethod
     def symbol(self, id: int, side: int = TARGET) -> str:
-        """The vocabulary's entry, as the library writes it."""
+        """The vocabulary entry of an id, as the library writes it."""
 
     @abstractmethod
     def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
-        """The ids of each line."""
+        """Encode each line as ids."""
 
     @abstractmethod
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
         """The line that the ids spell, without special symbols."""
 
     def subwords(self, ids: Sequence[int], side: int = TARGET) -> list[str]:
-        """The text of each id, for people to read; blanks are META."""
+        """The text of each id in readable form, with META for spaces."""
         return [self.symbol(int(i), side) for i in ids]
 
     def vocabulary(self, side: int = TARGET) -> list[str]:
@@ -103,7 +103,7 @@ class Tokenizer(ABC):
 
 
 def escaped(line: str) -> str:
-    """A line as sentencepiece receives it."""
+    """A line in the form that sentencepiece receives."""
     return nfkc(line).replace(ESCAPE, ESCAPE + "0").replace(META, ESCAPE + "1")
 
 
@@ -145,7 +145,7 @@ class SentencePieceTokenizer(Tokenizer):
 
 
 class WordPieceTokenizer(Tokenizer):
-    """Word-piece by greedy longest match (Wu et al. 2016), on bytes, so that no text is unknown."""
+    """Word-piece with greedy longest match (Wu et al. 2016) on bytes, so that no text is unknown."""
 
     kind = "wordpiece"
 
@@ -153,7 +153,7 @@ class WordPieceTokenizer(Tokenizer):
         from tokenizers import decoders
 
         super().__init__(content)
-        vocabulary = parse_json(content)["model"]["vocab"]  # the rest of the file, such as expressions, is not read
+        vocabulary = parse_json(content)["model"]["vocab"]  # ignore the rest of the file, such as regular expressions
         if not isinstance(vocabulary, dict) or sorted(vocabulary.values()) != list(range(len(vocabulary))):
             raise ValueError("the ids of its vocabulary are not 0, 1, 2 and so on")
         self.tokenizer, self.bytes = wordpiece_of(vocabulary), decoders.ByteLevel()
@@ -171,7 +171,7 @@ class WordPieceTokenizer(Tokenizer):
     def subwords(self, ids: Sequence[int], side: int = TARGET) -> list[str]:
         symbols = super().subwords(ids)
         texts = [str(self.bytes.decode([symbol.removeprefix(CONTINUES)])).replace(" ", META) for symbol in symbols]
-        # A part of a character stays as the vocabulary writes it.
+        # A partial character stays in the vocabulary's notation.
         return [symbol if "\ufffd" in text else text for symbol, text in zip(symbols, texts, strict=True)]
 
 
@@ -190,15 +190,15 @@ def wordpiece_of(vocabulary: dict[str, int]) -> Any:
 def load_tokenizer(path: Path) -> Tokenizer:
     """Read an untrusted tokenizer file; NMTError if it is missing or not one of ours."""
     content = read_bytes(path)
-    require(bool(content), f"{path}: not a tokenizer, but an empty file")
+    require(bool(content), f"{path}: an empty file, not a tokenizer")
     try:
         tree = parse_json(content) if content.startswith(b"{") else {}
         added = (entry.load() for entry in entries_of("tokenizer").values() if entry.facts["key"] in tree)
         tokenizer: Tokenizer = next(added, WordPieceTokenizer if tree else SentencePieceTokenizer)(content)
-        entries, source = tokenizer.vocabulary(), tokenizer.vocabulary(SOURCE)  # raises if one is invalid UTF-8
+        entries, source = tokenizer.vocabulary(), tokenizer.vocabulary(SOURCE)  # raises if an entry is invalid UTF-8
     except Exception as error:  # the libraries raise bare RuntimeError and Exception
         raise NMTError(f"{path}: not a tokenizer ({one_line(error)})") from error
-    begins, problem = entries[: len(SYMBOLS)] == SYMBOLS, f"{path}: not a tokenizer of ours"
+    begins, problem = entries[: len(SYMBOLS)] == SYMBOLS, f"{path}: not an nmt tokenizer"
     require(begins, f"{problem} (its first entries are not {' '.join(SYMBOLS)})")
     sizes_fit = all(len(SYMBOLS) < len(side) <= VOCABULARY_ENTRIES for side in (entries, source))
     require(sizes_fit, f"{problem} (it has {len(entries):,} entries)")
@@ -223,14 +223,14 @@ def train_sentencepiece(
     import sentencepiece
 
     model, counts, is_bpe = io.BytesIO(), Counter[str](), config.kind == "bpe"
-    if is_bpe:  # it needs only counts of words, which take less memory than sentences
+    if is_bpe:  # BPE needs only word counts, which take less memory than sentences
         for line in lines:
             counts.update(line.split(" "))
         lines = (f"{word}\t{count}" for word, count in counts.items() if word and "\t" not in word)
     options: dict[str, Any] = {"model_type": config.kind, "input_format": "tsv" if is_bpe else "text"}
     options |= {"vocab_size": config.vocabulary_size, "hard_vocab_limit": False, "max_sentence_length": 1_000_000}
     options |= {"byte_fallback": True, "character_coverage": 0.9999, "num_threads": 2, "minloglevel": 2}
-    # Lines are in NFKC already. sentencepiece's table is of another Unicode version, and it trims blanks.
+    # Lines are already in NFKC; sentencepiece's own table is for another Unicode version, and it trims spaces.
     options |= {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}
     options |= {"pad_id": PAD, "bos_id": BOS, "eos_id": EOS, "unk_id": UNK, "control_symbols": list(tags)}
     options |= {"user_defined_symbols": [META + word for word in words]}
@@ -240,7 +240,7 @@ def train_sentencepiece(
         if "required_chars" not in str(error):
             raise
         size = f"tokenizer.vocabulary_size={config.vocabulary_size}"
-        raise NMTError(f"{size}: the corpus has more different characters; raise it") from error
+        raise NMTError(f"{size}: the corpus has more distinct characters than this; increase it") from error
     return SentencePieceTokenizer(model.getvalue())
 
 
@@ -248,7 +248,7 @@ def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceToke
     import tokenizers
     from tokenizers import models, pre_tokenizers, trainers
 
-    # Every byte, at the beginning of a word and inside, as a special symbol so that its id is fixed.
+    # Each byte, at the start of a word and inside one, is a special symbol, so that its id is fixed.
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     symbols = [*SYMBOLS, *alphabet, *(CONTINUES + byte for byte in alphabet)]
     learner = tokenizers.Tokenizer(models.WordPiece(unk_token=SYMBOLS[UNK]))
@@ -263,21 +263,21 @@ def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceToke
 def train_tokenizer(
     lines: Iterable[str], config: TokenizerConfig, words: Sequence[str] = (), tags: Sequence[str] = ()
 ) -> Tokenizer:
-    """Train on clean lines of both languages (section 5.1); `words` become entries, `tags` entries for no text."""
+    """Train on clean lines (section 5.1); `words` become entries, and `tags` become entries that no text encodes to."""
     if config.kind != "wordpiece":
         return train_sentencepiece(lines, config, words, tags)
     assert not words
     if tags:
-        raise NMTError(f"data.tag={tags[0]}: tokenizer.kind=wordpiece has no tags; use bpe or unigram")
+        raise NMTError(f"data.tag={tags[0]}: tokenizer.kind=wordpiece does not support tags; use bpe or unigram")
     return train_wordpiece(lines, config.vocabulary_size)
 
 
 class RememberedWords(dict[str, list[int]]):
-    """Words and their ids. BPE segments each word by itself, as no subword crosses the beginning of a word."""
+    """A cache of words and their ids. BPE segments each word separately, as no subword crosses the start of a word."""
 
     def __init__(self, tokenizer: SentencePieceTokenizer) -> None:
         self.tokenizer, self.processor, self.tags = tokenizer, tokenizer.processor, tuple(tokenizer.tags)
-        two_blanks = self.processor.encode(" ")  # sentencepiece puts one before each line
+        two_blanks = self.processor.encode(" ")  # sentencepiece puts a space before each line
         self[""] = two_blanks[: len(two_blanks) // 2]
 
     def __missing__(self, word: str) -> list[int]:
@@ -296,9 +296,9 @@ class RememberedWords(dict[str, list[int]]):
 
 
 def fast_encode(tokenizer: Tokenizer) -> Encode:
-    """A function with the results of `tokenizer.encode`, but faster for BPE.
+    """A function that returns what `tokenizer.encode` does, but faster for BPE.
 
-    Not for unigram: among segmentations of equal probability, rounding over the whole line decides.
+    Unigram is excluded: among segmentations of equal probability, rounding over the whole line decides.
     """
     if not isinstance(tokenizer, SentencePieceTokenizer) or tokenizer.kind != "bpe":
         return tokenizer.encode

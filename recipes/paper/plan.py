@@ -42,7 +42,7 @@ def read_options(words: list[str]) -> SimpleNamespace:
     options = SimpleNamespace(**DEFAULTS)
     for word in words:
         key, _, value = (word if "=" in word else f"table={word}").partition("=")
-        require(key in DEFAULTS, f"unknown key {key}; there are {', '.join(DEFAULTS)}")
+        require(key in DEFAULTS, f"unknown key {key}; choose from {', '.join(DEFAULTS)}")
         setattr(options, key, value)
     for key, value, choices in (("table", options.table, [*TABLES, "all"]), ("scale", options.scale, list(SCALES))):
         require(value in choices, f"{key}={value}: must be one of {', '.join(choices)}")

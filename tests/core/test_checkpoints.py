@@ -81,9 +81,9 @@ def edited(edit):
 
 NORM = "model.encoder_layers.0.residual_1.norm.weight"
 DAMAGES = [
-    (cut(0), "cut"),
-    (cut(0.5), "cut"),
-    (cut(0.999), "cut"),
+    (cut(0), "truncated"),
+    (cut(0.5), "truncated"),
+    (cut(0.999), "truncated"),
     (flip, "damaged"),
     (lambda path: torch.save({"nmt": 1}, path), "'nmt'"),
     (lambda path: torch.save({"nmt": {}}, path), "'nmt'"),

@@ -93,7 +93,7 @@ def test_leftovers_are_known_by_name_and_links_are_not_followed(tmp_path):
 
 def test_one_process_works_in_a_folder_and_an_empty_one_goes_with_its_lock(tmp_path):
     with files.only_process(tmp_path / "run", "run"):
-        with pytest.raises(NMTError, match="another nmt is at work there; wait until it ends, or pass run=OTHER"):
+        with pytest.raises(NMTError, match="another nmt is using it; wait until it exits, or pass run=OTHER"):
             files.only_process(tmp_path / "run", "run").__enter__()
         assert names(tmp_path / "run") == [".lock"]
     assert names(tmp_path) == []

@@ -56,12 +56,12 @@ def test_an_example_composes(command):
         ("train", ["--LR", "9"], "use optim.learning_rate=3e-4"),
         ("train", ["--model", "big"], "--model: write options as KEY=VALUE, such as model=VALUE"),
         ("train", ["--model.norm=pre"], "such as model.norm=pre"),
-        ("train", ["tokenizer.size=3"], "there are tokenizer.kind, "),
+        ("train", ["tokenizer.size=3"], "choose from tokenizer.kind, "),
         ("train", ["max_stesp=3"], "did you mean trainer.max_steps?"),
         ("train", ["no_such_word=3"], "unknown key no_such_word; "),
-        ("translate", ["x=y is an equation"], "for a text, write text='x=y is an equation'"),
-        ("score", ["metrics=[bleu,", "chrf]"], "without blanks"),
-        ("train", ["model.dropout", "=", "0.3"], "without blanks"),
+        ("translate", ["x=y is an equation"], "write text='x=y is an equation'"),
+        ("score", ["metrics=[bleu,", "chrf]"], "without spaces"),
+        ("train", ["model.dropout", "=", "0.3"], "without spaces"),
     ],
 )
 def test_what_may_have_been_meant_is_said(command, words, said):

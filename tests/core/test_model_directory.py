@@ -117,12 +117,12 @@ def test_another_tokenizer_is_refused_even_where_its_size_is_the_same(folder):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"format_version": None}, "not a model of nmt"),
-        ({"format_version": 2}, "format version 2, but this nmt reads 1"),
+        ({"format_version": None}, "not an nmt model"),
+        ({"format_version": 2}, "format version 2, but this nmt reads version 1"),
         ({"vocabulary_size": 301}, "model.safetensors: not the weights"),
         ({"vocabulary_size": 2**62}, "vocabulary_size=4611686018427387904"),
-        ({"source": "../../etc"}, "its languages are not names"),
-        ({"training": {"updates": "many"}}, "updates is of another type"),
+        ({"source": "../../etc"}, "its languages cannot be used"),
+        ({"training": {"updates": "many"}}, "updates has the wrong type"),
         ({"model": {"encoder_layers": 10**9}}, "model.encoder_layers=1000000000: must be a whole number between"),
         ({"model": {"encoder_layers": 1000}}, "'encoder_layers.1.self_attention.input' is absent"),
         ({"model": {"attention": "additive"}}, "self_attention.v' is absent"),

@@ -312,7 +312,7 @@ def test_two_at_once_are_refused_and_after_sigkill_the_workers_end_and_what_is_l
     script = SLEEPING.format(root=str(tests.parents[1]), tests=str(tests), folder=str(folder))
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
         assert any(line.startswith("encoded") for line in process.stdout)
-        with pytest.raises(NMTError, match=r"toy: another nmt is at work there"):
+        with pytest.raises(NMTError, match=r"toy: another nmt is using it"):
             prepare(folder)
         process.kill()
         process.communicate(timeout=10)  # returns when the last worker has closed the pipe

@@ -200,7 +200,7 @@ def test_a_run_directory_holds_what_is_promised_and_no_more(finished):
 def test_an_average_waits_for_no_other_command(nmt, finished):
     shutil.copytree(finished, "run")
     with FileLock("run/.lock"):
-        nmt("average", "run=run").refused("run: another nmt is at work there")
+        nmt("average", "run=run").refused("run: another nmt is using it")
         assert nmt("average", "run=run", "output=elsewhere").code == 0
 
 

@@ -51,7 +51,7 @@ def test_a_row_of_table_3_is_the_same_change_at_both_scales(name):
     [
         (["scale=laptop"], "must be one of table1, table2"),
         (["table2", "scale=desk"], "paper, laptop"),
-        (["table2", "size=2"], "unknown key size; there are table, scale, rows"),
+        (["table2", "size=2"], "unknown key size; choose from table, scale, rows"),
         (["table2", "rows=[en-it]"], "en-de-base, en-de-big, en-fr-base, en-fr-big"),
         (["all", "rows=[en-de-base]"], "name their table"),
         (["table2", "seed=x"], "seed=x: must be a whole number"),

@@ -86,7 +86,7 @@ def test_only_an_earlier_export_is_replaced_and_nmt_reads_none(model, tmp_path):
     exported(model, output=str(tmp_path / "other"))
     for settings in ({}, {"precision": "int8"}, {"format": "huggingface"}, {}):
         exported(model, output=str(tmp_path / "out"), **settings)
-        with pytest.raises(NMTError, match=r"config\.json: not a model of nmt.*name the run or its model directory$"):
+        with pytest.raises(NMTError, match=r"config\.json: not an nmt model.*pass the run or its model directory$"):
             translated(tmp_path / "out")
     assert {path.name for path in tmp_path.iterdir()} == {"out", "other", "model", "cache"}
 

@@ -66,7 +66,7 @@ def test_a_local_copy_has_the_pairs_of_each_split_in_order_and_its_readme_names_
 
 
 def test_a_missing_language_or_subset_is_named(copy):
-    with pytest.raises(NMTError, match=r"row 1: not an object with texts en and fr; check data.source and data.target"):
+    with pytest.raises(NMTError, match=r"row 1: .* strings en and fr; check data.source and data.target"):
         read(configuration(copy, target="fr"), "train")
     with pytest.raises(NMTError, match=r"no files match None/train-\*\.parquet"):
         read(configuration(copy, subset=None), "train")
@@ -85,7 +85,7 @@ def test_a_row_without_two_texts_is_named_or_counted(copy, rows, malformed):
     for file in (copy / "de-en").glob("train-*"):
         file.unlink()
     pq.write_table(pa.table({"translation": rows}), copy / "de-en" / "train-00000-of-00001.parquet")
-    with pytest.raises(NMTError, match=r"train, row [12]: not an object with texts en and de; .*data\.errors=skip"):
+    with pytest.raises(NMTError, match=r"train, row [12]: not an object with strings en and de; .*data\.errors=skip"):
         read(configuration(copy), "train")
     counts: Counter[str] = Counter()
     assert len(list(corpus_for(configuration(copy, errors="skip")).read("train", counts))) == 2 - malformed
