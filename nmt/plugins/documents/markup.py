@@ -202,7 +202,7 @@ class Projection:
     def aligned(self, alignment: Alignment) -> Iterator[tuple[int, int]]:
         """Refine chunk pairs to token pairs; a chunk with several partners shares its words among them."""
         sizes = len(self.source.chunks), len(self.target.chunks)
-        if alignment is None:  # assume the same word order
+        if alignment is None:  # assume the same word order on both sides
             alignment = [(index * sizes[0] // sizes[1], index) for index in range(sizes[1])]
         pairs = sorted({(a, b) for a, b in alignment if 0 <= a < sizes[0] and 0 <= b < sizes[1]})
         partners, numbers = Counter(end for pair in pairs for end in enumerate(pair)), Counter[tuple[int, int]]()

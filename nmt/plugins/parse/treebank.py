@@ -1,4 +1,4 @@
-"""Treebanks as corpora of sentences and their trees; also reads trees from a model's output."""
+"""Treebanks as corpora of sentences and their trees, and how to choose a tree from a model's output."""
 
 import re
 from collections import Counter

@@ -31,8 +31,10 @@ Route = tuple[ServedModel | None, str, dict[str, Any]]
 """A model, or None if both languages are the same; the target; `detectedLanguage` if the source is "auto"."""
 MOST_FIELDS, MOST_ALTERNATIVES = 1000, 10
 KEY_LINE = re.compile(r"^(\S+)\s+([0-9a-f]{64})\b", re.MULTILINE)
-MOST_CHARACTERS = 2000  # how much of a text's beginning is used to detect its language
-SURE = 0.8  # above this probability of the target language versus a source language, a text is left untranslated
+MOST_CHARACTERS = 2000  # a text's language is detected from at most this many leading characters
+SURE = (
+    0.8  # text whose language is the target rather than a source with more than this probability is left untranslated
+)
 SMALL_BYTES = 2**15  # documents up to this size use a separate process, so that they need not wait for large ones
 PARSING_LIMITS = 2**30, 10  # bytes of memory and seconds of CPU time to parse or write a document
 
