@@ -1,4 +1,4 @@
-"""The micro-batches of each device, as a Lightning data module."""
+"""A Lightning data module that gives each device its micro-batches."""
 
 import signal
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from nmt.data.prepared import IDS, Batch, PreparedCorpus, PreparedSplit, padded_
 from nmt.errors import SameForAll
 from nmt.registry import entries_of
 
-# Ctrl-C, a scheduler's SIGTERM, and the signals that SLURM sends before it. Some systems lack some of them.
+# Ctrl-C, a scheduler's SIGTERM, and the signals that SLURM sends before it. Not every system has all of them.
 STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
 IdPair = tuple[list[int], list[int]]  # source and target, without end symbols
 
@@ -34,7 +34,7 @@ class Transform(Protocol):
     growth: NDArray[np.float64]  # [sources], the factor by which planning scales lengths in tokens
 
     def __call__(self, pairs: list[IdPair], sources: Ints, planned: MicroBatch) -> list[IdPair]:
-        """Return the changed pairs of a micro-batch; use no randomness except the seed and the numbers in `planned`."""
+        """Change the pairs of a micro-batch; random choices depend only on the seed and the numbers in `planned`."""
 
 
 def transforms_for(tokenizer_file: Path, sources: Sequence[SourceConfig], seed: int) -> list[Transform]:
@@ -44,10 +44,10 @@ def transforms_for(tokenizer_file: Path, sources: Sequence[SourceConfig], seed: 
 
 @dataclass
 class PlannedBatches:
-    """The pairs of a split after all transforms."""
+    """Builds micro-batches from the pairs of a split and applies all transforms."""
 
     split: PreparedSplit
-    bounds: Ints | None = None  # each source's first row, then the end; None for one source without transforms
+    bounds: Ints | None = None  # each source's first row, then the end of the last; None if planning needs no sources
     transforms: Sequence[Transform] = ()
 
     def batch(self, planned: MicroBatch) -> Batch:

@@ -1,6 +1,6 @@
 """Choose the sentences of update n from corpus lengths, seed and n alone, so that training can start at any update.
 
-Grouping: a table counts the pairs with each source and target length. It is cut in two recursively, along whichever
+Grouping: a table counts the pairs by source and target length. It is cut in two recursively, along whichever
 length saves the most padding. All pairs in a resulting group are padded to the same widths. Two arrays describe the
 table's cells: `widths` [2, cells] holds source and target widths, and `counts` [cells] the numbers of pairs.
 
@@ -12,8 +12,8 @@ micro-batches per update, update n starts at micro-batch n * m.
 Mixtures: rows are ordered by source. In each group, a source's pairs form an endless stream of shuffled rounds. Each
 pass takes `copies` times the source's number of pairs from this stream; `copies` need not be an integer.
 
-Shuffling: a cipher on the numbers below n permutes them as its key determines, so no list has to be shuffled. This
-cipher is a Feistel network on the numbers below a square, applied until the result is below n (method 3 of Black and
+Shuffling: a cipher with a key permutes the numbers below n, so no list has to be stored and shuffled. This cipher is
+a Feistel network on the numbers below a square, applied until the result is below n (method 3 of Black and
 Rogaway 2002, "Ciphers with arbitrary finite domains").
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 Integers = TypeVar("Integers", Ints, "Tensor")
 MOST_COPIES = 64  # maximum length of a pass, as a multiple of the corpus size
-MIN_MICRO_BATCHES = 3  # per group: in a smaller group, the same pairs would share a batch in every pass
+MIN_MICRO_BATCHES = 3  # per group: pairs of a smaller group would share a micro-batch in every pass
 PADDING_SHARE = 0.02  # a group with less padding is not cut: smaller groups are shuffled less, for no gain
 BLOCK_PAIRS = 1 << 20  # pairs processed at a time, so that temporary arrays stay in cache and do not add to peak memory
 ROUNDS = 8  # of the cipher: with only six, some orders of a few dozen items occur too often
@@ -46,7 +46,7 @@ def shifted(values: Integers, bits: int) -> Integers:
 
 
 def splitmix(states: Integers) -> Integers:
-    """The SplitMix64 outputs for these states, computed in place (Steele, Lea and Flood 2014, figure 17)."""
+    """Compute SplitMix64 outputs from these states, in place (Steele, Lea and Flood 2014, figure 17)."""
     for bits, factor in MIXERS:
         states ^= shifted(states, bits)
         states *= factor
@@ -68,7 +68,7 @@ def shuffle_key(*numbers: ArrayLike) -> Ints:
 
 
 def shuffled(indices: NDArray[Any], size: ArrayLike, key: Ints) -> Ints:
-    """The items at `indices` after range(size) is shuffled with `key`; each index may have its own size and key."""
+    """The items at `indices` of range(size) once shuffled with `key`; each index may have its own size and key."""
     sizes, keys = (np.broadcast_to(integers(values), indices.shape) for values in (size, key))
     # The square is only slightly larger than the range. For sizes below 2**52, its root is exact enough.
     sides = np.ceil(np.sqrt(sizes)).astype(np.int64)
@@ -85,13 +85,13 @@ def shuffled(indices: NDArray[Any], size: ArrayLike, key: Ints) -> Ints:
 
 
 def bucket_widths(lengths: NDArray[Any]) -> Ints:
-    """Round lengths up: to 64 they stay as is, to 128 they become multiples of 2, to 256 of 4, and so on."""
+    """Round lengths above 64 up to multiples of 2, lengths above 128 up to multiples of 4, and so on."""
     steps = 2 ** np.maximum(np.frexp(lengths - 1)[1].astype(np.int64) - 6, 0)
     return np.asarray(-(-lengths // steps) * steps)
 
 
 def cost(widths: Ints, counts: Ints, budget: int) -> Ints:
-    """Positions in micro-batches of these widths, counted twice for pairs, once for empty rows (which take no time)."""
+    """Positions in micro-batches of these widths; those of pairs count twice, those of empty rows once."""
     rows = budget // widths.max(0)
     return np.asarray((counts + -(-counts // rows) * rows) * widths.sum(0))
 
@@ -234,7 +234,7 @@ class MicroBatch(NamedTuple):
 class BatchPlanner:
     """Plans the micro-batches of any update (section 5.1) from lengths that include the end symbol.
 
-    Each part of a group is one micro-batch per pass. Arrays are [groups], or [sources, groups] in a mixture.
+    Each part of a group is one micro-batch per pass. Arrays have shape [groups], or [sources, groups] in a mixture.
     """
 
     def __init__(
@@ -295,12 +295,12 @@ class BatchPlanner:
         ]
 
     def pairs(self, passes: Ints, parts: Ints) -> list[Ints]:
-        """The corpus rows in each of these parts in its pass."""
+        """For each part and its pass, the corpus rows that it contains."""
         groups = self.group_of_part[parts]
         sizes, count, number = self.sizes[groups], self.parts[groups], parts - self.first_parts[groups]
         begins, ends = number * sizes // count, (number + 1) * sizes // count
         rows = ends - begins
-        # For all parts at once: each row's index within its group, before the cipher shuffles it.
+        # For all parts at once: each row's index within its group, which the cipher then shuffles.
         indices = np.arange(rows.sum()) - np.repeat(np.cumsum(rows) - rows - begins, rows)
         within = shuffled(indices, np.repeat(sizes, rows), np.repeat(shuffle_key(self.seed, passes, groups), rows))
         if self.is_mixed:
@@ -309,7 +309,7 @@ class BatchPlanner:
         return np.split(pairs, np.cumsum(rows)[:-1])
 
     def of_streams(self, passes: Ints, groups: Ints, indices: Ints) -> Ints:
-        """Turn indices into what a pass takes from all sources into pair numbers within the groups."""
+        """Map each index, which counts what a pass takes from all sources, to the number of a pair in its group."""
         sources = (indices >= self.taken_ends[:, groups]).sum(0)
         taken, sizes = self.taken[sources, groups], self.source_sizes[sources, groups]
         rounds, within = np.divmod(passes * taken + indices - (self.taken_ends[sources, groups] - taken), sizes)

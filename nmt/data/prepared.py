@@ -118,7 +118,7 @@ def check_ours(folder: Path) -> None:
 
 
 class Batch(NamedTuple):
-    """A padded micro-batch; a plain tuple, because Lightning copies its tensors asynchronously."""
+    """A padded micro-batch. It is a tuple because Lightning copies the tensors of a tuple asynchronously."""
 
     source: Tensor  # [B, S], each sentence followed by the end symbol
     target_in: Tensor  # [B, T], each sentence preceded by the start symbol
@@ -185,7 +185,7 @@ class PreparedSplit:
         return NMTError(f"{self.folder}: damaged or not a prepared corpus ({one_line(error)}); prepare it again")
 
     def check(self, vocabulary_sizes: tuple[int, int]) -> None:
-        """NMTError for invalid offsets, lengths or ids, which would otherwise cause a traceback or worse."""
+        """NMTError for invalid offsets, lengths or ids, which would otherwise cause a traceback, or worse."""
         try:
             for block in self.table.data.to_batches():
                 block.validate(full=True)
@@ -287,7 +287,7 @@ def open_corpus(folder: Path) -> PreparedCorpus:
 def corpus_of(folder: Path, training: Mapping[str, Any], prepared: str | None = None) -> PreparedCorpus:
     """The corpus in `prepared`, or the corpus on which the model in `folder` was trained; NMTError if it is missing.
 
-    `training` is a model's or checkpoint's training record; its `corpus` is a fingerprint.
+    `training` is a model's or checkpoint's training record, with the `config` and the fingerprint of the `corpus`.
     """
     name = prepared or within(training, "config", "prepared")
     require(isinstance(name, str), f"{folder} does not record its corpus; pass prepared=FOLDER")

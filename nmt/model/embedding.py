@@ -15,7 +15,7 @@ from nmt.kernels import Dropout
 
 
 def sinusoids(length: int, d_model: int, start: int = 0, kind: str = "sinusoidal") -> Tensor:
-    """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = its cos (section 3.5): [length, d_model].
+    """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos(...) (section 3.5): [length, d_model].
 
     The first pos is `start`. With `kind` "tensor2tensor", the exponents are 2i / (d_model - 2), so the last one is 1.
     """
@@ -26,7 +26,7 @@ def sinusoids(length: int, d_model: int, start: int = 0, kind: str = "sinusoidal
 
 def random_matrix(rows: int, d_model: int) -> nn.Parameter:
     """[rows, d_model] normally distributed numbers with standard deviation d_model^-0.5."""
-    if torch.get_default_device().type == "meta":  # only shapes; arithmetic on them would load torch's compiler
+    if torch.get_default_device().type == "meta":  # shapes only; arithmetic would load torch's compiler
         return nn.Parameter(torch.empty(rows, d_model))
     return nn.Parameter(torch.randn(rows, d_model) * d_model**-0.5)
 

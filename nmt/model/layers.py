@@ -80,10 +80,10 @@ class DecoderLayer(nn.Module):
         past: Tensor | None = None,
         remember: Callable[[Tensor, Tensor], KeysValues] | None = None,
     ) -> Tensor:
-        """Process all positions or, given `remember`, the next; `remember` stores its keys and values and returns all.
+        """Process all positions or, given `remember`, the next one, whose keys and values it adds to the returned past.
 
         `memory` is the encoder's output, [B, S, D], or its keys and values. `mask` is for source positions, `past` for
-        self-attention keys; if `past` is None, the mask is causal for all positions, and the next one needs none.
+        self-attention keys; if `past` is None, all positions get a causal mask, and the next one gets none.
         """
         attention, cross = self.self_attention, self.cross_attention
 

@@ -25,8 +25,8 @@ class DecoderCache:
     would be slow: reordering the beam only reorders the rows of `ancestors`, which all layers and heads share.
     """
 
-    past: list[KeysValues]  # of self-attention in each layer, [B, H, columns, ...], with room for more columns
-    memory: list[KeysValues]  # of cross-attention in each layer, shared by the K hypotheses
+    past: list[KeysValues]  # for self-attention in each layer, [B, H, columns, ...], with room for more columns
+    memory: list[KeysValues]  # for cross-attention in each layer, shared by the K hypotheses
     mask: Tensor  # added to the scores of source positions, [B, 1, 1, S]: 0 or -inf
     ancestors: Tensor  # added to the scores of columns, [B, 1, K, columns]: 0 in a hypothesis's past, else -inf
     window: int | None  # r: a position sees only the last r positions (section 4)
@@ -98,15 +98,15 @@ class Transformer(nn.Module):
             self.output.weight = self.target_embedding.weight
 
     def real(self, source_BS: Tensor) -> Tensor:
-        """True where attention sees the source: not at padding or, without `source_end`, end symbols: [B, 1, 1, S]."""
+        """True at visible source positions: no padding and, without `source_end`, no end symbols: [B, 1, 1, S]."""
         real_BS = source_BS != PAD
         if not self.config.source_end:
             real_BS &= source_BS != EOS
-            real_BS[:, 0] = True  # the end symbol of an empty source, because an empty softmax is NaN
+            real_BS[:, 0] = True  # keep an empty source's end symbol, because an empty softmax is NaN
         return real_BS[:, None, None, :]
 
     def source_mask(self, source_BS: Tensor, padded: bool = True) -> Tensor | None:
-        """True where a source position sees another: [B, 1, 1, S]; in restricted attention (section 4) [B, 1, S, S].
+        """True where a source position sees another: [B, 1, 1, S]; with restricted attention (section 4) [B, 1, S, S].
 
         None if every position sees all positions, because torch's fastest kernels take no mask.
         """
@@ -167,7 +167,7 @@ class Transformer(nn.Module):
         return DecoderCache(past, memory, mask, ancestors, self.config.attention_window)
 
     def step(self, tokens_BK: Tensor, cache: DecoderCache, first: int | None = None) -> Tensor:
-        """Last tokens of K hypotheses [B, K] -> next log probabilities [B, K, N], or only of the `first` hypotheses."""
+        """Last tokens of K hypotheses [B, K] -> log probabilities of the next [B, K, N], of the `first` ones only."""
         visible = cache.visible()
         x_BKD = self.target_embedding(tokens_BK.view(-1, 1), cache.length).view(*tokens_BK.shape, -1)
         for number, layer in enumerate(self.decoder_layers):

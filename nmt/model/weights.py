@@ -23,7 +23,7 @@ TABLE_NUMBERS = 2**24  # maximum size of a table of sinusoids, unless one of the
 
 
 def check_ours(folder: Path) -> None:
-    """NMTError, before any work, if replacing a folder would delete files that no model directory contains."""
+    """NMTError, before any work, if replacing a folder would delete files that do not belong to a model directory."""
     check_replaceable(folder)
     names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
     for name in names:

@@ -39,7 +39,7 @@ CONTENT = {
     **{"state_dict": dict[str, Tensor], "optimizer_states": list[dict[Any, Any]]},
 }
 AGREEMENT_UPDATES = 10
-"""Updates after which the processes agree again on stopping and saving. Each agreement waits for the device."""
+"""How often, in updates, processes agree on stopping and saving. Each agreement waits for the device."""
 
 
 @dataclass
@@ -106,7 +106,7 @@ class CheckpointCallback(UpdateCallback):
         self.metrics, self.run = validation.metrics, validation.metrics.run
         # The last signal sent to this process, and the signal that stopped the run early; 0: none.
         self.signal = self.stopped_by = 0
-        # Signal handlers from before training. Lightning installs its own for a while, then restores these.
+        # Signal handlers from before training. Lightning installs its own and restores these afterwards.
         self.handlers = {number: signal.getsignal(number) for number in STOPPING}
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
@@ -119,7 +119,7 @@ class CheckpointCallback(UpdateCallback):
         self.start = self.last_save = time.monotonic()
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
-        # The update is completed first; a second signal stops the process as usual.
+        # The update finishes first; a second signal stops the process as usual.
         self.signal = number
         signal.signal(number, self.handlers[signal.Signals(number)])
 
@@ -165,7 +165,7 @@ class CheckpointCallback(UpdateCallback):
 
 
 def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -> tuple[Path | None, int, bool]:
-    """The checkpoint from which a run resumes (None: it starts anew), its update, and whether the run is finished.
+    """The checkpoint from which a run resumes (None: it starts afresh), its update, and whether the run is finished.
 
     Raises NMTError if the run cannot resume, or if its options or files changed.
     """

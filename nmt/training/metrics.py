@@ -44,7 +44,7 @@ REPORT_SECONDS = 10  # minimum time between two lines if the console is not a te
 NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
 PRECISIONS = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
 IDLE_ROUNDS, MAX_SECONDS = 3, 3.0
-"""Measure the peak until this many rounds were no faster (other programs may slow some), or for this many seconds."""
+"""Measure the peak for this many seconds, or until this many rounds in a row are no faster than the best so far."""
 
 
 def synchronize(device: torch.device) -> None:
@@ -59,7 +59,7 @@ def precision_dtype(precision: str | int | None) -> torch.dtype:
 
 @cache
 def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
-    """FLOP/s of the fastest of several square matrix products."""
+    """The FLOP/s of the fastest of several square matrix products."""
     size = 1024 if device.type == "cpu" else 8192
     factors = [torch.randn(size, size, device=device, dtype=dtype)]
     # A CPU without bfloat16 products takes ten times as long for them, and some products stay in float32.

@@ -29,7 +29,7 @@ def noam(step: int, d_model: int, warmup: int) -> float:
 
 
 def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
-    """The rate at `step`, counted from 1: it rises to `optim.learning_rate` or equation 3's peak, then may fall."""
+    """The rate at `step` (from 1). It rises to `optim.learning_rate` or equation 3's peak, then follows a schedule."""
     warmup = optim.warmup
     if optim.learning_rate is None and optim.schedule == "noam":
         return optim.factor * noam(step, d_model, warmup)
@@ -75,7 +75,7 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
             normalizers += normalizer.sum()
             if not ctx.needs_input_grad[0]:
                 continue
-            # d loss / d logits = softmax - (1 - smoothing) onehot - smoothing / N; the last term is added below.
+            # d loss / d logits = softmax - (1 - smoothing) onehot - smoothing / N; the last term is subtracted below.
             grad.scatter_add_(1, y[:, None], grad.new_full((len(y), 1), smoothing - 1))
             if grad_bias is not None:
                 grad_bias += grad.sum(0)
@@ -142,9 +142,9 @@ class TranslationModule(LightningModule):
         # On the device, so that nothing waits for them; not buffers, because DDP would set those to the first rank's.
         # This rank's smoothed loss, negative log likelihood and target tokens in this update and since the last report:
         self.update_sums, self.sums = torch.zeros(3), torch.zeros(3)
-        # The last update's norm before clipping, and the first update whose norm was not finite, from 0; -1: none.
+        # The last update's norm before clipping, and the first update (from 0) whose norm was not finite; -1: none.
         self.gradient_norm, self.not_finite = torch.zeros(()), torch.tensor(-1)
-        self.skipped = 0  # updates left out because their gradient was not finite
+        self.skipped = 0  # updates skipped because their gradient was not finite
 
     def on_fit_start(self) -> None:
         for name in ("update_sums", "sums", "gradient_norm", "not_finite"):
@@ -185,7 +185,7 @@ class TranslationModule(LightningModule):
         return learning_rate(self.optim, self.model.config.d_model, step)
 
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
-        """Set the learning rate and count the update; optim.not_finite=skip skips it if its gradient is not finite."""
+        """Set the learning rate and count the update; optim.not_finite=skip skips updates with non-finite gradients."""
         for group in optimizer.param_groups:
             group["lr"] = self.learning_rate(self.global_step + 1)
         gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]

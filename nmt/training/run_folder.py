@@ -22,7 +22,7 @@ GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoi
 
 
 def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
-    """True in the one process that prints and writes; checks launcher variables in Lightning's order."""
+    """True in the one process that prints and writes files; checks launcher variables in Lightning's order."""
     if "TORCHELASTIC_RUN_ID" in environment:
         return environment["RANK"] == "0"
     # srun started this process as a task. In an interactive shell, Lightning launches processes itself.
@@ -82,7 +82,7 @@ def check_configuration(run: Path, config: ExperimentConfig) -> None:
 
 
 def open_folder(run: Path, config: dict[str, Any], tokenizer: Path) -> None:
-    """Write a run's configuration and tokenizer, and remove leftovers of a killed process."""
+    """Write a run's configuration and tokenizer, and remove a killed process's leftovers."""
     try:
         (run / "checkpoints").mkdir(parents=True, exist_ok=True)
         if is_first_process():
@@ -105,7 +105,7 @@ def is_finished(run: Path, updates: int, corpus: str) -> bool:
 
 
 def latest_beside(folder: Path) -> Path:
-    """The `latest` link next to a folder; the link may be missing. NMTError if a folder has its name."""
+    """The `latest` link next to a folder; it may not exist yet. NMTError if a folder has that name."""
     link = folder.parent / "latest"
     is_folder = link.is_dir() and not link.is_symlink()
     require(not is_folder, f"{link} is a folder, but should be the link to the newest run: move it away")

@@ -28,12 +28,12 @@ from nmt.training import TranslationModule, make_resident, make_trainer, noam, r
 
 CHOOSING_SHARE = 0.2  # share of the time after which no larger model is tried
 SECONDS_BESIDE = 30  # for loading, four validations and scoring the average, with a small model on two cores
-LEARNING_SHARE = 0.94  # share of the remaining time; the rest is reserved for larger models, which need more of it
+LEARNING_SHARE = 0.94  # share of the remaining time; the rest is a reserve, as larger models take longer to validate
 TOKENS_PER_PARAMETER = 3.0  # target tokens that a larger model must see per parameter to be worth its size
 UPDATES = 10_000  # target number: many small updates learn more than a few large ones
 TOKENS_PER_UPDATE = (700, 25_000)  # minimum and maximum
-TOKENS_PER_WIDTH = 6  # minimum update size over d_model: below it, Muon's products cost more than the layers'
-HIGHEST_RATE = 0.5  # peak learning rate times d_model
+TOKENS_PER_WIDTH = 6  # minimum update size / d_model: below it, Muon's products cost more than the layers'
+HIGHEST_RATE = 0.5  # divided by d_model, the peak learning rate
 DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2), (np.inf, 0.3))  # (maximum passes over the corpus, dropout)
 FEWEST_UPDATES = 100
 MICRO_BATCH = 5000  # tokens on a CPU, where larger micro-batches are no faster
@@ -105,7 +105,7 @@ def updates_until(end: float, pace: Pace) -> int:
 
 
 def enough_updates(setting: str, begin: float, end: float, pace: Pace) -> int:
-    """The number of updates until `end`; NMTError if that is too few."""
+    """The number of updates that fit before `end`; NMTError if there are too few."""
     updates, tried = updates_until(end, pace), time.monotonic() - begin
     cost = f"an update takes {pace.seconds:.2g} seconds, trials took {tried:.0f}, and validation needs {SECONDS_BESIDE}"
     few = f"that leaves fewer than {FEWEST_UPDATES} updates; allow more time or close other programs"
@@ -168,7 +168,7 @@ def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
     return with_groups(
         replace(config, trainer=replace(config.trainer, max_steps=updates)),
         optim=replace(config.optim, schedule="linear", learning_rate=rate, warmup=warmup, decay_steps=max(updates, 2)),
-        # Few checkpoints, because writing takes time, and as the rate falls to 0, averaging more does not help.
+        # Few checkpoints: writing them takes time, and as the rate falls to 0, averaging more of them does not help.
         checkpoints=replace(config.checkpoints, every_steps=-(-updates // 25), keep=2),
         validation=replace(config.validation, every_steps=-(-updates // 4)),
     )
@@ -196,7 +196,7 @@ def settle_micro_batches(config: ExperimentConfig, corpus: PreparedCorpus, saved
 
 
 def require_one_process(setting: str, instead: str) -> None:
-    alone = int(os.environ.get("WORLD_SIZE", 1)) == 1  # otherwise, trial results could differ
+    alone = int(os.environ.get("WORLD_SIZE", 1)) == 1  # otherwise, processes could get different trial results
     require(alone, f"{setting} needs a single process: start the run with one process first, or pass {instead}")
 
 

@@ -1,4 +1,4 @@
-"""`nmt train minutes=30`: settings that suit a corpus, this machine and a time."""
+"""`nmt train minutes=30`: settings that suit a corpus, this machine and a time limit."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

@@ -21,7 +21,7 @@ COEFFICIENTS, ITERATIONS = (3.4445, -4.7750, 2.0315), 5
 
 
 def nearly_orthogonal(matrices: Tensor) -> Tensor:
-    """Bring singular values near 1 by Newton-Schulz iterations, in matrices [N, rows, columns] no taller than wide."""
+    """Bring singular values near 1 with Newton-Schulz iterations; no matrix [N, rows, columns] is taller than wide."""
     a, b, c = COEFFICIENTS
     x: Tensor = matrices / (torch.linalg.matrix_norm(matrices, keepdim=True) + 1e-7)
     for _ in range(ITERATIONS):
