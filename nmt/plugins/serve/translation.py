@@ -32,9 +32,7 @@ Route = tuple[ServedModel | None, str, dict[str, Any]]
 MOST_FIELDS, MOST_ALTERNATIVES = 1000, 10
 KEY_LINE = re.compile(r"^(\S+)\s+([0-9a-f]{64})\b", re.MULTILINE)
 MOST_CHARACTERS = 2000  # a text's language is detected from at most this many leading characters
-SURE = (
-    0.8  # text whose language is the target rather than a source with more than this probability is left untranslated
-)
+SURE = 0.8  # text is left untranslated if its language is the target, not a source, with more than this probability
 SMALL_BYTES = 2**15  # documents up to this size use a separate process, so that they need not wait for large ones
 PARSING_LIMITS = 2**30, 10  # bytes of memory and seconds of CPU time to parse or write a document
 
