@@ -145,7 +145,7 @@ class Preparation:
         given = np.concatenate([EMPTY, *(hashes for reading in self.readings for hashes in reading.given.values())])
         self.for_each_source(lambda reading: reading.read_train(given))
         self.compare_sources()
-        # Training would refuse too small a share of a source, or a vocabulary that a transform cannot use: check now.
+        # Check now what training would refuse: a source's share that is too small, a vocabulary unfit for a transform.
         source_copies(self.sources, [reading.keep.sum() for reading in self.readings], self.config.data.temperature)
         validated = any(reading.held_out["valid"] for reading in self.readings)
         require(validated, "data.valid_size=0: training needs some pairs to validate on; pass data.valid")
@@ -171,7 +171,7 @@ class Preparation:
                 raise NMTError(f"{where}{error}") from error
 
     def compare_sources(self) -> None:
-        """Drop pairs like another source's held-out lines, count given pairs found in train, and sum the counts."""
+        """Drop pairs similar to another source's held-out lines, count given pairs found in train, and sum counts."""
         in_train = np.concatenate([reading.in_given for reading in self.readings])
         sources, targets = (set[str]().union(*(reading.drawn[side] for reading in self.readings)) for side in (0, 1))
         for reading in self.readings:

@@ -35,7 +35,7 @@ EMPTY = np.empty(0, np.uint64)
 
 
 class Corpus:
-    """A source of sentence pairs. Plugins subclass it. It is sent to worker processes, so must keep no file open."""
+    """A source of sentence pairs. Plugins subclass it. It is sent to worker processes and must not hold open files."""
 
     structured = False
     """True if targets are structures, not text: the vocabulary is then trained on the sources and `entries`."""
@@ -91,7 +91,7 @@ def arrow_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordB
 
 
 def arrow_blocks(path: Path, chosen: Flags | None = None) -> Iterator[pa.RecordBatch]:
-    """The blocks of an Arrow stream file, or their `chosen` pairs. A memory map would count as our own memory."""
+    """The blocks of an Arrow stream file, or their `chosen` pairs. A memory map would count toward memory use."""
     start = 0
     with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
         for block in reader:

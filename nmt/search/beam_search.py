@@ -75,7 +75,7 @@ def gumbel(keys_BK: Tensor, position: int, tokens: Tensor) -> Tensor:
     rows = splitmix(keys_BK + ((position * INCREMENT + 2**63) % 2**64 - 2**63))
     hashes = splitmix(rows[:, :, None] + tokens * INCREMENT)
     uniform = (shifted(hashes, 64 - HASH_BITS).float() + 0.5) * 2.0**-HASH_BITS
-    # Large noise, which decides, comes from numbers near 0, where floats are most precise. 1 would give infinity.
+    # Large noise, which decides the draw, comes from numbers near 0, where floats are most precise. 1 would give inf.
     return uniform.clamp_(max=1 - 2.0**-24).neg_().log1p_().neg_().log_().neg_()
 
 
@@ -142,7 +142,7 @@ class Search:
         # The sentence of each row: finished sentences are dropped, and rows move up.
         self.sentences = torch.arange(sentences, device=device)
         self.tokens = torch.full((sentences, self.beam_size, 1), BOS, device=device)
-        # For unfinished hypotheses; -inf marks an empty slot.
+        # Log probabilities of the unfinished hypotheses; -inf marks an empty slot.
         self.log_probabilities = torch.zeros(sentences, self.beam_size, device=device)
         if not config.do_sample:
             self.log_probabilities[:, 1:] = -torch.inf  # the search starts with one empty hypothesis
@@ -263,8 +263,8 @@ class Search:
     def prune_finished(self, unfinished_B: Tensor) -> None:
         """Drop finished sentences from the batch once they are a fifth of it; until then their slots stay empty.
 
-        Dropping copies the cache, and each new batch size may need new oneDNN kernels. To limit these, batch sizes
-        above 16 are multiples of 8.
+        Dropping copies the cache, and each new batch size may need new oneDNN kernels. To limit the kernels, batch
+        sizes above 16 are multiples of 8.
         """
         unfinished, rows = int(unfinished_B.sum()), len(unfinished_B)
         kept = -(-unfinished // 8) * 8 if unfinished > 16 else unfinished

@@ -30,7 +30,7 @@ class EngineOptions:
     precision: str = "float32"
     threads: int | None = None  # None: all CPU cores
     scores: bool = True  # False: log probabilities are not used and may be NaN
-    target_prefix: str = ""  # with which each translation begins
+    target_prefix: str = ""  # the beginning of each translation
     constraints: bool = False  # translations must contain given words
 
 
@@ -55,7 +55,7 @@ class Constraints(Protocol):
     def search(
         self, models: "Sequence[Transformer]", source_BS: "Tensor", config: DecodeConfig, prefixes: Sequence[list[int]]
     ) -> list[list[Hypothesis]]:
-        """Like `beam_search`, but with the constraints, except those that no translation of a sentence meets."""
+        """Like `beam_search`, but applies the constraints and drops any that no translation of a sentence meets."""
 
 
 class Engine(Protocol):
@@ -63,7 +63,7 @@ class Engine(Protocol):
 
     config: DecodeConfig
     ahead: bool  # whether it searches in its own threads and accepts more work in the meantime
-    longest: int | None  # maximum tokens in a sentence, including the end symbol; None: the model's positions
+    longest: int | None  # maximum tokens per sentence, including the end symbol; None: as many as the model's positions
 
     def with_search(self, config: DecodeConfig) -> "Engine":
         """An engine with the same weights but other search settings; NMTError if it does not support them."""

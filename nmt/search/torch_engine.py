@@ -57,7 +57,7 @@ class TorchEngine:
     def search(
         self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None
     ) -> list[list[Hypothesis]]:
-        """Search like `Engine`, in batches of similar length. Raises NMTError if a sentence has no translation."""
+        """Search in batches of similar length; see `Engine`. Raises NMTError if a sentence has no translation."""
         results: list[list[Hypothesis]] = [[] for _ in sentences]
         rows = constraints.rows if constraints else [()] * len(sentences)
         device = next(self.models[0].parameters()).device

@@ -1,6 +1,6 @@
 """A job that processes lines: its input, output and progress, and how it resumes after being killed.
 
-An output file appears once it is complete. Until then, its lines are in `.NAME.nmt-partial`. Next to that,
+An output file appears once it is complete. Until then, its lines are in `.NAME.nmt-partial`. Next to it,
 `.NAME.nmt-partial.json` records the input, model and options, and how much of the output is on disk.
 """
 
@@ -45,7 +45,7 @@ def input_lines(file: Iterable[bytes], first: int = 1) -> Iterator[str]:
 
 
 def what_decides(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
-    """What determines a line's output: the SHA-256 of weights, and keys, or the SHA-256 of their files (`decides`)."""
+    """What determines a line's output: the SHA-256 of the weights, and the keys (or the SHA-256 of files they name)."""
     names = (config.translator if isinstance(config, JobConfig) else config).run
     weights = [sha256(find_model_directory(name) / "model.safetensors") for name in names]
     decides, members = dict[str, Any](model=weights), keys_of(cast(Any, type(config)))
@@ -169,7 +169,7 @@ def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]"
     source, output = open_text(config.input), Path(config.output)
     if config.input != "-":  # a thread may still be reading standard input at the end
         stack.enter_context(source)
-    if output.is_file():  # skips a terminal, which may be both input and output
+    if output.is_file():  # not a terminal, which may be both input and output
         of_input = os.fstat(sys.stdin.fileno()) if config.input == "-" else Path(config.input).stat()
         is_input = os.path.samestat(of_input, output.stat())
         require(not is_input, f"output={output}: would overwrite the input; name another file")

@@ -1,4 +1,4 @@
-"""`nmt translate`: from options to a translator, and from its translations to the output."""
+"""`nmt translate`: build a translator from options, and write its translations to the output."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -51,14 +51,14 @@ def languages(tokenizer: Tokenizer) -> list[str]:
 
 
 def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
-    """The tag of a target language and a space, or empty for None; NMTError if the model has no such tag."""
+    """The tag of a target language and a space, or "" for None; NMTError if the model has no such tag."""
     if not target:
         return ""
     for tag in tokenizer.tags:
         if target in (tag, tag.strip("<>"), language_of(tag)):
             return f"{tag} "
     names = ", ".join(map(language_of, tokenizer.tags))
-    raise NMTError(f"target={target:.40}: the model has {names or 'only one target language; omit target'}")
+    raise NMTError(f"target={target:.40}: the model supports {names or 'only one target language; omit target'}")
 
 
 def stage_entries(options: TranslatorOptions) -> list[Entry]:
@@ -102,7 +102,7 @@ def with_engine(options: TranslatorOptions, notice: Notice, models: Models | Non
     if compute.engine != "auto":
         return options
     engines = automatic_engines(compute.precision)
-    require(bool(engines), f"precision={compute.precision}: no installed engine supports it; see engine")
+    require(bool(engines), f"precision={compute.precision}: no installed engine supports it; see the key engine")
     *others, engine = engines
     if others and compute.devices == 1:
         models, problems = models or find_models(options.run), list[str]()

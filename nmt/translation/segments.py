@@ -1,4 +1,4 @@
-"""Lines cut into segments for a model: sentences, parts of long sentences, and stretches that are copied."""
+"""Cut lines into segments for a model: sentences, parts of long sentences, and stretches to copy."""
 
 import re
 import sys
@@ -24,8 +24,8 @@ class Limits:
     split: bool = False  # lines are translated sentence by sentence
     longest: int | None = None  # with `split`, a sentence with more tokens is translated in parts
     positions: int | None = None  # number of tokens that the model has positions for
-    language: str = ""  # its rules split lines into sentences
-    characters: frozenset[str] | None = None  # those in the training sources; words with other characters are copied
+    language: str = ""  # source language, whose rules split lines into sentences
+    characters: frozenset[str] | None = None  # seen in training sources; words with other characters are copied
 
 
 def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
@@ -71,7 +71,7 @@ def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset
     """Spans to copy, in order: tags, words and single characters that are unknown to the model or in `cut_at`.
 
     A word is a run of accents and letters of scripts with capitals; other characters stand alone. Spans with no letter
-    or digit between them are joined; the first and last extend to the end of the line in the same way.
+    or digit between them are joined; likewise, the first and last span extend to the line's ends.
     """
     unknown = set(line) & cut_at if characters is None else set(line) - (characters - cut_at)
     if not unknown:
@@ -171,7 +171,7 @@ class JoinedText:
     """The translation of a line, joined from the translations of its segments."""
 
     text: str
-    tokens: list[list[int]] = field(default_factory=list)  # for each segment, those that became text
+    tokens: list[list[int]] = field(default_factory=list)  # for each segment, the tokens that became text
     first_words: list[int] = field(default_factory=list)  # for each segment, the index of its first word in the text
 
 
@@ -183,7 +183,7 @@ def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis],
     for segment, part in zip(segments, parts, strict=True):
         tokens, skipped = part.tokens[skipped:], len(prefix)
         words = segment.text if segment.copied else text(tokenizer, tokens)
-        # After an empty translation, the next one still needs the space. Without it, its first word continues the last.
+        # A space is still due after an empty translation. Without a space, the first word continues the previous word.
         blank = bool(joined.text) and (blank or not segment.glued)
         continues_word = bool(joined.text) and bool(words) and not blank
         joined.tokens.append(tokens)

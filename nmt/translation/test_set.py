@@ -100,7 +100,7 @@ def translate_lines(
     console: Console,
     translate: Callable[[Translator, list[str]], list[str]] = best_translations,
 ) -> list[str]:
-    """The best translation of each line, always in the same blocks, with a progress bar on a terminal."""
+    """The best translation of each line, always searched in the same blocks; shows progress on a terminal."""
 
     def texts() -> Iterator[str]:
         for start in range(0, len(lines), BLOCK_LINES):

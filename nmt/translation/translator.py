@@ -54,7 +54,7 @@ class Translation:
     details: Details | None = None
     copied: list[str] = field(default_factory=list)  # stretches with characters that the model does not know
     flags: list[str] = field(default_factory=list)  # likely failures
-    notes: dict[str, str] = field(default_factory=dict)  # what a user should know about it -> details
+    notes: dict[str, str] = field(default_factory=dict)  # what the user should know -> details
 
 
 Outcome = list[Translation] | RefusedLine  # the translations of a line, best first, or why there are none
@@ -88,7 +88,7 @@ def untagged(text: str, tokenizer: Tokenizer, align: bool = False) -> Line | Ref
         return Line(text.lstrip().removeprefix(tag), f"{tag} ", align)
     unknown = LANGUAGE_TAG.match(text)
     if unknown and any(tag[:2] == unknown[1][:2] for tag in tokenizer.tags):
-        return RefusedLine(0, f"{unknown[1]}: the model has {', '.join(tokenizer.tags)}")
+        return RefusedLine(0, f"{unknown[1]}: the model supports {', '.join(tokenizer.tags)}")
     return Line(text, align=align)
 
 
@@ -100,7 +100,7 @@ class Translator:
     tokenizer: Tokenizer
     limits: Limits = field(default_factory=Limits)
     source_prefix: str = ""  # prepended to sources without a tag
-    target_prefix: str = ""  # with which each translation begins
+    target_prefix: str = ""  # the beginning of each translation
     details: bool = False  # translations have details
     stages: tuple[Stage, ...] = ()  # in the order in which lines pass through them
     ahead: bool = False  # the engine searches in its own threads and accepts more work in the meantime
@@ -111,7 +111,7 @@ class Translator:
         source, target = len(self.segmenter.prefix_tokens(self.source_prefix)), len(self.prefix)
         positions = self.limits.positions or math.inf
         longest = self.limits.longest or positions
-        require(source < longest, f"source_prefix: has {source} tokens, but the model reads at most {longest}")
+        require(source < longest, f"source_prefix: has {source} tokens, but must have fewer than {longest}")
         require(target <= positions, f"target_prefix: has {target} tokens, but the model writes at most {positions}")
 
     @cached_property
@@ -192,7 +192,7 @@ class Translator:
         copied = [segment.text for segment in segments if segment.copied]
         translations = []
         for n in range(max(map(len, hypotheses), default=1)):
-            parts = [row[min(n, len(row) - 1)] for row in hypotheses]  # a segment with too few repeats its last
+            parts = [row[min(n, len(row) - 1)] for row in hypotheses]  # short rows repeat their last hypothesis
             joined = join(self.tokenizer, segments, parts, self.prefix)
             log_probability = sum((part.log_probability for part in parts), start=0.0)
             if len(parts) == 1 and not copied:
@@ -208,7 +208,7 @@ class Translator:
 
 
 def lines_of(blocks: Iterable[list[Outcome]]) -> Iterator[list[Translation]]:
-    """The translations of each line, block by block; RefusedLine's index counts from the first block."""
+    """The translations of each line, block by block; RefusedLine's index counts all lines."""
     for index, outcome in enumerate(chain.from_iterable(blocks)):
         if isinstance(outcome, RefusedLine):
             raise RefusedLine(index, outcome.problem) from outcome

@@ -126,8 +126,8 @@ def test_a_run_on_a_mixture_resumes_with_the_same_bits_and_its_model_has_tags(mi
 
     tagged = nmt("translate", "run", "text=<2fr> ka lo", "format=tsv").out
     assert nmt("translate", "run", "text=ka lo", "target=fr", "format=tsv").out == tagged
-    nmt("translate", "run", "text=ka lo", "target=cs").refused("target=cs: the model has de, fr")
-    nmt("translate", "run", "text= <2cs> ka lo").refused("line 1: <2cs>: the model has <2de>, <2fr>")
+    nmt("translate", "run", "text=ka lo", "target=cs").refused("target=cs: the model supports de, fr")
+    nmt("translate", "run", "text= <2cs> ka lo").refused("line 1: <2cs>: the model supports <2de>, <2fr>")
     assert "target=de" in nmt("translate", "run", "text=ka lo").err
 
     def translated(text: str, *options: str) -> str:

@@ -30,7 +30,7 @@ class Phrase(NamedTuple):
     closed: bool = True  # ends with a whole word: no token that continues the word may follow
 
 
-Constraint = tuple[Phrase, ...]  # alternatives, one of which is enough
+Constraint = tuple[Phrase, ...]  # any one of these phrases is enough
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ Place = tuple[int, int]  # a phrase in progress and how many of its tokens are w
 START, FREE, MARKED, CLOSED = (-1, 0), (-2, 0), (-3, 0), (-4, 0)
 OPEN = {START: (BEGINS,), MARKED: (FOLLOWS, GLUED)}
 Reading = tuple[int, Place]  # a bit for each constraint that is met, and the place
-MOST_READINGS = 64  # kept if constraints overlap in hundreds of ways
+MOST_READINGS = 64  # a limit for constraints that overlap in hundreds of ways
 
 
 class Tracker:
@@ -139,7 +139,7 @@ class Tracker:
         return count if phrase < 0 else count + len(self.phrases[phrase].tokens) - done - lengths[self.owners[phrase]]
 
     def best(self, readings: set[Reading]) -> list[Reading]:
-        """The readings that no other at the same place beats; at most MOST_READINGS, those that need fewest tokens."""
+        """The readings that no other at the same place beats; at most the MOST_READINGS nearest to completion."""
 
         def is_worse(met: int, place: Place) -> bool:
             return any(place == there and met != more and met & more == met for more, there in readings)

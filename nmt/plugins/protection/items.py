@@ -78,7 +78,7 @@ GLUE = re.compile(r"[-+~:/](?=\w)[\w.+~:/-]{1,200}+")
 ARGUMENT = re.compile(r"[%$]|\{(?![{%#])")
 BEFORE_ARGUMENT = re.compile(r"[A-Za-z0-9%{$][\w=(/:.@+#\[~,%{}$]{0,200}$", re.ASCII)
 AFTER_ARGUMENT = re.compile(r"[\w=(/:.@+#\[\]~,%{}$)]{1,200}+", re.ASCII)
-# Every match of ALL contains this. Most lines have no match, and searching for this is much faster.
+# Every match of ALL contains such a sign. Most lines have none, and a search for one is much faster.
 SIGN = re.compile(r"[`{<%$@/\\\d_&*]|\.\w|--|\(\)|\w\+\w|\[\[|##|:[a-z]")
 SECONDS = 2  # a user's regular expression may take this long per line
 # If one of these adjoins an item's outer letter, digit or underscore, the item is part of something longer.
@@ -196,7 +196,7 @@ class Items:
         # No groups: each would take time at every position.
         self.pattern = re.compile("|".join(guards[text][0] + form(text) + guards[text][1] for text in alternatives))
         self.measures = {one_form(text): text for text in reversed(alternatives) if MEASURE.fullmatch(text)}
-        # An item's text may also occur where it is not one, such as the second $x in $x$x; it must stay there, too.
+        # An item's text may also occur outside items, such as the second $x in $x$x; it must stay there, too.
         expected, in_line = [self.measures.get(one_form(text), text) for text in self.texts], self.find(self.line)
         self.expected = in_line if Counter(in_line) >= Counter(expected) else expected
 
@@ -213,7 +213,7 @@ class Items:
         return [self.which(match) for match in self.pattern.finditer(text)]
 
     def arrive(self, text: str) -> bool:
-        """Whether a text has each item as often as the source, those like %s in order, and no other placeholder."""
+        """Whether a text has each item as often as the source, no other placeholder, and those like %s in order."""
         items, rest = self.find(text), self.pattern.sub(" ", text)
         if any(other[0] not in self.line for other in PLACEHOLDER.finditer(rest)):
             return False
@@ -222,7 +222,7 @@ class Items:
 
 
 def replaced(line: str, stretches: Iterable[Span], names: Iterable[str]) -> tuple[str, list[Span]]:
-    """The line with its stretches, given in order, replaced with names, and the spans of the names."""
+    """Replace a line's stretches, given in order, with names; return the new line and the spans of the names."""
     text, last, places = "", 0, list[Span]()
     for (start, end), name in zip(stretches, names, strict=True):
         text += line[last:start]

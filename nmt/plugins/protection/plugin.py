@@ -11,7 +11,7 @@ from nmt.errors import NMTError
 if TYPE_CHECKING:
     from nmt.config import TranslatorOptions
 
-WORDS = ["usual", "none", "true", "yes", "null"]  # neither these nor similar words are regular expressions
+WORDS = ["usual", "none", "true", "yes", "null"]  # not taken as regular expressions, nor are similar words
 
 
 @dataclass
@@ -22,7 +22,7 @@ class ProtectionConfig:
     """What to keep unchanged: usual (placeholders, addresses, file names, code, numbers with units), none, or a list of
     regular expressions that may include usual, such as [usual,'ACME-[0-9]+']."""
     glossary: str | None = undecided(None, "content")
-    """Glossary file. Each line: a term, a tab and its translation (or the term again); docs/guides/glossaries.md."""
+    """Glossary file: lines of term, tab and translation (repeat the term to keep it); see docs/guides/glossaries.md."""
 
     def __post_init__(self) -> None:
         for kind in self.protect:
@@ -35,7 +35,7 @@ class ProtectionConfig:
         how = "engine=ctranslate2" if owner.compute.engine == "ctranslate2" else "decode.do_sample=true"
         is_able = how != "engine=ctranslate2" and not owner.decode.do_sample
         require(
-            self.glossary is None or is_able, f"glossary={self.glossary}: {how} does not support a glossary; omit one"
+            self.glossary is None or is_able, f"glossary={self.glossary}: not supported with {how}; omit one of them"
         )
 
 

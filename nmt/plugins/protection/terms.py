@@ -183,7 +183,7 @@ def terms(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits) -> T
 
 @lru_cache
 def kinds(tokenizer: Tokenizer) -> bytes:
-    """The kind of each token: its bits CONTINUES and EDGE."""
+    """The kind of each token, made up of the bits CONTINUES and EDGE."""
 
     def kind(id: int) -> int:
         symbol, text = tokenizer.subwords([id])[0], tokenizer.decode([id])
@@ -197,7 +197,7 @@ def kinds(tokenizer: Tokenizer) -> bytes:
 
 
 def constraint_of(tokenizer: Tokenizer, match: Match, capital: bool) -> Constraint:
-    """The ways to write a term, which is capitalized at the beginning of a translation if `capital`.
+    """The ways to write a term, capitalized at the beginning of a translation if `capital`.
 
     Elsewhere it may also be capitalized if the line, but not the glossary, capitalizes it.
     """
