@@ -91,7 +91,7 @@ def bucket_widths(lengths: NDArray[Any]) -> Ints:
 
 
 def cost(widths: Ints, counts: Ints, budget: int) -> Ints:
-    """Positions in micro-batches of these widths; those of pairs count twice, those of empty rows once."""
+    """The cost of micro-batches of these widths: 2 per position of a pair, 1 in an empty row, which takes no time."""
     rows = budget // widths.max(0)
     return np.asarray((counts + -(-counts // rows) * rows) * widths.sum(0))
 
@@ -295,7 +295,7 @@ class BatchPlanner:
         ]
 
     def pairs(self, passes: Ints, parts: Ints) -> list[Ints]:
-        """For each part and its pass, the corpus rows that it contains."""
+        """The corpus rows of each part in its pass."""
         groups = self.group_of_part[parts]
         sizes, count, number = self.sizes[groups], self.parts[groups], parts - self.first_parts[groups]
         begins, ends = number * sizes // count, (number + 1) * sizes // count

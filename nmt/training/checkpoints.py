@@ -255,7 +255,7 @@ def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSpl
             losses[name] = validation_loss(average.make_model().to(device), split, smoothing)
             sources[name] = paths
 
-    with enough_memory_or("validating the candidates needs more: pass checkpoints.average=all"):
+    with enough_memory_or("validating the checkpoints does not fit: pass checkpoints.average=all"):
         consider(mean, paths[-1])
         for number, path in enumerate(reversed(paths[:-1]), 2):
             mean.add(path)

@@ -136,7 +136,7 @@ class MetricsCallback(UpdateCallback):
         self.run, self.config, self.line = Path(config["run"]), config, line
         self.every = int(config["trainer"]["log_every_n_steps"])
         self.columns: list[str] = []  # for domains
-        # Totals over restarts: time of updates and saving, FLOPs, cost (seconds x devices x sustained FLOP/s, Table 2),
+        # Totals over all restarts: update and saving time, FLOPs, cost (seconds x devices x sustained FLOP/s, Table 2),
         # and target tokens up to the last report.
         self.seconds, self.flops, self.cost, self.tokens = 0.0, 0, 0.0, 0
         # Size and training time of all updates since the last report, including skipped ones, which take just as long.
