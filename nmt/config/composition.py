@@ -77,7 +77,7 @@ def compose_tree(command: Command, words: list[str], config_dir: Path | None = N
         in_group = OmegaConf.select(tree, "experiment")
         require(not in_group, "experiment: the first line of its file must be # @package _global_")
         initial = command.initial(str(tree.init)) if tree.get("init") else {}
-        # Keys on the command line take precedence; reading the model or corpus checks them against it.
+        # Keys on the command line take precedence; later, they are checked against the model or corpus.
         for key, value in flatten({**initial, **settled}).items():
             if not any(f"{key}.".startswith(f"{name}.") for name in keys):
                 OmegaConf.update(tree, key, literal(value))

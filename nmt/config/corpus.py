@@ -19,7 +19,7 @@ IN_TRAINING = {"noise", "temperature", *OF_SOURCE[1:]}
 
 
 def without_compression(name: str) -> str:
-    """A file name without a compression suffix that nmt supports."""
+    """A file name without its compression suffix, if nmt supports that compression."""
     return re.sub(r"\.(gz|bz2|xz|zst)$", "", name)
 
 
@@ -91,7 +91,7 @@ class DataConfig:
         for key, code in (("source", self.source), ("target", self.target)):
             is_code = LANGUAGE.fullmatch(code) is not None
             require(is_code, f"data.{key}={code[:60]!r}: must be a language code of letters, digits, '-', '_' and '.'")
-        require(self.source != self.target, f"data.source and data.target are both {self.source}")
+        require(self.source != self.target, f"data.source and data.target are both {self.source}, but must differ")
 
 
 @dataclass

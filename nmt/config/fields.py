@@ -49,7 +49,7 @@ def inline(default: Any, *offered: str) -> Any:
 
 
 def undecided(default: Any, decides: str = "nothing") -> Any:
-    """A field that may change on resume because it does not affect results, or only its file's "content" does."""
+    """A field whose value may change on resume: results depend on "nothing" or only on its file's "content"."""
     return field(default=default, metadata={"decides": decides})
 
 
@@ -137,7 +137,7 @@ def build(
 ) -> Record:
     """Build a record from a tree of keys; NMTError, prefixed with `where`, for an unknown, missing or invalid key.
 
-    Errors prepend `group`, which ends in a dot, to keys. Values replace those of `base`; `offered` limits the keys.
+    Errors prefix keys with `group`, which ends in a dot. Values replace those of `base`; `offered` limits the keys.
     """
     if where:
         try:
@@ -185,7 +185,7 @@ def to_tree(record: Any) -> dict[str, Any]:
 
 
 def checked(key: str, value: Any, member: Member) -> Any:
-    """Convert a value to a type of its key; NMTError if the key does not accept it."""
+    """Convert a value to its key's type; NMTError if the key does not accept it."""
     require(value != MISSING, f"{key}: a value is needed; pass {key}=VALUE")
     limits, choices, fits = member.metadata.get("range"), member.choices, True
     # Convert YAML's types to the key's: a single string to a list, 1.10 to a string, 1 to 1.0.

@@ -1,4 +1,4 @@
-"""Answers to unknown keys and options: our equivalent of another toolkit's key (foreign_words.tsv), or our nearest."""
+"""Answers to unknown keys and options: our equivalent of another toolkit's (foreign_words.tsv), or our nearest key."""
 
 import difflib
 import os
@@ -13,7 +13,7 @@ exists = os.path.exists  # unlike Path.exists, False for a string that cannot be
 
 @cache
 def foreign_words() -> dict[tuple[str, str], tuple[str, str]]:
-    """Command and another toolkit's word for it -> the answer: an example in our words, and a note."""
+    """(command, another toolkit's word) -> the answer: an example in our words, and a note."""
     table: dict[tuple[str, str], tuple[str, str]] = {}
     for line in filter(None, TABLE.read_text(encoding="utf-8").splitlines()):
         if line[0] != "#":

@@ -41,7 +41,7 @@ class OptimConfig:
     label_smoothing: float = number(0.1, 0.0, 0.99)
     """Probability mass to spread evenly over the vocabulary."""
     not_finite: str = choice("stop", "stop", "skip")
-    """What a non-finite gradient causes: stop (the run) or skip (the update)."""
+    """What to do about a non-finite gradient: stop the run or skip the update."""
 
     def __post_init__(self) -> None:
         decays, end = self.schedule in ENDING, self.decay_steps
@@ -154,7 +154,7 @@ class ExperimentConfig:
     name: str = "${data.name}-${model.name}"
     """Name of the run, which is written to runs/NAME."""
     prepared: str = "data/${data.name}"
-    """Folder of the prepared corpus."""
+    """Folder that contains the prepared corpus."""
     run: str = "runs/${name}"
     """Run folder, for checkpoints, logs and the model."""
     init: str | None = None
@@ -164,7 +164,7 @@ class ExperimentConfig:
     workers: int = number(2, 1, 1000)
     """preprocess: number of processes."""
     minutes: float | None = number(None, 0.01, 1e6)
-    """train: duration to choose trainer.max_steps and the groups in `minutes_settles` for; null: choose none."""
+    """train: minutes to train, which set trainer.max_steps and the groups in `minutes_settles`; null: set none."""
     minutes_settles: list[str] = choice([*SETTLED], *SETTLED)
     """train: groups that minutes= also sets, except any with a key on the command line."""
     logger: list[str] = choice(["tensorboard"], "csv", "tensorboard", "wandb")

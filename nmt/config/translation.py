@@ -84,7 +84,7 @@ class Compute:
     """The engine, device and precision to run a model with."""
 
     engine: str = choice("auto", "auto", names_of=lambda: entries_of("engine"))
-    """torch (any device), ctranslate2 (fast on CPUs), or auto (ctranslate2 if it suits and there is no GPU)."""
+    """torch (any device), ctranslate2 (fast on CPUs), or auto (ctranslate2 if supported and without a GPU)."""
     precision: str = choice("float32", names_of=lambda: dict.fromkeys(chain(*precisions().values())))
     """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch, on devices that support it)."""
     threads: int | None = number(None, 1, 4096, decides="nothing")
@@ -118,13 +118,13 @@ class TranslatorOptions:
     split: str = choice("auto", "auto", "never")
     """auto: translate lines sentence by sentence; never: translate each line as a whole."""
     decode: DecodeConfig = field(default_factory=DecodeConfig)
-    # What to return: text (translations alone), scores (too), or tokens (each token's score and alignment, too).
+    # What to return: text (only translations), scores (also theirs), or tokens (also token scores and alignments).
     results: str = field(default="scores", metadata={"internal": True})
     has_tags: bool = field(default=False, metadata={"internal": True})  # whether lines may begin with tags
     plugins: dict[str, Any] = plugin_options("translator")
 
     def __post_init__(self) -> None:
-        require(bool(self.run), "run: name a run or a model directory, or several as [a,b]")
+        require(bool(self.run), "run: pass a run or model directory, or several as [a,b]")
 
 
 def with_plugin_defaults(options: TranslatorOptions) -> TranslatorOptions:
@@ -156,7 +156,7 @@ class TranslateConfig(JobConfig):
     """Options of `nmt translate`."""
 
     format: str = choice("auto", "auto", "text", "tsv", "jsonl", names_of=documents)
-    """Output format: text, tsv (line number, score, translation) or jsonl; or a document format; auto: by suffix."""
+    """Output format: text, tsv (line number, score, translation), jsonl or a document format; auto: by suffix."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -168,7 +168,7 @@ class TranslateConfig(JobConfig):
         message = f"{suffix} is not a document format ({', '.join(documents())}); pass format=text to translate lines"
         require(not is_other, f"input={self.input}: {message}")
         self.format = (document or "text") if self.format == "auto" else self.format
-        require(n_best == 1 or by_line, f"decode.n_best={n_best}: needs format=tsv or jsonl")
+        require(n_best == 1 or by_line, f"decode.n_best={n_best}: requires format=tsv or jsonl")
         is_document = self.format in documents()
         fits = not is_document or document_format(self.output) in (None, self.format)
         require(fits, f"output={self.output}: must have a suffix of the input's format, {self.format}")

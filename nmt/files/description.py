@@ -67,7 +67,7 @@ def read_description(folder: Path) -> ModelDescription:
     check_version(path, tree.get("format_version"), FORMAT_VERSION)
     description = build(ModelDescription, tree, str(path))
     build(ModelConfig, description.model, str(path), "model.")
-    # File names contain the languages.
+    # Languages become parts of file names.
     require("/" not in description.source + description.target, f"{path}: its languages cannot be used in file names")
     for key, value in description.training.items():
         require(key not in TRAINING or matches(value, TRAINING[key]), f"{path}, training: {key} has the wrong type")
@@ -117,14 +117,14 @@ def expected_search(decode: DecodeConfig, description: ModelDescription) -> Deco
         return decode
     require(
         decode.length_penalty == DecodeConfig.length_penalty,
-        f"decode.length_penalty={decode.length_penalty}: the model expects {alpha} of kind {kind}; "
+        f"decode.length_penalty={decode.length_penalty}: the model expects {alpha} with kind {kind}; "
         "to change it, also pass decode.length_penalty_kind=KIND",
     )
     return replace(decode, length_penalty=alpha, length_penalty_kind=kind)
 
 
 def tied(model: ModelConfig) -> tuple[str, ...]:
-    """The names of the tied matrices, which exclude the source's if it has a separate vocabulary."""
+    """The names of the tied matrices, without the source's if it has a separate vocabulary."""
     return () if not model.tied_embeddings else EMBEDDINGS[model.source_vocabulary_size is not None :]
 
 

@@ -40,7 +40,7 @@ def check_regular(path: Path) -> None:
 def opened(path: Path) -> Iterator[BufferedReader]:
     check_regular(path)
     try:
-        # If a link or pipe has replaced the file since the check, neither follow nor wait for it.
+        # If a link or pipe has replaced the file since the check, do not follow it or wait for it.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
             yield file
     except OSError as error:
@@ -165,7 +165,7 @@ def load_plain(path: Path) -> Any:
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except pickle.UnpicklingError as error:  # torch's message says to run the pickle
         raise ValueError("it contains more than plain tensors, numbers and strings") from error
-    except Exception as error:  # zipfile and torch raise many types for a damaged archive
+    except Exception as error:  # zipfile and torch raise many exception types for a damaged archive
         if is_out_of_memory(error):
             raise
         raise ValueError(f"it is truncated or damaged: {one_line(error)}") from error

@@ -36,7 +36,7 @@ def cannot_write(path: Path, error: Exception) -> NMTError:
 
 
 def check_output(output: Path, name: str) -> Path:
-    """Return `output` if it can be written, to be called before any work; NMTError if it cannot."""
+    """Check, before any work, that `output` can be written, and return it; NMTError if it cannot."""
     if output.is_dir():
         raise NMTError(f"output={output}: is a folder; name a file, such as output={output / name}")
     try:
@@ -109,7 +109,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path, names: str = ".*") -> None:
-    """Remove what killed processes left of files called `names`, except links; no other process may be writing them."""
+    """Remove killed processes' temporary files for `names`, except links; no other process may be writing them."""
     for path in folder.iterdir() if folder.is_dir() else ():
         leftover = TEMPORARY.fullmatch(path.name)
         if leftover and re.fullmatch(names, leftover["name"]) and not path.is_symlink():

@@ -95,7 +95,7 @@ def open_text(name: str) -> BufferedReader:
 
 
 def bounded_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
-    """UTF-8 lines with their line endings, as soon as they are read; one over LINE_BYTES is cut just over the limit."""
+    """UTF-8 lines with their line endings, as soon as they are read; longer ones are cut just above LINE_BYTES."""
     with reading(name):
         lines = iter(partial(file.readline, LINE_BYTES + 1), b"")
         if UTF_16.match(file.peek(4)):
@@ -119,7 +119,7 @@ def raw_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
 
 
 def problem_of(content: bytes, first: bool = True) -> str:
-    """Why a line, or a file's `first` line, is not text; empty if it is."""
+    """Why a line, perhaps the file's `first` one, is not text; empty if it is text."""
     for magic, problem in BINARY.items():
         if first and re.match(magic, content):
             return problem
@@ -135,7 +135,7 @@ def without_end(line: bytes) -> bytes:
 
 
 def read_lines(name: str | Path) -> Iterator[bytes]:
-    """A file's lines without line endings and byte order mark; long lines are cut as in `bounded_lines`."""
+    """A file's lines without line endings or a byte order mark; long lines are cut as in `bounded_lines`."""
     with open_text(str(name)) as file:
         for number, line in enumerate(map(without_end, bounded_lines(file, name))):
             yield line.removeprefix(codecs.BOM_UTF8) if number == 0 else line
@@ -200,8 +200,8 @@ def is_table(name: str) -> bool:
 def resolve(entry: str, config: DataConfig) -> list[Path]:
     """The files of an entry in data.train, data.valid or data.test: one (TSV, JSONL), or source and target.
 
-    An entry is a file name, a prefix, either file of a prefix, or SOURCE:TARGET. As names may contain colons, the one
-    reading whose files exist is used. NMTError if a file is missing.
+    An entry is a file name, a prefix, either file of a prefix, or SOURCE:TARGET. As names may contain colons, the
+    files that exist determine which it is. NMTError if a file is missing.
     """
     languages, side = (config.source, config.target), without_compression(entry)
     prefixes = [entry, *(side.removesuffix(f".{code}") for code in languages if side.endswith(f".{code}"))]

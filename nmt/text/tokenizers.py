@@ -32,7 +32,7 @@ WORD_BYTES = 500
 KEPT_LETTERS = 40
 """`fast_encode` does not cache longer words, such as sentences without spaces, which seldom recur."""
 KEPT_WORDS = 2**16
-"""Maximum words in the cache, at most 20 MB. Frequent words come early, so nothing is evicted."""
+"""Maximum words in the cache, which takes at most 20 MB. Frequent words come early, so nothing is evicted."""
 Encode = Callable[[Sequence[str], int], list[list[int]]]
 
 
@@ -190,7 +190,7 @@ def wordpiece_of(vocabulary: dict[str, int]) -> Any:
 def load_tokenizer(path: Path) -> Tokenizer:
     """Read an untrusted tokenizer file; NMTError if it is missing or not one of ours."""
     content = read_bytes(path)
-    require(bool(content), f"{path}: an empty file, not a tokenizer")
+    require(bool(content), f"{path}: not a tokenizer (an empty file)")
     try:
         tree = parse_json(content) if content.startswith(b"{") else {}
         added = (entry.load() for entry in entries_of("tokenizer").values() if entry.facts["key"] in tree)
@@ -198,7 +198,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
         entries, source = tokenizer.vocabulary(), tokenizer.vocabulary(SOURCE)  # raises if an entry is invalid UTF-8
     except Exception as error:  # the libraries raise bare RuntimeError and Exception
         raise NMTError(f"{path}: not a tokenizer ({one_line(error)})") from error
-    begins, problem = entries[: len(SYMBOLS)] == SYMBOLS, f"{path}: not an nmt tokenizer"
+    begins, problem = entries[: len(SYMBOLS)] == SYMBOLS, f"{path}: not a tokenizer for nmt"
     require(begins, f"{problem} (its first entries are not {' '.join(SYMBOLS)})")
     sizes_fit = all(len(SYMBOLS) < len(side) <= VOCABULARY_ENTRIES for side in (entries, source))
     require(sizes_fit, f"{problem} (it has {len(entries):,} entries)")

@@ -106,7 +106,7 @@ def test_every_option_of_every_group_composes_and_takes_effect(group: str, optio
         ("train", "=3", "'=3'"),
         ("train", "name=${data.nmae}", "Interpolation key 'data.nmae' not found"),
         ("preprocess", "prepared=", "prepared: must name a folder"),
-        ("translate", "run=[]", "run: name a run"),
+        ("translate", "run=[]", "run: pass a run"),
         ("train", "model.heads=7", "model.heads=7: must divide model.d_model=512, or set model.d_k and model.d_v"),
         ("train", "batching.tokens_per_update=4", "batching.tokens_per_update=4: must be at least batching.micro_"),
         ("train", "decode.n_best=9", "decode.n_best=9: must be at most decode.beam_size=4"),
