@@ -233,7 +233,7 @@ class Preparation:
                     for side in (0, 1):
                         lengths[side].update((ids.column(f"{SIDES[side]}_length").to_numpy() - 1).tolist())
                         characters[side].update(block_characters[side])
-                    self.say(f"encoded {lengths[0].total():,} pairs of {split}")
+                    self.say(f"encoded {lengths[0].total():,} {split} pairs")
                 kept_of.append(lengths[0].total() - before)
         kept = sum(kept_of)
         if not kept:

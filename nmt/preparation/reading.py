@@ -65,7 +65,7 @@ class Files(Corpus):
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
         entries = getattr(self.data, split)
-        forms = "data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, a .tsv or a .jsonl"
+        forms = "data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, or a .tsv or .jsonl file"
         require(split != "train" or bool(entries), f"data=files needs {forms}")
         return read_files(entries, self.data, dropped) if entries else None
 

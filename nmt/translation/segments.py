@@ -58,7 +58,7 @@ class Segment:
     """A line, or a stretch of one, that is translated as a unit or copied."""
 
     ids: list[int]  # empty if it is copied
-    text: str  # for part of a sentence, the whole sentence
+    text: str  # the text to translate or copy; for part of a sentence, the whole sentence
     start: int = 0  # index of the first character of `text` in the clean line
     skipped: int = 0  # for part of a sentence, the number of tokens of `text` before it
     prefixed: int = 0  # for part of a sentence, the number of source prefix tokens at its beginning

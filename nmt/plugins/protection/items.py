@@ -213,7 +213,7 @@ class Items:
         return [self.which(match) for match in self.pattern.finditer(text)]
 
     def arrive(self, text: str) -> bool:
-        """Whether a text has each item as often as the source, no other placeholder, and those like %s in order."""
+        """Whether a text has exactly the source's items, those like %s in the same order, and no other placeholder."""
         items, rest = self.find(text), self.pattern.sub(" ", text)
         if any(other[0] not in self.line for other in PLACEHOLDER.finditer(rest)):
             return False
