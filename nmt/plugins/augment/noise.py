@@ -34,7 +34,7 @@ BORDER = re.compile(f"(?<=[,;:!?\u3001\u3002])(?={WITHOUT_BLANKS.pattern})| ")
 
 
 def noisy(pair: Pair, config: NoiseConfig, generator: Generator) -> Pair:
-    """Add noise to two clean lines and clean the result; the pair stays unchanged if a side is or becomes empty."""
+    """Add noise to two clean lines and clean the result; keep the pair as is if a side is or would be empty."""
     # Draw for every kind, even if it is off, so that one kind does not affect when others happen.
     happens = generator.random(len(KINDS)) < [getattr(config, kind) for kind in KINDS]
     if not all(pair) or not happens.any():
@@ -105,7 +105,7 @@ TYPOS: dict[str, tuple[str, Callable[[str, Generator], str]]] = {
     "repeated_char": (LETTER, lambda letter, generator: letter * 2),
     "unichar": (f"({LETTER})\\2", lambda two, generator: two[0]),
 }
-"""OpusTrainer's name -> a pattern for where the typo can happen, and the function that makes it."""
+"""OpusTrainer's name -> a pattern for where the typo can occur, and the function that makes it."""
 PLACES = {name: re.compile(f"(?=({pattern}))") for name, (pattern, _) in TYPOS.items()}
 
 
@@ -143,7 +143,7 @@ class Noise:
         self.tokenizer, self.noises, self.seed = load_tokenizer(tokenizer_file), noises, seed % 2**64
         self.tags = [int(source.data.tag is not None) for source in sources]
         self.samplers = [BpeDropout(self.tokenizer, x.bpe_dropout) if x.bpe_dropout else None for x in noises]
-        # How much sentences may grow, with few exceptions. On Multi30k, BPE-dropout 0.1 lengthened lines 1.4-fold.
+        # The growth that few sentences exceed. On Multi30k, BPE-dropout 0.1 made lines 1.4 times as long on average.
         self.growth = np.array([1 + 6 * x.bpe_dropout if x.bpe_dropout else 1 + (x != OFF) / 4 for x in noises])
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:

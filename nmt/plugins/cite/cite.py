@@ -33,7 +33,7 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
     default = f"citation-{Path(config.source or 'test').name}.zip"
     output = check_output(Path(config.output or (run or Path()) / default), default)
     there = output.exists() or output.is_symlink()
-    require(not there, f"{output} exists, and may have been cited: pass output=FILE, or remove it")
+    require(not there, f"{output} exists and may have been cited: pass output=FILE or remove it")
 
     assert test.sources is not None, "CiteConfig needs a source for each reference"
     hypotheses = translate(config.run, config.device, config.target, config.decode, test.sources, console)

@@ -10,24 +10,24 @@ from nmt.config import BLEU_TOKENIZERS, MISSING, Command, DecodeConfig, choice, 
 
 @dataclass
 class CiteConfig:
-    """The options of `nmt cite`."""
+    """Options of `nmt cite`."""
 
     run: str = "runs/latest"
-    """A run or a model directory; also a word without `=`."""
+    """A run or a model directory; may be given without run=."""
     source: str | None = None
     """File of source lines; null: the test set of the model's training corpus."""
     reference: str | None = None
     """File of reference translations of `source`."""
     output: str | None = None
-    """The bundle to write; null: citation-TESTSET.zip in the run, or in the working directory without a run."""
+    """The bundle to write; null: citation-TESTSET.zip in the run, or in the working directory if there is no run."""
     text: bool = False
     """Include the source and reference lines; check first that their license allows it."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=lambda: metric_names("text"))
     """bleu, chrf, chrf++, ter, tokenized, split, as in `nmt score`."""
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
-    """Tokenizer of BLEU, as in `nmt score`; null: the recommended one for the target language."""
+    """BLEU tokenizer, as in `nmt score`; null: the recommended one for the target language."""
     lowercase: bool = False
-    """Ignore case, in every metric."""
+    """Ignore case in every metric."""
     target: str | None = None
     """Target language, for a model with several."""
     prepared: str | None = None
@@ -38,27 +38,27 @@ class CiteConfig:
 
     def __post_init__(self) -> None:
         require(bool(self.metrics), "metrics: name at least one")
-        require((self.source is None) == (self.reference is None), "source, reference: pass both, or neither")
+        require((self.source is None) == (self.reference is None), "source, reference: pass both or neither")
 
 
 @dataclass
 class VerifyConfig:
-    """The options of `nmt verify`."""
+    """Options of `nmt verify`."""
 
     bundle: str = MISSING
-    """A bundle, or the folder that it was unpacked to; also a word without `=`."""
+    """A bundle or the folder it was unpacked to; may be given without bundle=."""
     sha256: str | None = None
-    """SHA-256 of the bundle as published; only this shows who made it."""
+    """SHA-256 of the bundle as published; only this proves where it came from."""
     reference: str | None = None
-    """File of references, for a bundle without them; needed to compute the scores."""
+    """File of references, for a bundle without them; needed to recompute the scores."""
     source: str | None = None
-    """File of sources, for a bundle without them; needed, with run, to translate again."""
+    """File of sources, for a bundle without them; needed, together with run, to translate again."""
     run: str | None = None
-    """The model of the bundle, a run or a model directory, to translate the sources again."""
+    """The bundle's model, as a run or a model directory, to translate the sources again."""
     device: str = "auto"
     """run: auto, cpu, cuda, cuda:1, mps."""
     allow: list[str] = choice([])
-    """What may be missing, by its printed name, such as unscored (no scores) or README.md."""
+    """What may be missing, by its printed name: for example, unscored (no scores) or README.md."""
 
     def __post_init__(self) -> None:
         whole = re.fullmatch("[0-9a-f]{64}", self.sha256 or "0" * 64) is not None
@@ -106,5 +106,5 @@ VERIFY = Command(
     one_bundle,
     usage="BUNDLE",
     example="citation-test.zip reference=test.de",
-    memory="pass device=cpu, or leave run out",
+    memory="pass device=cpu, or omit run",
 )

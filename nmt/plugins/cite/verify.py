@@ -1,6 +1,6 @@
-"""Read and check a bundle, which may come from anyone. Only translating again loads torch.
+"""Read and check an untrusted bundle. Loads torch only to translate again.
 
-A bundle is a zip archive whose bytes depend on its files alone:
+A bundle is a zip archive whose bytes depend only on its files:
 
 bundle.json                     the statement
 hypotheses.TARGET               the translations
@@ -59,23 +59,23 @@ class Statement:
     texts: dict[str, str]  # SHA-256
     model: dict[str, str]  # SHA-256
     decode: dict[str, Any]
-    language_tag: str | None  # target= of a model for several languages
+    language_tag: str | None  # target= for a model with several target languages
     lowercase: bool
     scores: list[dict[str, Any]]
     commands: list[str]
     device: str
     versions: dict[str, str]
-    files: list[str]  # without this one and SHA256SUMS
+    files: list[str]  # except this one and SHA256SUMS
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
-        require(self.format_version == FORMAT_VERSION, f"{STATEMENT}: another format; use the nmt that wrote it")
-        for language in (self.source, self.target, self.language):  # they name files
+        require(self.format_version == FORMAT_VERSION, f"{STATEMENT}: wrong format; use the nmt version that wrote it")
+        for language in (self.source, self.target, self.language):  # they are part of file names
             require(bool(LANGUAGE.fullmatch(language)), f"{language[:40]!r} is not a language code")
         for key, names in PARTS.items():
             require({*getattr(self, key)} == {*names}, f"{STATEMENT}, {key}: must have {', '.join(names)}")
         for key in ("lines", *UNPROVEN):
-            require(bool(getattr(self, key)), f"{STATEMENT}, {key}: a value is needed")
+            require(bool(getattr(self, key)), f"{STATEMENT}, {key}: must not be empty")
         texts = (f"source.{self.source}", f"reference.{self.target}", f"hypotheses.{self.target}")
         extra = {*self.files} - {*MODEL_AND_RUN, *texts}
         require(not extra, f"{STATEMENT}, files: {shown(', '.join(sorted(extra)))}: not files of a bundle")
@@ -95,7 +95,7 @@ def pack(files: dict[str, bytes]) -> bytes:
     with zipfile.ZipFile(buffer, "w") as archive:  # uncompressed, because compressors differ
         for name, content in sorted(files.items()):
             member = zipfile.ZipInfo(name)  # dated 1980
-            member.create_system, member.external_attr = 3, 0o100644 << 16  # as on Unix, on any system
+            member.create_system, member.external_attr = 3, 0o100644 << 16  # as on Unix, whatever the system
             archive.writestr(member, content)
     return buffer.getvalue()
 
@@ -111,9 +111,9 @@ def seal(statement: Statement, files: dict[str, bytes]) -> bytes:
 
 
 def read_bundle(path: Path) -> tuple[dict[str, bytes], str, dict[str, str]]:
-    """The files of a bundle, packed or unpacked; the SHA-256 of its archive; and file name -> what is wrong with it.
+    """The files of a packed or unpacked bundle, the SHA-256 of its archive, and file name -> what is wrong with it.
 
-    Checksums cover the files; the rest of the archive must be what `pack` writes.
+    Checksums cover the files; the rest of the archive must match what `pack` writes.
     """
     changed = dict[str, str]()
     if path.is_dir():
@@ -128,11 +128,11 @@ def read_bundle(path: Path) -> tuple[dict[str, bytes], str, dict[str, str]]:
         changed |= dict.fromkeys(damaged, "changed: its checksum in the archive does not match")
     changed |= {name: "not a file of a bundle" for name in names if not NAME.fullmatch(name)}
     if not changed and pack(files) != archive:
-        changed["archive"] = "not as `nmt cite` writes it"
-    require(STATEMENT in files, f"{path}: not a bundle of `nmt cite` (no {STATEMENT})")
+        changed["archive"] = "not as written by `nmt cite`"
+    require(STATEMENT in files, f"{path}: not a bundle from `nmt cite` (no {STATEMENT})")
     summed = {name: content for name, content in files.items() if name != SUMS}
     for line in {*files.get(SUMS, b"").split(b"\n")} ^ {*sums(summed).split(b"\n")}:
-        changed.setdefault(line.decode(errors="replace").split("  ")[-1], f"not as {SUMS} lists it")
+        changed.setdefault(line.decode(errors="replace").split("  ")[-1], f"does not match {SUMS}")
     return files, digest(archive), dict(sorted(changed.items()))
 
 
@@ -142,11 +142,11 @@ def read_members(path: Path, content: bytes) -> Iterator[tuple[str, bytes, int]]
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OverflowError, OSError) as error:
-        raise NMTError(f"{path}: not a bundle of `nmt cite`, or damaged ({one_line(error)})") from error
+        raise NMTError(f"{path}: not a bundle from `nmt cite`, or damaged ({one_line(error)})") from error
     stored = sum(member.file_size for member in members) <= len(content)
-    require(stored, f"{path}: not a bundle of `nmt cite`, or compressed; unpack it, and verify the folder")
+    require(stored, f"{path}: not a bundle from `nmt cite`, or compressed; unpack it and verify the folder")
     for member in members:
-        start = member.header_offset + 30 + len(member.filename.encode())  # the name follows 30 bytes of header
+        start = member.header_offset + 30 + len(member.filename.encode())  # the name follows a 30-byte header
         yield member.filename, content[start : start + member.file_size], member.CRC
 
 
@@ -155,13 +155,13 @@ def check_of(same: bool, what: str, detail: str) -> Check:
 
 
 def text_of(lines: Iterable[str]) -> bytes:
-    """Lines in UTF-8 that end in LF, whatever the line ends of their file."""
+    """The lines in UTF-8, each ending in LF, whatever line endings their file has."""
     return "".join(f"{line}\n" for line in lines).encode()
 
 
 def cited_model(run: str) -> Path:
     path = Path(run)
-    if path.is_symlink():  # runs/latest is another run tomorrow
+    if path.is_symlink():  # runs/latest may be another run tomorrow
         path = path.parent / path.readlink()
     return find_model_directory(str(path))
 
@@ -183,7 +183,7 @@ def translate(
 
 
 def method(score: Score) -> list[str]:
-    """How a score was computed, without the versions of libraries."""
+    """How a score was computed, without library versions."""
     versions = ("version", "sacrebleu", "sacremoses")
     return [score.name, *(part for part in score.signature.split("|") if part.split(":")[0] not in versions)]
 
@@ -201,11 +201,11 @@ class Verification:
         missing = dict.fromkeys(sorted({CARD, *stated.files} - files), "a file of the bundle")
         missing |= {} if stated.scores else {"unscored": f"{STATEMENT} states no score"}
         for key in (key for key in missing if key not in self.config.allow):
-            yield MISSING, shown(key), f"{missing[key]}; allow={shown(key)} accepts that"
+            yield MISSING, shown(key), f"{missing[key]}; allow={shown(key)} accepts this"
         for key in sorted(files - {*stated.files}):
-            yield DIFFERS, shown(key), f"not a file that {STATEMENT} names"
+            yield DIFFERS, shown(key), f"{STATEMENT} does not list this file"
         same = digest(self.files.get(DESCRIPTION, b"")) == stated.model[DESCRIPTION]
-        yield check_of(same, DESCRIPTION, f"{'' if same else 'not '}of the model that is stated")
+        yield check_of(same, DESCRIPTION, f"{'' if same else 'not '}of the stated model")
         if (hypotheses := self.lines(name)) is None:
             raise NMTError(f"{self.config.bundle}: has no {name}, so there is nothing to score")
         if len(hypotheses) != stated.lines:
@@ -224,7 +224,7 @@ class Verification:
         return list(decoded(lines, f"{self.config.bundle}, {name}, "))
 
     def text(self, kind: str, language: str, given: str | None) -> Generator[Check, None, list[str] | None]:
-        """The source or reference lines, given or from the bundle; None unless they are those of the statement."""
+        """The source or reference lines, from a given file or the bundle; None unless they match the statement."""
         name, sha256 = given or f"{kind}.{language}", self.stated.texts[kind]
         lines = list(read_texts(given)) if given else self.lines(name)
         if lines is None:
@@ -236,7 +236,7 @@ class Verification:
 
     def score_again(self, before: Score, hypotheses: list[str], references: list[str] | None) -> Check:
         stated, metric, names = self.stated, before.metric, metric_names("text")
-        require(metric in names, f"{STATEMENT}, scores: metric {metric[:40]!r} is none of {', '.join(names)}")
+        require(metric in names, f"{STATEMENT}, scores: unknown metric {metric[:40]!r}; use {', '.join(names)}")
         in_full = f"{before.value!r}  {before.signature}"
         if references is None:
             return UNCHECKED, before.name, f"{in_full}; needs the reference"
@@ -250,11 +250,11 @@ class Verification:
         stated, run = self.stated, self.config.run
         if not run or sources is None:
             weights = stated.model["model.safetensors"][:64]
-            yield UNCHECKED, "translations", f"needs the source, and run=RUN with weights of SHA-256 {weights}"
+            yield UNCHECKED, "translations", f"needs the source, and run=RUN whose weights have SHA-256 {weights}"
         if not run:
             return
         same = digests_of(cited_model(run)) == stated.model
-        yield check_of(same, "model", f"{run} is {'' if same else 'not '}the model that is stated")
+        yield check_of(same, "model", f"{run} is {'' if same else 'not '}the stated model")
         if not same or sources is None:
             return
         decode = build(DecodeConfig, stated.decode, f"{STATEMENT}, decode")
@@ -269,7 +269,7 @@ class Verification:
 
 
 def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
-    """Check everything possible, and report what is missing for the rest; NMTError where this is no bundle."""
+    """Check everything possible and report what the rest needs; NMTError if this is not a bundle."""
     path = Path(config.bundle) / STATEMENT
     files, sha256, changed = read_bundle(path.parent)
     if config.sha256 is not None:
@@ -277,7 +277,7 @@ def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
     for name, problem in changed.items():
         yield DIFFERS, shown(name), problem
     if not changed:
-        yield SAME, "files", f"all {len(files)} as {SUMS} lists them"
+        yield SAME, "files", f"all {len(files)} match {SUMS}"
     confirmed, tree = set[str](), None
     with suppress(ValueError):
         tree = parse_json(files[STATEMENT])
@@ -290,12 +290,12 @@ def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
         if not changed:
             raise
         yield DIFFERS, "the rest", f"cannot be checked: {error}"
-    if config.sha256 is None:  # an edit of these parts cannot be detected
+    if config.sha256 is None:  # edits to these parts cannot be detected
         unproven = [name for name in MODEL_AND_RUN if name in files and name != DESCRIPTION]
-        unproven += [f"the {', '.join(UNPROVEN)} in {STATEMENT}", "that no score and no file was left out"]
+        unproven += [f"the {', '.join(UNPROVEN)} in {STATEMENT}", "that no score or file was left out"]
         given = {"source": config.source, "reference": config.reference}
         unproven += [f"the {kind}" for kind, name in given.items() if not name or kind not in confirmed]
         if "translations" not in confirmed:
             unproven.append("the model, the search and the translations")
-        needed = f"SHA-256 {sha256}; pass sha256=DIGEST as it was published"
+        needed = f"SHA-256 {sha256}; pass sha256=DIGEST as published"
         yield UNCHECKED, "bundle", f"{needed}; not proven without it: {', '.join(unproven)}"

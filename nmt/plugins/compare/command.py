@@ -12,11 +12,11 @@ from nmt.errors import NMTError
 
 @dataclass
 class CompareConfig:
-    """The options of `nmt compare`."""
+    """Options of `nmt compare`."""
 
     systems: list[str] = choice([])
-    """Runs, model directories or files of translations, also as words without `=`. NAME=[A,B] is one system with
-    several seeds. The first system is the baseline."""
+    """Runs, model directories or files of translations; may be given without systems=. NAME=[A,B] is one system
+    with several seeds. The first system is the baseline."""
     source: str | None = None
     """File of source lines; null: the test set of the baseline's corpus."""
     reference: str | None = None
@@ -24,17 +24,17 @@ class CompareConfig:
     prepared: str | None = None
     """Folder of the prepared corpus; null: as recorded by the baseline's run."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=lambda: metric_names("paired"))
-    """bleu, chrf, chrf++ or ter; the first one decides fail_if and scores the buckets."""
+    """bleu, chrf, chrf++ or ter; the first one is used for fail_if and for the buckets."""
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
-    """Tokenizer of BLEU, as in `nmt score`; null: the recommended one for the target language."""
+    """BLEU tokenizer, as in `nmt score`; null: the recommended one for the target language."""
     fail_if: str | None = choice(None, "worse")
     """worse: exit with code 1 if the first system is significantly worse than the second; null: never."""
     seed: int = number(12345, 1, 2**63 - 1)
-    """Seed of all tests, like SACREBLEU_SEED."""
+    """Random seed of all tests, like SACREBLEU_SEED."""
     resamples: int = number(1000, 100, 1_000_000)
-    """Resamples of the paired bootstrap."""
+    """Number of resamples in the paired bootstrap."""
     trials: int = number(10000, 100, 10_000_000)
-    """Trials of approximate randomization."""
+    """Number of trials in approximate randomization."""
     alpha: float = number(0.05, 1e-6, 0.5)
     """A difference is significant if both tests have a p-value below this."""
     output: str | None = "compare.html"
@@ -47,7 +47,7 @@ class CompareConfig:
 
     def __post_init__(self) -> None:
         if not 0 < len(self.metrics) == len(set(self.metrics)):
-            raise NMTError("metrics: name at least one, and none twice")
+            raise NMTError("metrics: name at least one, without duplicates")
         if self.output is not None and not self.output.endswith(".html"):
             raise NMTError(f"output={self.output}: must end in .html")
 
@@ -68,7 +68,7 @@ def run(config: CompareConfig) -> int:
     from nmt.plugins.compare.significance import FEWEST_LINES, Sampling, look_closer, measure
 
     for system in systems:
-        with console.status(f"translating {test.name}, unless an earlier comparison did"):
+        with console.status(f"translating {test.name} unless it is cached"):
             system.seeds = [translated(seed.path, test, config.translator) for seed in system.seeds]
     tokenize = bleu_tokenizer(config.tokenize, test.language, test.references)
     sampling = Sampling(config.seed, config.resamples, config.trials, config.alpha, tokenize)

@@ -1,4 +1,4 @@
-"""A comparison as text and as an HTML page, whose script only filters and sorts."""
+"""A comparison as text and as an HTML page with a script that only filters and sorts."""
 
 import base64
 import hashlib
@@ -15,11 +15,11 @@ from nmt.plugins.report.pages import TEMPLATES, differences, render
 from nmt.translation import TestSet
 
 COSTS = ("sentences/s", "tokens/s", "size", "memory")
-EXAMPLES = 25  # wins on the page, and losses
+EXAMPLES = 25  # number of wins, and of losses, on the page
 
 
 def p_value(tree: dict[str, Any], difference: dict[str, Any], test: str) -> str:
-    """A p-value such as `= 0.0123`; empty where nothing was tested."""
+    """A p-value such as `= 0.0123`; empty if nothing was tested."""
     p, least = difference["p"].get(test), 1 / (1 + tree[{"bs": "resamples", "ar": "trials"}[test]])
     return "" if p is None else f"<= {least:.2g}" if p <= least else f"= {p:.4f}"
 
@@ -34,11 +34,11 @@ def costs(cost: dict[str, Any] | None) -> list[str]:
 
 def how_tested(tree: dict[str, Any]) -> str:
     several = any(len(system["seeds"]) > 1 for system in tree["systems"])
-    words = f"* differs from {tree['systems'][0]['name']}: both paired tests, on sentences, have p < {tree['alpha']:g}"
-    words += ", for each pair of seeds (the largest p is shown), and all pairs agree" if several else ""
+    words = f"* differs from {tree['systems'][0]['name']}: both paired tests, on sentences, give p < {tree['alpha']:g}"
+    words += " for every pair of seeds (the largest p is shown), and all pairs agree" if several else ""
     if tree["lines"] < FEWEST_LINES:
-        words = f"no *: tests need {FEWEST_LINES} lines, and there are {tree['lines']}"
-    return f"{words}; ± is the 95 % confidence interval of the bootstrap; seed {tree['seed']}"
+        words = f"no *: tests need {FEWEST_LINES} lines, but there are only {tree['lines']}"
+    return f"{words}; ± is the bootstrap's 95 % confidence interval; seed {tree['seed']}"
 
 
 def how_translated(tree: dict[str, Any]) -> list[str]:
@@ -69,7 +69,7 @@ def as_text(tree: dict[str, Any]) -> str:
             lines.append(f"{versus}: {NAMES[m]} {d['value']:+.2f}, {d['verdict']}" + (f" ({p})" if p else ""))
     lines += ["", how_tested(tree)]
     lines += [f"{NAMES[m]}, {TESTS[t]}: {text}" for m, both in tree["signatures"].items() for t, text in both.items()]
-    lines += [f"translated by {way}" for way in how_translated(tree)]
+    lines += [f"translated with {way}" for way in how_translated(tree)]
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
@@ -78,7 +78,7 @@ def signed(value: float, digits: int = 1) -> str:
 
 
 def examples(test: TestSet, details: Details, other: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The lines with the largest wins and losses of a system against the first."""
+    """The lines where a system wins or loses most against the first."""
     chrf, rated = sentence_scorer("chrf"), list[dict[str, Any]]()
     for at, reference in enumerate(test.references):
         texts = [details.texts[system][at] for system in (0, other)]
@@ -105,7 +105,7 @@ def compare_page(tree: dict[str, Any], test: TestSet, details: Details) -> str:
         tests=TESTS,
         names_of_costs=COSTS,
         script=Markup(script),
-        # Browsers run the script with this hash and no other, whatever a text contains.
+        # Browsers run the script with this hash and no other, whatever the texts contain.
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         now=datetime.now().astimezone(),
         **{f.__name__: f for f in (costs, differences, how_tested, how_translated, p_value, signed)},

@@ -1,4 +1,4 @@
-"""Several systems on one test set: scores, tests of significance, and where they differ."""
+"""Compare systems on one test set: scores, significance tests, and where they differ."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Scores, tests of significance, and where systems differ: scores of lines in buckets, and counts of faults.
+"""Scores, significance tests, and where systems differ: scores for buckets of lines, and fault counts.
 
 The tests are those of `sacrebleu --paired-bs` and `--paired-ar`. A row describes a bucket or a fault:
 
@@ -29,26 +29,26 @@ from nmt.text import SOURCE, load_tokenizer, scripts_of_language
 from nmt.translation import TestSet
 
 NAMES = {"bleu": "BLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
-TESTS = {"bs": "paired bootstrap", "ar": "approximate randomization"}  # sacreBLEU's names of the tests, and ours
-FEWEST_LINES = 50  # that a test needs; with fewer, too many resamples are alike
+TESTS = {"bs": "paired bootstrap", "ar": "approximate randomization"}  # sacreBLEU's names for the tests, and ours
+FEWEST_LINES = 50  # for a test; with fewer, too many resamples coincide
 CHUNK = 50  # resamples drawn at a time
 SHORT, LONG, FEW_CHARACTERS = 0.6, 1.6, 10  # bounds of a translation's length relative to the reference's
-FREQUENCIES = {1: "never", 10: "1 to 9 times", 100: "10 to 99 times"}  # upper bounds of buckets, and their labels
-MOST_LINES = 200_000  # training lines to count; in a larger corpus, they are spread evenly
+FREQUENCIES = {1: "never", 10: "1 to 9 times", 100: "10 to 99 times"}  # upper bounds of buckets -> labels
+MOST_LINES = 200_000  # training lines to count, spread evenly over a larger corpus
 
 Numbers = npt.NDArray[np.float64]
 Row = dict[str, Any]
 Division = tuple[str, list[str], list[int]]
-"""A title, the labels of its buckets, and for every line the index of its bucket."""
+"""A title, its bucket labels, and each line's bucket index."""
 Difference = dict[str, Any]
-"""A system against the first: `value`, the difference of their mean scores; `better`; `p`, test -> the largest p-value
+"""A system against the first: `value`, the difference in mean score; `better`; `p`, test -> the largest p-value
 of all pairs of seeds (empty if nothing was tested); `significant`: both tests are below alpha for every pair of seeds,
 and all pairs agree on the better system; `verdict`, in words."""
 
 
 @dataclass
 class Sampling:
-    """Options of the paired bootstrap (Koehn 2004), approximate randomization (Riezler and Maxwell 2005) and BLEU."""
+    """Options for the paired bootstrap (Koehn 2004), approximate randomization (Riezler and Maxwell 2005) and BLEU."""
 
     seed: int = 12345
     resamples: int = 1000
@@ -62,19 +62,19 @@ def better(metric: str, difference: float) -> bool:
 
 
 def paired(test: str, texts: list[list[str]], references: list[str], metrics: list[str], sampling: Sampling) -> Any:
-    """Test all texts against the first: sacreBLEU's signatures, and its results by the metric's name."""
+    """Test all translations against the first; return sacreBLEU's signatures, and its results by metric name."""
     scorers = {NAMES[metric]: sacrebleu_metric(metric, sampling.tokenize) for metric in metrics}
     systems = [(str(number), lines) for number, lines in enumerate(texts)]
     samples = sampling.resamples if test == "bs" else sampling.trials
-    os.environ["SACREBLEU_SEED"] = str(sampling.seed)  # sacreBLEU reads its seed from there
+    os.environ["SACREBLEU_SEED"] = str(sampling.seed)  # sacreBLEU reads its seed from here
     return PairedTest(systems, scorers, [references], test_type=test, n_samples=samples)()  # type: ignore[arg-type]
 
 
 def measure(systems: list[System], references: list[str], metrics: list[str], sampling: Sampling) -> dict[str, Any]:
     """Score all systems and test them against the first; the keys are those of `nmt compare --json`.
 
-    Scores have value, mean and margin: mean ± margin is the 95 % interval of the bootstrap. The scores of a system are
-    the mean of its seeds and their standard deviation (None for one seed); its comparison has a Difference per metric.
+    A seed's scores have value, mean and margin: mean ± margin is the bootstrap's 95 % interval. A system's scores are
+    the mean and deviation over its seeds (deviation None for one seed); its comparison has one Difference per metric.
     """
     first, others = systems[0].seeds, [seed.hypotheses for system in systems[1:] for seed in system.seeds]
     texts = [[seed.hypotheses, *others] for seed in first]
@@ -116,12 +116,12 @@ def measure(systems: list[System], references: list[str], metrics: list[str], sa
 def difference(
     metric: str, first: list[float], other: list[float], p: dict[str, list[Any]], alpha: float, lines: int
 ) -> Difference:
-    """The difference of two systems by the scores of their seeds; `p`: test -> p-values of all pairs of seeds."""
+    """The difference between two systems, from their seeds' scores; `p`: test -> p-values of all pairs of seeds."""
     gaps = [theirs - ours for ours in first for theirs in other]
     value, significant = fmean(gaps), False
     largest = {test: float(max(values)) for test, values in p.items()}
     below = [name for test, name in TESTS.items() if largest[test] < alpha]
-    if not any(gaps):  # sacreBLEU gives equal scores the least p-value
+    if not any(gaps):  # sacreBLEU gives equal scores the lowest p-value
         largest, verdict = {}, "not different at all"
     elif lines < FEWEST_LINES:
         largest, verdict = {}, f"not tested: fewer than {FEWEST_LINES} lines"
@@ -130,7 +130,7 @@ def difference(
     elif len(below) < len(TESTS):
         verdict = f"not significantly different: only the {below[0]} has p < {alpha:g}"
     elif min(gaps) <= 0 <= max(gaps):
-        verdict = "not significantly different: pairs of seeds disagree which is better"
+        verdict = "not significantly different: pairs of seeds disagree on which is better"
     else:
         significant, verdict = True, f"significantly {'better' if better(metric, value) else 'worse'}"
     result = {"value": value, "better": better(metric, value), "p": largest}
@@ -142,7 +142,7 @@ class Details:
     texts: list[list[str]]  # hypotheses of the first seed, [system][line]
     faults: list[list[list[str]]]  # of these hypotheses
     rows: list[Row]
-    counted: str  # where the training words were counted; empty if they are unknown
+    counted: str  # where the training words were counted; empty if unknown
 
 
 def words_of(text: str) -> list[str]:
@@ -163,7 +163,7 @@ def faults_of(source: str | None, reference: str, text: str, scripts: frozenset[
 def divisions(test: TestSet) -> tuple[list[Division], str]:
     texts, side = (test.sources, "source") if test.sources else (test.references, "reference")
     lengths = [min(max(len(text.split()) - 1, 0) // 5, 9) for text in texts]
-    by_length = f"Words of the {side}", [*(f"{n}-{n + 4}" for n in range(1, 46, 5)), "46+"], lengths
+    by_length = f"Words in the {side}", [*(f"{n}-{n + 4}" for n in range(1, 46, 5)), "46+"], lengths
     if test.corpus is None or test.sources is None:
         return [by_length], ""
     tokenizer, split = load_tokenizer(test.corpus.tokenizer_file), test.corpus.split("train")
@@ -173,19 +173,19 @@ def divisions(test: TestSet) -> tuple[list[Division], str]:
     rarest = [min((frequency[word] for word in words_of(text)), default=most) for text in texts]
     buckets = [sum(count >= bound for bound in FREQUENCIES) for count in rarest]
     labels = [*FREQUENCIES.values(), f"{most} times or more"]
-    where = f"{len(chosen):,} of the {len(split):,} training sources of {test.corpus.folder}"
-    return [by_length, ("Its rarest word was in training", labels, buckets)], where
+    where = f"{len(chosen):,} of the {len(split):,} training source lines in {test.corpus.folder}"
+    return [by_length, ("Count of its rarest word in training", labels, buckets)], where
 
 
 @dataclass
 class Bootstrap:
-    metric: str  # "" counts lines, and fewer are better
+    metric: str  # if "", lines are counted, and fewer is better
     score: Callable[[Numbers], Numbers]  # summed statistics [N, K] -> scores [N]
-    seeds: list[int]  # of every system
+    seeds: list[int]  # how many each system has
     sampling: Sampling
 
     def row(self, title: str, label: str, parts: list[Numbers]) -> Row:
-        """The row of N lines; `parts` are their K statistics, [N, K], for every seed of every system."""
+        """The row for N lines; `parts` are their K statistics, [N, K], for every seed of every system."""
         rng, count, chunks = np.random.default_rng(self.sampling.seed), len(parts[0]), []
         for start in range(0, self.sampling.resamples, CHUNK):
             size = min(CHUNK, self.sampling.resamples - start)

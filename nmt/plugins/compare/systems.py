@@ -1,4 +1,4 @@
-"""Translations of a test set by several systems: read from files, or computed once, in a process for each system."""
+"""Translations of a test set by several systems: read from files, or computed once, in one process per model."""
 
 import hashlib
 import json
@@ -25,15 +25,15 @@ from nmt.translation import TestSet, load_translator, warn, what_decides, with_e
 
 @dataclass
 class Cost:
-    """The cost of translating the test set, without loading the model."""
+    """The cost of translating the test set, excluding the time to load the model."""
 
     seconds: float
     lines: int
-    tokens: int  # subwords of the translations
-    memory: int  # peak of the process or GPU in bytes; 0: unknown
-    size: int  # of the weights on the disk, in bytes
+    tokens: int  # subwords in the translations
+    memory: int  # peak for the process or GPU, in bytes; 0: unknown
+    size: int  # of the weights on disk, in bytes
     device: str
-    keys: str  # engine, precision, and all keys of the search that are not defaults
+    keys: str  # engine, precision, and search keys that differ from the defaults
 
 
 @dataclass
@@ -45,15 +45,15 @@ class Seed:
 
 @dataclass
 class System:
-    """A model or file of translations, or several that differ in their seed alone."""
+    """A model or file of translations, or several that differ only in their seed."""
 
     name: str
     seeds: list[Seed]
 
 
 def read_systems(texts: list[str]) -> list[System]:
-    """The systems of words such as PATH or NAME=[A,B]; NMTError for fewer than two, or for duplicates."""
-    require(len(texts) > 1, "systems: two are needed, or more: `nmt compare runs/new runs/old`")
+    """The systems named by words such as PATH or NAME=[A,B]; NMTError for fewer than two or for duplicates."""
+    require(len(texts) > 1, "systems: name at least two, as in `nmt compare runs/new runs/old`")
     groups = {text: re.fullmatch(r"([\w.+-]+)=\[(.*)\]", text) for text in texts}
     names, systems = short_names([text for text, group in groups.items() if not group]), []
     for text in texts:
@@ -65,14 +65,14 @@ def read_systems(texts: list[str]) -> list[System]:
         require(count == 1, f"{name}: this system is given twice; leave one out")
     for path in paths:
         exists = bool(path) and Path(path).exists()
-        require(exists, f"{path or 'an empty name'}: no such file or folder; a system is a run, a model or a text")
+        require(exists, f"{path or 'an empty name'}: no such file or folder; pass a run, a model or a file")
         if Path(path).is_dir() and is_parser(read_description(find_model_directory(path, "systems"))):
-            raise NMTError(f"{path}: a parser; `nmt score metrics=[brackets]` scores its trees")
+            raise NMTError(f"{path}: is a parser; score its trees with `nmt score metrics=[brackets]`")
     return systems
 
 
 def short_names(paths: list[str]) -> dict[str, str]:
-    """The shortest ends of paths that differ: runs/new and runs/old become new and old."""
+    """The shortest endings that distinguish the paths: runs/new and runs/old become new and old."""
     parts = {path: Path(path).parts for path in paths}
     for count in range(1, max(map(len, parts.values()), default=0)):
         names = {path: "/".join(part[-count:]) for path, part in parts.items()}
@@ -82,7 +82,7 @@ def short_names(paths: list[str]) -> dict[str, str]:
 
 
 def translated(path: str, test: TestSet, options: TranslatorOptions) -> Seed:
-    """The translations of a test set, from a file, the cache or a model; NMTError if their number differs."""
+    """The translations of a test set, from a file, the cache or a model; NMTError if their number is wrong."""
     if not Path(path).is_dir():
         hypotheses = list(read_texts(path))
         if len(hypotheses) != len(test.references):
@@ -106,14 +106,14 @@ def translated(path: str, test: TestSet, options: TranslatorOptions) -> Seed:
         try:
             seed = pool.submit(translate_here, path, config, test.sources).result()
         except BrokenProcessPool as error:
-            raise NMTError(f"{path}: the process that translates died: is memory short?") from error
+            raise NMTError(f"{path}: the translation process died, perhaps out of memory") from error
     file.parent.mkdir(parents=True, exist_ok=True)
     write_file(file, json.dumps(asdict(seed), ensure_ascii=False))
     return seed
 
 
 def translate_here(path: str, config: TranslatorOptions, sources: list[str]) -> Seed:
-    """Translate as `nmt translate` does, and measure it after a first line."""
+    """Translate as `nmt translate` does and measure the cost, after one line to warm up."""
     translator, compute = load_translator(config, warn), config.compute
     translator.translate(sources[:1])
     start = time.perf_counter()
@@ -134,7 +134,7 @@ def translate_here(path: str, config: TranslatorOptions, sources: list[str]) -> 
     if (protection := config.plugins.get("protection")) and protection.protect != ["usual"]:
         keys["protect"] = ",".join(protection.protect) or "none"
     usual, search = asdict(DecodeConfig()), asdict(translator.engine.config)
-    del search["batch_tokens"]  # that decides no translation
+    del search["batch_tokens"]  # does not affect translations
     keys |= {f"decode.{key}": str(x).lower() for key, x in search.items() if key == "beam_size" or x != usual[key]}
     words = " ".join(f"{key}={value}" for key, value in keys.items())
     return Seed(path, hypotheses, Cost(seconds, len(sources), tokens, memory, weights.stat().st_size, name, words))

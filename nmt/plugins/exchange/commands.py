@@ -34,7 +34,7 @@ class ExportConfig:
 
 
 def export(config: ExportConfig, status: Callable[[str], None]) -> list[str]:
-    """Write the model, compare it with the original, and return the lines to print; `status` is told each step."""
+    """Write the model, compare it with the original, and return the lines to print; `status` receives each step."""
     from nmt.files import find_model_directory
 
     folder = find_model_directory(config.run)

@@ -1,4 +1,4 @@
-"""Convert models for CTranslate2 (https://opennmt.net/CTranslate2), and `nmt export format=ctranslate2`."""
+"""Conversion of models for CTranslate2 (https://opennmt.net/CTranslate2), and `nmt export format=ctranslate2`."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ CTranslate2 itself writes, many sums saturate. With values up to 64 none does, b
 
 
 def write(folder: Path, output: Path, precision: str) -> None:
-    """Convert a model directory, in float32 or int8, and write it to `output`, replacing an existing folder."""
+    """Convert a model directory to float32 or int8 and write it to `output`, replacing any existing folder."""
     check_model(ModelConfig(**read_description(folder).model))
     spec = specification(load_model(folder), read_tokenizer(folder))
     if precision == "int8":

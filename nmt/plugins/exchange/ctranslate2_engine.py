@@ -54,7 +54,7 @@ def check_search(config: DecodeConfig, target_prefix: str = "") -> None:
 
 
 def check(folders: Sequence[Path], options: EngineOptions) -> None:
-    """Raise NMTError for options that CTranslate2 supports with no model."""
+    """Raise NMTError for options that CTranslate2 never supports."""
     instead = "use engine=torch"
     require(len(folders) == 1, f"engine=ctranslate2: {len(folders)} models, but no support for ensembles; {instead}")
     on_processor = options.device in ("auto", "cpu")
@@ -155,7 +155,7 @@ class CTranslate2Engine:
 
     @property
     def batch_tokens(self) -> int:
-        """Maximum source tokens in a batch; measured to be the fastest."""
+        """Maximum source tokens in a batch, the fastest of the values measured."""
         most = 512 if self.translator.compute_type.startswith("int8") else 1024
         return min(self.config.batch_tokens, most if self.config.beam_size > 1 else 2 * most)
 
@@ -232,7 +232,7 @@ class CTranslate2Engine:
                 limit = limits[index]
                 if limit < longest and any(len(candidate.tokens) >= limit - 1 for candidate in row):
                     reached[limit].append(index)
-                    # A batch has one maximum length. With a lower one, greedy search finds these tokens.
+                    # A batch has one maximum length. With a lower one, greedy search would find these tokens.
                     del row[0].tokens[limit - 1 :]
             if self.config.beam_size > 1:
                 # With a lower one, a beam may find other hypotheses, so search again with that maximum length.
@@ -252,7 +252,7 @@ class CTranslate2Engine:
     def queue(self, begun: Sequence[Pair], longest: int, suppress: bool) -> list[Any]:
         beam = self.config.beam_size
         # CTranslate2 stops after this many finished hypotheses. A longer one may still win by its length penalty,
-        # so the count grows with alpha; for few tokens, |Y|^alpha grows faster than the other penalty.
+        # so the count grows with alpha; for short ones, |Y|^alpha grows faster than the other penalty.
         alpha = self.config.length_penalty * (4 if self.config.length_penalty_kind == "marian" else 1)
         count = math.ceil(beam * max(1.0, 0.4 + alpha)) + self.config.n_best - 1
         # It also grows with prefixes: after an unlikely one, the rest of a hypothesis hardly changes its score.

@@ -66,7 +66,7 @@ SPELT_SYMBOL = Regex("<(?=0x[0-9A-F]{2}>|/?s>|pad>|unk>)")
 
 
 def write(folder: Path, output: Path) -> None:
-    """Export a model directory for transformers to `output`, replacing an existing folder."""
+    """Export a model directory for transformers to `output`, replacing any existing folder."""
     description = read_description(folder)
     check(description)
     tokenizer, model = read_tokenizer(folder), load_model(folder)

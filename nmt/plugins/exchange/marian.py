@@ -254,7 +254,7 @@ def read_hub(folder: Path) -> MarianModel:
     check_settings(where, tree, HUB_SUPPORTED)
     for key in ("attention_heads", "ffn_dim"):
         one, other = (setting(where, tree, f"{stack}_{key}", int) for stack in ("encoder", "decoder"))
-        require(one == other, f"{where}: encoder_{key} and decoder_{key} differ, {one} and {other}")
+        require(one == other, f"{where}: encoder_{key} and decoder_{key} differ: {one} and {other}")
     activation = setting(where, tree, "activation_function", str)
     settings = {
         **{key: setting(where, tree, key, int) for key in ("encoder_layers", "decoder_layers", "d_model")},

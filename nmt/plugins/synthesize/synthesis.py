@@ -3,7 +3,7 @@
 identity.json       what determines the translations: SHA-256 of input and model, and keys
 translations.jsonl  one object per line, with all its translations, best first
 train.LANGUAGE      the chosen pairs, one file for each side
-summary.json        the number of pairs kept, and of pairs dropped by reason
+summary.json        how many pairs were kept, and how many were dropped for each reason
 """
 
 import json
@@ -119,7 +119,7 @@ def write_pairs(folder: Path, choice: Choice, sides: tuple[str | None, str | Non
     fates = choice.fates
     dropped = {reason: fates.count(reason) for reason in ("empty", "flagged", "unlikely")}
     why = f"{dropped['empty']:,} are empty and {dropped['flagged']:,} are flagged (flagged=keep keeps those)"
-    require("kept" in fates, f"{folder}: none of the {len(fates):,} pairs is left: {why}")
+    require("kept" in fates, f"{folder}: none of {len(fates):,} pairs is left: {why}")
     # Remove these first, so that a kill never leaves files of an earlier choice beside new ones.
     for name in ("summary.json", *(f"train.{side}" for side in sides)):
         (folder / name).unlink(missing_ok=True)
@@ -143,7 +143,7 @@ def write_pairs(folder: Path, choice: Choice, sides: tuple[str | None, str | Non
 def synthesize(config: SynthesisConfig) -> None:
     """Pair the lines of a file with their translations and write the chosen pairs.
 
-    Complete translations are reused: changing a key that only affects the choice of pairs translates nothing again.
+    Complete translations are reused: changing a key that only affects the choice of pairs does not repeat them.
     """
     folder = Path(config.output)
     if config.reference is not None:

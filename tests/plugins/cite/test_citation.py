@@ -339,8 +339,8 @@ def test_mistakes_are_one_line(nmt, bundles, finished, checkpoint):
     nmt("cite", str(finished), "source=test.en").refused("source, reference: pass both")
     nmt("cite", str(finished), "source=test.en", "reference=bundle.json").refused("bundle.json")
     nmt("cite", str(finished), "target=fr").refused("target=fr")
-    nmt("verify", "test.en").refused("test.en: not a bundle of `nmt cite`")
-    nmt("verify", str(finished)).refused("not a bundle of `nmt cite`")
+    nmt("verify", "test.en").refused("test.en: not a bundle from `nmt cite`")
+    nmt("verify", str(finished)).refused("not a bundle from `nmt cite`")
     nmt("verify", "bare.zip", "full.zip").refused("takes one bundle")
     nmt("verify", "bare.zip", "sha256=abc").refused("sha256=abc", "64")
     with zipfile.ZipFile("packed.zip", "w", zipfile.ZIP_DEFLATED) as archive:

@@ -78,7 +78,7 @@ def test_the_exit_code_is_1_only_where_the_first_is_significantly_worse(nmt, fil
     assert ended.code == 0, ended.err
     assert "fail_if=worse cannot fail with fewer than 50 lines" in ended.err
     assert "chrF2++, paired bootstrap: nrefs:1|" in ended.out
-    assert "\nno *: tests need 50 lines, and there are 49;" in ended.out
+    assert "\nno *: tests need 50 lines, but there are only 49;" in ended.out
     assert (ended.out.count("*"), " p " in ended.out) == (1, False)
     assert not [star for star in parsed("compare.html").iter("b") if star.get("class") == "star"]
 
@@ -126,7 +126,7 @@ def test_the_page_has_the_lines_of_a_fault_and_every_bucket_with_its_interval(nm
         assert any("flag number" in shown(a) for a in articles if a.get("data-line") == str(line))
     buckets = section(root, "Buckets")
     tables = dict(zip([h.text for h in buckets.iter("h3")], buckets.iter("table"), strict=True))
-    assert tables.keys() == {"Faults", "Words of the source"}
+    assert tables.keys() == {"Faults", "Words in the source"}
     for row in tree["buckets"]:
         (line,) = (tr for tr in tables[row["title"]].iter("tr") if tr.findtext("th") == row["label"])
         cells = [shown(cell) for cell in line.findall("td")]
@@ -161,7 +161,7 @@ def test_the_page_loads_nothing_and_runs_only_its_script(nmt, files):
 def test_mistakes_are_one_line(nmt, files):
     nmt("compare", "good", "bad", *files, "output=nowhere/x.html").refused("output=nowhere")
     nmt("compare", "good", "bad", *files, "output=bad").refused("output=bad", "must end in .html")
-    nmt("compare", "good").refused("two are needed", "nmt compare runs/new runs/old")
+    nmt("compare", "good").refused("at least two", "nmt compare runs/new runs/old")
     nmt("compare", "good", "new=[good]", *files).refused("good", "given twice")
     nmt("compare", "good", "new=[bad,]", *files).refused("no such file")
     nmt("compare", "good", "bad").refused("good: not a run", "reference=FILE")
@@ -226,10 +226,10 @@ def test_compare_cite_report_and_translate_make_the_same_lines(nmt, finished, to
     assert converted["cost"]["size"] == weights.stat().st_size
     keys = "engine=ctranslate2 precision=int8 decode.beam_size=1 decode.max_extra_length=5"
     assert converted["cost"]["keys"] == keys
-    assert f"Translated by run: {keys}, on " in shown(section(parsed("compare.html"), "Scores"))
+    assert f"Translated with run: {keys}, on " in shown(section(parsed("compare.html"), "Scores"))
     for kept in (tmp_path / "cache/nmt/compare").iterdir():
         kept.write_text('{"hypotheses": []}')
     again, _ = compared("run", "out.de", "engine=torch")
     assert again["scores"] == by_torch["scores"]
     assert again["cost"] != cost
-    assert f"translated by run: {cost['keys']}, on " in nmt("compare", "run", "out.de", "engine=torch", *search).out
+    assert f"translated with run: {cost['keys']}, on " in nmt("compare", "run", "out.de", "engine=torch", *search).out

@@ -85,11 +85,11 @@ def test_a_p_below_alpha_beside_no_difference_has_a_reason():
         ([0], 0.001, 0.0001, 50, "not different at all"),
         ([1], 0.001, 0.0001, 50, "significantly better"),
         ([-1], 0.001, 0.0001, 50, "significantly worse"),
-        ([-1], 0.001, 0.0001, 49, "not tested: fewer than 50 lines"),  # sacreBLEU gives one line the least p-value
+        ([-1], 0.001, 0.0001, 49, "not tested: fewer than 50 lines"),  # sacreBLEU gives one line the lowest p-value
         ([1], 0.2, 0.3, 50, "not significantly different"),
         ([1], 0.2, 0.001, 50, "not significantly different: only the approximate randomization has p < 0.05"),
         ([1], 0.001, 0.2, 50, "not significantly different: only the paired bootstrap has p < 0.05"),
-        ([1, -1], 0.001, 0.001, 50, "not significantly different: pairs of seeds disagree which is better"),
+        ([1, -1], 0.001, 0.001, 50, "not significantly different: pairs of seeds disagree on which is better"),
     ):
         result = difference("bleu", [30], [30 + gap for gap in gaps], {"bs": [bs], "ar": [ar]}, 0.05, lines)
         assert (result["verdict"], result["significant"]) == (verdict, verdict.startswith("significantly"))
@@ -206,9 +206,9 @@ def test_every_line_is_in_one_bucket_of_each_division(monkeypatch):
     sources = ["the The", "the OLD", "The house", "the unseen", "...", "a b c d e f"]
     (lengths, rarities), where = divisions(TestSet("x", sources, ["x"] * 6, corpus))
     assert [lengths[1][index] for index in lengths[2]] == ["1-5"] * 5 + ["6-10"]
-    assert (lengths[0], rarities[0]) == ("Words of the source", "Its rarest word was in training")
+    assert (lengths[0], rarities[0]) == ("Words in the source", "Count of its rarest word in training")
     expected = ["100 times or more", "10 to 99 times", "1 to 9 times", "never", "100 times or more", "never"]
     assert [rarities[1][index] for index in rarities[2]] == expected
-    assert where == "100 of the 100 training sources of here"
+    assert where == "100 of the 100 training source lines in here"
     [(title, _, _)], where = divisions(TestSet("x", None, ["a b"]))
-    assert (title, where) == ("Words of the reference", "")
+    assert (title, where) == ("Words in the reference", "")

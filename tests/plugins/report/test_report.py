@@ -54,7 +54,7 @@ def test_the_page_of_a_finished_run(nmt, run, toy):
     (run / "model/config.json").write_text(json.dumps(description))
     outcome = nmt("report", "copy", "decode=greedy", "decode.max_extra_length=5")
     assert (outcome.code, outcome.out) == (0, f"{Path('copy/report.html')}\n"), outcome.err
-    assert "translating 40 lines of the validation set, beam 1, length penalty 0.6, by the model in copy" in outcome.err
+    assert "40 lines of the validation set, beam 1, length penalty 0.6, with the model in copy" in outcome.err
     root = parsed(run / "report.html")
     head = facts(root)
     assert head["Update"] == "60 of 60"
@@ -87,14 +87,14 @@ def test_a_run_that_is_still_training_and_a_model_that_it_has_left_behind(nmt, r
     assert nmt("report", "copy", "sentences=0").code == 0
     root = parsed(run / "report.html")
     assert "running" in text(root.find("body/header"))
-    assert "Training went on: the model in copy/model is still that of update 60" in text(root.find("body/header"))
+    assert "Training has continued: the model in copy/model is still from update 60" in text(root.find("body/header"))
     assert facts(root)["Update"] == "70 of 90"
     assert "to go" in facts(root)["Training time"]
     shutil.rmtree(run / "model")
     assert nmt("report", "copy", "output=page.html").code == 0
     root = parsed(Path("page.html"))
     assert "no model directory yet" in text(section(root, "Translations"))
-    assert "Training went on" not in text(root.find("body/header"))
+    assert "Training has continued" not in text(root.find("body/header"))
 
 
 def test_scores_and_examples_are_those_of_the_translations(nmt, run, toy):

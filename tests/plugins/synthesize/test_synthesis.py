@@ -164,8 +164,8 @@ def test_mistakes_are_one_line_and_leave_the_folder_to_a_corrected_command(make,
     make(output="new")
     for words, problem in (
         (["output=."], "output=. has unrelated files"),
-        (["output=new", "decode.beam_size=2"], "another decode.beam_size"),
-        (["output=new", "input=short"], "another input"),
+        (["output=new", "decode.beam_size=2"], "a different decode.beam_size"),
+        (["output=new", "input=short"], "a different input"),
     ):
         nmt(*again[:1], *again[2:], *words, *(() if "input=short" in words else ["input=mono"])).refused(problem)
     with monkeypatch.context() as patched:  # killed before the first file of another choice
