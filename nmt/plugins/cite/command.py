@@ -23,17 +23,17 @@ class CiteConfig:
     text: bool = False
     """Include the source and reference lines; check first that their license allows it."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=lambda: metric_names("text"))
-    """bleu, chrf, chrf++, ter, tokenized, split, as in `nmt score`."""
+    """bleu, chrf, chrf++, ter, tokenized or split, as in `nmt score`."""
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
     """BLEU tokenizer, as in `nmt score`; null: the recommended one for the target language."""
     lowercase: bool = False
     """Ignore case in every metric."""
     target: str | None = None
-    """Target language, for a model with several."""
+    """Target language of a multilingual model."""
     prepared: str | None = None
     """Folder of the prepared corpus; null: as recorded by the run."""
     device: str = "auto"
-    """auto, cpu, cuda, cuda:1, mps."""
+    """auto, cpu, cuda, cuda:1 or mps."""
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
@@ -56,9 +56,9 @@ class VerifyConfig:
     run: str | None = None
     """The bundle's model, as a run or a model directory, to translate the sources again."""
     device: str = "auto"
-    """run: auto, cpu, cuda, cuda:1, mps."""
+    """run: auto, cpu, cuda, cuda:1 or mps."""
     allow: list[str] = choice([])
-    """What may be missing, by its printed name: for example, unscored (no scores) or README.md."""
+    """What may be missing, by its printed name, such as unscored (no scores) or README.md."""
 
     def __post_init__(self) -> None:
         whole = re.fullmatch("[0-9a-f]{64}", self.sha256 or "0" * 64) is not None

@@ -24,7 +24,7 @@ class ExportConfig:
     output: str | None = None
     """The folder to write; null: ctranslate2-PRECISION or huggingface in the model directory."""
     sample: str | None = None
-    """ctranslate2: file of lines to translate with both and compare; null: 200 lines of the validation set."""
+    """ctranslate2: file of lines to translate with both programs and compare; null: 200 lines of the validation set."""
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:

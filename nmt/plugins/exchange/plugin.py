@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 def register(add: Callable[..., None]) -> None:
     here = "nmt.plugins.exchange"
-    summary = "Export a model for another program, and compare the translations of the two."
+    summary = "Export a model for another program and compare both programs' translations."
     add("command", "export", f"{here}.commands:EXPORT", summary=summary)
-    summary = "Import a Marian or OPUS-MT model, to use or to train further."
+    summary = "Import a Marian or OPUS-MT model for translation or further training."
     add("command", "import", f"{here}.commands:IMPORT", summary=summary)
     add("tokenizer", "marian", f"{here}.marian_tokenizer:MarianTokenizer", key="nmt_marian")
     add(

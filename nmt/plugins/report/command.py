@@ -25,7 +25,7 @@ class ReportConfig:
     examples: int = number(12, 0, 10_000)
     """Number of translations to show from each of the best, median and worst."""
     device: str = "auto"
-    """auto, cpu, cuda, cuda:1, mps."""
+    """auto, cpu, cuda, cuda:1 or mps."""
     decode: DecodeConfig = MISSING
 
 
@@ -42,7 +42,7 @@ class AttentionConfig:
     output: str = "attention.html"
     """HTML page to write."""
     device: str = "auto"
-    """auto, cpu, cuda, cuda:1, mps."""
+    """auto, cpu, cuda, cuda:1 or mps."""
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
