@@ -181,7 +181,7 @@ def divisions(test: TestSet) -> tuple[list[Division], str]:
 class Bootstrap:
     metric: str  # if "", lines are counted, and fewer is better
     score: Callable[[Numbers], Numbers]  # summed statistics [N, K] -> scores [N]
-    seeds: list[int]  # how many each system has
+    seeds: list[int]  # number of seeds per system
     sampling: Sampling
 
     def row(self, title: str, label: str, parts: list[Numbers]) -> Row:

@@ -251,7 +251,7 @@ class CTranslate2Engine:
 
     def queue(self, begun: Sequence[Pair], longest: int, suppress: bool) -> list[Any]:
         beam = self.config.beam_size
-        # CTranslate2 stops after this many finished hypotheses. A longer one may still win by its length penalty,
+        # CTranslate2 stops after `count` finished hypotheses. A longer one may still win by its length penalty,
         # so the count grows with alpha; for short ones, |Y|^alpha grows faster than the other penalty.
         alpha = self.config.length_penalty * (4 if self.config.length_penalty_kind == "marian" else 1)
         count = math.ceil(beam * max(1.0, 0.4 + alpha)) + self.config.n_best - 1
