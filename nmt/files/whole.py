@@ -36,7 +36,7 @@ def cannot_write(path: Path, error: Exception) -> NMTError:
 
 
 def check_output(output: Path, name: str) -> Path:
-    """Check, before any work, that `output` can be written, and return it; NMTError if it cannot."""
+    """Return `output` if it can be written; otherwise NMTError, before any work is done."""
     if output.is_dir():
         raise NMTError(f"output={output}: is a folder; name a file, such as output={output / name}")
     try:

@@ -108,7 +108,7 @@ def letters(text: str) -> str:
 
 
 def split_sentences(text: str, language: str) -> list[str]:
-    """Split a line into sentences with sentencex, and correct its errors with rules."""
+    """Split a line into sentences with sentencex, plus rules that correct its errors."""
     import sentencex
 
     ends = {*accumulate(map(len, sentencex.segment(language, text.translate(QUOTES)))), len(text)}
