@@ -164,7 +164,7 @@ def test_a_corpus_prepared_anew_does_not_fit_the_old_checkpoints(other_text, nmt
         file.write_text("".join(reversed(file.read_text().splitlines(keepends=True))))
     assert nmt("preprocess", *other_text, "overwrite=true").code == 0
     outcome = nmt("train", *other_text, *SHORT, "trainer.max_steps=9")
-    outcome.refused("step=00000006.ckpt", "trained with another")
+    outcome.refused("step=00000006.ckpt", "trained with a different")
 
 
 def test_updates_after_the_last_report_are_counted_and_reported(toy, nmt):
