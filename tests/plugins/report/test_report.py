@@ -198,4 +198,4 @@ def test_mistakes_are_one_line(nmt, run):
     nmt("report", "copy", "prepared=other").refused("is not the corpus", "pass prepared=FOLDER")
     nmt("report", "copy", "other").refused("takes one run")
     nmt("report", "copy", "output=nowhere/x.html").refused("output=nowhere")
-    nmt("report", "copy", "output=copy").refused("output=copy: a folder", "output=copy/report.html")
+    nmt("report", "copy", "output=copy").refused("output=copy: is a folder", "output=copy/report.html")
