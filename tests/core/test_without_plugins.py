@@ -1,4 +1,4 @@
-"""The core without plugins: any folder of nmt/plugins can be deleted, and its tests with it."""
+"""The core without plugins: a folder of nmt/plugins, its tests, and the plugins that import it can be deleted."""
 
 import os
 import shutil
