@@ -26,7 +26,7 @@ class ScoreConfig:
     source: str | None = None
     """File of source lines, printed with the examples."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=metric_names)
-    """bleu, chrf, chrf++, ter (sacreBLEU), tokenized, split (BLEU as in the paper) or brackets (EVALB, for trees)."""
+    """bleu, chrf, chrf++, ter (sacreBLEU), or a metric that a plugin adds; `nmt plugins` lists them."""
     language: str | None = None
     """Target language, which selects the BLEU tokenizer; null: the suffix of the reference or hypothesis file."""
     lowercase: bool = False
