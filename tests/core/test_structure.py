@@ -52,8 +52,8 @@ BUDGETS = {
     "serve": 1110,
     "sweep": 240,
     "synthesize": 240,
-    "nmt": 17670,
-    "tests": 15310,
+    "nmt": 18000,
+    "tests": 15600,
 }
 """Most lines of each part and plugin, and of the tests. A commit that needs more changes this table openly."""
 SMALL = 60  # most lines of a plugin that the table need not name
