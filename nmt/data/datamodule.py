@@ -27,8 +27,8 @@ IdPair = tuple[list[int], list[int]]  # source and target, without end symbols
 class Transform(Protocol):
     """Changes training pairs, for example by adding noise.
 
-    Plugins register a factory as "transform": `(tokenizer_file, sources, seed) -> Transform | None`. It raises NMTError
-    if the transform cannot use the vocabulary.
+    Plugins register a factory as "transform": `(tokenizer_file, sources, seed) -> Transform | None`. The factory
+    raises NMTError if the transform cannot use the vocabulary.
     """
 
     growth: NDArray[np.float64]  # [sources], the factor by which planning scales lengths in tokens
@@ -47,7 +47,7 @@ class PlannedBatches:
     """Builds micro-batches from the pairs of a split and applies all transforms."""
 
     split: PreparedSplit
-    bounds: Ints | None = None  # each source's first row, then the end of the last; None if planning needs no sources
+    bounds: Ints | None = None  # each source's first row, then the last source's end; None if sources do not matter
     transforms: Sequence[Transform] = ()
 
     def batch(self, planned: MicroBatch) -> Batch:

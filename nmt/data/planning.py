@@ -1,6 +1,6 @@
-"""Choose the sentences of update n from corpus lengths, seed and n alone, so that training can start at any update.
+"""Choose the sentences of update n from sentence lengths, seed and n alone, so that training can start at any update.
 
-Grouping: a table counts the pairs by source and target length. It is cut in two recursively, along whichever
+Grouping: a table counts the pairs by source and target length. It is recursively cut in two, along whichever
 length saves the most padding. All pairs in a resulting group are padded to the same widths. Two arrays describe the
 table's cells: `widths` [2, cells] holds source and target widths, and `counts` [cells] the numbers of pairs.
 
@@ -12,7 +12,7 @@ micro-batches per update, update n starts at micro-batch n * m.
 Mixtures: rows are ordered by source. In each group, a source's pairs form an endless stream of shuffled rounds. Each
 pass takes `copies` times the source's number of pairs from this stream; `copies` need not be an integer.
 
-Shuffling: a cipher with a key permutes the numbers below n, so no list has to be stored and shuffled. This cipher is
+Shuffling: a keyed cipher permutes the numbers below n, so no list has to be stored and shuffled. This cipher is
 a Feistel network on the numbers below a square, applied until the result is below n (method 3 of Black and
 Rogaway 2002, "Ciphers with arbitrary finite domains").
 """
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 Integers = TypeVar("Integers", Ints, "Tensor")
 MOST_COPIES = 64  # maximum length of a pass, as a multiple of the corpus size
-MIN_MICRO_BATCHES = 3  # per group: pairs of a smaller group would share a micro-batch in every pass
-PADDING_SHARE = 0.02  # a group with less padding is not cut: smaller groups are shuffled less, for no gain
+MIN_MICRO_BATCHES = 3  # per group: the pairs of a smaller group would be batched together in every pass
+PADDING_SHARE = 0.02  # a group with less padding is not cut, because pairs are shuffled less in smaller groups
 BLOCK_PAIRS = 1 << 20  # pairs processed at a time, so that temporary arrays stay in cache and do not add to peak memory
-ROUNDS = 8  # of the cipher: with only six, some orders of a few dozen items occur too often
+ROUNDS = 8  # of the cipher: with only six, some permutations of a few dozen items occur too often
 # Signed, because PyTorch lacks unsigned arithmetic. The increment is 2^64 divided by the golden ratio.
 INCREMENT = 0x9E3779B97F4A7C15 - 2**64
 MIXERS = ((30, 0xBF58476D1CE4E5B9 - 2**64), (27, 0x94D049BB133111EB - 2**64))
@@ -68,7 +68,7 @@ def shuffle_key(*numbers: ArrayLike) -> Ints:
 
 
 def shuffled(indices: NDArray[Any], size: ArrayLike, key: Ints) -> Ints:
-    """The items at `indices` of range(size) once shuffled with `key`; each index may have its own size and key."""
+    """The items at `indices` after shuffling range(size) with `key`; each index may have its own size and key."""
     sizes, keys = (np.broadcast_to(integers(values), indices.shape) for values in (size, key))
     # The square is only slightly larger than the range. For sizes below 2**52, its root is exact enough.
     sides = np.ceil(np.sqrt(sizes)).astype(np.int64)
@@ -91,7 +91,7 @@ def bucket_widths(lengths: NDArray[Any]) -> Ints:
 
 
 def cost(widths: Ints, counts: Ints, budget: int) -> Ints:
-    """The cost of micro-batches of these widths: 2 per position of a pair, 1 in an empty row, which takes no time."""
+    """The cost of micro-batches of these widths: 2 per position of a pair, but 1 per position of an unused row."""
     rows = budget // widths.max(0)
     return np.asarray((counts + -(-counts // rows) * rows) * widths.sum(0))
 
@@ -162,7 +162,7 @@ def group_by_lengths(source_lengths: NDArray[Any], target_lengths: NDArray[Any],
 
 
 class Mixture(NamedTuple):
-    """A corpus's sources, how often a pass uses their pairs, and how much longer transforms may make them."""
+    """A corpus's sources, how often each one's pairs occur in a pass, and how much longer transforms may make pairs."""
 
     bounds: Ints  # [sources + 1], each source's first row, then the end of the last source
     copies: NDArray[np.float64]  # [sources], how often each pair occurs in a pass, usually 1 or more
@@ -170,9 +170,9 @@ class Mixture(NamedTuple):
 
 
 def source_copies(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> NDArray[np.float64]:
-    """How often a pass uses each pair of a source; NMTError if a source would get less than one sentence.
+    """How many times each pair of a source is used per pass; NMTError if a source would get less than one sentence.
 
-    A source's share of an update is its `share`; the others divide the rest by (weight x pairs)^(1 / temperature).
+    Each source with a `share` gets that part of an update; (weight x pairs)^(1 / temperature) divides up the rest.
     """
     weights = [(source.weight * size) ** (1 / temperature) for source, size in zip(sources, sizes, strict=True)]
     parts = [0.0 if source.share else weight for source, weight in zip(sources, weights, strict=True)]
@@ -187,7 +187,7 @@ def source_copies(sources: Sequence[SourceConfig], sizes: Sequence[int], tempera
 
 
 class UpdateSize(NamedTuple):
-    """An update's size: tokens including end symbols, positions including padding, and pairs of a query and a key."""
+    """An update's size: tokens including end symbols, positions including padding, and query-key pairs."""
 
     source_tokens: int = 1
     target_tokens: int = 1
@@ -205,7 +205,7 @@ class UpdateSize(NamedTuple):
 
 
 def pairs_before(lengths: Ints, reach: int) -> int:
-    """Count the pairs of a position and one of the `reach` positions before it in sentences of these lengths."""
+    """In sentences of these lengths, count the pairs of a position and any of the `reach` positions before it."""
     seen = np.minimum(reach, lengths - 1)
     return int(seen @ (2 * lengths - seen - 1)) // 2
 
@@ -267,7 +267,7 @@ class BatchPlanner:
             shape = len(mixture.copies), len(self.sizes)
             self.source_sizes = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
             self.source_begins = self.source_sizes.cumsum(0) - self.source_sizes
-            # How many pairs a pass takes, rounded so that the sum over the groups is right.
+            # How many pairs a pass takes from each source and group, rounded so that each source's total is right.
             upto = np.rint(self.source_sizes.cumsum(1) * mixture.copies[:, None]).astype(np.int64)
             self.taken = np.diff(upto, axis=1, prepend=0)
             self.taken_ends = self.taken.cumsum(0)
@@ -295,7 +295,7 @@ class BatchPlanner:
         ]
 
     def pairs(self, passes: Ints, parts: Ints) -> list[Ints]:
-        """The corpus rows of each part in its pass."""
+        """The corpus rows that each part contains in its pass."""
         groups = self.group_of_part[parts]
         sizes, count, number = self.sizes[groups], self.parts[groups], parts - self.first_parts[groups]
         begins, ends = number * sizes // count, (number + 1) * sizes // count
@@ -309,7 +309,7 @@ class BatchPlanner:
         return np.split(pairs, np.cumsum(rows)[:-1])
 
     def of_streams(self, passes: Ints, groups: Ints, indices: Ints) -> Ints:
-        """Map each index, which counts what a pass takes from all sources, to the number of a pair in its group."""
+        """Map each index among the pairs that a pass takes from a group's sources to a pair's index in the group."""
         sources = (indices >= self.taken_ends[:, groups]).sum(0)
         taken, sizes = self.taken[sources, groups], self.source_sizes[sources, groups]
         rounds, within = np.divmod(passes * taken + indices - (self.taken_ends[sources, groups] - taken), sizes)

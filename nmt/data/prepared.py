@@ -34,9 +34,9 @@ IDS = pa.list_(pa.int32())
 IDS_SCHEMA = pa.schema(
     {"source": IDS, "target": IDS, "source_length": pa.int32(), "target_length": pa.int32(), "line": pa.int64()}
 )
-"""Ids exclude the end symbol, lengths include it; `line` is the pair's line number in its source, from 1."""
+"""Ids exclude the end symbol, but lengths include it; `line` is the pair's line number in its source, from 1."""
 OUR_NAMES = re.compile(r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*|(train|valid|test)(/[\w-]+\.arrow)?")
-PARENT_LEVELS = 4  # levels above a run where a relative path in its configuration may start
+PARENT_LEVELS = 4  # how many levels above a run folder a relative path in its configuration may start
 
 
 def decisive(data: dict[str, Any]) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Counts:
     kept: int
     tokens: dict[str, int]  # side -> tokens, end symbols included
     lengths: dict[str, dict[str, int]]  # side -> 99th percentile and maximum tokens per line, end symbol excluded
-    in_train: int = 0  # pairs of this held-out set that are also in the training text
+    in_train: int = 0  # pairs of this held-out set that also occur in the training text
     sources: dict[str, int] | None = None  # source -> pairs kept, in row order
 
 
@@ -107,7 +107,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def check_ours(folder: Path) -> None:
-    """NMTError unless a folder to be replaced contains a prepared corpus of any format version and nothing else."""
+    """Raise NMTError unless a folder to be replaced contains a prepared corpus, in any format, and nothing else."""
     advice, path = "move it away, or pass prepared=FOLDER", folder / "manifest.json"
     keys = read_mapping(path, parse_json, LARGE).keys() if path.is_file() else set()
     ours = {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= keys
@@ -124,7 +124,7 @@ class Batch(NamedTuple):
     target_in: Tensor  # [B, T], each sentence preceded by the start symbol
     target_out: Tensor  # [B, T], each sentence followed by the end symbol: the token to predict at each position
     target_indices: Tensor  # [M], the positions of the M real tokens in target_out.flatten()
-    padded: bool = True  # if `source` has padding; stored because checking the tensor would wait for the device
+    padded: bool = True  # whether `source` has padding; stored because checking the tensor would wait for the device
     update: int = 0
     micro_batch: int = 0
     size: UpdateSize = UpdateSize()  # of the whole update
@@ -178,14 +178,14 @@ class PreparedSplit:
         return len(self.source_lengths)
 
     def __reduce__(self) -> tuple[type, tuple[Path]]:
-        # A worker process reopens the files instead of receiving the lengths of a whole corpus.
+        # A worker process reopens the files instead of receiving the lengths of all sentences.
         return type(self), (self.folder,)
 
     def damaged(self, error: Exception) -> NMTError:
         return NMTError(f"{self.folder}: damaged or not a prepared corpus ({one_line(error)}); prepare it again")
 
     def check(self, vocabulary_sizes: tuple[int, int]) -> None:
-        """NMTError for invalid offsets, lengths or ids, which would otherwise cause a traceback, or worse."""
+        """Raise NMTError for invalid offsets, lengths or ids, which would otherwise cause a traceback or worse."""
         try:
             for block in self.table.data.to_batches():
                 block.validate(full=True)

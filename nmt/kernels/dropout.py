@@ -1,14 +1,14 @@
-"""Dropout (section 5.4), with random numbers that are cheap on a CPU."""
+"""Dropout (section 5.4), with random numbers that are cheap to draw on a CPU."""
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-LEVELS = 2**16  # of probability: the values of 16 random bits
+LEVELS = 2**16  # levels of probability, one for each value of 16 random bits
 
 
 def random_bits(shape: torch.Size) -> Tensor:
-    """Draw 16 random bits per element, as int16: four share a 64-bit number, which is five times as fast."""
+    """Draw 16 random bits per element, as int16: drawing 64 bits for every four is five times as fast."""
     elements = shape.numel()
     numbers = torch.empty(-(-elements // 4), dtype=torch.int64).random_(-(2**63), None)
     return numbers.view(torch.int16)[:elements].view(shape)

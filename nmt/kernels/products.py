@@ -1,4 +1,4 @@
-"""Linear maps with the device's fastest kernels, and settings to apply before the first of them runs.
+"""Linear maps with the device's fastest kernels, and settings to apply before the first kernel runs.
 
 On x86 CPUs, torch computes float32 products with MKL. On AMD CPUs, MKL is half as fast as oneDNN, which torch also
 includes: 225 versus 431 GFLOP/s in a training step. On other devices and in other precisions, `linear` is the same as
@@ -20,8 +20,8 @@ from nmt.compat import onednn_linear
 
 product = onednn_linear
 ONEDNN = torch.backends.mkldnn.is_available() and platform.machine() in ("x86_64", "AMD64")
-# The fewest multiplications for which oneDNN is faster, although it spends a fraction of a millisecond on building a
-# kernel for each shape; and the fewest if kernels stay cached. In a search without AVX512, MKL is at least as fast.
+# The number of multiplications from which oneDNN is faster: if it must build a kernel for the shape, which takes a
+# fraction of a millisecond, and if kernels stay cached. In a search without AVX512, MKL is at least as fast.
 SMALLEST_PRODUCT = 2**25
 SMALLEST_REPEATED_PRODUCT = 2**20 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2**62
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
@@ -46,7 +46,7 @@ def forget_old_kernels() -> None:
 
 @contextmanager
 def few_shapes() -> Iterator[None]:
-    """In a block with so few shapes that their kernels stay cached, use oneDNN for smaller products too."""
+    """Use oneDNN for smaller products too, within a block with so few shapes that their kernels stay cached."""
     global SMALLEST_PRODUCT
     before, SMALLEST_PRODUCT = SMALLEST_PRODUCT, SMALLEST_REPEATED_PRODUCT
     try:
@@ -62,7 +62,7 @@ def has_fast_product(x: Tensor, weight: Tensor) -> bool:
 
 
 def outer_product(grad_MN: Tensor, x_MK: Tensor) -> Tensor:
-    """G^T X, the gradient of the weight: [N, K]. oneDNN is faster if the result is at least as wide as high."""
+    """G^T X, the gradient of the weight: [N, K]. oneDNN is faster if the result is at least as wide as tall."""
     if grad_MN.shape[1] > x_MK.shape[1]:
         return product(x_MK.t(), grad_MN.t()).t()
     return product(grad_MN.t(), x_MK.t())

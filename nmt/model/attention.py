@@ -20,7 +20,7 @@ KeysValues = tuple[Tensor, Tensor]
 def neighborhood(length: int, r: int, device: torch.device, causal: bool = False) -> Tensor:
     """Restricted self-attention (section 4): True where query t may attend to key s, [length, length].
 
-    These are the r positions around t (for even r, one more before t than after) or, if `causal`, the last r up to t.
+    The keys are the r positions around t (for even r, one more before t than after) or, if `causal`, the last r to t.
     """
     positions = torch.arange(length, device=device)
     ahead = positions - positions[:, None]
@@ -32,7 +32,7 @@ class MultiHeadAttention(nn.Module):
 
     Query, key and value projections share one matrix, so self-attention computes them in one product.
 
-    `model.attention` selects how a query and a key are scored (section 3.2.1): scaled_dot_product, q k^T / sqrt(d_k)
+    `model.attention` selects how query-key pairs are scored (section 3.2.1): scaled_dot_product, q k^T / sqrt(d_k)
     (equation 1); dot_product, q k^T; or additive, v^T tanh(W q + U k) (Bahdanau et al. 2015), where W and U are the
     head's projections and v, [H, K], is the only additional parameter.
     """

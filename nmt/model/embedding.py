@@ -25,14 +25,14 @@ def sinusoids(length: int, d_model: int, start: int = 0, kind: str = "sinusoidal
 
 
 def random_matrix(rows: int, d_model: int) -> nn.Parameter:
-    """[rows, d_model] normally distributed numbers with standard deviation d_model^-0.5."""
+    """A [rows, d_model] matrix of normally distributed numbers with standard deviation d_model^-0.5."""
     if torch.get_default_device().type == "meta":  # shapes only; arithmetic would load torch's compiler
         return nn.Parameter(torch.empty(rows, d_model))
     return nn.Parameter(torch.randn(rows, d_model) * d_model**-0.5)
 
 
 class Positions(nn.Module):
-    """Positional encoding: sinusoids (section 3.5) or learned (Table 3, row E)."""
+    """Positional encoding: sinusoidal (section 3.5) or learned (Table 3, row E)."""
 
     table: Tensor
 
@@ -51,12 +51,12 @@ class Positions(nn.Module):
             return self.table[start:end]
         limit = f"the model.max_positions={len(self.table)} learned positions"
         require(self.kind != "learned", f"a sequence of {end} tokens is longer than {limit}")
-        # Only these positions, because incremental decoding would otherwise compute a whole table for each token.
+        # Compute only these positions: incremental decoding would otherwise compute a whole table for each token.
         return sinusoids(length, self.table.shape[1], start, self.kind).to(self.table)
 
 
 class Embedding(nn.Module):
-    """Embeddings times sqrt(d_model), plus positions, then dropout (sections 3.4, 3.5, 5.4)."""
+    """Embeddings times sqrt(d_model), plus positional encodings, then dropout (sections 3.4, 3.5, 5.4)."""
 
     def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
         super().__init__()

@@ -80,10 +80,10 @@ class DecoderLayer(nn.Module):
         past: Tensor | None = None,
         remember: Callable[[Tensor, Tensor], KeysValues] | None = None,
     ) -> Tensor:
-        """Process all positions or, given `remember`, the next one, whose keys and values it adds to the returned past.
+        """Process all positions or, given `remember`, only the next: `remember` adds its keys and values to the past.
 
         `memory` is the encoder's output, [B, S, D], or its keys and values. `mask` is for source positions, `past` for
-        self-attention keys; if `past` is None, all positions get a causal mask, and the next one gets none.
+        self-attention keys; if `past` is None, all positions get a causal mask, but a single next position gets none.
         """
         attention, cross = self.self_attention, self.cross_attention
 

@@ -1,6 +1,6 @@
 """The Transformer (section 3, figure 1).
 
-Shapes: B batch, T target positions, S source positions, D d_model, N vocabulary, K hypotheses of a sentence.
+Shapes: B batch, T target positions, S source positions, D d_model, N vocabulary, K hypotheses per sentence.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class DecoderCache:
         return slice(max(end - (self.window or end), 0) * hypotheses, end * hypotheses)
 
     def visible(self) -> Tensor | None:
-        """`ancestors` for the columns that are seen; None for a single hypothesis, which sees them all."""
+        """`ancestors` for the columns that are seen; None for a single hypothesis, which sees all of them."""
         batch, _, hypotheses, columns = self.ancestors.shape
         if self.seen.stop > columns:
             # Double the room, adding at least 16 positions, so that few steps copy all columns.
@@ -64,7 +64,7 @@ class DecoderCache:
         past.copy_(past.gather(2, parents_BK[:, None, :, None].expand_as(past)))
 
     def select(self, sentences: Tensor) -> "DecoderCache":
-        """A cache for only the given sentences."""
+        """A cache that contains only the given sentences."""
 
         def rows(layers: list[KeysValues]) -> list[KeysValues]:
             return [(k.index_select(0, sentences), v.index_select(0, sentences)) for k, v in layers]
@@ -98,7 +98,7 @@ class Transformer(nn.Module):
             self.output.weight = self.target_embedding.weight
 
     def real(self, source_BS: Tensor) -> Tensor:
-        """True at visible source positions: no padding and, without `source_end`, no end symbols: [B, 1, 1, S]."""
+        """True at source positions other than padding and, without `source_end`, end symbols: [B, 1, 1, S]."""
         real_BS = source_BS != PAD
         if not self.config.source_end:
             real_BS &= source_BS != EOS
@@ -143,11 +143,11 @@ class Transformer(nn.Module):
         return self.decoder_norm(x_BTD)  # type: ignore[no-any-return]
 
     def decoder_states(self, source_BS: Tensor, target_BT: Tensor, padded: bool = True) -> Tensor:
-        """The decoder's output before the output matrix, [B, T, D]; `padded` as in `encode`."""
+        """The decoder states before the output projection, [B, T, D]; `padded` as in `encode`."""
         return self.decode(target_BT, self.encode(source_BS, padded), source_BS, padded)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """Decoder states [..., D] -> logits of the next target token [..., N]; -inf for unpredicted symbols."""
+        """Decoder states [..., D] -> logits of the next target token [..., N]; -inf for symbols never predicted."""
         logits = self.output(hidden)
         if self.config.unpredicted:
             logits[..., : self.config.unpredicted] = -torch.inf
@@ -167,7 +167,7 @@ class Transformer(nn.Module):
         return DecoderCache(past, memory, mask, ancestors, self.config.attention_window)
 
     def step(self, tokens_BK: Tensor, cache: DecoderCache, first: int | None = None) -> Tensor:
-        """Last tokens of K hypotheses [B, K] -> log probabilities of the next [B, K, N], of the `first` ones only."""
+        """Last tokens of K hypotheses [B, K] -> log P of next tokens [B, K, N], for only the first `first` if given."""
         visible = cache.visible()
         x_BKD = self.target_embedding(tokens_BK.view(-1, 1), cache.length).view(*tokens_BK.shape, -1)
         for number, layer in enumerate(self.decoder_layers):

@@ -19,11 +19,11 @@ from nmt.model.transformer import Transformer
 # Files of a model directory and its exports.
 OURS = r"model\.safetensors|config\.json|tokenizer\.model|README\.md|ctranslate2-.*|huggingface|\..*\.nmt-tmp"
 MAX_VOCABULARY = 2**24
-TABLE_NUMBERS = 2**24  # maximum size of a table of sinusoids, unless one of the model's matrices is larger
+TABLE_NUMBERS = 2**24  # maximum size of a sinusoid table, unless one of the model's matrices is larger
 
 
 def check_ours(folder: Path) -> None:
-    """NMTError, before any work, if replacing a folder would delete files that do not belong to a model directory."""
+    """Raise NMTError early if replacing a folder would delete files that do not belong to a model directory."""
     check_replaceable(folder)
     names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
     for name in names:
@@ -37,7 +37,7 @@ def write_model_directory(
     folder: Path, model: Transformer, tokenizer_file: Path, description: ModelDescription, card: str
 ) -> None:
     """Write a model directory, replacing an older one."""
-    # Keep only the first of tied matrices by name; safetensors' save_model would list the others in random order.
+    # Of tied matrices, keep only the first by name; safetensors' save_model would list the others in random order.
     names, tensors = dict[int, str](), sorted(model.state_dict().items())
     kept = {name: x.contiguous() for name, x in tensors if names.setdefault(x.data_ptr(), name) == name}
     try:
@@ -59,7 +59,7 @@ def described(model: ModelConfig, vocabulary_size: int) -> Transformer:
 
 
 def check_shapes(model: ModelConfig, vocabulary_size: int, stored: Shapes, problem: str) -> None:
-    """NMTError, beginning with `problem`, if the names or shapes of stored weights do not match the model."""
+    """Raise an NMTError that begins with `problem` if stored weights' names or shapes do not match the model."""
     fits = model.max_positions * model.d_model <= max([TABLE_NUMBERS, *map(math.prod, stored.values())])
     require(fits, f"{problem}: max_positions={model.max_positions:,} is too large")
     expected = {name: tuple(tensor.shape) for name, tensor in described(model, vocabulary_size).state_dict().items()}
@@ -93,9 +93,9 @@ def count_parameters(model: ModelConfig, vocabulary_size: int) -> int:
 def training_flops(
     config: ModelConfig, vocabulary_size: int, tokens: tuple[int, int], pairs: tuple[int, int, int]
 ) -> int:
-    """FLOPs of the matrix products for training on `tokens` (source, target) once, for the training cost in Table 2.
+    """FLOPs of the matrix products in training once on `tokens` (source, target), for the training cost in Table 2.
 
-    `pairs`: pairs of query and key in the encoder, in the decoder and in cross-attention. Each costs d_k + d_v per
+    `pairs`: query-key pairs in the encoder, in the decoder and in cross-attention. Each costs d_k + d_v per
     head, even in additive attention, because q + k and tanh are not counted.
     """
     c, (source, target), (encoder, decoder, cross) = config, tokens, pairs
@@ -110,5 +110,5 @@ def training_flops(
         + c.decoder_layers * (decoder + cross) * head
         + target * c.d_model * (vocabulary_size - c.unpredicted)
     )
-    # 2: a multiplication and an addition. 3: the forward pass and the gradient of each factor.
+    # 2: a multiplication and an addition. 3: the forward pass and the gradients of both factors.
     return 2 * 3 * products

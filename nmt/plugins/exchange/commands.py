@@ -34,7 +34,7 @@ class ExportConfig:
 
 
 def export(config: ExportConfig, status: Callable[[str], None]) -> list[str]:
-    """Write the model, compare it with the original, and return the lines to print; `status` receives each step."""
+    """Write the model, compare it with the original, and return the lines to print; report each step to `status`."""
     from nmt.files import find_model_directory
 
     folder = find_model_directory(config.run)
@@ -95,7 +95,7 @@ class ImportConfig:
     output: str = MISSING
     """The model directory to write."""
     source: str | None = None
-    """The source language, such as en; null: as stated in the folder."""
+    """The source language, such as en; null: the one that the folder names."""
     target: str | None = None
     """The target language."""
 

@@ -1,4 +1,4 @@
-"""Conversion of models for CTranslate2 (https://opennmt.net/CTranslate2), and `nmt export format=ctranslate2`."""
+"""Model conversion for CTranslate2 (https://opennmt.net/CTranslate2), and `nmt export format=ctranslate2`."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -29,15 +29,15 @@ ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "gelu": "GELU", "quick_gelu": "
 NEVER = -1e9
 """Logit bias that rules out a symbol."""
 LEVELS = 88
-"""The largest value in an int8 matrix, chosen by measurement (docs/results.md); to change it, also raise CONVERSION.
+"""The largest value in an int8 matrix, chosen by measurement (docs/results.md); if you change it, raise CONVERSION.
 
-CPUs with AVX2 but without VNNI add two products with activations of up to 255 in 16 bits. With values up to 127, which
-CTranslate2 itself writes, many sums saturate. With values up to 64 none does, but the values are coarser.
+CPUs with AVX2 but without VNNI add two products with activations of up to 255 in 16 bits. With weights up to 127, as
+CTranslate2's own conversion has, many sums saturate. With weights up to 64, none do, but the rounding is coarser.
 """
 
 
 def write(folder: Path, output: Path, precision: str) -> None:
-    """Convert a model directory to float32 or int8 and write it to `output`, replacing any existing folder."""
+    """Write a model directory's float32 or int8 conversion to `output`, replacing any existing folder."""
     check_model(ModelConfig(**read_description(folder).model))
     spec = specification(load_model(folder), read_tokenizer(folder))
     if precision == "int8":
@@ -147,7 +147,7 @@ def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[s
 
 
 def sample_of(folder: Path, description: ModelDescription, sample: str | None) -> tuple[list[str], str]:
-    """The lines to compare and where they come from, or no lines and the reason."""
+    """The lines to translate for the comparison and where they come from, or no lines and the reason why."""
     if sample is not None:
         lines = list(read_texts(sample))
         return lines, sample if lines else f"{sample} is empty"

@@ -1,9 +1,9 @@
 """CTranslate2 search on CPUs, without torch, using a conversion of the model in the user's cache.
 
 CTranslate2 ranks hypotheses by log P / |Y|^alpha, so finished hypotheses are reranked with the configured penalty.
-Translations equal those of the torch engine up to rounding, unless the winner would finish after CTranslate2 stops (at
-most 7 of 1,000 sentences) or the model would not write the prefix itself: of 300 quickstart lines, 299 were the same
-when the prefix was the beginning of the reference, and 178 when it was "zz Foo".
+Translations equal the torch engine's up to rounding, unless the best hypothesis would finish after CTranslate2 stops
+(at most 7 of 1,000 sentences) or the model would not produce the prefix by itself: of 300 quickstart translations, 299
+were the same when the prefix was the beginning of the reference, and 178 when it was "zz Foo".
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from nmt.search import Constraints, EngineOptions, Hypothesis, Pair, TokenScores
 from nmt.text import SOURCE, TARGET, read_tokenizer
 
 CONVERSION = "4"
-"""Increase it whenever the content of conversions changes."""
+"""The version of the conversions; increase it whenever their content changes."""
 MIN_POSITIONS = 2048
 """Length of the sinusoid table, which CTranslate2 does not compute itself."""
 SAMPLING = ("temperature", "top_k", "top_p", "seed")  # no effect unless decode.do_sample=true
@@ -44,7 +44,7 @@ def require_ctranslate2(key: str) -> None:
 
 
 def check_search(config: DecodeConfig, target_prefix: str = "") -> None:
-    """Raise NMTError for a search that CTranslate2 does not support, or that translates worse than with torch."""
+    """Raise NMTError for search settings that CTranslate2 lacks, or with which it translates worse than torch."""
     problem, usual = "engine=ctranslate2 lacks it, or translates worse with it; use engine=torch", vars(DecodeConfig())
     for key, value in vars(config).items():
         is_worse = key == "length_penalty" and value > 1 and config.beam_size > 1
@@ -54,7 +54,7 @@ def check_search(config: DecodeConfig, target_prefix: str = "") -> None:
 
 
 def check(folders: Sequence[Path], options: EngineOptions) -> None:
-    """Raise NMTError for options that CTranslate2 never supports."""
+    """Raise NMTError for options that CTranslate2 does not support, whatever the model."""
     instead = "use engine=torch"
     require(len(folders) == 1, f"engine=ctranslate2: {len(folders)} models, but no support for ensembles; {instead}")
     on_processor = options.device in ("auto", "cpu")
@@ -100,14 +100,14 @@ def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str]
 
 
 def weights(folder: Path, precision: str) -> Path:
-    """The conversion's weights in our cache, in a folder whose name depends on the model directory's content."""
+    """The path of the conversion's weights in our cache; the folder's name depends on the model directory's content."""
     parts = [__version__, CONVERSION, *(sha256(folder / name) for name in MODEL_FILES)]
     name = f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()}-{precision}"
     return cache_folder() / "ctranslate2" / name / "model.bin"
 
 
 def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Path:
-    """The conversion in our cache, created if missing."""
+    """The folder of the conversion in our cache, created if missing."""
     output = weights(folder, precision).parent
     if not output.exists():
         from nmt.plugins.exchange.ctranslate2 import write
@@ -130,7 +130,7 @@ def table_length(model: ModelConfig) -> int:
 class CTranslate2Engine:
     """Search with a model directory and its conversion, using `threads` workers with one core each.
 
-    With `scores=False`, greedy search computes no log probabilities: they are nan.
+    With `scores=False`, greedy search does not compute log probabilities and returns NaN instead.
     """
 
     ahead = True
@@ -193,7 +193,7 @@ class CTranslate2Engine:
         """Each sentence's n_best hypotheses, given its prefix; `suppress` excludes symbols that are not text.
 
         Corrects scores that are not log P(Y|X): CTranslate2 scores forced tokens as 0, stops at the maximum length
-        without an end symbol, and suppresses before the softmax.
+        without an end symbol, and suppresses symbols before the softmax.
         """
         results = self.candidates(begun, suppress)
         if self.has_scores:
@@ -232,16 +232,16 @@ class CTranslate2Engine:
                 limit = limits[index]
                 if limit < longest and any(len(candidate.tokens) >= limit - 1 for candidate in row):
                     reached[limit].append(index)
-                    # A batch has one maximum length. With a lower one, greedy search would find these tokens.
+                    # The batch has a higher maximum length; with the sentence's own, greedy search would stop here.
                     del row[0].tokens[limit - 1 :]
             if self.config.beam_size > 1:
-                # With a lower one, a beam may find other hypotheses, so search again with that maximum length.
+                # Beam search may find other hypotheses with a lower maximum length, so search again with that.
                 for same in reached.values():
                     waiting.extend(start(same))
         return results
 
     def batches(self, lengths: Sequence[int]) -> list[list[int]]:
-        """Sentence indices, longest first, in batches of about equal size, the same number for each worker."""
+        """Batches of sentence indices, longest first: about equal in size, and the same number for each worker."""
         total = sum(lengths)
         count = math.ceil(total / self.batch_tokens / self.workers) * self.workers
         order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
@@ -251,11 +251,11 @@ class CTranslate2Engine:
 
     def queue(self, begun: Sequence[Pair], longest: int, suppress: bool) -> list[Any]:
         beam = self.config.beam_size
-        # CTranslate2 stops after `count` finished hypotheses. A longer one may still win by its length penalty,
-        # so the count grows with alpha; for short ones, |Y|^alpha grows faster than the other penalty.
+        # CTranslate2 stops after `count` finished hypotheses. A longer one may still win thanks to its length
+        # penalty, so `count` grows with alpha; at first, |Y|^alpha grows faster than ((5 + |Y|) / 6)^alpha.
         alpha = self.config.length_penalty * (4 if self.config.length_penalty_kind == "marian" else 1)
         count = math.ceil(beam * max(1.0, 0.4 + alpha)) + self.config.n_best - 1
-        # It also grows with prefixes: after an unlikely one, the rest of a hypothesis hardly changes its score.
+        # It also grows if there are prefixes: after an unlikely one, the rest of a hypothesis hardly changes its score.
         prefixed = any(prefix for _, prefix in begun)
         count = 1 if beam == 1 else count + 2 * beam * prefixed
         return self.translate(
@@ -268,7 +268,7 @@ class CTranslate2Engine:
             num_hypotheses=count,
             length_penalty=0,
             return_scores=self.has_scores,
-            return_end_token=True,  # otherwise the score omits its log probability
+            return_end_token=True,  # otherwise the score omits the end symbol's log probability
             max_decoding_length=longest - 1,  # the last position is for the end symbol
             suppress_sequences=[[self.symbols[number]] for number in NO_TEXT] if suppress else None,
         )

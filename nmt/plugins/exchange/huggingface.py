@@ -1,21 +1,21 @@
-"""Export a model directory as a MarianMTModel of Hugging Face transformers, including the tokenizer.
+"""Export a model directory as a Hugging Face transformers MarianMTModel, including the tokenizer.
 
 AutoModelForSeq2SeqLM and AutoTokenizer load it, and its logits equal ours up to rounding. Differences:
 
-- transformers uses the paper's sinusoids and an epsilon of 1e-5, and its softmax includes <pad>, from which the decoder
-  starts. So a token's log P differs by about 1e-4 for a model that Marian trained.
-- A MarianMTModel has a last position, here MIN_POSITIONS or our max_positions, and biases, zero if our model has none.
-- transformers' search divides log P(Y|X) by |Y|^beta, as Marian does, instead of by ((5 + |Y|) / 6)^alpha. The exported
-  beta lets both grow equally fast at a typical length. A forced end symbol has no log probability.
+- transformers uses the paper's sinusoids and an epsilon of 1e-5, and its softmax includes <pad>, the decoder's start
+  token. So for a model trained by Marian, the log P of a token differs by about 1e-4.
+- A MarianMTModel has a length limit, here max(MIN_POSITIONS, max_positions), and biases: zeros if our model has none.
+- transformers' search divides log P(Y|X) by |Y|^beta, as Marian does, instead of by ((5 + |Y|) / 6)^alpha. With the
+  exported beta, both grow equally fast at a typical length. A forced end symbol adds nothing to log P.
 
 An imported model gets its MarianTokenizer back. Other tokenizers become a pipeline of the tokenizers library, because
-MarianTokenizer cannot spell unknown characters as bytes. It gives the same ids and text for raw lines, except for
+MarianTokenizer cannot spell unknown characters as bytes. The pipeline gives raw lines the same ids and text, except for
 
-- characters newer than the library's NFKC table: 72 between Python 3.11 and tokenizers 0.23;
-- BPE: if two overlapping pairs form one subword, sentencepiece merges the left one, the library the one listed first;
-- unigram: segmentations whose scores differ only by rounding, and lines that contain a symbol or byte the way that
-  sentencepiece writes it, such as <s> or <0x41>, where no subword may cross the <;
-- invalid UTF-8: sentencepiece replaces each invalid byte, the library a whole run of them at once.
+- characters newer than the library's NFKC table: Python 3.11 knows 72 that tokenizers 0.23 does not;
+- BPE: if two overlapping pairs form the same subword, sentencepiece merges the left pair, the library the first listed;
+- unigram: segmentations whose scores differ only by rounding, and lines that contain a symbol or byte as sentencepiece
+  writes it, such as <s> or <0x41>: here, no subword may extend across the <;
+- invalid UTF-8: sentencepiece replaces each invalid byte, but the library replaces a whole run of them at once.
 """
 
 import json
@@ -59,7 +59,7 @@ MIN_POSITIONS = 1024
 TYPICAL_LENGTH = 20
 """Translation length in tokens at which the two length penalties grow equally fast."""
 TOKENS = {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK}
-# White space that str.split splits at and NFKC keeps.
+# White space that str.split splits at but NFKC does not change.
 BLANKS = Regex("[\t-\r\x1c- \x85\u1680\u2028\u2029]+")
 # Unigram would also match its symbol and byte entries in text, so text is split inside such matches.
 SPELT_SYMBOL = Regex("<(?=0x[0-9A-F]{2}>|/?s>|pad>|unk>)")
@@ -121,7 +121,7 @@ def check(description: ModelDescription) -> None:
 
 
 def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
-    """The weights under their names in transformers, in Marian's order."""
+    """The weights, keyed by their transformers names, in Marian's order."""
     ours, config = {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}, model.config
     order_D, weights = torch.from_numpy(halves(config.d_model)), Weights()
     for row in layer_table(config):
@@ -150,7 +150,7 @@ def marian_table(tokenizer: MarianTokenizer) -> list[str]:
 
 
 def fast_tokenizer(ours: Tokenizer) -> tokenizers.Tokenizer:
-    """A pipeline from raw lines to our ids with the end symbol, and back."""
+    """A pipeline that converts raw lines to our ids, followed by the end symbol, and back."""
     cleaning = [normalizers.NFKC(), normalizers.Replace(BLANKS, " "), normalizers.Strip()]
     if isinstance(ours, SentencePieceTokenizer):
         pipeline = from_sentencepiece(ours, cleaning)
@@ -189,7 +189,7 @@ def from_sentencepiece(ours: SentencePieceTokenizer, cleaning: list[normalizers.
 
 
 def settings(description: ModelDescription, tokenizer: Tokenizer) -> dict[str, dict[str, Any]]:
-    """The settings for transformers, by file name."""
+    """The settings for transformers, keyed by file name."""
     model, size, ids = ModelConfig(**description.model), description.vocabulary_size, {**TOKENS, "decoder_start": BOS}
     positions, decode = max(MIN_POSITIONS, model.max_positions), expected_search(DecodeConfig(), description)
     if isinstance(tokenizer, MarianTokenizer):

@@ -1,4 +1,4 @@
-"""Import Marian models (https://marian-nmt.github.io) from untrusted folders, in Marian's own files:
+"""Import Marian models (https://marian-nmt.github.io) from untrusted folders, either as Marian's own files:
 
 model.npz               weights and training settings
 decoder.yml             names of the model and vocabularies, length penalty
@@ -12,9 +12,9 @@ vocab.json              piece numbers; only those of the source if there is a ta
 source.spm, target.spm  sentencepiece models
 
 Marian computes different sinusoids than transformers, uses an epsilon of 1e-6, and starts its decoder from zeros. The
-imported model does the same unless transformers trained it; if so, the row of <pad>, from which the decoder of
-transformers starts, is not zero. Our vocabularies begin with PAD, BOS, EOS and UNK. Theirs are tables with </s> and
-<unk>, plus <pad> in transformers. names.py covers the other differences.
+imported model does the same unless it was trained by transformers. Then the embedding of <pad>, its decoder's
+start token, is not zero. Our vocabularies begin with PAD, BOS, EOS and UNK. Imported ones are tables that contain
+</s> and <unk>, plus <pad> in transformers. names.py covers the other differences.
 
 Shapes: D d_model, N vocabulary.
 """
@@ -64,7 +64,7 @@ COMPUTED_BY: dict[str, dict[str, Any]] = {
     "marian": {"zero_start": True, "positions": "tensor2tensor", "norm_epsilon": 1e-6},
     "transformers": {"padding_probability": False},
 }
-"""How models differ from the paper, by the program that trained them."""
+"""How models differ from the paper, keyed by the program that trained them."""
 SUPPORTED: dict[str, tuple[Any, ...]] = {
     **{"type": ("transformer",), "transformer-decoder-autoreg": ("self-attention",), "input-types": ([],)},
     **{"transformer-ffn-depth": (2,), "transformer-decoder-ffn-depth": (0, 2), "transformer-tied-layers": ([],)},
@@ -138,7 +138,7 @@ def read_marian(path: Path) -> MarianModel:
     if decoder is None:
         raise NMTError(f"{folder}: no decoder.yml, which names the vocabularies")
     tree = read_mapping(decoder, parse_yaml)
-    # Only the file names in the paths count, so nothing outside the folder is read.
+    # Use only the file names from the paths, so that nothing outside the folder is read.
     lists = (setting(decoder, tree, key, list, []) for key in ("models", "vocabs"))
     models, names = ([folder / Path(str(name)).name for name in paths] for paths in lists)
     require(path != folder or len(models) == 1, f"{decoder}: has {len(models)} models; pass the .npz of one")
@@ -178,7 +178,7 @@ def pieces(path: Path) -> list[str]:
 
 
 def read_table(path: Path) -> list[str]:
-    """The entries of a YAML vocabulary as strings, because the entry `no` would be a boolean."""
+    """The entries of a YAML vocabulary, all read as strings, because the entry `no` would become a boolean."""
     try:
         tree = yaml.load(read_text(path), getattr(yaml, "CBaseLoader", yaml.BaseLoader))
     except (yaml.YAMLError, RecursionError) as error:
@@ -222,7 +222,7 @@ def read_array(content: bytes) -> np.ndarray[Any, Any]:
 
 
 def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[str, Any]:
-    """The ModelConfig values in the training settings."""
+    """The ModelConfig values that correspond to Marian's training settings."""
     if content is None:
         raise NMTError(f"{path}: no {SPECIAL}, so it is not a Marian model")
     try:
@@ -247,7 +247,7 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
 
 
 def read_hub(folder: Path) -> MarianModel:
-    """A folder's model. If the row of <pad> is zero, Marian trained it, otherwise transformers did."""
+    """The model in a folder. If its <pad> row is zero, it was trained by Marian, otherwise by transformers."""
     where, weights_file = folder / "config.json", folder / "model.safetensors"
     tree = read_mapping(where, parse_json)
     require("model_type" in tree, f"{where}: no model_type")
@@ -299,8 +299,8 @@ def read_weights(
 ) -> Transformer:
     """Build the model with these weights, tying matrices that are equal.
 
-    `by` is the program that trained the model. `layers` has Marian's or transformers' names, `vocabulary` is in the
-    order of VOCABULARY. Raises NMTError unless these are exactly the model's weights, in the right shapes.
+    `by` is the program that trained the model. The keys of `layers` are Marian's or transformers' names;
+    `vocabulary` is in VOCABULARY's order. Raises NMTError if weights are missing, unexpected or of the wrong shape.
     """
     marians = any(name.startswith("encoder_l1_") for name in layers)
     tables, (source, target, output, _) = tokenizer.tables, vocabulary
@@ -318,7 +318,7 @@ def read_weights(
         return tensor.float()
 
     tied = torch.equal(target, output)
-    # If only the source matrix is not tied, the source has its own vocabulary, although with the same entries.
+    # If only the source matrix is untied, the source needs its own vocabulary, although the entries are the same.
     joint = len(tables) == 1 and (not tied or torch.equal(source, target))
     sizes = {"tied_embeddings": tied, "source_vocabulary_size": None if joint else len(tokenizer.entries[SOURCE])}
     biases = {"attention_bias": True, "output_bias": True}
@@ -331,7 +331,7 @@ def read_weights(
     for ours, theirs, side in zip((*EMBEDDINGS, "output.bias"), VOCABULARY, (0, -1, -1, -1), strict=True):
         table, is_bias = tables[side], ours == "output.bias"
         tensor = take(theirs, 1, len(table)).T if is_bias else take(theirs, len(table), config.d_model)[:, order_D]
-        # The last row is for PAD and BOS if the table has none.
+        # The added row of zeros is for PAD and BOS, unless they use a trained <pad> row.
         tensor = torch.cat((tensor, torch.zeros_like(tensor[:1])))[rows_of(table, by == "transformers")]
         weights[ours] = tensor.flatten() if is_bias else tensor
     require(not left, f"{where}: unexpected weight {shown(min(left, default=''))}")
@@ -341,7 +341,7 @@ def read_weights(
 
 
 def rows_of(table: Sequence[str], has_padding: bool) -> list[int]:
-    """The row in Marian's order of each of our ids; without padding, PAD and BOS share a row after the last."""
+    """For each of our ids, its row in Marian's order; without `has_padding`, PAD and BOS share an extra last row."""
     row = {entry: number for number, entry in enumerate(table)}
     end, unknown, padding = (row.get(symbol, len(table)) for symbol in MARIAN_SYMBOLS)
     padding = padding if has_padding else len(table)

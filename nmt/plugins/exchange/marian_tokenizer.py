@@ -9,7 +9,7 @@ from nmt.files import parse_json
 from nmt.text import META, SOURCE, SYMBOLS, TARGET, Tokenizer, single_blanks
 
 VERSION_KEY = "nmt_marian"
-"""The key that identifies its file; the value is the format version."""
+"""The key that identifies a MarianTokenizer's file; its value is the format version."""
 MARIAN_SYMBOLS = ("</s>", "<unk>", "<pad>")
 TAG = re.compile(">>.*?<<")
 
@@ -18,8 +18,8 @@ class MarianTokenizer(Tokenizer):
     """A sentencepiece model for each side, and tables that number the pieces.
 
     Its file is JSON: the models in base64, and a table in Marian's order for each side, or one for both. The ids are
-    PAD, BOS, EOS and UNK, then the other entries in that order. The sentencepiece models normalize the text. With
-    `tags`, a tag such as >>fra<< at the beginning bypasses them.
+    PAD, BOS, EOS and UNK, then the other entries in the table's order. The sentencepiece models normalize the text.
+    With `tags`, a tag such as >>fra<< at the beginning of a line bypasses the models.
     """
 
     kind = "marian"
@@ -42,7 +42,7 @@ class MarianTokenizer(Tokenizer):
         self.processors = [sentencepiece.SentencePieceProcessor(model_proto=model) for model in self.models]
         sides = [[e for e in table if e not in MARIAN_SYMBOLS] for table in (self.tables[0], self.tables[-1])]
         self.ids = [{entry: number for number, entry in enumerate(table, UNK + 1)} for table in sides]
-        # A table may also have <s>, which differs from ours.
+        # A table may also have <s>, which gets a suffix because it is not our <s>.
         self.entries = [[*SYMBOLS, *(entry + META * (entry in SYMBOLS) for entry in table)] for table in sides]
         self.vocabulary_size = len(self.entries[TARGET])
         self.source_vocabulary_size = len(self.entries[SOURCE]) if len(self.tables) == 2 else None

@@ -3,7 +3,7 @@
 - Matrices are [out, in] in nmt, transformers (MarianMTModel) and CTranslate2. In Marian they are [in, out], and vectors
   are [1, out].
 - Marian and transformers keep sines and cosines in separate halves; nmt alternates them, as in the paper. So in
-  all their weights, the even indices of the width come first, then the odd ones.
+  every d_model dimension of their weights, our even indices come first, then the odd ones.
 """
 
 from collections.abc import Iterator
@@ -17,16 +17,16 @@ from nmt.config import ModelConfig
 
 @dataclass(frozen=True)
 class Row:
-    """A parameter of nmt, and the parameters it is split into elsewhere, along its first dimension."""
+    """An nmt parameter, and the parameters that other programs split it into, along its first dimension."""
 
     ours: str
     shape: tuple[int, ...]
     axis: int | None
-    """The dimension of size d_model whose order may differ."""
+    """The d_model dimension along which the entries may be permuted."""
     transformers: tuple[str, ...]
     marian: tuple[str, ...]
     ctranslate2: tuple[str, ...]
-    """If there are two, the first is for queries, the other for keys and values."""
+    """If there are two names, the first is for queries, the second for keys and values."""
 
 
 def layer_table(model: ModelConfig) -> Iterator[Row]:
@@ -75,5 +75,5 @@ def norm_rows(model: ModelConfig, ours: str, hub: str, marian: str, suffix: str,
 
 
 def halves(d_model: int) -> npt.NDArray[np.int64]:
-    """Our column index for each of their columns, which hold sines and cosines in separate halves."""
+    """Our column index for each column in Marian and transformers, where sines and cosines are in separate halves."""
     return np.concatenate((np.arange(0, d_model, 2), np.arange(1, d_model, 2)))

@@ -17,15 +17,15 @@ FLAGS = (
     *("empty", "repetition", "copied_source", "number", "url", "placeholder"),
     *("wrong_script", "length_ratio", "low_confidence"),
 )
-# A phrase must not repeat if it has this many words (or characters, in scripts without spaces), up to the longest.
+# A phrase of this many words (or characters, in scripts without spaces), up to the longest, must not be repeated.
 PHRASE_WORDS, PHRASE_CHARACTERS, LONGEST_PHRASE = 2, 10, 20
-IN_A_ROW = 3  # consecutive occurrences that are too many for a phrase of any length
+IN_A_ROW = 3  # this many consecutive occurrences are too many for a phrase of any length
 REPEATED_CHARACTERS = re.compile(r"(\S.{0,9}?)\1{7,}")
-COPIED_SHARE, COPIED_WORDS = 0.8, 3  # share of words from the source, and minimum words, since fewer may be a name
+COPIED_SHARE, COPIED_WORDS = 0.8, 3  # minimum share from the source and number of words, since fewer may be a name
 WRONG_LETTERS = 2  # consecutive letters in another script; a single letter may be a symbol
 LENGTH_RATIO, LENGTH_SLACK = 1.75, 12.0  # maximum letters: ratio * letters on the other side + slack
-LETTERS_OF_A_WORD, LETTERS_OF_A_SYLLABLE = 6.0, 2.0  # English letters that a word and a Hangul syllable count as
-LEAST_PROBABILITY = 0.45  # geometric mean over the tokens and the end symbol
+LETTERS_OF_A_WORD, LETTERS_OF_A_SYLLABLE = 6.0, 2.0  # how many English letters a word and a Hangul syllable count as
+LEAST_PROBABILITY = 0.45  # minimum geometric mean over the tokens and the end symbol
 IN_WORDS = 31  # numbers up to this, such as days and hours, are often written in words
 FIRST_LINES = 10  # line numbers reported per flag
 
@@ -51,7 +51,7 @@ def units(text: str) -> list[str]:
 
 
 def repetitions(text: str) -> dict[int, int]:
-    """Map each phrase length to the most times that a phrase is repeated in a row, if two or more."""
+    """Map each phrase length to the maximum number of times that a phrase occurs in a row, if at least twice."""
     items, most = units(text), dict[int, int]()
     for length in range(1, min(LONGEST_PHRASE, len(items) // 2) + 1) if len(set(items)) < len(items) else ():
         run = longest = 0
@@ -64,7 +64,7 @@ def repetitions(text: str) -> dict[int, int]:
 
 
 def is_repetitive(source: str, translation: str) -> bool:
-    """True if a phrase or character sequence repeats more often than any in the source."""
+    """True if a phrase or character sequence is repeated more often than any in the source."""
     if REPEATED_CHARACTERS.search(translation) and not REPEATED_CHARACTERS.search(source):
         return True
     shortest = PHRASE_CHARACTERS if WITHOUT_BLANKS.search(translation) else PHRASE_WORDS
@@ -74,7 +74,7 @@ def is_repetitive(source: str, translation: str) -> bool:
 
 
 def is_copied(source: str, translation: str) -> bool:
-    """True if most words are from the source and there are too many of them to be a name."""
+    """True if most words are from the source and there are too many words for a name."""
     before, after = ([unit for unit in units(text) if WORD.search(unit)] for text in (source, translation))
     common = (Counter(after) & Counter(before)).total()
     return len(after) >= COPIED_WORDS and common >= COPIED_SHARE * len(after)
@@ -100,7 +100,7 @@ def numeral(written: str) -> tuple[set[str], set[str]]:
 
 
 def missing_numerals(text: str, other: str) -> list[set[str]]:
-    """The values of numerals in `text` that `other` does not have, not even in parts or as 12-hour times."""
+    """The values of numerals in `text` that do not occur in `other`, not even as parts or as 12-hour times."""
     ways, others = ([[numeral(n) for n in kind.findall(side)] for kind in NUMERALS] for side in (text, other))
     have = {value for way in others for values, parts in way for value in values | parts}
     have |= {str(int(hour) + 12) for hour in TWELVE_HOURS.findall(other)}
@@ -126,13 +126,13 @@ def placeholders(text: str) -> Counter[str]:
 
 
 def is_wrong_script(source: str, translation: str, scripts: frozenset[str]) -> bool:
-    """True if consecutive letters are in another script and not in the source."""
+    """True if consecutive letters are not in the target language's scripts and do not occur in the source."""
     wrong = [sign if sign.isalpha() and script(sign) not in ("", *scripts) else " " for sign in translation.lower()]
     return any(len(run) >= WRONG_LETTERS and run not in source.lower() for run in "".join(wrong).split())
 
 
 def letters(text: str) -> float:
-    """Count letters and digits; those of Hangul and scripts without spaces count as several English letters."""
+    """Count letters and digits; in Hangul and scripts without spaces, each counts as several English letters."""
     count: float = sum(map(str.isalnum, text))
     if not text.isascii():
         count += (LETTERS_OF_A_SYLLABLE - 1) * len(re.findall("[\uac00-\ud7a3]", text))
@@ -145,7 +145,7 @@ def flags(
 ) -> list[str]:
     """A translation's flags, in the order of FLAGS; an empty translation gets no other flag.
 
-    `scripts` are the target language's scripts, or None if unknown; `log_probabilities` are each token's, if known.
+    `scripts` are the target language's scripts, or None if unknown; `log_probabilities` has one per token, if known.
     """
     source, translation = clean(source), clean(translation)
     if not any(map(str.isalnum, translation)) and any(map(str.isalnum, source)):
@@ -169,13 +169,13 @@ def flags(
 
 @dataclass
 class FlagCount:
-    """How many lines have a flag, and which."""
+    """How many lines have a flag, and which lines."""
 
     flag: str  # or "any"
     count: int
     share: float  # of all lines
     reference_share: float | None  # the same for references, an estimate of false alarms; None without references
-    lines: list[int]  # the first line numbers, counted from 1
+    lines: list[int]  # the numbers of the first such lines, counted from 1
 
     def __str__(self) -> str:
         if not self.count and self.flag != "any":

@@ -26,16 +26,16 @@ class JudgeConfig:
     flags: bool = False
     """Count likely failures, such as repetitions and lost numbers."""
     run: list[str] = choice([])
-    """Run or list of runs: print log P of each hypothesis given its source, for example to filter a corpus."""
+    """Run or list of runs: print the log P of each hypothesis given its source, for example to filter a corpus."""
     target: str | None = None
     """run: target language, only for a multilingual model, whose sources begin with a language tag."""
     device: str = "auto"
     """run: auto, cpu, cuda, cuda:1, mps."""
     batch_tokens: int = number(4000, 1, 10**9)
-    """run: tokens per batch, counted on the longer side and with padding."""
+    """run: tokens per batch, counted on the longer side, including padding."""
 
     def takes_over(self, config: ScoreConfig) -> bool:
-        """Write the scores from the models in `run`; returns False without `run`."""
+        """Write the scores from the models in `run` and return True, or return False without `run`."""
         if not self.run:
             return False
         name = f"run={','.join(self.run)}"

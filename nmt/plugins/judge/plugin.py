@@ -1,4 +1,4 @@
-"""Judging translations without references: flags for likely failures, and log probability under a model."""
+"""Judge translations without references: flags for likely failures, and log probability under a model."""
 
 from collections.abc import Callable
 

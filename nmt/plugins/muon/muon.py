@@ -1,4 +1,4 @@
-"""Muon (Jordan et al. 2024): orthogonalized momentum updates layer matrices, and Adam updates all other parameters.
+"""Muon (Jordan et al. 2024): updates layer matrices with orthogonalized momentum, all other parameters with Adam.
 
 Updates have a root mean square of 0.2, similar to Adam's, so that one learning rate suits both (Liu et al. 2025).
 torch.optim.Muon computes in bfloat16 and would treat the query, key and value maps, stored here as one parameter, as a
@@ -21,7 +21,7 @@ COEFFICIENTS, ITERATIONS = (3.4445, -4.7750, 2.0315), 5
 
 
 def nearly_orthogonal(matrices: Tensor) -> Tensor:
-    """Bring singular values near 1 with Newton-Schulz iterations; no matrix [N, rows, columns] is taller than wide."""
+    """Bring singular values close to 1 with Newton-Schulz iterations; [N, rows, columns] must have rows <= columns."""
     a, b, c = COEFFICIENTS
     x: Tensor = matrices / (torch.linalg.matrix_norm(matrices, keepdim=True) + 1e-7)
     for _ in range(ITERATIONS):
@@ -42,7 +42,7 @@ def layer_matrices(model: Transformer) -> dict[Tensor, list[int]]:
 
 
 class Muon(Adam):
-    """Takes Adam's options and keeps its state, where a matrix's "exp_avg" is its momentum."""
+    """Takes Adam's options and uses Adam's state layout, in which a matrix's "exp_avg" is its momentum."""
 
     def __init__(self, model: Transformer, **options: Any) -> None:
         self.rows = layer_matrices(model)
@@ -64,7 +64,7 @@ class Muon(Adam):
 
     @torch.no_grad()
     def move(self, group: dict[str, Any]) -> None:
-        """Update each map that has a gradient with its Nesterov momentum, all maps of one shape together."""
+        """Update each map that has a gradient with its Nesterov momentum, computing maps of the same shape together."""
         alike: defaultdict[torch.Size, list[tuple[Tensor, Tensor]]] = defaultdict(list)
         for matrix in (parameter for parameter in group["params"] if parameter.grad is not None):
             state, rows = self.state[matrix], self.rows[matrix]

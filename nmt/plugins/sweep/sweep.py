@@ -1,6 +1,6 @@
-"""`nmt train --sweep`: train the points of a sweep in turn, each in its own process, and tabulate them.
+"""`nmt train --sweep`: train the points of a sweep in turn, each in its own process, and tabulate the results.
 
-A point's configuration alone determines its run's name, so the same command resumes with the missing points.
+A point's configuration alone determines its run's name, so the same command resumes with the unfinished points.
 """
 
 import csv
@@ -22,7 +22,7 @@ from nmt.config import ExperimentConfig, Option, in_words, parse, require, set_t
 
 TRAIN = [sys.executable, "-P", "-m", "nmt", "train"]
 FIGURES = {"valid_loss": 3, "valid_perplexity": 2, "valid_bleu": 2, "valid_f1": 2}
-"""Column of metrics.csv, shown as of the last validation -> decimal places in the printed table."""
+"""Column of metrics.csv, whose value at the last validation is shown -> decimal places in the printed table."""
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Point:
     """One training run of a sweep."""
 
     values: dict[str, str]  # by swept key
-    words: list[str]  # arguments of `nmt train` that train this point alone
+    words: list[str]  # arguments of `nmt train` that train only this point
     config: ExperimentConfig
     run: Path
     state: str = "not started"  # or done, stopped, failed
@@ -76,9 +76,9 @@ def plan(overrides: list[str], config_dir: Path | None = None) -> list[Point]:
 
 
 def expand(overrides: list[str]) -> list[tuple[dict[str, str], list[str]]]:
-    """Each point's values of the swept keys, and all its overrides; the last key varies fastest.
+    """Each point's values for the swept keys, and its full list of overrides; the last key varies fastest.
 
-    Overrides that have one value or cannot be parsed are kept unchanged.
+    Overrides that have a single value or cannot be parsed are kept unchanged.
     """
     choices: list[list[tuple[str, str, str]]] = []
     for word in overrides:
@@ -102,7 +102,7 @@ def expand(overrides: list[str]) -> list[tuple[dict[str, str], list[str]]]:
 
 
 def common_folder(runs: list[str]) -> Path:
-    """The folder of a sweep: the run folder that its points would share, or the common prefix of their names."""
+    """The folder of a sweep: the run folder that its points would share, or the common prefix of its runs' names."""
     parts = [re.split(r"([-/])", str(Path(run))) for run in runs]
     shared = takewhile(lambda column: len(set(column)) == 1, zip(*parts, strict=False))
     common = "".join(column[0] for column in shared).rstrip("-")
@@ -112,7 +112,7 @@ def common_folder(runs: list[str]) -> Path:
 def folder_name(values: dict[str, str]) -> str:
     """A name such as model.heads-4+seed-1, safe for file systems, shells and Hydra's grammar.
 
-    A hash distinguishes names that were cut or had characters replaced.
+    Names that were cut or had characters replaced get a hash, to keep them distinct.
     """
     text = "+".join(f"{key}-{value}" for key, value in values.items())
     safe = re.sub(r"[^A-Za-z0-9._+-]+", "_", text)[:200]
@@ -120,13 +120,13 @@ def folder_name(values: dict[str, str]) -> str:
 
 
 def run_process(command: list[str], output: int = 2) -> tuple[int, int | None]:
-    """Run a command; return its exit code and the signal received meanwhile. `output` is a file descriptor."""
+    """Run a command whose output goes to a file descriptor; return its exit code and any signal that was received."""
     received: list[int] = []
     process = subprocess.Popen(command, stdout=output)
 
     def pass_on(number: int, frame: object) -> None:
-        # A terminal or a scheduler signals the process too, and a second signal of the same kind would kill it before
-        # it has saved. So send the other kind.
+        # A terminal or a scheduler also signals the process itself, which a second signal of the same kind would kill
+        # before it has saved. So send the other kind.
         received.append(number)
         process.send_signal(signal.SIGTERM if number == signal.SIGINT else signal.SIGINT)
 
@@ -208,7 +208,7 @@ def write_table(folder: Path, points: list[Point]) -> list[dict[str, str]]:
 
 
 def quality(row: dict[str, str]) -> tuple[float, float]:
-    """A sort key, higher is better: BLEU or F1, then the loss (negated)."""
+    """A sort key (higher is better): BLEU or F1, then the negated loss."""
     score, loss = float(row["valid_bleu"] or row["valid_f1"] or "nan"), float(row["valid_loss"] or "nan")
     return (-math.inf if math.isnan(score) else score, -math.inf if math.isnan(loss) else -loss)
 
