@@ -1,6 +1,6 @@
 """The Python API: `nmt.load`, `nmt.prepare` and `nmt.train`.
 
-They take command-line arguments, `"model=small"`, or keyword arguments, `model="small"` and `optim={"factor": 2}`.
+They accept command-line arguments, `"model=small"`, or keyword arguments, `model="small"` and `optim={"factor": 2}`.
 """
 
 import sys

@@ -10,7 +10,7 @@ from nmt.commands import COMMANDS
 from nmt.errors import NMTError, SameForAll, enough_memory_or
 from nmt.registry import entries_of
 
-LONGEST = 1000  # maximum characters of a message, which may quote an untrusted file
+LONGEST = 1000  # maximum length of a message in characters; messages may quote untrusted files
 
 
 def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None = None, help: bool = False) -> int:

@@ -1,6 +1,6 @@
 """A job that processes lines: its input, output and progress, and how it resumes after being killed.
 
-An output file appears once it is complete. Until then, its lines are in `.NAME.nmt-partial`. Next to it,
+An output file appears once it is complete. Until then, the lines so far are in `.NAME.nmt-partial`. Next to it,
 `.NAME.nmt-partial.json` records the input, model and options, and how much of the output is on disk.
 """
 
@@ -45,7 +45,7 @@ def input_lines(file: Iterable[bytes], first: int = 1) -> Iterator[str]:
 
 
 def what_decides(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
-    """What determines a line's output: the SHA-256 of the weights, and the keys (or the SHA-256 of files they name)."""
+    """What determines a line's output: the SHA-256 of the weights, and the key values (for files, their SHA-256)."""
     names = (config.translator if isinstance(config, JobConfig) else config).run
     weights = [sha256(find_model_directory(name) / "model.safetensors") for name in names]
     decides, members = dict[str, Any](model=weights), keys_of(cast(Any, type(config)))
@@ -58,7 +58,7 @@ def what_decides(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
 
 @dataclass
 class Notes:
-    """What has been written to an output, including by an earlier command."""
+    """What has been written to an output by this command and by any that it resumes."""
 
     identity: str = ""  # SHA-256 of what determines the output; empty if the command cannot be resumed
     lines: int = 0  # input lines that are done
@@ -67,14 +67,14 @@ class Notes:
 
 
 class Output:
-    """A file or stream for lines; `partial` is the file's path until it is complete."""
+    """A file or stream to write lines to; `partial` is the file's path until it is complete."""
 
     def __init__(self, name: str, file: BinaryIO, partial: Path | None = None) -> None:
         self.name, self.file, self.partial, self.notes, self.saved = name, file, partial, Notes(), 0.0
 
     def write(self, text: str | bytes, lines: int) -> None:
         """Write and flush the output up to input line `lines`; NMTError if the disk is full."""
-        # Save before writing: callers have now counted every earlier line, whether before or after writing it.
+        # Save before writing: callers have now counted every earlier line, whether they count before or after writing.
         if time.monotonic() - self.saved > SAVE_SECONDS:
             self.save()
         content = text.encode() if isinstance(text, str) else text
@@ -88,7 +88,7 @@ class Output:
         self.notes.lines, self.notes.bytes = lines, self.notes.bytes + len(content)
 
     def resume(self, identity: str) -> None:
-        """Continue where an earlier command with the same identity stopped, if the file agrees with its notes."""
+        """Continue where an earlier command with the same identity stopped, if the partial file matches its notes."""
         assert self.partial
         self.notes.identity = identity
         with suppress(NMTError):
@@ -101,7 +101,7 @@ class Output:
         self.file.seek(self.notes.bytes)
 
     def save(self) -> bool:
-        """Sync the output to disk, then record how much there is; False if there is nothing to resume."""
+        """Sync the output to disk, then record how much is done; return False if there would be nothing to resume."""
         if self.partial is None or not self.notes.identity or not self.notes.lines:
             return False
         sync(self.partial)
@@ -152,7 +152,7 @@ def open_output(name: str, identity: str = "") -> Iterator[Output]:
             raise cannot_write(path, error) from error
         notes_of(partial).unlink(missing_ok=True)
     except BaseException:
-        with suppress(NMTError):  # if the disk is full, the last save counts
+        with suppress(NMTError):  # if the disk is full, the last successful save counts
             if partial and not output.save():
                 partial.unlink(missing_ok=True)
                 notes_of(partial).unlink(missing_ok=True)
@@ -167,9 +167,9 @@ def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]"
     if config.text is not None:
         return io.BufferedReader(cast(Any, io.BytesIO(config.text.encode())))
     source, output = open_text(config.input), Path(config.output)
-    if config.input != "-":  # a thread may still be reading standard input at the end
+    if config.input != "-":  # standard input stays open: at the end, a thread may still be reading it
         stack.enter_context(source)
-    if output.is_file():  # not a terminal, which may be both input and output
+    if output.is_file():  # a terminal, in contrast, may be both input and output
         of_input = os.fstat(sys.stdin.fileno()) if config.input == "-" else Path(config.input).stat()
         is_input = os.path.samestat(of_input, output.stat())
         require(not is_input, f"output={output}: would overwrite the input; name another file")
@@ -177,7 +177,7 @@ def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]"
 
 
 def open_document(config: JobConfig, stack: ExitStack) -> tuple[bytes, Output]:
-    """The content of a document, and an output for its translation."""
+    """Read a document, and open an output for its translation."""
     name = "standard input" if config.input == "-" else config.input
     with reading(name):
         content = open_source(config, stack).read(LARGE + 1)
@@ -202,7 +202,7 @@ def progress_of(config: JobConfig, verb: str, done: int, total: int | None, stac
 
 @dataclass
 class Job:
-    """The remaining lines and their output."""
+    """The lines still to be processed, and the output for their results."""
 
     lines: Iterator[str]
     output: Output

@@ -78,7 +78,7 @@ def stages_of(options: TranslatorOptions, models: Models | None = None) -> tuple
 
 
 def automatic_engines(precision: str) -> list[Entry]:
-    """The engines that `engine=auto` may choose, best first: engines of plugins, if installed, then torch."""
+    """The engines that `engine=auto` may choose, best first: plugin engines whose library is installed, then torch."""
     entries = [entry for entry in entries_of("engine").values() if precision in entry.facts["precisions"]]
     ready = [entry for entry in entries if "suits" in entry.facts and find_spec(entry.facts["module"])]
     return [*ready, *(entry for entry in entries if entry.name == "torch")]
@@ -97,7 +97,7 @@ def engine_options(options: TranslatorOptions, models: Models) -> EngineOptions:
 
 
 def with_engine(options: TranslatorOptions, notice: Notice, models: Models | None = None) -> TranslatorOptions:
-    """Replace engine=auto with the first suitable engine; if there is a choice, a notice names it."""
+    """Replace engine=auto with the first suitable engine; if there is a choice, a notice names the engine."""
     compute = options.compute
     if compute.engine != "auto":
         return options
@@ -133,7 +133,7 @@ def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
 
 
 def open_translator(config: JobConfig, stack: ExitStack) -> Translator:
-    """A job's translator, on one device or several; NMTError if the input is missing. `stack` stops its processes."""
+    """A job's translator, for one or more devices; NMTError if there is no input. `stack` will stop its processes."""
     require(config.input == "-" or Path(config.input).exists(), f"{config.input}: No such file or directory")
     if config.translator.compute.devices == 1:
         return load_translator(config.translator, warn)
@@ -156,14 +156,14 @@ def flagger(models: Models) -> Callable[[str, Translation], list[str]]:
 
 
 def target_scripts(descriptions: list[ModelDescription]) -> frozenset[str] | None:
-    """The scripts of the training targets or, if these are unknown, of the target language."""
+    """The writing systems of the training targets or, if these are unknown, of the target language."""
     characters = within(descriptions[0].training, "characters", "target")
     scripts = scripts_of_characters(characters) if isinstance(characters, str) else frozenset()
     return scripts or scripts_of_language(descriptions[0].target)
 
 
 def render(number: int, source: str, translations: list[Translation], format: str, more: Mapping[str, Any]) -> str:
-    """The output for input line `number`: jsonl adds the fields of stages; tsv has one line per translation."""
+    """The output for input line `number`: jsonl includes the fields in `more`; tsv has one line per translation."""
     if format == "text":
         return translations[0].text + "\n"
     if format == "tsv":
@@ -178,7 +178,7 @@ def render(number: int, source: str, translations: list[Translation], format: st
 
 
 def report(stages: Sequence[Stage], line: str, best: Translation, where: str, counts: dict[str, int]) -> dict[str, Any]:
-    """Additional fields for a line's record; counts its notes and prints the first of each kind."""
+    """Return the fields that stages add to a line's record; count its notes, and print each note that is new."""
     fields = dict[str, Any]()
     if best.copied:
         fields["copied"], copied = best.copied, "characters that do not occur in the training data were copied"

@@ -1,6 +1,6 @@
 """Token scores and word alignments of translations.
 
-A word is a run of characters between white space, in the raw line or in the translation's text.
+A word is a run of characters without white space, in the raw line or in the text of the translation.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class PairScore:
 class Details(PairScore):
     """Scores and word alignment. Copied text has no tokens; each segment but the last ends with an end symbol."""
 
-    alignment: list[tuple[int, int]]  # pairs of a source word and a target word, counted from 0
+    alignment: list[tuple[int, int]]  # (source word, target word) pairs, counted from 0
     word_log_probabilities: list[float | None]  # None for a word that was copied
 
 
@@ -53,17 +53,17 @@ def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int], side: int = TARGET
 
 
 class Describer:
-    """Adds scores and word alignments to the translations of a line."""
+    """Computes token scores and word alignments for the translations of a line."""
 
     def __init__(self, tokenizer: Tokenizer, line: str, prefix: str) -> None:
         self.tokenizer, self.prefix, clean = tokenizer, prefix, tokenizer.clean
         # Normalization may split a word, but never joins words.
         self.owners = [number for number, word in enumerate(line.split()) for _ in clean(word).split()]
         self.words = [begun - 1 for begun in accumulate(before == " " for before in " " + clean(line)[:-1])]
-        self.encoded: dict[str, list[int]] = {}  # text -> the words of its tokens, for segments that share it
+        self.encoded: dict[str, list[int]] = {}  # text -> the word index of each token; segments may share a text
 
     def of(self, segment: Segment) -> list[int | None]:
-        """The source word of each token, with None in the prefix; for a copied segment, all its words."""
+        """Each token's source word index (None in the prefix); for a copied segment, the indices of all its words."""
         clean = self.tokenizer.clean
         first, text = self.words[segment.start], clean(segment.text)
         if segment.copied:

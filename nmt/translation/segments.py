@@ -68,10 +68,10 @@ class Segment:
 
 
 def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset[str] = frozenset()) -> list[Span]:
-    """Spans to copy, in order: tags, words and single characters that are unknown to the model or in `cut_at`.
+    """Spans to copy, in order: characters unknown to the model or in `cut_at`, with any tag or word that contains them.
 
-    A word is a run of accents and letters of scripts with capitals; other characters stand alone. Spans with no letter
-    or digit between them are joined; likewise, the first and last span extend to the line's ends.
+    A word is a run of accents and letters that have upper and lower case; other characters stand alone. Spans with no
+    letter or digit between them are joined; likewise, the first and last spans extend to the ends of the line.
     """
     unknown = set(line) & cut_at if characters is None else set(line) - (characters - cut_at)
     if not unknown:
@@ -138,7 +138,7 @@ class Segmenter:
         return segments
 
     def sentences(self, segment: Segment, prefix: str) -> list[Segment]:
-        """The sentences of a segment; one that is too long is cut into as few parts as possible, of similar length."""
+        """The sentences of a segment; overlong sentences are cut into as few parts as possible, of similar length."""
         if not segment.ids and not segment.copied:
             return []
         if segment.copied or not self.limits.split:
@@ -196,5 +196,5 @@ def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis],
 
 
 def text(tokenizer: Tokenizer, tokens: Sequence[int]) -> str:
-    """Decode tokens to text on one line: bytes that spell a line break must not break it."""
+    """Decode tokens to a single line of text, even if their bytes spell a line break."""
     return " ".join(tokenizer.decode(tokens).split())

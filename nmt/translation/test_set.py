@@ -18,7 +18,7 @@ from nmt.translation.translator import RefusedLine, Translator
 if TYPE_CHECKING:
     from nmt.data import PreparedCorpus
 
-BLOCK_LINES = 256  # searched together: a line's neighbors may change the last digit of a sum
+BLOCK_LINES = 256  # translated together; fixed, because a line's neighbors may change the last digit of a sum
 SPLITS = {"valid": "validation", "test": "test"}
 
 
@@ -32,11 +32,11 @@ class TestSet:
     corpus: "PreparedCorpus | None" = None
     language: str | None = None  # of the references, if known
 
-    __test__ = False  # not a test case of pytest
+    __test__ = False  # keeps pytest from collecting this class
 
 
 def corpus_of_model(model: str, prepared: str | None) -> "PreparedCorpus":
-    """The prepared corpus in the folder `prepared`, or if that is None, the corpus that a model was trained on."""
+    """The prepared corpus in the folder `prepared` or, if that is None, the corpus that a model was trained on."""
     from nmt.data import corpus_of  # imports torch
 
     folder, files = Path(model), "source=FILE reference=FILE"
@@ -58,7 +58,7 @@ def held_out_text(corpus: "PreparedCorpus", split: str) -> tuple[list[str], list
 
 
 def read_test_set(model: str, source: str | None, reference: str | None, prepared: str | None) -> TestSet:
-    """The test set in two files, or from the corpus of a model."""
+    """The test set, from two files or from a model's corpus."""
     if reference is None:
         require(source is None, f"source={source}: pass its reference translations too, as reference=FILE")
         corpus = corpus_of_model(model, prepared)
@@ -100,7 +100,7 @@ def translate_lines(
     console: Console,
     translate: Callable[[Translator, list[str]], list[str]] = best_translations,
 ) -> list[str]:
-    """The best translation of each line, always searched in the same blocks; shows progress on a terminal."""
+    """Return the best translation of each line, always searched in the same blocks; show progress on a terminal."""
 
     def texts() -> Iterator[str]:
         for start in range(0, len(lines), BLOCK_LINES):

@@ -1,7 +1,7 @@
 """Translate lines, in order, with a chain of stages around a search. No torch.
 
 A stage changes lines on their way in, calls the rest of the chain, and reverses the change in the translations. It may
-call the rest more than once. Plugins register entries of kind "stage"; lines pass through them by ascending `order`.
+call the rest more than once. Plugins register entries of kind "stage"; lines pass through them in ascending `order`.
 """
 
 import math
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 LANGUAGE_TAG = re.compile(r"\s*(<2[\w-]{1,30}>|>>[\w-]{1,30}<<)")
 LOOK_ALIKES = list(zip("\u2018\u2019\u201c\u201d\u2010\u2011\u2013\u2014", "''\"\"----", strict=True))
-AHEAD = 128  # lines in one search, during which the next lines are prepared
+AHEAD = 128  # lines per search, during which the next lines are prepared
 
 
 class RefusedLine(NMTError):
@@ -94,7 +94,7 @@ def untagged(text: str, tokenizer: Tokenizer, align: bool = False) -> Line | Ref
 
 @dataclass(frozen=True, eq=False)
 class Translator:
-    """Raw text in, detokenized text out; `replace` makes another translator that shares the weights."""
+    """Translates raw text to detokenized text; `replace` makes another translator that shares the weights."""
 
     engine: Engine
     tokenizer: Tokenizer
@@ -104,7 +104,7 @@ class Translator:
     details: bool = False  # translations have details
     stages: tuple[Stage, ...] = ()  # in the order in which lines pass through them
     ahead: bool = False  # the engine searches in its own threads and accepts more work in the meantime
-    options: TranslatorOptions = field(default_factory=TranslatorOptions)  # engine=auto is already resolved
+    options: TranslatorOptions = field(default_factory=TranslatorOptions)  # with engine=auto already resolved
     models: "Models | None" = None
 
     def __post_init__(self) -> None:
@@ -123,14 +123,14 @@ class Translator:
         return self.tokenizer.encode([self.tokenizer.clean(self.target_prefix)], TARGET)[0]
 
     def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[Translation]]:
-        """The translations of a stream of lines, as soon as possible, with at most about 2 `buffer` lines in memory.
+        """Yield the translations of a stream of lines as soon as possible; hold at most about 2 * `buffer` lines.
 
         Raises RefusedLine after the translations of the lines before it.
         """
         return lines_of(map(self.translate_each, arriving_blocks(lines, buffer)))
 
     def translate(self, lines: list[str]) -> list[list[Translation]]:
-        """The n_best translations of each line, best first; a blank line has an empty one. Raises RefusedLine."""
+        """The n_best translations of each line, best first; for a blank line, an empty one. Raises RefusedLine."""
         return list(lines_of([self.translate_each(lines)]))
 
     def translate_each(self, lines: list[str]) -> list[Outcome]:
@@ -147,7 +147,7 @@ class Translator:
         return {ord(odd): plain for odd, plain in LOOK_ALIKES if odd not in characters and plain in characters}
 
     def search(self, lines: list[Line]) -> list[Outcome]:
-        """The search at the end of the chain of stages."""
+        """Cut lines into segments and search for their translations: the end of the chain of stages."""
         lines = [replace(line, text=line.text.translate(self.look_alikes)) for line in lines]
         if not self.ahead or len(lines) <= AHEAD:
             return self.search_at_once(lines)
@@ -183,7 +183,7 @@ class Translator:
         return [RefusedLine(0, problem) if problem else next(joined) for problem in problems]
 
     def join(self, line: Line, segments: list[Segment], hypotheses: list[list[Hypothesis]]) -> list[Translation]:
-        """The translations of a line; the nth is joined from the nth hypotheses of its segments."""
+        """The translations of a line, best first; each is joined from hypotheses of the same rank, one per segment."""
         notes, prefix = dict[str, str](), line.tag or self.source_prefix
         describer = Describer(self.tokenizer, line.text, prefix) if line.align else None
         if length := max((segment.part for segment in segments), default=0):
@@ -192,7 +192,7 @@ class Translator:
         copied = [segment.text for segment in segments if segment.copied]
         translations = []
         for n in range(max(map(len, hypotheses), default=1)):
-            parts = [row[min(n, len(row) - 1)] for row in hypotheses]  # short rows repeat their last hypothesis
+            parts = [row[min(n, len(row) - 1)] for row in hypotheses]  # a shorter row repeats its last hypothesis
             joined = join(self.tokenizer, segments, parts, self.prefix)
             log_probability = sum((part.log_probability for part in parts), start=0.0)
             if len(parts) == 1 and not copied:
@@ -208,7 +208,7 @@ class Translator:
 
 
 def lines_of(blocks: Iterable[list[Outcome]]) -> Iterator[list[Translation]]:
-    """The translations of each line, block by block; RefusedLine's index counts all lines."""
+    """The translations of each line, block by block; the index of a RefusedLine counts the lines of all blocks."""
     for index, outcome in enumerate(chain.from_iterable(blocks)):
         if isinstance(outcome, RefusedLine):
             raise RefusedLine(index, outcome.problem) from outcome
@@ -221,7 +221,7 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list
 
 
 def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
-    """Score given translations; a source without a tag gets the translator's prefix."""
+    """Score given translations; a source without a tag gets the translator's source prefix."""
     from nmt.search import TorchEngine, forced_decoding  # imports torch
 
     engine, tokenizer, texts = translator.engine, translator.tokenizer, list[tuple[str, str]]()
@@ -256,7 +256,7 @@ def read_by_thread(items: Iterable[Item], size: int) -> "queue.Queue[Item | Base
 
 
 def arriving_blocks(lines: Iterable[str], size: int, patience: float = 0.05) -> Iterator[list[str]]:
-    """Blocks of at most `size` lines that arrive within `patience` seconds of their first line."""
+    """Yield blocks of at most `size` lines, each with those that arrive within `patience` seconds of its first line."""
     arrived = read_by_thread(lines, size)
     item: str | BaseException | None = ""
     while isinstance(item, str) and isinstance(item := arrived.get(), str):

@@ -24,13 +24,13 @@ class CompareConfig:
     prepared: str | None = None
     """Folder of the prepared corpus; null: as recorded by the baseline's run."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=lambda: metric_names("paired"))
-    """bleu, chrf, chrf++ or ter; the first one is used for fail_if and for the buckets."""
+    """bleu, chrf, chrf++ or ter; the first metric given is used for fail_if and for the buckets."""
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
     """BLEU tokenizer, as in `nmt score`; null: the recommended one for the target language."""
     fail_if: str | None = choice(None, "worse")
     """worse: exit with code 1 if the first system is significantly worse than the second; null: never."""
     seed: int = number(12345, 1, 2**63 - 1)
-    """Random seed of all tests, like SACREBLEU_SEED."""
+    """Random seed for all tests, like SACREBLEU_SEED."""
     resamples: int = number(1000, 100, 1_000_000)
     """Number of resamples in the paired bootstrap."""
     trials: int = number(10000, 100, 10_000_000)

@@ -15,11 +15,11 @@ from nmt.plugins.report.pages import TEMPLATES, differences, render
 from nmt.translation import TestSet
 
 COSTS = ("sentences/s", "tokens/s", "size", "memory")
-EXAMPLES = 25  # number of wins, and of losses, on the page
+EXAMPLES = 25  # the page shows up to this many wins and as many losses
 
 
 def p_value(tree: dict[str, Any], difference: dict[str, Any], test: str) -> str:
-    """A p-value such as `= 0.0123`; empty if nothing was tested."""
+    """A p-value with its sign, such as `= 0.0123`; empty if nothing was tested."""
     p, least = difference["p"].get(test), 1 / (1 + tree[{"bs": "resamples", "ar": "trials"}[test]])
     return "" if p is None else f"<= {least:.2g}" if p <= least else f"= {p:.4f}"
 
@@ -78,7 +78,7 @@ def signed(value: float, digits: int = 1) -> str:
 
 
 def examples(test: TestSet, details: Details, other: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The lines where a system wins or loses most against the first."""
+    """The lines on which a system gains most against the first, and those on which it loses most."""
     chrf, rated = sentence_scorer("chrf"), list[dict[str, Any]]()
     for at, reference in enumerate(test.references):
         texts = [details.texts[system][at] for system in (0, other)]

@@ -34,16 +34,16 @@ FEWEST_LINES = 50  # for a test; with fewer, too many resamples coincide
 CHUNK = 50  # resamples drawn at a time
 SHORT, LONG, FEW_CHARACTERS = 0.6, 1.6, 10  # bounds of a translation's length relative to the reference's
 FREQUENCIES = {1: "never", 10: "1 to 9 times", 100: "10 to 99 times"}  # upper bounds of buckets -> labels
-MOST_LINES = 200_000  # training lines to count, spread evenly over a larger corpus
+MOST_LINES = 200_000  # training lines to count words in, spread evenly over a larger corpus
 
 Numbers = npt.NDArray[np.float64]
 Row = dict[str, Any]
 Division = tuple[str, list[str], list[int]]
-"""A title, its bucket labels, and each line's bucket index."""
+"""A title, the labels of its buckets, and the index of each line's bucket."""
 Difference = dict[str, Any]
-"""A system against the first: `value`, the difference in mean score; `better`; `p`, test -> the largest p-value
-of all pairs of seeds (empty if nothing was tested); `significant`: both tests are below alpha for every pair of seeds,
-and all pairs agree on the better system; `verdict`, in words."""
+"""How a system compares with the first: `value`, the difference in mean score; `better`; `p`, test -> the largest
+p-value of all pairs of seeds (empty if nothing was tested); `significant`, whether both p-values are below alpha for
+every pair of seeds, and all pairs agree on the better system; `verdict`, in words."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ def better(metric: str, difference: float) -> bool:
 
 
 def paired(test: str, texts: list[list[str]], references: list[str], metrics: list[str], sampling: Sampling) -> Any:
-    """Test all translations against the first; return sacreBLEU's signatures, and its results by metric name."""
+    """Test all translations against the first; return sacreBLEU's signatures and results by metric name."""
     scorers = {NAMES[metric]: sacrebleu_metric(metric, sampling.tokenize) for metric in metrics}
     systems = [(str(number), lines) for number, lines in enumerate(texts)]
     samples = sampling.resamples if test == "bs" else sampling.trials
@@ -150,7 +150,7 @@ def words_of(text: str) -> list[str]:
 
 
 def faults_of(source: str | None, reference: str, text: str, scripts: frozenset[str] | None) -> list[str]:
-    """What is wrong with a translation: flags, if the source is given, and a length unlike the reference's."""
+    """What is wrong with a translation: flags, if the source is given, and a length far from the reference's."""
     finders = entries_of("flags").values() if source is not None else ()
     names = [f"flag {flag}" for entry in finders for flag in entry.load()(source, text, scripts, [])]
     if len(reference) - len(text) >= FEW_CHARACTERS and len(text) < SHORT * len(reference):

@@ -30,7 +30,7 @@ class Cost:
     seconds: float
     lines: int
     tokens: int  # subwords in the translations
-    memory: int  # peak for the process or GPU, in bytes; 0: unknown
+    memory: int  # peak usage of the process or GPU, in bytes; 0: unknown
     size: int  # of the weights on disk, in bytes
     device: str
     keys: str  # engine, precision, and search keys that differ from the defaults
@@ -113,7 +113,7 @@ def translated(path: str, test: TestSet, options: TranslatorOptions) -> Seed:
 
 
 def translate_here(path: str, config: TranslatorOptions, sources: list[str]) -> Seed:
-    """Translate as `nmt translate` does and measure the cost, after one line to warm up."""
+    """Translate as `nmt translate` does and measure the cost, after translating one line to warm up."""
     translator, compute = load_translator(config, warn), config.compute
     translator.translate(sources[:1])
     start = time.perf_counter()

@@ -39,7 +39,7 @@ def begin_worker(options: TranslatorOptions, devices: "SimpleQueue[str]") -> Non
 
 @cache
 def worker_translator() -> steps.Translator:
-    """This process's translator, loaded on its first block because an error in `begin_worker` would break the pool."""
+    """This process's translator, loaded with the first block: an error in `begin_worker` would break the pool."""
     import torch
 
     torch.set_num_threads(max(1, torch.get_num_threads() // worker_options.compute.devices))
@@ -57,7 +57,7 @@ def translate_block(block: list[str]) -> list[steps.Outcome]:
 
 
 def result(future: "Future[Any] | BaseException") -> Any:
-    """A process's result; raises the reader's exception, or NMTError if the process was killed."""
+    """A process's result; raises the reading thread's exception, or NMTError if the process was killed."""
     if isinstance(future, BaseException):
         raise future
     try:
@@ -74,12 +74,12 @@ class DeviceTranslator:
         self.stages = steps.stages_of(options, models)
 
     def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[steps.Translation]]:
-        """Translations in order, as soon as possible; holds about two blocks of `buffer` lines per process."""
-        resource_tracker.ensure_running()  # otherwise the first process would start it and unblock the signal
+        """Yield translations in order, as soon as possible; hold about two blocks of `buffer` lines per process."""
+        resource_tracker.ensure_running()  # otherwise, starting the first process would unblock the signal
 
         def submitted() -> Iterator[Future[Any]]:
             # Ctrl-C reaches every process in a terminal. This thread blocks it, and the processes that it starts
-            # inherit that, so only the main process receives the signal and stops the others.
+            # inherit the block, so only the main process receives the signal and stops the others.
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             for block in steps.arriving_blocks(lines, buffer):
                 yield self.pool.submit(translate_block, block)

@@ -1,6 +1,6 @@
 """Beam search for translations that contain given phrases (Hokamp and Liu 2017), with dynamic beam allocation.
 
-All hypotheses of a sentence share one beam, however many constraints they meet (Post and Vilar 2018). Its first K
+All hypotheses of a sentence share one beam, however many constraints they meet (Post and Vilar 2018). The first K
 places go to the likeliest hypotheses, as in any search. Hypotheses that still need the same number of constraint tokens
 form a bank. The banks take turns filling the rest of the beam, which has 2 K places plus one per constraint token, but
 at most 4 K. Banks that need the fewest tokens go first, so that at least one hypothesis keeps advancing.
@@ -102,9 +102,9 @@ class ConstrainedSearch(Search):
         return candidates
 
     def select(self, candidates: list[Candidate], index: int, room: int) -> tuple[list[Candidate], list[Candidate]]:
-        """A sentence's candidates that end, from the best that meet all constraints, and those that fill the beam.
+        """Select the candidates that end (from the best that meet all constraints) and those that fill the beam.
 
-        After a candidate's token, `room` tokens are left; candidates that need more are dropped.
+        After a candidate's token, there is space for `room` more tokens; candidates that need more are dropped.
         """
         tracker, states, width = self.trackers[index], self.states[index], self.widths[index]
         banks, kept = defaultdict[int, list[Candidate]](list), list[Candidate]()
@@ -139,7 +139,7 @@ def constrained_search(
     prefixes: Sequence[list[int]],
     constraints: PhraseConstraints,
 ) -> list[list[Hypothesis]]:
-    """`beam_search` with constraints; drops a sentence's longest one for as long as no translation meets them all."""
+    """`beam_search` with constraints; drops a sentence's longest constraint while no translation meets them all."""
     results = ConstrainedSearch(models, source_BS, config, prefixes, constraints).run()
     for index in [index for index, row in enumerate(results) if not row]:
         alone = source_BS[index : index + 1, : int((source_BS[index] != PAD).sum())], config, [prefixes[index]]

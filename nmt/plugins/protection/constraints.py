@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nmt.model import Transformer
     from nmt.search import Hypothesis
 
-# Where a phrase counts: at the beginning of a translation; anywhere else; only after a token with EDGE.
+# Where a phrase counts: at the beginning of a translation; anywhere else; only right after a token with EDGE.
 BEGINS, FOLLOWS, GLUED = range(3)
 # Bits of a token's kind: it continues a word; a word can follow it without a space, as after a hyphen.
 CONTINUES, EDGE = 1, 2
@@ -30,7 +30,7 @@ class Phrase(NamedTuple):
     closed: bool = True  # ends with a whole word: no token that continues the word may follow
 
 
-Constraint = tuple[Phrase, ...]  # any one of these phrases is enough
+Constraint = tuple[Phrase, ...]  # any one of these phrases meets it
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class PhraseConstraints:
     """Non-overlapping phrases that the translation of each sentence must contain."""
 
     rows: Sequence[Sequence[Constraint]]  # one per sentence
-    kinds: bytes  # one per vocabulary entry
+    kinds: bytes  # the kind of each vocabulary entry
 
     def of(self, indices: Sequence[int]) -> "PhraseConstraints":
         return PhraseConstraints([self.rows[index] for index in indices], self.kinds)
@@ -59,11 +59,11 @@ MOST_READINGS = 64  # a limit for constraints that overlap in hundreds of ways
 
 
 class Tracker:
-    """The states of a sentence's hypotheses, numbered in the order reached; 0 is the empty hypothesis."""
+    """The states of a sentence's hypotheses, numbered in the order first reached; 0 belongs to the empty hypothesis."""
 
     def __init__(self, constraints: Sequence[Constraint], kinds: bytes) -> None:
         self.kinds = kinds
-        # Identical constraints are met in order; -1: no earlier one.
+        # Identical constraints must be met in order; -1 means that there is no earlier identical one.
         numbered = list(enumerate(constraints))
         self.before = [max((m for m, same in numbered[:n] if same == phrases), default=-1) for n, phrases in numbered]
         self.owners = [index for index, constraint in enumerate(constraints) for _ in constraint]
@@ -74,8 +74,8 @@ class Tracker:
         self.usual = [min(lengths, default=99) for lengths in usual]
         self.relevant = {token for phrase in self.phrases for token in phrase.tokens}
         self.numbers, self.readings = dict[frozenset[Reading], int](), list[frozenset[Reading]]()
-        self.left = list[int]()  # tokens needed to meet all constraints with phrases that can begin anywhere
-        self.least = list[int]()  # fewest tokens needed with any phrases
+        self.left = list[int]()  # tokens needed to meet all constraints using only phrases that can begin anywhere
+        self.least = list[int]()  # fewest tokens needed if every phrase is allowed
         self.opened, self.steps = dict[Reading, dict[int, list[int]]](), dict[tuple[int, int], int]()
         self.number(frozenset([(0, START)]))
 
@@ -114,7 +114,7 @@ class Tracker:
         return met | 1 << self.owners[phrase], CLOSED if closed else self.behind(tokens[-1])
 
     def open(self, reading: Reading) -> dict[int, list[int]]:
-        """The phrases that can begin, by first token; of identical constraints, only the first unmet one's."""
+        """The phrases that can begin, by first token; of identical constraints, only those of the first unmet one."""
         if reading not in self.opened:
             (met, place), by_token = reading, dict[int, list[int]]()
             unmet = [not met >> n & 1 and (before < 0 or met >> before & 1) for n, before in enumerate(self.before)]
@@ -125,7 +125,7 @@ class Tracker:
         return self.opened[reading]
 
     def advancing(self, state: int) -> set[int]:
-        """The tokens that continue or begin a phrase in a state."""
+        """The tokens that can continue or begin a phrase in a given state."""
         tokens = set[int]()
         for reading in self.readings[state]:
             phrase, done = reading[1]
@@ -139,13 +139,13 @@ class Tracker:
         return count if phrase < 0 else count + len(self.phrases[phrase].tokens) - done - lengths[self.owners[phrase]]
 
     def best(self, readings: set[Reading]) -> list[Reading]:
-        """The readings that no other at the same place beats; at most the MOST_READINGS nearest to completion."""
+        """The readings that no other reading at their place beats; at most the MOST_READINGS nearest to completion."""
 
         def is_worse(met: int, place: Place) -> bool:
             return any(place == there and met != more and met & more == met for more, there in readings)
 
         kept = [reading for reading in readings if not is_worse(*reading)]
         kept.sort(key=lambda reading: (self.tokens_left(reading, self.usual), reading))
-        # A reading that is outside phrases survives any token.
+        # Also keep one reading that is outside phrases, because it survives any token.
         free = [reading for reading in kept[MOST_READINGS:] if reading[1] in (FREE, MARKED)][:1]
         return kept[:MOST_READINGS] + free

@@ -78,10 +78,10 @@ GLUE = re.compile(r"[-+~:/](?=\w)[\w.+~:/-]{1,200}+")
 ARGUMENT = re.compile(r"[%$]|\{(?![{%#])")
 BEFORE_ARGUMENT = re.compile(r"[A-Za-z0-9%{$][\w=(/:.@+#\[~,%{}$]{0,200}$", re.ASCII)
 AFTER_ARGUMENT = re.compile(r"[\w=(/:.@+#\[\]~,%{}$)]{1,200}+", re.ASCII)
-# Every match of ALL contains such a sign. Most lines have none, and a search for one is much faster.
+# Every match of ALL contains such a sign. Most lines contain none, and searching for one is much faster.
 SIGN = re.compile(r"[`{<%$@/\\\d_&*]|\.\w|--|\(\)|\w\+\w|\[\[|##|:[a-z]")
-SECONDS = 2  # a user's regular expression may take this long per line
-# If one of these adjoins an item's outer letter, digit or underscore, the item is part of something longer.
+SECONDS = 2  # the time limit per line for a user's regular expression
+# If one of these adjoins a letter, digit or underscore at an item's edge, the item is part of something longer.
 PART_OF = r"A-Za-z0-9_/@\\"
 Span = tuple[int, int]
 
@@ -131,7 +131,7 @@ def whole_word(line: str, start: int, end: int) -> Span:
 
 
 def whole_argument(line: str, start: int, end: int) -> Span:
-    """The span of a placeholder with the characters joined to it and, for `%s', with its quotes."""
+    """The span of a placeholder, including the characters joined to it and, for `%s', its quotes."""
     before, joined = BEFORE_ARGUMENT.search(line[max(start - 200, 0) : start]), AFTER_ARGUMENT.match(line, end)
     begin = start - len(before[0] if before else "")
     end = max(end, begin + len(without_marks(line[begin : joined.end() if joined else end])))
@@ -140,7 +140,7 @@ def whole_argument(line: str, start: int, end: int) -> Span:
 
 
 def without_marks(address: str) -> str:
-    """Strip a sentence's punctuation from the end of an address; keep a bracket that is opened within the address."""
+    """Strip sentence punctuation from the end of an address; keep a closing bracket if the address also opens it."""
     while address and address[-1] in ".,;:!?)]}'*`\"":
         opening = {")": "(", "]": "[", "}": "{"}.get(address[-1])
         if opening and address.count(opening) >= address.count(address[-1]):
@@ -169,7 +169,7 @@ def one_form(measure: str) -> str:
 
 
 def edges(line: str, stretch: Span) -> tuple[str, str]:
-    """Patterns for what must not precede or follow an item in a translation, unless it does in the source."""
+    """Patterns that reject neighbors that would make an item part of something longer, unless the source has them."""
     first, last = (
         f"[{PART_OF if re.match('[A-Za-z0-9_]', line[at]) else re.escape(line[at])}]"
         for at in (stretch[0], stretch[1] - 1)
@@ -201,7 +201,7 @@ class Items:
         self.expected = in_line if Counter(in_line) >= Counter(expected) else expected
 
     def replaced(self, text: str, texts: Sequence[str]) -> str:
-        """The text with `texts` in place of the items, which must be distinct."""
+        """The text with its items, which must be distinct, replaced with `texts`."""
         others = dict(zip(self.texts, texts, strict=True))
         return self.pattern.sub(lambda match: others[self.which(match)], text)
 

@@ -22,7 +22,8 @@ class ProtectionConfig:
     """What to keep unchanged: usual (placeholders, addresses, file names, code, numbers with units), none, or a list of
     regular expressions that may include usual, such as [usual,'ACME-[0-9]+']."""
     glossary: str | None = undecided(None, "content")
-    """Glossary file: lines of term, tab and translation (repeat the term to keep it); see docs/guides/glossaries.md."""
+    """Glossary file: each line has a term, a tab and the translation of the term (repeat the term to keep it); see
+    docs/guides/glossaries.md."""
 
     def __post_init__(self) -> None:
         for kind in self.protect:
@@ -40,7 +41,7 @@ class ProtectionConfig:
 
 
 def check_pattern(kind: str) -> None:
-    """NMTError if a value of `protect` is not a regular expression or is probably a misspelled word."""
+    """Raise NMTError if a value of `protect` is not a regular expression or is probably a misspelled word."""
     if kind in ("usual", "none"):
         return
     kind = str(kind)

@@ -1,8 +1,8 @@
 """Translations that keep protected items: placeholders, addresses and the like appear exactly as in the source.
 
-A line is first translated unmodified. If an item is lost, two fallbacks are tried in turn: replace the items with
-stand-ins, and let the word alignment place any that are lost; or cut the line at its items. If an item still does not
-appear as often as in the source, the translation is flagged.
+A line is first translated unmodified. If an item is lost, two fallbacks are tried in turn. First, the items are
+replaced with stand-ins, and the word alignment places any that are lost. Then, the line is cut at its items. If an item
+still does not appear as often as in the source, the translation is flagged.
 """
 
 import re
@@ -41,7 +41,7 @@ class HeldLine:
     def masked(self, stand_in: Callable[[int], str] | None) -> "Masked | None":
         """The line with new names in place of its items; None if names run out or stand-ins would have no context.
 
-        Without `stand_in`, the names are marks to cut at, which also replace quotes and the like next to items.
+        Without `stand_in`, the names are marks to cut at, which also replace the punctuation next to items.
         """
         held = self
         if stand_in is None:
@@ -77,7 +77,7 @@ class Masked:
         return row
 
     def with_items(self, translation: Translation) -> Translation | None:
-        """A translation with items instead of names, in its text and its details; None if a name is wrong."""
+        """A translation with items instead of names, in its text and its details; None if the names are not intact."""
         text, names = translation.text, self.items.find(translation.text)
         items = dict(zip(self.names, self.held.items.texts, strict=True))
         # Names are distinct even if their items are equal, so they show the order.

@@ -26,19 +26,19 @@ from nmt.translation import Limits, Segment, Stage, Translation
 
 WORD = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\w)+|[^\w\s]")
 LETTER = re.compile(rf"(?!{WITHOUT_BLANKS.pattern})\w")
-CLOSING = ".,;:!?)]}%\u2026"  # followed by a space
+CLOSING = ".,;:!?)]}%\u2026"  # punctuation that is followed by a space
 CONTEXTS = {BEGINS: [""], FOLLOWS: ["x "], GLUED: ["x-", "x ("]}  # what may precede a phrase
 
 
 class Term(NamedTuple):
-    """A term and its translations, any of which is right; with `case`, only this capitalization matches."""
+    """A term and its translations, any of which is acceptable; with `case`, only this capitalization matches."""
 
     source: str
     targets: tuple[str, ...]
     case: bool = False
 
     def written(self, capital: bool) -> list[str]:
-        """The translations, capitalized if `capital`, except words with capitals (iPhone) and terms to keep."""
+        """The translations, capitalized if `capital`, except terms to keep and mixed-case words (iPhone)."""
 
         def is_small(text: str) -> bool:
             first = WORD.match(text)
@@ -129,7 +129,7 @@ def read_glossary(name: str) -> Glossary:
 
 
 def judge(matches: Sequence[Match], translation: str) -> list[bool]:
-    """Whether the translation uses each term; a word counts for one term only."""
+    """For each term, whether the translation uses it; a word counts for one term only."""
     words, used = WORD.findall(clean(translation)), [False] * len(matches)
     # A short term must not take a word from a longer one.
     for n in sorted(range(len(matches)), key=lambda n: -max(map(len, matches[n].term.targets))):
@@ -139,7 +139,7 @@ def judge(matches: Sequence[Match], translation: str) -> list[bool]:
 
 
 def take(words: list[str], phrase: list[str]) -> bool:
-    """Remove the first occurrence of a phrase from `words`; False if there is none."""
+    """Remove the first occurrence of a phrase from `words`; return False if there is none."""
     for at in range(len(words) - len(phrase) + 1):
         if words[at : at + len(phrase)] == phrase:
             words[at : at + len(phrase)] = [""] * len(phrase)
@@ -148,7 +148,7 @@ def take(words: list[str], phrase: list[str]) -> bool:
 
 
 class Terms(Stage):
-    """Requires a glossary's terms, except within protected items, and reports which ones a translation uses."""
+    """Requires the translations of glossary terms, except within protected items, and reports which are used."""
 
     def __init__(self, glossary: Glossary, tokenizer: Tokenizer, finder: Finder) -> None:
         self.glossary, self.tokenizer, self.finder = glossary, tokenizer, finder

@@ -1,4 +1,4 @@
-"""Every head's attention for a sentence and its translation (figures 3, 4 and 5).
+"""Every head's attention for a sentence and its translation (figures 3, 4 and 5 of the paper).
 
 Shapes: L layers, H heads, Q queries, K keys.
 """
@@ -26,9 +26,9 @@ from nmt.translation import find_models
 matplotlib.rcdefaults()  # ignore an untrusted matplotlibrc in the working directory
 
 Weights = npt.NDArray[np.float32]
-MAX_TOKENS = 200  # per sentence, because the page size grows with its square
+MAX_TOKENS = 200  # per sentence, because the size of the page grows with the square of its length
 MAX_LABEL_LETTERS = 15
-MAX_BANDS, MIN_SHARE = 5, 0.05  # per query; a smaller share of the largest weight gets no band
+MAX_BANDS, MIN_SHARE = 5, 0.05  # per query; a weight that is a smaller share of the largest gets no band
 MEAN_HUE = 212  # for the mean of all heads, in degrees
 
 
@@ -92,7 +92,7 @@ def hue(head: int) -> float:
 
 
 def picture(weights_QK: Weights, degrees: float) -> str:
-    """A heat map as the data URL of a PNG with one pixel per weight; opacity is the share of the largest weight."""
+    """A heat map as the data URL of a PNG with one pixel per weight; opacity is a weight's share of the largest."""
     pixels = np.empty((*weights_QK.shape, 4), np.uint8)
     pixels[..., :3] = [round(255 * part) for part in colorsys.hls_to_rgb(degrees / 360, 0.47, 0.72)]
     pixels[..., 3] = np.round(255 * weights_QK / weights_QK.max())
@@ -102,7 +102,7 @@ def picture(weights_QK: Weights, degrees: float) -> str:
 
 
 def bands(weights_QK: Weights) -> list[tuple[int, int, float]]:
-    """Query, key and share of the largest weight, for every band of a head."""
+    """For every band of a head, its query, its key, and its weight as a share of the largest."""
     shares = weights_QK / weights_QK.max()
     strongest = np.argsort(-shares, axis=1)[:, :MAX_BANDS]
     pairs = [(query, int(key)) for query, keys in enumerate(strongest) for key in keys]

@@ -15,7 +15,7 @@ class ReportConfig:
     run: str = "runs/latest"
     """The run, finished or not; may be given without run=."""
     output: str | None = None
-    """HTML page to write; null: report.html in the run."""
+    """HTML page to write; null: report.html in the run folder."""
     prepared: str | None = None
     """Folder of the prepared corpus; null: as recorded by the run."""
     split: str = choice("valid", "valid", "test")
@@ -23,7 +23,7 @@ class ReportConfig:
     sentences: int | None = number(500, 0, 10**9)
     """Number of sentences to translate, from the beginning of the set; 0: none, null: all."""
     examples: int = number(12, 0, 10_000)
-    """Number of translations to show from each of the best, median and worst."""
+    """Number of translations to show in each group: best, median and worst."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1 or mps."""
     decode: DecodeConfig = MISSING
@@ -36,7 +36,7 @@ class AttentionConfig:
     sentence: str = running_text(MISSING)
     """The sentence; may be given without sentence=."""
     target: str | None = running_text(None)
-    """Its translation; null: the model's own."""
+    """The translation of the sentence; null: the model's own."""
     run: str = "runs/latest"
     """A run or a model directory."""
     output: str = "attention.html"
@@ -78,7 +78,7 @@ def attention(config: AttentionConfig) -> None:
 
 
 def sentence_and_run(words: list[str]) -> dict[str, str]:
-    """An existing folder is the run, any other word the sentence; NMTError for two of either."""
+    """An existing folder is the run, and any other word is the sentence; NMTError for two of either."""
     keys = ["run" if exists(word) and Path(word).is_dir() else "sentence" for word in words]
     if len(keys) != len(set(keys)):
         raise NMTError(f"{words[-1]}: pass one sentence and one run, as in `nmt attention 'A SENTENCE' runs/mine`")

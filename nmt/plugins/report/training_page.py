@@ -47,7 +47,7 @@ class ModelScore(Score):
 
 @dataclass
 class Facts:
-    """The training record of a model directory; `corpus` is a fingerprint, `tokens` are target tokens."""
+    """The training record of a model directory; `corpus` is a fingerprint, `tokens` the number of target tokens."""
 
     updates: int
     vocabulary_size: int
@@ -93,7 +93,7 @@ class Run:
 
 
 def open_run(folder: Path, prepared: str | None) -> Run:
-    """Read a run folder; NMTError without a readable configuration and metrics."""
+    """Read a run folder; NMTError if its configuration or its metrics are unreadable."""
     config, rows = read_config(folder), list[dict[str, float]]()
     for cells in read_metrics(folder):
         rows.append({})
@@ -202,7 +202,7 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> dict[str, Any] | Non
 
 
 def pick(examples: list[dict[str, Any]], count: int) -> dict[str, list[dict[str, Any]]]:
-    """The `count` best, median and worst examples; in a tie, the longest, because short ones say little."""
+    """The `count` best, median and worst examples; ties go to the longest, because short ones say little."""
     best_first = sorted(examples, key=lambda e: (-e["value"], -len(e["source"])))
     best, rest = best_first[:count], best_first[count:]
     worst = sorted(rest, key=lambda e: (e["value"], -len(e["source"])))[:count]
@@ -219,7 +219,7 @@ def sentence_score(hypothesis: str, reference: str, metric: str) -> float:
 
 
 def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tuple[dict[str, Any], str]:
-    """Scores and examples of a held-out set, and a sentence about them; NMTError without a corpus."""
+    """Scores and examples for a held-out set, and a sentence that describes them; NMTError if there is no corpus."""
     if config.sentences == 0:
         return {}, "No translations were requested (sentences=0)."
     if not run.model:
