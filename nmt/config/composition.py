@@ -1,6 +1,6 @@
 """Commands, and how their `KEY=VALUE` arguments become option records. Only this file imports Hydra.
 
-Hydra composes a plain tree from the record's defaults, the chosen file of each group, and the overrides. `build`
+Hydra composes a plain tree from the record's defaults, the file chosen for each group, and the overrides. `build`
 then checks the tree against the record.
 """
 
@@ -29,7 +29,7 @@ from nmt.registry import entries_of
 
 @dataclass(frozen=True)
 class Option:
-    """A command-line option: shorthand for an override, or a function to run instead of the command's."""
+    """A command-line option: either shorthand for an override or a function to run instead of the command's own."""
 
     help: str
     override: str = ""
@@ -43,13 +43,13 @@ class Command:
     config: type  # the dataclass of its keys
     run: Callable[[Any], int | None]  # returns the exit code; None is 0
     words: Callable[[list[str]], dict[str, Any]] | None = None
-    """Turns arguments without = into keys and values; a mapping sets a whole group."""
-    initial: Callable[[str], dict[str, dict[str, Any]]] = lambda init: {}  # groups that the model at `init` sets
-    usage: str = ""  # arguments without =, as help shows them
+    """Converts arguments without = to keys and values; a value that is a mapping sets a whole group."""
+    initial: Callable[[str], dict[str, dict[str, Any]]] = lambda init: {}  # groups set by the model at `init`
+    usage: str = ""  # arguments without =, as shown in the help
     example: str = ""  # example arguments
     hides: str = ""  # groups and keys that the command does not read
     groups: Mapping[str, str | None] = field(default_factory=dict)
-    """The groups of YAML files in composition order, each with its default option."""
+    """The YAML groups in composition order, each with its default option."""
     entries: str = ""  # the key that NAME=[A,B] adds an entry to, unless NAME is itself a key
     options: Mapping[str, Option] = field(default_factory=dict)
     memory: str = "close other programs, or use a machine with more memory"  # advice if memory runs out
@@ -62,7 +62,7 @@ class Command:
 
 
 def compose(command: Command, words: list[str], config_dir: Path | None = None) -> Any:
-    """Compose and check a command's options; NMTError for the first mistake."""
+    """Compose and check a command's options; NMTError at the first mistake."""
     return build(command.config, compose_tree(command, words, config_dir))
 
 
@@ -77,7 +77,7 @@ def compose_tree(command: Command, words: list[str], config_dir: Path | None = N
         in_group = OmegaConf.select(tree, "experiment")
         require(not in_group, "experiment: the first line of its file must be # @package _global_")
         initial = command.initial(str(tree.init)) if tree.get("init") else {}
-        # Keys on the command line take precedence; later, they are checked against the model or corpus.
+        # Keys on the command line take precedence; they are checked against the model or corpus later.
         for key, value in flatten({**initial, **settled}).items():
             if not any(f"{key}.".startswith(f"{name}.") for name in keys):
                 OmegaConf.update(tree, key, literal(value))
@@ -117,7 +117,7 @@ def conf_folders() -> tuple[Path, ...]:
 
 
 def groups(command: Command, config_dir: Path | None = None) -> dict[str, tuple[str, list[str]]]:
-    """Each group of a command -> its default option and all its options (FOLDER/NAME if in a subfolder)."""
+    """Each of a command's groups -> its default option and all its options (FOLDER/NAME for those in a subfolder)."""
     options: dict[str, set[str]] = {}
     for folder in filter(None, (*conf_folders(), config_dir)):
         for file in folder.glob("*/**/*.yaml"):
@@ -133,10 +133,10 @@ def to_yaml(tree: dict[str, Any]) -> str:
 
 @lru_cache(maxsize=4096)
 def parse(word: str) -> Override | None:
-    """Parse an override with Hydra; None if that fails."""
+    """Parse an override with Hydra; return None if that fails."""
     try:
         return OverridesParser.create().parse_override(word)
-    except (HydraException, RecursionError, ValueError):  # ValueError: a number with thousands of digits
+    except (HydraException, RecursionError, ValueError):  # ValueError if a number has thousands of digits
         return None
 
 
@@ -160,13 +160,13 @@ def literal(value: Any) -> Any:
 
 
 def is_bare(word: str) -> bool:
-    """True for an argument that is neither KEY=VALUE nor ~KEY: it has no =, or has a slash or space before it."""
+    """True for an argument that is neither KEY=VALUE nor ~KEY: it has no =, or a slash or space precedes the =."""
     key, equals, _ = word.partition("=")
     return bool(re.search(r"[/\s]", key)) if equals else not re.fullmatch(r"~[\w.]+", word)
 
 
 def read_words(command: Command, words: list[str]) -> tuple[list[str], dict[str, Any]]:
-    """The overrides that arguments stand for, and the groups that arguments without = set as a whole."""
+    """Convert arguments to overrides; also return the groups that arguments without = set as a whole."""
     keys = keys_of(command.config)
     for word in words:
         # Text to translate may begin with a dash, and a lone dash means standard input.
@@ -208,7 +208,7 @@ def as_written(command: Command, word: str) -> str:
 
 
 def check_overrides(command: Command, overrides: list[str], config_dir: Path | None) -> None:
-    """NMTError for the first override that cannot be parsed or that names an unknown key or option."""
+    """Raise NMTError for the first override that cannot be parsed or that names an unknown key or option."""
     options, keys = groups(command, config_dir), [*keys_of(command.config)]
     for text in overrides:
         override = parse(text)

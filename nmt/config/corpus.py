@@ -19,7 +19,7 @@ IN_TRAINING = {"noise", "temperature", *OF_SOURCE[1:]}
 
 
 def without_compression(name: str) -> str:
-    """A file name without its compression suffix, if nmt supports that compression."""
+    """Strip the compression suffix from a file name, if nmt supports that format."""
     return re.sub(r"\.(gz|bz2|xz|zst)$", "", name)
 
 
@@ -59,17 +59,18 @@ class DataConfig:
     """Target language code; treebank: suffix of the tree files."""
     train: list[str] = field(default_factory=list)
     """Training text, one entry or a list; files: a prefix (for PREFIX.en and PREFIX.de), either of those files,
-    SOURCE:TARGET, a .tsv or a .jsonl, plain or .gz, .bz2, .xz or .zst; treebank: a file, folder or pattern."""
+    SOURCE:TARGET, or a .tsv or .jsonl file, plain or compressed (.gz, .bz2, .xz or .zst); treebank: a file, folder or
+    pattern."""
     valid: list[str] = field(default_factory=list)
-    """Validation set, in the same form as train; if empty, valid_size pairs drawn from train."""
+    """Validation set, in the same form as train; if empty, valid_size pairs are drawn from train."""
     test: list[str] = field(default_factory=list)
-    """Test set, in the same form as train; if empty, test_size pairs drawn from train."""
+    """Test set, in the same form as train; if empty, test_size pairs are drawn from train."""
     valid_size: int = number(1000, 0, 10**9)
     """Number of pairs drawn from train for validation if `valid` is empty."""
     test_size: int = number(1000, 0, 10**9)
     """Number of pairs drawn from train for testing if `test` is empty."""
     held_out_min_words: int = number(1, 0, 1_000_000)
-    """Minimum source words in a pair drawn for validation or testing, counted as in filters.min_words."""
+    """Minimum number of source words in a pair drawn for validation or testing, counted as in filters.min_words."""
     errors: str = choice("strict", "strict", "skip")
     """How to treat malformed lines, such as invalid UTF-8: strict (stop and name the line) or skip (count them)."""
     path: str | None = None
@@ -77,10 +78,10 @@ class DataConfig:
     tag: str | None = running_text(None)
     """Symbol to put before each source sentence, such as <2de> for a target language or <bt> for translated text."""
     temperature: float = number(1.0, 0.01, 1000.0)
-    """sources: T, where shares are proportional to (weight x pairs)^(1/T); above 1, small sources get larger shares."""
+    """sources: T in shares proportional to (weight x pairs)^(1/T); above 1, small sources get larger shares."""
     sources: Any = field(default_factory=list)
-    """Corpora to train on together: mappings of the keys that differ, such as {train: corpus/a, tag: <bt>}, and
-    optionally name, weight or share; see docs/guides/adapt.md."""
+    """Corpora to train on together: for each, a mapping of the keys that differ, such as {train: corpus/a, tag: <bt>}
+    and, optionally, name, weight or share; see docs/guides/adapt.md."""
     filters: FilterConfig = field(default_factory=FilterConfig)
     plugins: dict[str, Any] = plugin_options("data")
 
@@ -96,7 +97,7 @@ class DataConfig:
 
 @dataclass
 class SourceConfig:
-    """An entry of `data.sources`, which has these keys and any keys of `data` that differ."""
+    """An entry of `data.sources`: these keys, and any keys of `data` whose values differ for this source."""
 
     data: DataConfig
     name: str = MISSING
@@ -104,7 +105,7 @@ class SourceConfig:
     weight: float = number(1.0, 1e-9, 1e9)
     """Factor by which to multiply the corpus size."""
     share: float | None = number(None, 1e-9, 1.0)
-    """Fraction of the sentence pairs, instead of a weight; other sources split the rest by size and weight."""
+    """Fraction of the training pairs, instead of a weight; the other sources split the rest by size and weight."""
 
     def __post_init__(self) -> None:
         both = self.share is not None and self.weight != 1
@@ -112,7 +113,7 @@ class SourceConfig:
 
 
 def sources_of(data: DataConfig) -> list[SourceConfig]:
-    """The sources of a corpus; without `data.sources`, the corpus itself."""
+    """The sources of a corpus; if `data.sources` is empty, only the corpus itself."""
     if not data.sources:
         return [SourceConfig(data, data.name)]
     require(isinstance(data.sources, list), "data.sources: must be a list, such as [{train: a}, {train: b}]")
@@ -151,7 +152,7 @@ def source_of(data: DataConfig, entry: Any) -> SourceConfig:
 
 
 def held_out_name(data: DataConfig, number: int, source: SourceConfig, split: str) -> str:
-    """The name of the held-out set that source `number` reads: "all" if it is for all sources."""
+    """The name of the held-out set that source `number` uses; "all" if all sources share the set."""
     of_all = number == 0 and data.sources and split not in data.sources[0] and getattr(data, split)
     return "all" if of_all else source.name
 
@@ -163,9 +164,9 @@ class TokenizerConfig:
     kind: str = choice(MISSING, "bpe", "unigram", "wordpiece", "marian")
     """bpe or unigram (sentencepiece), wordpiece (tokenizers), or marian (from an imported model, with init=MODEL)."""
     vocabulary_size: int = number(MISSING, 5, 1_000_000)
-    """Number of entries, including special symbols; reduced, with a notice, if the corpus is too small for it."""
+    """Number of entries, including special symbols; reduced, with a notice, if the corpus is too small."""
     sample: int = number(1_000_000, 1, 10**9)
-    """Maximum training pairs to learn from, drawn at random; unigram needs 2 GB of memory for 200,000 pairs."""
+    """Maximum number of training pairs to learn from (a random sample); unigram needs 2 GB of memory for 200,000."""
 
     def __post_init__(self) -> None:
         # A wordpiece vocabulary contains every byte twice: for the start of a word and for the rest.

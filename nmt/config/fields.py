@@ -4,8 +4,8 @@ An option record is a dataclass. A field's type and metadata define which values
 below the field is the key's help. `build` checks every value; `__post_init__` checks only rules across several keys.
 
 Plugins can add keys to a record that has a field `plugin_options("OWNER")`: a registry entry of kind "options" named
-"OWNER.NAME" adds the group NAME or, with `inline=True`, keys next to the owner's. At run time its record is
-`owner.plugins["NAME"]`; its method `check(owner)`, if any, raises NMTError for mutually exclusive keys.
+"OWNER.NAME" adds the group NAME or, with `inline=True`, keys next to the owner's. At run time, the plugin's record
+is `owner.plugins["NAME"]`; its optional method `check(owner)` raises NMTError if keys are mutually exclusive.
 """
 
 import ast
@@ -31,7 +31,7 @@ def number(default: Any, least: float, most: float, *names: str, **metadata: Any
 
 
 def choice(default: Any, *names: Any, names_of: Callable[[], Iterable[str]] = tuple) -> Any:
-    """A field for one of `names`, or a list of them if `default` is a list; each use calls `names_of` to add names."""
+    """A field for one of `names`, or for a list of them if `default` is a list; `names_of` adds names at each use."""
     metadata = {"choices": lambda: (*names, *names_of())}
     if isinstance(default, list):
         return field(default_factory=lambda: [*default], metadata=metadata)
@@ -49,7 +49,7 @@ def inline(default: Any, *offered: str) -> Any:
 
 
 def undecided(default: Any, decides: str = "nothing") -> Any:
-    """A field whose value may change on resume: results depend on "nothing" or only on its file's "content"."""
+    """A field whose value may change on resume; results depend on `decides`: "nothing" or its file's "content"."""
     return field(default=default, metadata={"decides": decides})
 
 
@@ -82,7 +82,7 @@ class Member:
 
     @property
     def is_text(self) -> bool:
-        """True if the key takes any string or list of strings, and nothing else except null."""
+        """True if the key accepts any string or list of strings, and nothing else except null."""
         return self.types <= {str, list[str], NoneType} and not self.choices
 
     @property
@@ -96,7 +96,7 @@ class Member:
 
 @cache
 def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
-    """The members of a record that users can set: all, or the keys in `offered` and the records that contain them."""
+    """The members of a record that users can set: all, or only keys in `offered` and the records that contain them."""
     members: list[Member] = []
     for item in fields(cls):
         if owner := item.metadata.get("owner"):
@@ -135,9 +135,9 @@ def keys_of(cls: Any, offered: tuple[str, ...] = ()) -> dict[str, Member]:
 def build(
     cls: type[Record], tree: Any, where: str = "", group: str = "", base: Any = None, offered: tuple[str, ...] = ()
 ) -> Record:
-    """Build a record from a tree of keys; NMTError, prefixed with `where`, for an unknown, missing or invalid key.
+    """Build a record from a tree of keys; NMTError, prefixed with `where`, if a key is unknown, missing or invalid.
 
-    Errors prefix keys with `group`, which ends in a dot. Values replace those of `base`; `offered` limits the keys.
+    Error messages prefix keys with `group`, which ends in a dot. Values override `base`; `offered` limits the keys.
     """
     if where:
         try:
@@ -188,7 +188,7 @@ def checked(key: str, value: Any, member: Member) -> Any:
     """Convert a value to its key's type; NMTError if the key does not accept it."""
     require(value != MISSING, f"{key}: a value is needed; pass {key}=VALUE")
     limits, choices, fits = member.metadata.get("range"), member.choices, True
-    # Convert YAML's types to the key's: a single string to a list, 1.10 to a string, 1 to 1.0.
+    # Convert YAML's types to the key's type: a single string to a list, 1.10 to a string, 1 to 1.0.
     if member.is_list and not matches(value, member.type) and not isinstance(value, bool | dict):
         items = value if isinstance(value, list | tuple) else as_list(value)
         value = [str(item) if is_number(item) else item for item in items]
@@ -209,7 +209,7 @@ def is_number(value: Any) -> bool:
 
 
 def matches(value: Any, kind: Any) -> bool:
-    """True if a value matches a type annotation; an int counts as a float, a bool as neither."""
+    """True if a value matches a type annotation; an int also matches float, but a bool matches neither."""
     origin, arguments = get_origin(kind), get_args(kind)
     if isinstance(kind, UnionType):
         return any(matches(value, option) for option in arguments)
@@ -238,7 +238,7 @@ def takes(member: Member) -> str:
 
 
 def in_words(value: Any) -> str:
-    """Format a value as it is written after KEY=."""
+    """Format a value as a user would write it after KEY=."""
     if isinstance(value, list | tuple):
         return f"[{','.join(in_words(item) for item in value)}]"
     return str(value).lower() if isinstance(value, bool) else "null" if value is None else str(value)
@@ -273,7 +273,7 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def difference(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """The keys in which two trees differ, as "key: old -> new"; lists at most four."""
+    """The keys whose values differ between two trees, as "key: old -> new"; lists at most four."""
     old, new = flatten(old), flatten(new)
     changes = [f"{key}: {old.get(key)} -> {new.get(key)}" for key in {**old, **new} if old.get(key) != new.get(key)]
     return ", ".join(changes[:4]) + (f" and {len(changes) - 4} more" if len(changes) > 4 else "")

@@ -23,7 +23,7 @@ OPTIONS = {
 
 
 def help_text(command: Command, words: list[str], config_dir: Path | None) -> str:
-    """The first page, or the keys of the group named in `words`; NMTError for an unknown group."""
+    """The first page, or the keys of the group named in `words`; NMTError if the group is unknown."""
     options, keys = groups(command, config_dir), keys_of(command.config)
     about: dict[str, str] = {}
     for name, key in keys.items():
@@ -71,7 +71,7 @@ def is_read(command: Command, key: str, text: str = "") -> bool:
 
 
 def offered(options: list[str]) -> str:
-    """List a group's options; those in a subfolder are only counted."""
+    """List a group's options, but only count those in subfolders."""
     folders = [option.split("/")[0] for option in options if "/" in option]
     counted = [f"{folder}/... ({folders.count(folder)})" for folder in dict.fromkeys(folders)]
     return ", ".join([*(option for option in options if "/" not in option), *counted])
@@ -82,7 +82,7 @@ def first_sentence(text: str) -> str:
 
 
 def table(rows: Iterable[tuple[str, str]]) -> str:
-    """Format rows as two columns and wrap the second; after a long first column, it starts on the next line."""
+    """Format rows as two columns and wrap the second, which starts on a new line if the first is too long."""
     rows, lines = [*rows], list[str]()
     left = min(max((len(name) for name, _ in rows), default=0), 34)
     for name, text in rows:

@@ -1,4 +1,4 @@
-"""Answers to unknown keys and options: our equivalent of another toolkit's (foreign_words.tsv), or our nearest key."""
+"""Answers to unknown keys and options: our equivalent of a foreign key (foreign_words.tsv), or our nearest key."""
 
 import difflib
 import os
@@ -13,7 +13,7 @@ exists = os.path.exists  # unlike Path.exists, False for a string that cannot be
 
 @cache
 def foreign_words() -> dict[tuple[str, str], tuple[str, str]]:
-    """(command, another toolkit's word) -> the answer: an example in our words, and a note."""
+    """(command, another toolkit's key or option) -> the parts of the answer: an example with our key, and a note."""
     table: dict[tuple[str, str], tuple[str, str]] = {}
     for line in filter(None, TABLE.read_text(encoding="utf-8").splitlines()):
         if line[0] != "#":
@@ -42,7 +42,7 @@ def unknown_key(command: str, key: str, word: str, keys: list[str]) -> str:
 
 
 def explain_option(command: str, word: str, keys: list[str]) -> str:
-    """The message for an argument with a leading dash; it suggests that key, our equivalent, or the nearest key."""
+    """The message for an argument with a leading dash; it suggests that key, our equivalent or the nearest key."""
     name, _, value = word.lstrip("-").partition("=")
     key = name.replace("-", "_")
     if key in keys:
@@ -56,7 +56,7 @@ def nearest(word: str, words: Iterable[str]) -> str:
 
 
 def nearest_key(key: str, keys: list[str]) -> str:
-    """Suggest the key with the nearest last part, first in the same group; otherwise list that group's keys."""
+    """Suggest the key whose last part is nearest, preferring the same group; otherwise list that group's keys."""
     group, _, last_part = key.rpartition(".")
     siblings = [name for name in keys if group and name.startswith(f"{group}.")]
     for names, cutoff in ((siblings or [name for name in keys if "." not in name], 0.6), (keys, 0.75)):

@@ -26,13 +26,13 @@ class ModelConfig:
     d_v: int | None = number(None, 1, 65_536)
     """Width of a head's values; null: d_model / heads."""
     attention: str = choice("scaled_dot_product", "scaled_dot_product", "dot_product", "additive")
-    """Score of a query against a key: scaled_dot_product (equation 1), dot_product or additive (3.2.1; more memory)."""
+    """Attention score: scaled_dot_product (equation 1), dot_product or additive (section 3.2.1; uses more memory)."""
     attention_window: int | None = number(None, 1, 1_000_000)
     """Limit self-attention to the r nearest positions or, in the decoder, the last r (section 4); null: no limit."""
     dropout: float = number(0.1, 0.0, 0.99)
     """Dropout rate (P_drop, section 5.4) for sub-layer outputs and for the sums of embeddings and positions."""
     attention_bias: bool = False
-    """Add biases to attention's queries, keys, values and output."""
+    """Add biases to the projections of attention: queries, keys, values and output."""
     activation: str = choice("relu", "relu", "swish", "gelu", "quick_gelu")
     """Activation of feed-forward sub-layers: relu (equation 2), swish, gelu or quick_gelu (x sigmoid(1.702 x))."""
     tied_embeddings: bool = True
@@ -42,13 +42,13 @@ class ModelConfig:
     source_end: bool = True
     """Attend to the source's end symbol; OpenNMT-py models were trained without one."""
     zero_start: bool = False
-    """Start decoding from a zero vector, not an embedding; padding and the start symbol get no probability."""
+    """Start decoding from a zero vector instead of an embedding; padding and the start symbol get no probability."""
     padding_probability: bool = True
     """Include padding in the softmax; the model learns to give it no probability."""
     output_bias: bool = False
     """Add a bias to the logits."""
     positions: str = choice("sinusoidal", "sinusoidal", "learned", "tensor2tensor")
-    """sinusoidal (section 3.5), learned (Table 3, row E) or tensor2tensor (that library's and Marian's sinusoids)."""
+    """sinusoidal (section 3.5), learned (Table 3, row E) or tensor2tensor (sinusoids as in that library and Marian)."""
     max_positions: int = number(1024, 1, 1_000_000)
     """Maximum sequence length in tokens with learned positions; sinusoids have no limit."""
     norm: str = choice("post", "post", "pre")

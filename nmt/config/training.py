@@ -21,11 +21,11 @@ class OptimConfig:
     """Optimizer, learning rate (section 5.3) and label smoothing (section 5.4)."""
 
     optimizer: str = choice("adam", names_of=lambda: entries_of("optimizer"))
-    """adam (the paper's) or an optimizer that a plugin adds."""
+    """adam (as in the paper) or an optimizer added by a plugin."""
     schedule: str = choice("noam", "noam", "constant", *ENDING)
-    """Learning rate after warm-up: noam (inverse square root of the step, equation 3), constant, linear or cosine."""
+    """Learning rate schedule after warm-up: noam (step^-0.5, as in equation 3), constant, linear or cosine."""
     learning_rate: float | None = number(None, 1e-12, 1e3)
-    """Maximum learning rate, at the end of warm-up; null: (d_model x warmup)^-0.5, as in equation 3."""
+    """Maximum learning rate, reached at the end of warm-up; null: (d_model x warmup)^-0.5, as in equation 3."""
     factor: float = number(1.0, 1e-12, 1e6)
     """Factor by which to multiply the learning rate."""
     warmup: int = number(4000, 1, 10**9)
@@ -59,7 +59,7 @@ class BatchingConfig:
     micro_batches: int = number(8, 1, 65_536)
     """Micro-batches per update, each with sentences of similar length; must be a multiple of the device count."""
     max_tokens: int | str | None = number(None, 1, 10**9, "auto")
-    """Maximum tokens per micro-batch on each side, which sets micro_batches; auto: as many as fit in memory."""
+    """Maximum tokens per micro-batch on each side; it determines micro_batches. auto: as many as fit in memory."""
 
     def __post_init__(self) -> None:
         tokens, least = self.tokens_per_update, f"batching.micro_batches={self.micro_batches}"
@@ -71,14 +71,14 @@ class CheckpointConfig:
     """Checkpoints and their final average (section 6.1)."""
 
     every_steps: int = number(1400, 1, 10**9)
-    """Updates between permanent checkpoints; the paper's ten minutes are about 1,400 updates of base or 600 of big."""
+    """Updates between permanent checkpoints; the paper's ten minutes are about 1,400 updates for base, 600 for big."""
     keep: int = number(5, 1, 10_000)
     """Number of checkpoints to keep, including the one after the last update."""
     average: str = choice("best", "best", "all")
     """Final model: all (the mean of the last `keep` checkpoints, as in the paper) or best (whichever of best.ckpt and
     the means of the last 1, 2, ..., `keep` checkpoints has the lowest validation loss)."""
     every_minutes: float | None = number(10.0, 0.0001, 1e6)
-    """Minutes between temporary checkpoints, each of which the next checkpoint replaces; null: none."""
+    """Minutes between temporary checkpoints, each of which is replaced by the next checkpoint; null: none."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ class ValidationConfig:
     bleu_sentences: int | None = number(200, 0, 10**9)
     """Number of validation sentences to translate for BLEU, or to parse for F1; null: all."""
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
-    """BLEU tokenizer, as in `nmt score`; null: the recommended one for the target language."""
+    """BLEU tokenizer, as in `nmt score`; null: the one recommended for the target language."""
     best: str = choice("perplexity", "perplexity", "bleu")
     """Criterion for checkpoints/best.ckpt: perplexity or bleu (for a treebank, F1)."""
     patience: int | None = number(None, 1, 10**9)
@@ -108,20 +108,20 @@ class TrainerConfig:
     max_steps: int | None = number(100_000, 1, 10**9)
     """Total number of updates; a higher number extends a finished run; null: train until `max_time`."""
     max_time: str | None = None
-    """Time limit, such as 15m, 2h or 1d12h, after which training saves and stops; the same command resumes it. With
-    optim.schedule=linear or cosine and without `max_steps`, it also sets `max_steps`. null: no limit."""
+    """Time limit, such as 15m, 2h or 1d12h, after which training saves and stops; the same command resumes it.
+    With optim.schedule=linear or cosine and without `max_steps`, this limit also sets `max_steps`. null: no limit."""
     accelerator: str = choice("auto", "auto", "cpu", "gpu", "cuda", "mps")
     """auto (a GPU if there is one), cpu, gpu, cuda or mps."""
     devices: int | list[int] | str = number("auto", -1, 1024, "auto")
-    """Number of GPUs or CPU processes, or a list of GPUs; must divide batching.micro_batches; -1: all."""
+    """Number of GPUs or CPU processes, or a list of GPUs; their number must divide batching.micro_batches; -1: all."""
     num_nodes: int = number(1, 1, 10_000)
     """Number of machines, each with `devices` devices."""
     precision: str = choice("32-true", *PRECISIONS, *SHORT_PRECISIONS)
     """32-true, bf16-mixed (fast on GPUs, less memory), 16-mixed (older GPUs), bf16-true, 16-true or 64-true."""
     log_every_n_steps: int = number(50, 1, 10**9)
-    """Updates between reports, each of which adds a row to metrics.csv."""
+    """Updates between log entries, each of which adds a row to metrics.csv."""
     deterministic: bool | str | None = choice(None, "warn")
-    """true: use only deterministic operations, which are slower on GPUs; warn: allow others with a warning."""
+    """true: use only deterministic operations, which are slower on GPUs; warn: allow others, but warn about them."""
     gradient_clip_val: float | None = number(None, 1e-6, 1e6)
     """Clip gradients to this norm; null: no clipping, as in the paper."""
 
@@ -137,7 +137,7 @@ class TrainerConfig:
 
 
 def duration(key: str, value: str) -> str:
-    """Convert 15m, 2h, 1d12h or DD:HH:MM:SS to DD:HH:MM:SS."""
+    """Convert a duration, such as 15m, 2h, 1d12h or DD:HH:MM:SS, to DD:HH:MM:SS."""
     forms = ("(?:([0-9]{1,6})%s)?" * 4 % (*"dhms",), ":".join(["([0-9]{1,6})"] * 4))
     match = re.fullmatch(forms[":" in value], value)
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 0, 0, 0)
@@ -158,21 +158,21 @@ class ExperimentConfig:
     run: str = "runs/${name}"
     """Run folder, for checkpoints, logs and the model."""
     init: str | None = None
-    """Run or model directory to start from: preprocess takes its vocabulary, train its weights."""
+    """Run or model directory to start from: preprocess uses its vocabulary, and train its weights."""
     seed: int = number(1, 0, 2**63 - 1)
     """Random seed for splits, samples, initial weights, data order and dropout."""
     workers: int = number(2, 1, 1000)
     """preprocess: number of processes."""
     minutes: float | None = number(None, 0.01, 1e6)
-    """train: minutes to train, which set trainer.max_steps and the groups in `minutes_settles`; null: set none."""
+    """train: minutes to train, which determine trainer.max_steps and the `minutes_settles` groups; null: neither."""
     minutes_settles: list[str] = choice([*SETTLED], *SETTLED)
-    """train: groups that minutes= also sets, except any with a key on the command line."""
+    """train: groups that minutes= also sets, except those with a key on the command line."""
     logger: list[str] = choice(["tensorboard"], "csv", "tensorboard", "wandb")
     """Loggers in addition to metrics.csv: csv (none), tensorboard, wandb, or a list."""
     overwrite: bool = False
     """preprocess: replace a corpus that was prepared with different options."""
     num_workers: int | None = number(None, 0, 1024)
-    """train: number of processes per device that load batches; null: 2 with an accelerator, 0 on a CPU."""
+    """train: number of batch-loading processes per device; null: 2 with an accelerator, 0 on a CPU."""
     float32_matmul_precision: str = choice("highest", "highest", "high", "medium")
     """train: precision of float32 matrix products: highest, high (TF32 on a GPU) or medium (bfloat16)."""
     data: DataConfig = MISSING

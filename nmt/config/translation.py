@@ -1,4 +1,4 @@
-"""Options of search, computation, translators, and jobs over many lines."""
+"""Options for search, computation, translators, and jobs that process many lines."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ from nmt.config.corpus import TAG, without_compression
 from nmt.config.fields import build, choice, inline, number, plugin_options, require, running_text, undecided
 from nmt.registry import Entry, entries_of
 
-MAX_TOKENS = 1_000_000  # upper limit of every key that counts a translation's tokens
+MAX_TOKENS = 1_000_000  # upper limit for every key that counts a translation's tokens
 BLEU_TOKENIZERS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores101", "flores200", "spBLEU-1K", "none")
 """sacreBLEU's tokenizer names, without the deprecated one."""
 OTHER_DOCUMENTS = re.compile(r"\.(vtt|ass|sub|tmx|rtf|tex|rst|json|ya?ml|xml|properties|strings|resx|ts|ini|csv)")
@@ -18,17 +18,17 @@ OTHER_DOCUMENTS = re.compile(r"\.(vtt|ass|sub|tmx|rtf|tex|rst|json|ya?ml|xml|pro
 
 
 def metric_names(fact: str = "") -> tuple[str, ...]:
-    """All metrics, or those with a fact: "text" for metrics on text, "paired" for metrics with significance tests."""
+    """All metrics, or those registered with a fact: "text" (they score text) or "paired" (with significance tests)."""
     return tuple(name for name, entry in entries_of("metric").items() if not fact or entry.facts.get(fact))
 
 
 def documents() -> dict[str, Entry]:
-    """The formats of files to translate as a whole, not line by line."""
+    """The formats of files that are translated as a whole, not line by line."""
     return {name: entry for name, entry in entries_of("document").items() if not entry.facts.get("by_line")}
 
 
 def document_format(name: str) -> str | None:
-    """A document's format, judging by its plain or compressed file name; None for lines of text."""
+    """The document format that a (plain or compressed) file's name indicates; None for lines of text."""
     suffix = PurePath(without_compression(name.lower())).suffix
     return next((name for name, entry in documents().items() if suffix in entry.facts["suffixes"]), None)
 
@@ -48,11 +48,11 @@ class DecodeConfig:
     length_penalty_kind: str | None = choice(None, "gnmt", "marian")
     """gnmt (the formula of length_penalty) or marian (|Y|^alpha); null: gnmt, or an imported model's kind and alpha."""
     max_extra_length: int = number(50, 0, MAX_TOKENS)
-    """Maximum tokens by which a translation may exceed the length of its source."""
+    """Maximum number of tokens by which a translation may be longer than its source."""
     min_length: int = number(0, 0, MAX_TOKENS)
-    """Minimum tokens of a translation."""
+    """Minimum number of tokens in a translation."""
     max_length: int | None = number(None, 1, MAX_TOKENS)
-    """Maximum tokens of a translation; null: only max_extra_length applies."""
+    """Maximum number of tokens in a translation; null: only max_extra_length applies."""
     no_repeat_ngram_size: int = number(0, 0, MAX_TOKENS)
     """Length of token n-grams that may not repeat within a translation; 0: no restriction."""
     do_sample: bool = False
@@ -60,9 +60,9 @@ class DecodeConfig:
     temperature: float = number(1.0, 1e-6, 1e6)
     """do_sample: divisor of the logits; below 1, likely tokens become more likely."""
     top_k: int = number(0, 0, MAX_TOKENS)
-    """do_sample: sample from this many of the most likely tokens; 0: all."""
+    """do_sample: number of most likely tokens to sample from; 0: all."""
     top_p: float = number(1.0, 1e-6, 1.0)
-    """do_sample: sample from the most likely tokens that together have this probability."""
+    """do_sample: sample from the fewest most likely tokens whose probabilities add up to at least this value."""
     seed: int = number(1, 0, 2**63 - 1)
     """do_sample: random seed; samples also depend on the sentence."""
     n_best: int = number(1, 1, 10_000)
@@ -104,7 +104,7 @@ class Compute:
 
 @dataclass(frozen=True)
 class TranslatorOptions:
-    """The models, search and stages of a translator; each command offers some of these keys."""
+    """The models, search settings and stages of a translator; each command offers some of these keys."""
 
     run: list[str] = field(default_factory=lambda: ["runs/latest"], metadata={"decides": "nothing"})
     """Run or model directory; a list is an ensemble, whose probabilities are averaged."""
@@ -114,11 +114,11 @@ class TranslatorOptions:
     source_prefix: str = running_text("")
     """Text to put before every line."""
     target_prefix: str = running_text("")
-    """Text at the start of every translation."""
+    """Text with which every translation must begin."""
     split: str = choice("auto", "auto", "never")
     """auto: translate lines sentence by sentence; never: translate each line as a whole."""
     decode: DecodeConfig = field(default_factory=DecodeConfig)
-    # What to return: text (only translations), scores (also theirs), or tokens (also token scores and alignments).
+    # What to return: text (only translations), scores (also their scores), or tokens (token scores and alignments too).
     results: str = field(default="scores", metadata={"internal": True})
     has_tags: bool = field(default=False, metadata={"internal": True})  # whether lines may begin with tags
     plugins: dict[str, Any] = plugin_options("translator")
@@ -134,13 +134,13 @@ def with_plugin_defaults(options: TranslatorOptions) -> TranslatorOptions:
 
 @dataclass
 class JobConfig:
-    """Options of a job over many lines."""
+    """Options of a job that processes many lines."""
 
     translator: TranslatorOptions = inline(TranslatorOptions())
     buffer: int = number(2000, 1, 10**9, decides="nothing")
-    """Maximum lines to hold in memory, sort by length and search in batches."""
+    """Maximum number of lines to hold in memory, sort by length and search in batches."""
     text: str | None = running_text(None, decides="nothing")
-    """Line of text to translate instead of an input; may be given without text= if it has spaces and no =."""
+    """Line of text to translate instead of an input file; may be given without text= if it has spaces and no =."""
     input: str = undecided("-")
     """Input file, plain or compressed; -: standard input."""
     output: str = undecided("-")
@@ -156,7 +156,7 @@ class TranslateConfig(JobConfig):
     """Options of `nmt translate`."""
 
     format: str = choice("auto", "auto", "text", "tsv", "jsonl", names_of=documents)
-    """Output format: text, tsv (line number, score, translation), jsonl or a document format; auto: by suffix."""
+    """Output format: text, tsv (line number, score, translation), jsonl or a document format; auto: by input suffix."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

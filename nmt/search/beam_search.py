@@ -4,8 +4,8 @@ Sampling adds Gumbel noise to the log probability of each token and takes the to
 Maddison et al. 2014). The noise is a hash of seed, sentence, hypothesis, position and token, so samples do not depend
 on the batch, as they would with a random number generator.
 
-Shapes: B unfinished sentences, K hypotheses of each (the beam), T tokens so far, N vocabulary, S source positions, C
-candidates.
+Shapes: B unfinished sentences, K hypotheses per sentence (the beam), T tokens so far, N vocabulary, S source positions,
+C candidates.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ HASH_BITS = 40  # bits of a hash that form a number between 0 and 1
 
 
 def pad(rows: Sequence[list[int]], device: torch.device) -> Tensor:
-    """[B, longest]"""
+    """Rows padded to the length of the longest one: [B, longest]."""
     longest = max(map(len, rows))
     padded = [ids + [PAD] * (longest - len(ids)) for ids in rows]
     return torch.tensor(padded, dtype=torch.long, device=device).view(len(rows), longest)
@@ -38,9 +38,9 @@ def pad_source(sentences: Sequence[list[int]], device: torch.device) -> Tensor:
 
 
 def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest values of each row [M, N] and their indices, largest first; fewer if the row is shorter.
+    """The k largest values in each row of x, [M, N], and their indices, largest first; fewer if N < k.
 
-    They lie in the k blocks with the largest maxima, so most of a row is read once and not sorted, unlike with topk.
+    They lie in the k blocks with the largest maxima, so most of a row is read once and never sorted, unlike with topk.
     """
     (rows, width), blocks = x.shape, x.shape[1] // BLOCK_TOKENS
 
@@ -59,7 +59,7 @@ def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def sentence_keys(source_BS: Tensor, count: int, seed: int) -> Tensor:
-    """64-bit keys for `count` hypotheses per sentence, each a hash of its tokens, its number and the seed: [B, K]."""
+    """64-bit keys for `count` hypotheses per sentence: hashes of source tokens, hypothesis number and seed, [B, K]."""
     digests = [
         hashlib.blake2b(repr((seed, [token for token in tokens if token != PAD], k)).encode(), digest_size=8).digest()
         for tokens in source_BS.tolist()
@@ -70,17 +70,17 @@ def sentence_keys(source_BS: Tensor, count: int, seed: int) -> Tensor:
 
 
 def gumbel(keys_BK: Tensor, position: int, tokens: Tensor) -> Tensor:
-    """Gumbel noise for `tokens`, which are [C], or [B, K, C] if they differ by row: [B, K, C]."""
+    """Gumbel noise, [B, K, C], for `tokens`, which have the shape [C] or, if they differ by row, [B, K, C]."""
     # Wrap the offset to a signed 64-bit integer.
     rows = splitmix(keys_BK + ((position * INCREMENT + 2**63) % 2**64 - 2**63))
     hashes = splitmix(rows[:, :, None] + tokens * INCREMENT)
     uniform = (shifted(hashes, 64 - HASH_BITS).float() + 0.5) * 2.0**-HASH_BITS
-    # Large noise, which decides the draw, comes from numbers near 0, where floats are most precise. 1 would give inf.
+    # Large noise, which decides the draw, comes from numbers near 0, where floats are most precise. 1 would give -inf.
     return uniform.clamp_(max=1 - 2.0**-24).neg_().log1p_().neg_().log_().neg_()
 
 
 def draw(logp_BKN: Tensor, config: DecodeConfig, keys_BK: Tensor, position: int) -> Tensor:
-    """A random token for each hypothesis, [B, K], drawn from the likeliest tokens as limited by top_k and top_p."""
+    """A random token for each hypothesis, [B, K], drawn from the most likely tokens within top_k and top_p."""
     vocabulary = logp_BKN.shape[2]
     if config.top_k == 0 and config.top_p == 1:
         tokens = torch.arange(vocabulary, device=logp_BKN.device)
@@ -88,7 +88,7 @@ def draw(logp_BKN: Tensor, config: DecodeConfig, keys_BK: Tensor, position: int)
     likely, tokens = logp_BKN.topk(min(config.top_k or vocabulary, vocabulary), dim=2)
     likely = likely / config.temperature
     if config.top_p < 1:
-        # A hypothesis that has ended may have no tokens left, which gives 0 / 0.
+        # All tokens of a hypothesis that has ended may be forbidden, and softmax then gives 0 / 0.
         probabilities = likely.double().softmax(dim=2).nan_to_num()
         likely = likely.masked_fill(probabilities.cumsum(dim=2) - probabilities >= config.top_p, -torch.inf)
     indices = (likely + gumbel(keys_BK, position, tokens)).argmax(dim=2, keepdim=True)
@@ -104,7 +104,7 @@ class Finished:
         self.tokens = torch.full((sentences, n_best, longest), PAD, device=device)
 
     def add(self, sentences: Tensor, log_probabilities_BC: Tensor, tokens_BCT: Tensor, config: DecodeConfig) -> None:
-        """Add hypotheses and keep the n_best; in a tie, the first to finish."""
+        """Add hypotheses and keep the n_best; ties go to the first to finish."""
         length = tokens_BCT.shape[2]
         scores = torch.cat((self.scores[sentences], log_probabilities_BC / penalty(length + 1, config)), dim=1)
         order = scores.argsort(dim=1, descending=True, stable=True)[:, : self.scores.shape[1]]
@@ -139,7 +139,7 @@ class Search:
         self.shortest_maximum = int(self.max_lengths.min())
         self.penalties_at_max_length: Tensor = penalty(self.max_lengths, config)
         self.suppressed_tokens = torch.tensor([PAD, BOS, UNK], device=device)
-        # The sentence of each row: finished sentences are dropped, and rows move up.
+        # The index of each row's sentence; when finished sentences are dropped, later rows move up.
         self.sentences = torch.arange(sentences, device=device)
         self.tokens = torch.full((sentences, self.beam_size, 1), BOS, device=device)
         # Log probabilities of the unfinished hypotheses; -inf marks an empty slot.
@@ -185,7 +185,7 @@ class Search:
         return self.finished.hypotheses()
 
     def extend(self, parents: Tensor, tokens: Tensor) -> None:
-        """Replace hypotheses with their continuations, [B, K]."""
+        """Replace the hypotheses with the continuations given by parents and tokens, [B, K]."""
         past = self.tokens.gather(1, parents[:, :, None].expand_as(self.tokens))
         self.tokens = torch.cat((past, tokens[:, :, None]), dim=2)
         if self.beam_size > 1 and not self.config.do_sample:
@@ -196,7 +196,7 @@ class Search:
     def next_tokens(self) -> Tensor:
         """Log probabilities of the next token, -inf for forbidden tokens: [B, K, N].
 
-        In the first step of a beam search all hypotheses are alike, so [B, 1, N] suffices unless N is tiny.
+        In the first step of a beam search, all hypotheses are alike, so [B, 1, N] suffices unless N is tiny.
         """
         position, config = self.tokens.shape[2], self.config
         alike = position == 1 and not config.do_sample and self.models[0].vocabulary_size >= 2 * self.beam_size
@@ -205,7 +205,7 @@ class Search:
         logp = steps[0] if len(steps) == 1 else torch.stack(steps).logsumexp(0) - math.log(len(steps))
         # Forbid tokens after the softmax, so that log probabilities equal those of forced decoding.
         logp.index_fill_(2, self.suppressed_tokens, -torch.inf)
-        if position >= self.shortest_maximum:  # at its maximum length a hypothesis can only end
+        if position >= self.shortest_maximum:  # at its maximum length, a hypothesis can only end
             allow_only(logp, torch.full_like(self.max_lengths, EOS), self.max_lengths <= position)
         if position <= self.prefixes.shape[1]:
             forced = self.prefixes[self.sentences, position - 1]
@@ -220,7 +220,7 @@ class Search:
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The best continuations of each sentence's hypotheses: log probabilities, parents and tokens, [B, C].
 
-        Each hypothesis can end in only one way, so at least K of 2 K candidates do not end.
+        Each hypothesis has only one continuation that ends it, so at least K of 2 K candidates are unfinished.
         """
         candidates = 1 if self.beam_size == 1 else 2 * self.beam_size
         logp, tokens = largest(logp_BKN.flatten(0, 1), candidates)
@@ -229,14 +229,14 @@ class Search:
         return best, indices // sums.shape[2], tokens.view(len(sums), -1).gather(1, indices)
 
     def sample(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """A random continuation of each hypothesis. Log probabilities are the model's, before temperature."""
+        """A random continuation of each hypothesis; its log probability is the model's, before temperature scaling."""
         assert self.keys is not None
         tokens = draw(logp_BKN, self.config, self.keys[self.sentences], self.tokens.shape[2])
         best = self.log_probabilities + logp_BKN.gather(2, tokens[:, :, None])[:, :, 0]
         return best, torch.arange(self.beam_size, device=best.device).expand_as(best), tokens
 
     def collect(self, best: Tensor, parents: Tensor, ends: Tensor) -> None:
-        """Store those of the K best candidates that have ended."""
+        """Store the hypotheses among the K best candidates that have ended."""
         width = self.beam_size
         ended = ends[:, :width] & best[:, :width].isfinite()
         rows = ended.any(dim=1).nonzero()[:, 0]
@@ -250,7 +250,7 @@ class Search:
         """True for sentences in which an unfinished hypothesis may still beat a finished one, [B].
 
         A hypothesis with log probability p can at best reach the score p / lp(max_length), because p only falls and lp
-        is largest there. Greedy search stops at its first finished hypothesis; sampling finishes all of them.
+        is largest there. Greedy search stops at its first finished hypothesis; sampling finishes all hypotheses.
         """
         extendable = self.log_probabilities.isfinite().any(dim=1)
         if self.config.do_sample:
@@ -261,10 +261,10 @@ class Search:
         return extendable & (self.log_probabilities[:, 0] / self.penalties_at_max_length > to_beat)
 
     def prune_finished(self, unfinished_B: Tensor) -> None:
-        """Drop finished sentences from the batch once they are a fifth of it; until then their slots stay empty.
+        """Drop finished sentences from the batch once they make up a fifth of it; until then, their slots stay empty.
 
-        Dropping copies the cache, and each new batch size may need new oneDNN kernels. To limit the kernels, batch
-        sizes above 16 are multiples of 8.
+        Dropping them copies the cache, and each new batch size may need new oneDNN kernels. To limit the number of
+        kernels, batch sizes above 16 are multiples of 8.
         """
         unfinished, rows = int(unfinished_B.sum()), len(unfinished_B)
         kept = -(-unfinished // 8) * 8 if unfinished > 16 else unfinished
@@ -281,19 +281,19 @@ class Search:
 
 
 def allow_only(logp_BKN: Tensor, tokens_B: Tensor, where_B: Tensor) -> None:
-    """Where `where_B`, set all tokens except `tokens_B` to -inf."""
+    """Where `where_B` is true, set all tokens except `tokens_B` to -inf."""
     others_BN = torch.arange(logp_BKN.shape[2], device=logp_BKN.device) != tokens_B[:, None]
     logp_BKN.masked_fill_((others_BN & where_B[:, None])[:, None, :], -torch.inf)
 
 
 def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int, where_B: Tensor) -> None:
-    """Where `where_B`, set to -inf any token that would repeat a hypothesis n-gram."""
+    """Where `where_B` is true, set to -inf any token that would repeat an n-gram of its hypothesis."""
     if tokens_BKT.shape[2] < n:
         return
     grams = tokens_BKT.unfold(2, n, 1)
     last = tokens_BKT[:, :, None, tokens_BKT.shape[2] - n + 1 :]
     again = (grams[..., :-1] == last).all(dim=3) & where_B[:, None, None]
-    # scatter needs an index for each n-gram: n-grams that do not match write to PAD, which is forbidden anyway.
+    # scatter needs an index for each n-gram; those that do not match get PAD, which is forbidden anyway.
     logp_BKN.scatter_(2, grams[..., -1].masked_fill(~again, PAD), -torch.inf)
 
 

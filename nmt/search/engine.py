@@ -1,4 +1,4 @@
-"""What search engines share: types, the length penalty, and batches of similar length. No torch."""
+"""What search engines share: types, the length penalty, and batches of similar length. Does not import torch."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class EngineOptions:
     threads: int | None = None  # None: all CPU cores
     scores: bool = True  # False: log probabilities are not used and may be NaN
     target_prefix: str = ""  # the beginning of each translation
-    constraints: bool = False  # translations must contain given words
+    constraints: bool = False  # whether translations may have to contain given words
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Hypothesis:
 
 
 class Constraints(Protocol):
-    """What the translations of sentences must contain, and how to search for such translations."""
+    """What each sentence's translation must contain, and how to search for such translations."""
 
     @property
     def rows(self) -> Sequence[Sequence[Any]]:
@@ -55,7 +55,7 @@ class Constraints(Protocol):
     def search(
         self, models: "Sequence[Transformer]", source_BS: "Tensor", config: DecodeConfig, prefixes: Sequence[list[int]]
     ) -> list[list[Hypothesis]]:
-        """Like `beam_search`, but applies the constraints and drops any that no translation of a sentence meets."""
+        """Like `beam_search`, but applies the constraints; drops a sentence's longest ones if not all can be met."""
 
 
 class Engine(Protocol):
@@ -63,10 +63,10 @@ class Engine(Protocol):
 
     config: DecodeConfig
     ahead: bool  # whether it searches in its own threads and accepts more work in the meantime
-    longest: int | None  # maximum tokens per sentence, including the end symbol; None: as many as the model's positions
+    longest: int | None  # maximum tokens per sentence, including the end symbol; None: limited only by the model
 
     def with_search(self, config: DecodeConfig) -> "Engine":
-        """An engine with the same weights but other search settings; NMTError if it does not support them."""
+        """An engine with the same weights but other search settings; NMTError if they are unsupported."""
 
     def search(
         self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None

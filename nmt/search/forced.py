@@ -1,4 +1,4 @@
-"""Forced decoding: token log probabilities and attention of given translations.
+"""Forced decoding: token log probabilities and attention for given translations.
 
 Attention weights, softmax(Q K^T / sqrt(d_k)) of equation 1, are computed separately, because the model uses PyTorch's
 fused attention, which does not return them.
@@ -42,7 +42,7 @@ def recorded(attentions: Sequence[MultiHeadAttention]) -> Iterator[list[Tensor]]
 
 
 class Attention(NamedTuple):
-    """The weights of every layer and head; each query's weights sum to 1."""
+    """The attention weights of every layer and head; each query's weights sum to 1."""
 
     encoder: Tensor  # [B, L, H, S, S]
     decoder: Tensor  # [B, L, H, T, T], starting with the start symbol
@@ -77,7 +77,7 @@ def token_log_probabilities(model: Transformer, hidden_MD: Tensor, tokens_M: Ten
 def score_batch(
     models: Sequence[Transformer], source_BS: Tensor, inputs_BT: Tensor, tokens_BT: Tensor, align: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """log P of each real token, pair by pair, [M]; with `align`, attention averaged over heads, [B, T, S]."""
+    """log P of each non-padding token, pair by pair, [M]; with `align`, also the heads' mean attention, [B, T, S]."""
     real_BT = tokens_BT != PAD
     log_probabilities, attention = [], []
     for model in models:
@@ -96,8 +96,8 @@ def forced_decoding(
 ) -> list[TokenScores]:
     """Score the tokens of each pair with a model, or with an ensemble that averages probabilities.
 
-    A batch's longer side has at most `budget` tokens. `align` adds attention to the source, from the step that
-    predicts the target token: one step later, the model already attends to what comes next.
+    A batch's longer side has at most `budget` tokens. `align` also returns the attention to the source, taken
+    from the step that predicts the target token: one step later, the model already attends to what comes next.
     """
     device = next(models[0].parameters()).device
     scores: dict[int, TokenScores] = {}

@@ -61,7 +61,7 @@ class TorchEngine:
         results: list[list[Hypothesis]] = [[] for _ in sentences]
         rows = constraints.rows if constraints else [()] * len(sentences)
         device = next(self.models[0].parameters()).device
-        # Search constrained sentences separately, so that they do not affect the others.
+        # Search constrained sentences separately, so that they do not affect the other sentences.
         for part in ([n for n, row in enumerate(rows) if not row], [n for n, row in enumerate(rows) if row]):
             for batch in batches_by_length([len(sentences[n]) + 1 for n in part], self.config.batch_tokens):
                 batch = [part[n] for n in batch]

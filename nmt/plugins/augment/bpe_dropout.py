@@ -1,7 +1,7 @@
-"""BPE-dropout with a given random generator: random segmentations into subwords.
+"""BPE-dropout with a given random generator: random segmentation into subwords.
 
-sentencepiece draws from its own generator. Up to version 0.2.2, only a thread's first draw reads the seed; since 0.2.3,
-each process adds a secret to it, so two processes with the same seed differ.
+sentencepiece's own generator is not reproducible: up to version 0.2.2, only a thread's first draw reads the seed; since
+0.2.3, each process adds a secret to the seed, so two processes with the same seed differ.
 
 A subword never crosses a word boundary, so words are segmented one by one and frequent words are cached.
 """
@@ -23,7 +23,7 @@ KEPT_MERGES = 2**16  # cached word segmentations, at most 30 MB
 
 
 class BpeDropout:
-    """BPE that skips merges at random. As in sentencepiece, each pair gets one chance.
+    """BPE that skips merges at random. As in sentencepiece, each pair gets only one chance to be merged.
 
     In the algorithm of Provilkov et al. (2020), a dropped pair can still be merged after the next merge.
     Reserved symbols are never split.
@@ -72,7 +72,7 @@ class BpeDropout:
             yield attempt
 
     def merged(self, word: str, dropped: Collection[int]) -> tuple[list[int], int]:
-        """Return a word's ids and the number of attempts to merge the best pair (in a tie, the leftmost).
+        """Return a word's ids and the number of merge attempts, each on the best pair (in a tie, the leftmost).
 
         The attempts whose indices are in `dropped` fail.
         """

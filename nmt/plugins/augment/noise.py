@@ -1,6 +1,6 @@
 """Noise and random subword segmentation for the sentences of a micro-batch.
 
-Prepared ids encode the text losslessly, so they are decoded, changed and encoded again. A sentence's noise depends only
+Prepared ids encode the text losslessly, so they can be decoded, changed and re-encoded. A sentence's noise depends only
 on the seed, the update, the micro-batch and the row.
 
 The kinds of noise and typos are those of OpusTrainer (Bogoychev et al. 2023), except that the words to copy are numbers
@@ -28,14 +28,14 @@ FIRST_LETTER = re.compile(r"(?:^|(?<= ))([^\w ]*)(\w)")
 """The first letter or digit of a word, after any leading marks such as quotes."""
 MARKS = [".\u3002\u0964\u0965\u06d4\u104b\u1362\u0589\u17d4\u0f0d", "!\u055c", "?;\u061f\u055e\u1367"]
 MARKS += [",\u3001\u060c\u104a\u055d", ":\u1365\u1366\u00b7", ";\u061b\u1364"]
-"""Final punctuation marks by kind, after NFKC, which makes the Greek question mark a semicolon."""
-# Between words; in scripts without spaces, a word is only certain to end after punctuation.
+"""Final punctuation marks by kind, after NFKC, which turns the Greek question mark into a semicolon."""
+# Borders between words; in scripts without spaces, only punctuation is certain to end a word.
 BORDER = re.compile(f"(?<=[,;:!?\u3001\u3002])(?={WITHOUT_BLANKS.pattern})| ")
 
 
 def noisy(pair: Pair, config: NoiseConfig, generator: Generator) -> Pair:
-    """Add noise to two clean lines and clean the result; keep the pair as is if a side is or would be empty."""
-    # Draw for every kind, even if it is off, so that one kind does not affect when others happen.
+    """Add noise to two clean lines and clean the result; keep the pair as is if a side is or would become empty."""
+    # Draw for every kind, even those that are off, so that one kind's setting does not change when others happen.
     happens = generator.random(len(KINDS)) < [getattr(config, kind) for kind in KINDS]
     if not all(pair) or not happens.any():
         return pair
@@ -118,7 +118,7 @@ def with_typos(line: str, generator: Generator) -> str:
     return line
 
 
-# Punctuation comes first, while it ends the line, and the number last, so that both sides keep the same number.
+# Punctuation is removed first, while it ends the line; the number comes last, so that it stays equal on both sides.
 KINDS: dict[str, Callable[[str, str, Generator], Pair]] = {
     "end_punctuation": without_end_punctuation,
     "upper": lambda source, target, generator: (source.upper(), target.upper()),
@@ -129,7 +129,7 @@ KINDS: dict[str, Callable[[str, str, Generator], Pair]] = {
 
 
 def sentence_generator(seed: int, update: int, micro_batch: int, row: int) -> Generator:
-    """The generator for one pair in an update; other arguments give independent streams (Salmon et al. 2011)."""
+    """The generator for one pair in an update; different arguments give independent streams (Salmon et al. 2011)."""
     # Draws increment the first word of the counter, so streams do not overlap.
     counter = np.array([0, row, micro_batch, update], np.uint64)
     return Generator(np.random.Philox(key=np.array([seed, 0], np.uint64), counter=counter))
@@ -143,7 +143,7 @@ class Noise:
         self.tokenizer, self.noises, self.seed = load_tokenizer(tokenizer_file), noises, seed % 2**64
         self.tags = [int(source.data.tag is not None) for source in sources]
         self.samplers = [BpeDropout(self.tokenizer, x.bpe_dropout) if x.bpe_dropout else None for x in noises]
-        # The growth that few sentences exceed. On Multi30k, BPE-dropout 0.1 made lines 1.4 times as long on average.
+        # The growth factor that few sentences exceed. On Multi30k, BPE-dropout 0.1 gave a factor of 1.4 on average.
         self.growth = np.array([1 + 6 * x.bpe_dropout if x.bpe_dropout else 1 + (x != OFF) / 4 for x in noises])
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:

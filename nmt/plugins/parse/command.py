@@ -16,7 +16,7 @@ class ParseConfig(JobConfig):
     input: str = undecided("-")
     """File of sentences, with spaces between words and punctuation as in the Penn Treebank; -: standard input."""
     output: str = undecided("-")
-    """File to write, one tree per line, which appears once it is complete; -: standard output."""
+    """Output file with one tree per line, created once it is complete; -: standard output."""
 
 
 def run(config: ParseConfig) -> None:

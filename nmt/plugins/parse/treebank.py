@@ -36,7 +36,7 @@ def tree_files(entry: str) -> list[Path]:
 
 
 def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """Group a file's lines into whole trees; yields each group's first line number and its lines."""
+    """Group a file's lines into whole trees; yield each group's first line number and its lines."""
     group, depth, first, size = list[bytes](), 0, 1, 0
     for number, line in enumerate(read_lines(path), 1):
         # A larger tree is malformed, and reading on would fill memory.
@@ -75,7 +75,7 @@ def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
 
 
 def model_sentence(line: str) -> str:
-    """A sentence as the model reads it: cleaned, and with brackets escaped because only trees use them."""
+    """A sentence as the model reads it: cleaned, and with brackets escaped, because they are reserved for trees."""
     return " ".join(map(model_word, line.split()))
 
 
@@ -107,7 +107,7 @@ class Treebank(Corpus):
 
 
 def choose_tree(translations: list[Translation], line: str) -> tuple[Tree, int]:
-    """The tree with the fewest repairs (in a tie, the best-ranked one) and its number of repairs."""
+    """The tree that needed the fewest repairs (in a tie, the best-ranked one) and the number of repairs."""
     words = escape(line).split()
     return min((read_linear(translation.text, words) for translation in translations), key=itemgetter(1))
 

@@ -25,7 +25,7 @@ PUNCTUATION_TAGS = {
     **{mark: mark for mark in (",", ".", ":", "``", "''", "-LRB-", "-RRB-")},
     **{"?": ".", "!": ".", ";": ":", "--": ":", "...": ":"},
 }
-"""Penn Treebank tags by which scorers recognize punctuation."""
+"""Punctuation mark -> the Penn Treebank tag by which scorers recognize it."""
 SAME_LABEL = {"PRT": "ADVP"}
 NOT_SCORED = (",", ":", "``", "''", ".")  # tags of words that are removed before counting brackets
 # A word with its tag, an opening bracket with its label, a closing bracket, or other text.
@@ -86,7 +86,7 @@ class Tree:
                 yield leaves[index]
 
     def bracketed(self) -> str:
-        """The tree on one line, such as (TOP (S (NP (DT The) (NN end)))); empty without words."""
+        """The tree on one line, such as (TOP (S (NP (DT The) (NN end)))); empty if it has no words."""
         leaves = [f"({tag} {word})" for tag, word in zip(self.tags, self.words, strict=True)]
         steps = self.steps(leaves, lambda label: ")")
         return f"(TOP {' '.join(steps).replace(' )', ')')})" if self.words else ""
@@ -108,7 +108,7 @@ def model_word(word: str) -> str:
 
 
 def parse(text: str) -> Iterator[Tree]:
-    """The trees in a text, without traces, function tags or indices; raises BrokenTree where text is not a tree."""
+    """The trees in a text, without traces, function tags or indices; BrokenTree if any text is not a tree."""
     tree, opened = Tree(), list[re.Match[str]]()
     for token in TOKEN.finditer(text):
         tag, word, opens, label, closes = token.groups()
@@ -198,12 +198,12 @@ class BracketCounts:
     hypothesis: int = 0
     reference: int = 0
     complete: int = 0  # sentences with exactly the reference's brackets
-    sentences: int = 0  # that were compared
+    sentences: int = 0  # sentences that were compared
     errors: int = 0  # sentences not compared because their words differ (ignoring punctuation)
 
 
 def tree_of(line: str, where: str) -> Tree:
-    """The tree on a line, without words if the line is blank; raises NMTError for several trees or a broken one."""
+    """The tree on a line (without words if the line is blank); NMTError if there are several trees or a broken one."""
     try:
         trees = list(parse(line))
     except BrokenTree as error:
@@ -214,7 +214,7 @@ def tree_of(line: str, where: str) -> Tree:
 
 
 def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts:
-    """Count the brackets, and those that match, in trees given one per line (F1 of table 4).
+    """Count all brackets and the matching ones in trees given one per line, for F1 (table 4).
 
     The reference's tags decide what is punctuation; if the words differ, each tree's own tags do, as in EVALB.
     """
