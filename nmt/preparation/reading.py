@@ -25,10 +25,10 @@ HELD_OUT = ("valid", "test")
 BLOCK_PAIRS = 5000
 TEXT_SCHEMA = pa.schema({"source": pa.string(), "target": pa.string(), "line": pa.int64()})
 Item = TypeVar("Item")
-Numbered = list[tuple[int, Pair]]  # with line numbers in the corpus
+Numbered = list[tuple[int, Pair]]  # pairs with their line numbers in the corpus
 Clean = Callable[[str], str]
 Say = Callable[[str], None]
-Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # over the worker processes, in order
+Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # in the worker processes, keeping the order
 Flags = NDArray[np.bool_]
 Hashes = NDArray[np.uint64]
 EMPTY = np.empty(0, np.uint64)
@@ -91,7 +91,7 @@ def arrow_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordB
 
 
 def arrow_blocks(path: Path, chosen: Flags | None = None) -> Iterator[pa.RecordBatch]:
-    """The blocks of an Arrow stream file, or their `chosen` pairs. A memory map would count toward memory use."""
+    """The blocks of an Arrow stream file, or their `chosen` pairs. Not memory-mapped: that would add to memory use."""
     start = 0
     with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
         for block in reader:
@@ -129,7 +129,7 @@ def first_of_equals(hashes: Hashes) -> Flags:
 
 
 def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
-    """The first filter that drops a clean pair, or None. Token limits and duplicates are checked elsewhere."""
+    """Why a filter drops a clean pair; None if none does. Token limits and duplicates are checked elsewhere."""
     source, target = pair
     if not source or not target:
         return "empty side"
@@ -174,9 +174,9 @@ class Reading:
         self.corpus = corpus_for(data)
         self.counts: dict[str, Any] = {}  # split -> pairs read, and pairs dropped by reason
         self.held_out: dict[str, list[Pair]] = {}  # split -> raw pairs
-        self.given: dict[str, Hashes] = {}  # split -> hashes of its pairs, unless it is drawn from train
+        self.given: dict[str, Hashes] = {}  # split -> hashes of its pairs; only splits not drawn from train
         self.in_given = EMPTY  # hashes of the training pairs that occur in a given set
-        self.drawn: tuple[set[str], set[str]] = (set(), set())  # per side, letters of the pairs drawn from train
+        self.drawn: tuple[set[str], set[str]] = (set(), set())  # per side, the letters of each line drawn from train
         self.keep = np.empty(0, np.bool_)  # for each pair in `text`, whether it stays in train
 
     def read_held_out(self) -> None:
@@ -222,7 +222,7 @@ class Reading:
         require(left, message)
 
     def hold_out(self, splits: list[str]) -> None:
-        """Draw splits from train and drop training pairs that differ from theirs only in case, digits or symbols."""
+        """Draw splits from train, and drop the remaining pairs in which a line has the same letters as a drawn line."""
         text = pa.ipc.open_stream(pa.memory_map(str(self.text))).read_all()
         order = iter(np.random.default_rng(self.seed).permutation(np.flatnonzero(self.keep)).tolist())
         sizes = {"valid": self.data.valid_size, "test": self.data.test_size}
@@ -244,7 +244,7 @@ class Reading:
                 self.held_out[split] = list(originals.values())
 
     def draw(self, text: pa.Table, order: Iterator[int], size: int) -> list[int]:
-        """Take the next `size` indices in `order` of pairs whose letters have not been drawn yet."""
+        """Take from `order` the indices of the next `size` pairs whose letters have not been drawn yet."""
         drawn: list[int] = []
         while len(drawn) < size and (index := next(order, None)) is not None:
             pair = [text.column(side)[index].as_py() for side in (0, 1)]

@@ -1,4 +1,4 @@
-"""Write a bundle: the statement, the files that support it, and the sentence that cites it."""
+"""Write a bundle (a statement and the files that support it), and compose the sentence that cites it."""
 
 import shlex
 from dataclasses import asdict

@@ -46,9 +46,9 @@ class VerifyConfig:
     """Options of `nmt verify`."""
 
     bundle: str = MISSING
-    """A bundle or the folder it was unpacked to; may be given without bundle=."""
+    """A bundle, or the folder that it was unpacked into; may be given without bundle=."""
     sha256: str | None = None
-    """SHA-256 of the bundle as published; only this proves where it came from."""
+    """SHA-256 of the bundle as published; only this proves where the bundle came from."""
     reference: str | None = None
     """File of references, for a bundle without them; needed to recompute the scores."""
     source: str | None = None
@@ -56,9 +56,9 @@ class VerifyConfig:
     run: str | None = None
     """The bundle's model, as a run or a model directory, to translate the sources again."""
     device: str = "auto"
-    """run: auto, cpu, cuda, cuda:1 or mps."""
+    """Device on which to translate again: auto, cpu, cuda, cuda:1 or mps."""
     allow: list[str] = choice([])
-    """What may be missing, by its printed name, such as unscored (no scores) or README.md."""
+    """What may be missing, named as printed: for example, unscored (no scores) or README.md."""
 
     def __post_init__(self) -> None:
         whole = re.fullmatch("[0-9a-f]{64}", self.sha256 or "0" * 64) is not None

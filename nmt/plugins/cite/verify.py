@@ -1,4 +1,4 @@
-"""Read and check an untrusted bundle. Loads torch only to translate again.
+"""Read and check an untrusted bundle. Torch is loaded only to translate again.
 
 A bundle is a zip archive whose bytes depend only on its files:
 
@@ -65,7 +65,7 @@ class Statement:
     commands: list[str]
     device: str
     versions: dict[str, str]
-    files: list[str]  # except this one and SHA256SUMS
+    files: list[str]  # except bundle.json and SHA256SUMS
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
@@ -90,9 +90,9 @@ def digest(content: bytes) -> str:
 
 
 def pack(files: dict[str, bytes]) -> bytes:
-    """The archive of these files; its bytes do not depend on time or machine."""
+    """An archive of these files; its bytes do not depend on the time or the machine."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:  # uncompressed, because compressors differ
+    with zipfile.ZipFile(buffer, "w") as archive:  # uncompressed, because compressors produce different bytes
         for name, content in sorted(files.items()):
             member = zipfile.ZipInfo(name)  # dated 1980
             member.create_system, member.external_attr = 3, 0o100644 << 16  # as on Unix, whatever the system
@@ -111,7 +111,7 @@ def seal(statement: Statement, files: dict[str, bytes]) -> bytes:
 
 
 def read_bundle(path: Path) -> tuple[dict[str, bytes], str, dict[str, str]]:
-    """The files of a packed or unpacked bundle, the SHA-256 of its archive, and file name -> what is wrong with it.
+    """The files of a packed or unpacked bundle, the SHA-256 of its archive, and the problems found, by file name.
 
     Checksums cover the files; the rest of the archive must match what `pack` writes.
     """
@@ -161,7 +161,7 @@ def text_of(lines: Iterable[str]) -> bytes:
 
 def cited_model(run: str) -> Path:
     path = Path(run)
-    if path.is_symlink():  # runs/latest may be another run tomorrow
+    if path.is_symlink():  # runs/latest may point to another run tomorrow
         path = path.parent / path.readlink()
     return find_model_directory(str(path))
 
@@ -183,7 +183,7 @@ def translate(
 
 
 def method(score: Score) -> list[str]:
-    """How a score was computed, without library versions."""
+    """How a score was computed, disregarding library versions."""
     versions = ("version", "sacrebleu", "sacremoses")
     return [score.name, *(part for part in score.signature.split("|") if part.split(":")[0] not in versions)]
 
@@ -269,7 +269,7 @@ class Verification:
 
 
 def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
-    """Check everything possible and report what the rest needs; NMTError if this is not a bundle."""
+    """Check everything possible and report what other checks need; NMTError if this is not a bundle."""
     path = Path(config.bundle) / STATEMENT
     files, sha256, changed = read_bundle(path.parent)
     if config.sha256 is not None:

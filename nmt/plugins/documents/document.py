@@ -1,4 +1,4 @@
-"""The base of all formats: extracts a document's lines to translate and puts the translations back."""
+"""The base of all document formats: extracts a document's lines to translate and puts the translations back."""
 
 import codecs
 import re
@@ -34,7 +34,7 @@ class Document(ABC):
 
     @abstractmethod
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        """Parse a file; the language codes may be empty. Raises NMTError if the file is damaged."""
+        """Parse a file; the language codes may be empty. Raise NMTError if the file is damaged."""
 
     @abstractmethod
     def join(self, translations: Sequence[Translated]) -> bytes:
@@ -74,7 +74,7 @@ class Document(ABC):
 
 
 def read_document(format: str, content: bytes, target: str = "", source: str = "") -> Document:
-    """Parse a file; raises NMTError if it is damaged or a line is too long."""
+    """Parse a file; raise NMTError if it is damaged or a line is too long."""
     document: Document = entries_of("document")[format].load()(content, source, target)
     for line in document.lines:
         if len(line) > LINE_BYTES // 4 and len(line.encode()) > LINE_BYTES:
@@ -117,7 +117,7 @@ def decoded(content: bytes, declared: str = "", convert: str = "save it as UTF-8
     if problem := "" if encoding.startswith("utf-16") else problem_of(content[:8192]):
         raise NMTError(problem)
     try:
-        # ASCII text that declares another encoding stays ASCII: other characters become character references.
+        # ASCII text that declares another encoding stays ASCII: other characters in a translation become references.
         is_plain = declared not in ("", "utf-8", "utf8") and not mark and text.isascii()
         return text.decode(encoding), mark, "ascii" if is_plain else encoding
     except UnicodeDecodeError as error:
@@ -143,7 +143,7 @@ class Text(Document):
 
     @abstractmethod
     def parts(self, text: str, target: str) -> Sequence[Part]:
-        """The parts to replace, in text order; `target` is a language code, or empty."""
+        """The parts to replace, in the order of the text; `target` is a language code or empty."""
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         return self.mark + self.text.render(translations).encode(self.encoding, "xmlcharrefreplace")

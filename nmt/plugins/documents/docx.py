@@ -30,7 +30,7 @@ UNREADABLE = (BadZipFile, EOFError, LookupError, OSError, RuntimeError, ValueErr
 
 
 class Reader:
-    """Collects a part's sentences, the elements that they span, and the formatting of most of their text."""
+    """Collects a part's sentences, each with the elements that it spans and the formatting of most of its text."""
 
     def __init__(self, root: Element) -> None:
         self.w = f"{{{etree.QName(root).namespace}}}"  # WordprocessingML has two possible namespaces
@@ -41,7 +41,7 @@ class Reader:
             self.end()
 
     def begin(self) -> None:
-        """Begin a sentence; `pieces` pairs each token's formatting (None outside runs) with the token."""
+        """Begin a sentence; `pieces` holds (formatting, token) pairs; the formatting is None outside runs."""
         self.unit, self.pieces, self.covered = Unit(), list[tuple[str | None, Token]](), list[Element]()
 
     def end(self) -> None:
@@ -64,7 +64,7 @@ class Reader:
         return next(element.iter(*(f"{self.w}{name}" for name in names)), None) is None
 
     def read(self, elements: Sequence[Element]) -> None:
-        """Read the content of a paragraph or of an element that wraps runs. Field marks end a sentence."""
+        """Read the content of a paragraph or of an element that wraps runs. Field characters end a sentence."""
         for element in elements:
             name = name_of(element)
             if name in DROPPED or name.endswith("Pr"):

@@ -42,7 +42,7 @@ class Tag:
 
 
 def tags_of(text: str) -> list[Tag]:
-    """The tags in `text`, in order, except inside elements that contain only text, such as scripts."""
+    """The tags in `text`, in order, except those inside elements that contain only text, such as scripts."""
     tags, at, opened = list[Tag](), 0, defaultdict[str, list[int]](list)
     while markup := MARKUP.search(text, at):
         at = markup.end()
@@ -61,7 +61,7 @@ def tags_of(text: str) -> list[Tag]:
 
 
 class Page(Part):
-    """A page or a fragment of one: first its translatable attribute values, then its sentences."""
+    """A page or a fragment of one; its lines are the translatable attribute values, followed by the sentences."""
 
     def __init__(self, text: str, begin: int = 0, language: str = "") -> None:
         self.text, self.language = text, language
@@ -124,7 +124,7 @@ class Page(Part):
 
 
 class Html(Text):
-    """A page or a fragment of one. A `lang` attribute on its root element is set to the target language."""
+    """A page or a fragment of one. The `lang` attribute of <html>, if present, is set to the target language."""
 
     charset = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 

@@ -1,4 +1,4 @@
-"""Markdown (CommonMark and GitHub tables): markdown-it finds the blocks and checks their translations' markup."""
+"""Markdown (CommonMark and GitHub tables): markdown-it finds the blocks and checks the markup of translations."""
 
 import re
 import sys
@@ -26,7 +26,7 @@ MARKUP = re.compile(
     rf"|(?P<image>!\[[^\[\]]{{0,500}}\]{ADDRESS})|(?P<unknown>\[\^[^\]\s]+\]:?|\[[ xX]\](?!\()|\[!\w{{1,40}}\])"
     rf"|(?P<open>\[)|(?P<close>\]{ADDRESS})|(?P<emphasis>\*+|~~|(?<!\w)_+|_+(?!\w))|(?P<tag>{html.MARKUP.pattern})",
     re.DOTALL,
-)  # "unknown": CommonMark has no footnotes, task boxes or alerts
+)  # "unknown": footnotes, task boxes and alerts, which CommonMark lacks
 ACTIVE = re.compile(r"[\\`\[\]|]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|~(?=~)")
 escape = partial(ACTIVE.sub, r"\\\g<0>")
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -35,7 +35,7 @@ BEGINS_BLOCK = re.compile(r"((?:\A|\n[ \t>]*+)(?:\d{1,9}(?=[.)]\s)|(?=[#>+=-]|\*
 
 
 def tokens_of(text: str) -> list[Token]:
-    """Tokens for anything in a block that looks like markup, and for the text between; checked by `Inline.keeps`."""
+    """Tokens for possible markup in a block, and for the text in between; `Inline.keeps` checks the translation."""
     tokens, at, links = list[Token](), 0, list[int]()
     for markup in MARKUP.finditer(text):
         raw, begin = markup[0], markup.start()
@@ -48,7 +48,7 @@ def tokens_of(text: str) -> list[Token]:
             token = Token("open", raw, name="link")
         elif markup["close"]:
             begun = links.pop() if links else at
-            is_label = raw in ("]", "][]")  # the link's source text names its address
+            is_label = raw in ("]", "][]")  # the link's source text is the label of its address
             token = Token("close", raw, name="link", closing=f"][{' '.join(text[begun:begin].split())}]" * is_label)
         elif markup["emphasis"]:
             opens = text[at : at + 1].strip() and not text[begin - 1 : begin].strip(" \t\r\n([\"'>*_~")
@@ -79,7 +79,7 @@ class Inline(Sentence):
         self.before, self.after = text[begin : self.begin], text[self.end : end]
 
     def render(self, translations: Sequence[Translated]) -> str:
-        """The translation, without emphasis if that preserves the other markup; otherwise, the source."""
+        """The translation if it keeps the markup; if not, the translation without emphasis; if not, the source."""
         for nodes in (self.nodes, list(without_optional(self.nodes))):
             written = self.written(translations, nodes)
             if self.in_paragraph and written != self.raw:
@@ -135,7 +135,7 @@ class Markdown(Text):
         return parts
 
     def find(self, content: str, number: int, end: int = sys.maxsize) -> tuple[int, str]:
-        """The offset of `content` in a line, before `end`, or -1 if not found, and the rest of the line."""
+        """The offset of `content` in a line before `end` (-1 if not found), and the rest of the line."""
         begin, content = self.begins[number], content.rstrip()
         line = self.rows[number][: end - begin]
         at = line.rfind(content)

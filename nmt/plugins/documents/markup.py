@@ -1,6 +1,6 @@
-"""Sentences with markup: extract plain text for a translator, and put the markup back into its translation.
+"""Sentences with markup: extract plain text for a translator, and put the markup back into the translation.
 
-An element wraps the longest run of translated words aligned with its words; other tags go between words.
+An element wraps the longest run of translated words aligned with its source words; other tags go between words.
 """
 
 import re
@@ -18,7 +18,7 @@ from nmt.plugins.protection.items import USUAL, Finder
 from nmt.text import WITHOUT_BLANKS
 
 DEEPEST = 50  # elements nested more deeply become single tags
-MOST = 50  # how many occurrences of its text to try when placing code
+MOST = 50  # how many occurrences of a piece of code to try when placing it
 ONE = WITHOUT_BLANKS.pattern
 LETTER = rf"(?:(?!{ONE})\w)"
 WORD = regex.compile(
@@ -47,7 +47,7 @@ class Token:
 
 
 def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
-    """Map the index of each opening or closing tag to its partner's index; elements are properly nested."""
+    """Map the index of each opening or closing tag to its partner's index; the pairs are properly nested."""
     partners, opened, names = dict[int, int](), list[int](), Counter[str]()
     for index, token in enumerate(tokens):
         if token.kind == "open" and len(opened) < DEEPEST:
@@ -94,7 +94,7 @@ def strip(token: Token, cut: Callable[[str], str]) -> str:
 
 
 def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
-    """The length before the first word, and the tokens from the first to the last word with all elements they touch.
+    """The offset and the tokens of the span from the first to the last word, extended to all elements that it touches.
 
     A line break absorbs the whitespace around it; any other tag between two spaces absorbs one of them.
     """
@@ -140,7 +140,7 @@ class Sentence(Part):
         return self.written(translations, self.nodes)
 
     def written(self, translations: Sequence[Translated], nodes: Sequence[Token]) -> str:
-        """The translation with these nodes placed in it; the source if there is no translation or it is unchanged."""
+        """The translation with these nodes placed in it; the source if there is no translation or they are the same."""
         text = " ".join(translations[0].text.split()) if translations else ""
         if text in ("", " ".join(self.plain.split())):
             return self.raw
@@ -192,7 +192,7 @@ class Projection:
         for node in everywhere:
             everywhere += node.children
         self.source = Tokens(plain, (edge for node in everywhere for edge in (node.begin, node.end)))
-        # In the translation, `copied` marks the characters of code, and `broken` holds the tokens after line breaks.
+        # In the translation, `copied` marks characters that are code, and `broken` holds the tokens after line breaks.
         self.target, self.copied, self.broken = Tokens(target), bytearray(len(target)), set[int]()
         self.sources_of, self.targets_of = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
         for a, b in sorted(set(self.aligned(alignment))):
@@ -200,7 +200,7 @@ class Projection:
             self.targets_of[a].append(b)
 
     def aligned(self, alignment: Alignment) -> Iterator[tuple[int, int]]:
-        """Refine chunk pairs to token pairs; a chunk with several partners shares its words among them."""
+        """Refine chunk pairs into token pairs; a chunk with several partners divides its words among them."""
         sizes = len(self.source.chunks), len(self.target.chunks)
         if alignment is None:  # assume the same word order on both sides
             alignment = [(index * sizes[0] // sizes[1], index) for index in range(sizes[1])]
@@ -230,7 +230,7 @@ class Projection:
         return "".join(pieces) + escape(self.target.text[at : place.end])
 
     def places(self, parent: Placed) -> list[Placed]:
-        """The places of an element's nodes, in translation order."""
+        """The places of an element's nodes, in the order of the translation."""
         nodes, owners, runs = parent.node.children, dict[int, int](), list[tuple[int, range]]()
         for index, node in enumerate(nodes):
             owners |= dict.fromkeys(self.source.between(node.begin, node.end) if node.kind != "copy" else (), index)
@@ -255,7 +255,7 @@ class Projection:
         return Placed(self.target.starts[tokens[0]], self.target.ends[tokens[-1]], node, tokens)
 
     def copy_of(self, node: Token, parent: Placed, taken: dict[int, int]) -> Placed | None:
-        """The place for code: an unused occurrence of its text in the translation of its parent element."""
+        """The place for code: an unused occurrence of the code's text in the translation of the parent."""
         text, nodes = regex.escape(" ".join(self.source.text[node.begin : node.end].split())), parent.node.children
         pattern, (low, high) = rf"(?<!{LETTER}){text}(?!{LETTER})", parent[:2]
         in_item = not self.source.in_items.isdisjoint((node.begin, node.end))

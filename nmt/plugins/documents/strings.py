@@ -18,7 +18,8 @@ MARKUP = re.compile(
     r"(?P<line>\r?\n)|</?(?P<name>(?!PRI[diouxX])[a-zA-Z][\w:-]*)(?:\s+[\w:-]+\s*=[^<>]*|\s*/)?>|\{\\[^{}]*\}"
     rf"|\A\s*[-*•\u2013]\s+|{ESCAPED}(?:(?:x[\da-fA-F]+|[0-7]{{1,3}})(?:\[[\d;]*[a-zA-Z])?|.)"
 )
-PARAGRAPH = re.compile(r"\r?\n(?=[ \t\r\n]|[-*•\u2013]|\d+[.)])")  # before an empty line, list item or indented line
+# A line break before an empty line, list item or indented line.
+PARAGRAPH = re.compile(r"\r?\n(?=[ \t\r\n]|[-*•\u2013]|\d+[.)])")
 TIMES = r"[ \t]*\d[\d:.,]* +--> "
 CUE = re.compile(rf"^{TIMES}.*\n(?P<text>(?:(?!(?:\d+[ \t\r]*\n)?{TIMES})[ \t\r]*+\S.*(?:\n|\Z))*+)", re.MULTILINE)
 FORMAT = re.compile(r"(?!no-|possible-|impossible-)([a-z][a-z+-]*)-format")
@@ -30,7 +31,7 @@ PRINTF = (
     r"(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+(?:hh|ll|[hlLqjzZt])?"
     r"(?:[A-Za-z@]|<PRI\w{1,20}+>))"
 )
-# Each format's directives, and characters that must not occur more often outside directives than in the source.
+# Each format's directives, and characters that, outside directives, must not occur more often than in the source.
 DIRECTIVES = {
     **dict.fromkeys(("c", "objc", "c++", "python", "php", "awk", "lua", "javascript", "java-printf"), (PRINTF, "%")),
     **dict.fromkeys(("python-brace", "csharp"), (r"\{\{|\}\}|\{(?:[^{}]|\{[^{}]{0,60}+\}){0,100}+\}", "{}")),
@@ -85,7 +86,7 @@ class Message:
         self.strings = [Spliced(text, list(sentences_of(text))) for text in self.sources]
 
     def write(self, translations: Iterator[Translated]) -> bool:
-        """Store the next translations; returns False if a format string would be invalid."""
+        """Store the next translations; return False if a format string would be invalid."""
         entry, texts = self.entry, [string.render(translations) for string in self.strings]
         if len(texts) > 1 and not self.alike(self.sources[not self.one], texts[0]):
             texts[0] = texts[1]
@@ -101,7 +102,7 @@ class Message:
         return True
 
     def alike(self, source: str, text: str) -> bool:
-        """True if a translation has the same outer line breaks and arguments as its source."""
+        """True if a translation has the same leading and trailing line breaks and the same arguments as its source."""
         ends = [(side.startswith("\n"), side.endswith("\n")) for side in (source, text)]
         formats = [kind[1] for flag in self.entry.flags if (kind := FORMAT.fullmatch(flag))]
         return ends[0] == ends[1] and all(same_directives(format, source, text) for format in formats)

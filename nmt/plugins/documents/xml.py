@@ -23,7 +23,7 @@ UNTRANSLATED = ("new", "needs-translation")  # target states
 
 
 def parse_xml(content: bytes) -> Tree:
-    """Parse a file; raises NMTError if it is not well-formed or declares entities, which can expand to gigabytes."""
+    """Parse a file; raise NMTError if it is not well-formed or declares entities, which can expand to gigabytes."""
     try:
         content.decode()
         encoding = "utf-8"  # regardless of any declaration, because the server's clients may have re-encoded the file
@@ -107,7 +107,7 @@ def tokens_of(unit: Unit, element: Element) -> Iterator[Token]:
 
 
 def fill(unit: Unit, element: Element, references: Element) -> None:
-    """Replace an element's content with the text in `references` and the elements that it refers to."""
+    """Replace an element's content with that of `references`, replacing each reference with its element."""
     element.text, element[:] = references.text, []
     for reference in references:
         new = deepcopy(unit.element_of(reference))

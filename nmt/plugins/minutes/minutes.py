@@ -1,4 +1,4 @@
-"""`nmt train minutes=30`: choose model, batches, learning rate and updates for a corpus, machine and time limit.
+"""`nmt train minutes=30`: choose the model, batches, learning rate and updates for a corpus, machine and time limit.
 
 When a run begins, short trials measure speed and memory, and their models are discarded. config.yaml records the
 settings, and from then on the run is as reproducible as any other. The optimizer, learning rate and dropout worked best
@@ -27,18 +27,18 @@ from nmt.registry import entries_of
 from nmt.training import TranslationModule, make_resident, make_trainer, noam, read_config, synchronize, try_shapes
 
 CHOOSING_SHARE = 0.2  # share of the time after which no larger model is tried
-SECONDS_BESIDE = 30  # for loading, four validations and scoring the average, with a small model on two cores
-LEARNING_SHARE = 0.94  # share of the remaining time; the rest is a reserve, as larger models take longer to validate
+SECONDS_BESIDE = 30  # for loading, four validations and scoring the averaged model, if it is small, on two cores
+LEARNING_SHARE = 0.94  # share of the remaining time for training; the rest is a reserve for validating larger models
 TOKENS_PER_PARAMETER = 3.0  # target tokens that a larger model must see per parameter to be worth its size
-UPDATES = 10_000  # target number: many small updates learn more than a few large ones
+UPDATES = 10_000  # target number: many small updates train a better model than a few large ones
 TOKENS_PER_UPDATE = (700, 25_000)  # minimum and maximum
-TOKENS_PER_WIDTH = 6  # minimum update size / d_model: below it, Muon's products cost more than the layers'
+TOKENS_PER_WIDTH = 6  # minimum update size / d_model: below it, Muon's matrix products cost more than the layers'
 HIGHEST_RATE = 0.5  # peak learning rate, in units of 1 / d_model
 DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2), (np.inf, 0.3))  # (maximum passes over the corpus, dropout)
 FEWEST_UPDATES = 100
 MICRO_BATCH = 5000  # tokens on a CPU, where larger micro-batches are no faster
 TIMED_SECONDS, WARM_UP = 4.0, 2  # seconds of timed training per model size, and untimed updates before that
-HEADROOM = 1.25  # factor for max_tokens=auto: a reserve for gradients in transit and fragmentation
+HEADROOM = 1.25  # factor for max_tokens=auto: a reserve for fragmentation and for gradients in transit
 
 
 class Pace(NamedTuple):
@@ -114,7 +114,10 @@ def enough_updates(setting: str, begin: float, end: float, pace: Pace) -> int:
 
 
 def settle_max_steps(config: ExperimentConfig, corpus: PreparedCorpus, saved: dict[str, Any]) -> ExperimentConfig:
-    """Set max_steps to what fits in `trainer.max_time`, or to a resumed run's; at most an eighth is warm-up."""
+    """Set max_steps to the number of updates that fit in `trainer.max_time`, or to the value that a resumed run saved.
+
+    At most an eighth of the updates are warm-up.
+    """
     begin, setting = time.monotonic(), f"trainer.max_time={config.trainer.max_time}"
     updates = saved.get("trainer", {}).get("max_steps")
     if not saved:
@@ -206,7 +209,7 @@ def longest_sentence(corpus: PreparedCorpus) -> int:
 
 
 class Trial:
-    """A model on the run's device, with gradients and Adam's moments."""
+    """A model on the run's device, with gradients and optimizer state."""
 
     def __init__(self, config: ExperimentConfig, corpus: PreparedCorpus) -> None:
         self.config, self.corpus, self.trainer, self.grown = config, corpus, make_trainer(config), 0
@@ -258,6 +261,6 @@ class Trial:
                 if (seconds := time.monotonic() - begin) > TIMED_SECONDS:
                     break
         parameters = sum(parameter.numel() for parameter in self.module.parameters())
-        # One process did the work of all; on a CPU, the processes would share its cores.
+        # One process did the work of all processes; on a CPU, they would share the cores.
         at_once = 1 if self.module.device.type == "cpu" else self.trainer.world_size
         return Pace(seconds / len(tokens) / at_once, sum(tokens) / len(tokens), parameters)

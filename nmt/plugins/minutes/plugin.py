@@ -15,7 +15,7 @@ def register(add: Callable[..., None]) -> None:
 
 
 def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
-    """Let minutes= or trainer.max_time settle groups with no keys given; `init` fixes the model's size."""
+    """Let minutes= or trainer.max_time settle the groups for which no keys are given; `init` fixes the model's size."""
     if tree.minutes is None:
         ends = tree.optim.schedule in ENDING and tree.optim.decay_steps is None
         if ends and "trainer.max_time" in keys and "trainer.max_steps" not in keys:

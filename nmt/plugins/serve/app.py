@@ -86,13 +86,13 @@ class Guard:
         except Exception as error:
             log_error(error)
             failure = Failed(500, "internal error; see the server's log")
-        if not begun:  # otherwise the connection closes in the middle of the response
+        if not begun:  # a response that has begun is cut off instead
             await (await error_answer(Request(scope), failure))(scope, receive, send_with_headers)
         if failure.status_code >= 500:
             log_client(f"{scope['method']}: {failure.status_code}", f", {failure.detail}")
 
     def check_origin(self, headers: Headers) -> None:
-        """Raise Failed if another site's page sent this request, using a browser that can reach this server."""
+        """Raise Failed if a page of another site sent this request through a browser that can reach this server."""
         host = headers.get("host", "").lower()
         name = (host if host.endswith("]") else host.rsplit(":", 1)[0]).rstrip(".")
         ours = (*LOCAL, self.config.host, *self.config.hosts)
@@ -107,7 +107,7 @@ class Guard:
 
 
 async def error_answer(request: Request, error: Any) -> Response:
-    """An error in LibreTranslate's format."""
+    """An error response in LibreTranslate's format."""
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
@@ -125,7 +125,7 @@ async def unless_gone(request: Request, work: Awaitable[T]) -> T:
 
 
 def safe_name(name: str, target: str) -> str:
-    """The name of a translated file, with only letters, digits, dots, dashes and underscores."""
+    """The name for a translated file, containing only letters, digits, dots, dashes and underscores."""
     path = PurePath(name.replace("\\", "/"))
     stem = re.sub(r"[^\w.-]+", "_", path.stem, flags=re.ASCII).strip("._")[:80]
     return f"{stem or 'file'}_{target}{path.suffix.lower()}"
@@ -153,7 +153,7 @@ class Server:
                 await model.worker.reading
 
     async def admit(self, request: Request, form: type[forms.AnyForm]) -> forms.AnyForm:
-        """Read a request; raises Failed if its key, rate, size or fields are not acceptable."""
+        """Read a request; raise Failed if its key, rate, size or fields are unacceptable."""
         most, limit = self.limits.file_bytes, self.limits.characters
         if form is not forms.FileForm:  # parsing megabytes of JSON would delay all other clients
             most = min(most, 12 * limit + 2**16)  # an emoji in ASCII-only JSON takes 12 bytes
@@ -217,7 +217,7 @@ class Server:
 
 
 def make_app(config: ServeConfig) -> Starlette:
-    """Build the application; raises NMTError if its models or keys cannot be used."""
+    """Build the application; raise NMTError if its models or keys cannot be used."""
     server = Server(config)
     pairs, names = server.service.pairs, {code: forms.language_name(code) for code in server.service.languages}
     languages = [{"code": code, "name": name, "targets": list(pairs.get(code, {}))} for code, name in names.items()]
@@ -244,7 +244,7 @@ def make_app(config: ServeConfig) -> Starlette:
 
 
 def serve(config: ServeConfig) -> None:
-    """Serve until SIGTERM or Ctrl-C, then finish all accepted requests; raises NMTError if the server cannot start."""
+    """Serve until SIGTERM or Ctrl-C, then finish all accepted requests; raise NMTError if the server cannot start."""
     app, family = make_app(config), socket.AF_INET6 if ":" in config.host else socket.AF_INET
     try:  # clients can connect from now on, but wait until the server is running
         listener = socket.create_server((config.host, config.port), family=family, backlog=2048)

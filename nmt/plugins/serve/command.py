@@ -20,7 +20,7 @@ def is_loopback(address: str) -> bool:
 
 @dataclass
 class LimitsConfig:
-    """Limits per request or client."""
+    """Limits on requests, clients, queues and connections."""
 
     characters: int = number(20_000, 1, 10**9)
     """Maximum number of characters in all texts of a request, or in a line of a file."""
@@ -29,7 +29,7 @@ class LimitsConfig:
     seconds: float = number(120.0, 0.1, 86_400.0)
     """Maximum number of seconds from the start of a request to the end of its answer."""
     upload_seconds: float = number(20.0, 0.1, 86_400.0)
-    """Maximum number of seconds for a request to arrive completely."""
+    """Maximum number of seconds that a request may take to arrive completely."""
     requests_per_minute: int | None = number(120, 1, 10**9)
     """Requests per minute per key or, without keys, per remote address; null: unlimited."""
     waiting_lines: int = number(20_000, 1, 10**9)

@@ -20,7 +20,7 @@ from nmt.translation import find_models, language_tag, languages, stages_of
 
 LONG = 1000  # characters; a longer line is translated in a batch of its own, one such batch at a time
 BATCH_LINES, BATCH_CHARACTERS = 128, 8000  # maximum per batch
-BATCH_SECONDS = 0.3  # target time per batch, so that it does not delay the next one
+BATCH_SECONDS = 0.3  # target time per batch, so that no batch delays the next one for long
 BATCH_WAIT = 0.003  # seconds that a batch's first line waits for more lines
 TURN_TOKENS = 1500  # maximum tokens per torch search, so that the next text need not wait long
 LOADING_SECONDS = 600  # a process that is not ready by then is killed
@@ -41,11 +41,11 @@ class WaitingLine:
         if not self.answer.done():  # the client may have disconnected
             give: Any = self.answer.set_exception if isinstance(answer, Failed) else self.answer.set_result
             give(answer)
-            self.answer.exception()  # asyncio would log an unretrieved exception
+            self.answer.exception()  # or asyncio would log an exception as never retrieved
 
 
 class Request:
-    """A client's lines; `lines` holds those that are not yet in a batch."""
+    """The lines that a client sent in one request; `lines` holds those that are not yet in a batch."""
 
     def __init__(self, search: Search, lines: Iterable[str]) -> None:
         self.search, loop = search, asyncio.get_running_loop()
@@ -58,7 +58,7 @@ class Queue:
 
     def __init__(self) -> None:
         self.requests, self.lost = deque[Request](), deque[WaitingLine]()
-        self.new_first = True  # the next batch starts with a new request; this alternates
+        self.new_first = True  # whether the next batch starts with a new request; alternates
         self.most_characters = LONG  # characters translated in about BATCH_SECONDS, as measured so far
         self.changed = asyncio.Event()
 
@@ -85,9 +85,9 @@ class Queue:
         self.lost.clear()
 
     def take(self, most: int = BATCH_LINES, long_too: bool = True) -> list[WaitingLine]:
-        """Take a batch of at most `most` lines with the same search.
+        """Take a batch of at most `most` lines with the same search settings.
 
-        Requests take turns line by line, so that a long text does not delay short ones. Kinds of search take turns
+        Requests take turns line by line, so that a long text does not delay short ones. Search settings take turns
         too, and every second batch starts with a new request. A long line gets its own batch, or stays
         queued if `long_too` is false. Lost lines, which may have crashed their process, go first, one per batch.
         """
@@ -127,7 +127,7 @@ class Worker:
     ended = ""  # how the process ended; empty while it is running
 
     async def begin(self, options: TranslatorOptions) -> "Worker":
-        """Start the process; raises Failed if it does not become ready."""
+        """Start the process; raise Failed if it does not become ready."""
         self.numbers, self.answers = itertools.count(), dict[int, asyncio.Future[Any]]()
         code = f"import sys; sys.path[:] = {sys.path!r}; from nmt.plugins.serve.worker import main; main()"
         pipes: Any = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE, "limit": 2**20}
@@ -160,7 +160,7 @@ class Worker:
         return Failed(503, f"the worker process {self.ended}; send the request again", 1, lost=True)
 
     async def call(self, seconds: float, *arguments: Any) -> Any:
-        """Call `ModelTasks` in the process, or its `translate` after the first call; raises Failed if that fails."""
+        """Call `ModelTasks` in the process or, after the first call, its `translate`; raise Failed if that fails."""
         if self.ended:
             raise self.loss()
         number = next(self.numbers)
@@ -168,7 +168,7 @@ class Worker:
         assert self.process.stdin
         try:
             async with asyncio.timeout(seconds):
-                with suppress(OSError):  # the process may have just exited; `read` answers then
+                with suppress(OSError):  # the process may have just exited; `read` then sets the answer
                     self.process.stdin.write(pickle.dumps((number, *arguments)))
                     await self.process.stdin.drain()
                 answer = await future
@@ -191,7 +191,7 @@ class ServedModel:
     """A model and its process; raises NMTError if the model cannot be read or is not for translation."""
 
     worker: Worker | None = None
-    batches, long_lines = 0, 0  # unanswered batches, and how many have a long line
+    batches, long_lines = 0, 0  # batches being translated, and how many of them are a single long line
 
     def __init__(self, name: str, config: ServeConfig) -> None:
         self.name, self.seconds, self.queue = name, config.limits.seconds, Queue()
@@ -238,7 +238,7 @@ class ServedModel:
                 searches, batch = worker.facts[0], list[WaitingLine]()
                 # At least two batches: one is encoded or decoded while the search runs on the other.
                 if self.queue.lines and self.batches < max(2, searches):
-                    # Leave some lines for other searches, which can run in parallel.
+                    # Leave some lines for further searches, which can run in parallel.
                     most = math.ceil(self.queue.lines / max(1, searches - self.batches))
                     batch = self.queue.take(min(most, BATCH_LINES), long_too=not self.long_lines)
                 if batch:
@@ -249,7 +249,7 @@ class ServedModel:
                     await self.queue.changed.wait()
 
     async def translate(self, worker: Worker, batch: list[WaitingLine]) -> None:
-        """Translate a batch and answer its lines."""
+        """Translate a batch and deliver the result for each of its lines."""
         begun, texts = time.monotonic(), [line.text for line in batch]
         try:
             answers = await worker.call(self.seconds, batch[0].request.search, texts)

@@ -26,14 +26,14 @@ from nmt.plugins.serve.models import Request, ServedModel
 from nmt.plugins.serve.worker import Failed, Line, Search, SentDocument, log_client, read_lines, write
 
 T = TypeVar("T")
-Text = Annotated[str, AfterValidator(lambda text: text.encode().decode())]  # refuses a lone surrogate in JSON
+Text = Annotated[str, AfterValidator(lambda text: text.encode().decode())]  # rejects lone surrogates from JSON
 Route = tuple[ServedModel | None, str, dict[str, Any]]
-"""A model, or None if both languages are the same; the target; `detectedLanguage` if the source is "auto"."""
+"""The model (None if both languages are the same), the target, and `detectedLanguage` if the source is "auto"."""
 MOST_FIELDS, MOST_ALTERNATIVES = 1000, 10
 KEY_LINE = re.compile(r"^(\S+)\s+([0-9a-f]{64})\b", re.MULTILINE)
 MOST_CHARACTERS = 2000  # a text's language is detected from at most this many leading characters
-SURE = 0.8  # text is left untranslated if its language is the target, not a source, with more than this probability
-SMALL_BYTES = 2**15  # documents up to this size use a separate process, so that they need not wait for large ones
+SURE = 0.8  # above this probability of being in the target language, not a source language, text stays untranslated
+SMALL_BYTES = 2**15  # documents up to this size have their own process, so that they need not wait for large ones
 PARSING_LIMITS = 2**30, 10  # bytes of memory and seconds of CPU time to parse or write a document
 
 
@@ -62,7 +62,7 @@ AnyForm = TypeVar("AnyForm", bound=BaseModel)
 
 
 def validated(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
-    """Validate all non-empty fields; raises Failed for the first invalid one, with LibreTranslate's wording."""
+    """Validate all non-empty fields; for the first invalid one, raise Failed with LibreTranslate's wording."""
     try:
         return form.model_validate({name: value for name, value in fields.items() if value not in (None, "", [])})
     except ValidationError as error:
@@ -73,12 +73,12 @@ def validated(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
 
 
 async def read_fields(request: HttpRequest, most: int, seconds: float) -> dict[str, Any]:
-    """The fields of the query string and of a JSON or form body of at most `most` bytes; repeated `q` become a list."""
+    """The fields of the query string and of a JSON or form body of at most `most` bytes; several `q` become a list."""
     address, items, content = request.query_params.multi_items(), list[tuple[str, Any]](), dict[str, Any]()
     body, size = bytearray(), 0
     try:
         async with asyncio.timeout(seconds):
-            async for part in request.stream():  # reads to the end, since most clients read no answer before that
+            async for part in request.stream():  # to the end, since most clients read the answer only then
                 size += len(part)
                 body += part if size <= most else b""
     except TimeoutError as error:
@@ -108,7 +108,7 @@ async def read_fields(request: HttpRequest, most: int, seconds: float) -> dict[s
 
 
 def read_keys(path: Path) -> dict[str, str]:
-    """Map the SHA-256 of each API key to its name; lines without both are skipped."""
+    """Map the SHA-256 of each API key to the key's name; skip lines that lack either."""
     return {line[2]: line[1] for line in KEY_LINE.finditer(read_text(path))}
 
 
@@ -139,7 +139,7 @@ def identifier() -> Any:
 
 
 def detect(text: str, languages: list[str]) -> list[tuple[str, float]]:
-    """Rank the detectable languages among `languages` by probability; empty if the text has no letters."""
+    """Rank the detectable languages among `languages` by probability; return [] if the text has no letters."""
     text = text[:MOST_CHARACTERS]
     if not any(map(str.isalpha, text)):
         return []
@@ -164,10 +164,10 @@ class Service:
         self.limits, self.models = config.limits, [ServedModel(name, config) for name in config.run]
         self.pairs: dict[str, dict[str, ServedModel]] = {}
         for model in self.models:
-            for target in model.tags:  # the first model for a language pair is used
+            for target in model.tags:  # of several models for a language pair, the first is used
                 self.pairs.setdefault(model.source, {}).setdefault(target, model)
         self.languages = list(dict.fromkeys(chain(self.pairs, *self.pairs.values())))
-        self.most_lines = max(1, self.limits.waiting_lines // 2)  # per request, so that no request fills the queue
+        self.most_lines = max(1, self.limits.waiting_lines // 2)  # so that no single request fills the queue
         self.small, self.large = CapacityLimiter(1), CapacityLimiter(1)
 
     async def parse(self, function: Callable[..., T], document: SentDocument, *arguments: Any) -> T:
@@ -182,7 +182,7 @@ class Service:
             raise Failed(400, f"file: parsing takes more than {most}; split the file") from error
 
     async def find_route(self, source: str, target: str, text: str) -> Route:
-        """Find the model for two language codes, ignoring case; raises Failed if there is none."""
+        """Find the model for two language codes, ignoring case; raise Failed if there is none."""
         codes = {code.lower(): code for code in self.languages}
         for language in [target] if source == "auto" else [source, target]:
             if language.lower() not in codes:

@@ -47,7 +47,7 @@ class Rate:
         self.per_minute, self.buckets = per_minute, OrderedDict[str, tuple[float, float]]()
 
     def wait(self, client: str, now: float | None = None) -> float:
-        """Count a request; returns 0, or the seconds to wait if it comes too soon."""
+        """Count a request; return 0 or, if it comes too soon, the number of seconds to wait."""
         now = time.monotonic() if now is None else now
         left, before = self.buckets.pop(client, (float(self.per_minute), now))
         left = min(self.per_minute, left + (now - before) * self.per_minute / 60)
@@ -88,7 +88,7 @@ class PlaceHandler(logging.Handler):
 
 
 class Search(NamedTuple):
-    """How a line is translated; the same for all lines in a batch."""
+    """The search settings for a line; the same for all lines in a batch."""
 
     n_best: int = 1
     aligned: bool = False
@@ -102,7 +102,7 @@ class Turns:
         self.entrance, self.room = threading.Lock(), threading.Lock()
 
     def __enter__(self) -> None:
-        with self.entrance:  # the next thread waits here; with a single lock, the last thread could re-enter first
+        with self.entrance:  # the next thread waits here; with a single lock, a leaving thread could re-enter first
             self.room.acquire()
 
     def __exit__(self, *error: object) -> None:
@@ -110,7 +110,7 @@ class Turns:
 
 
 class ModelTasks:
-    """What a model's process does; the translators for all searches share the weights."""
+    """The tasks of a model's process; the translators for all search settings share the weights."""
 
     def __init__(self, options: TranslatorOptions) -> None:
         from nmt.translation import load_translator, with_engine
@@ -142,7 +142,7 @@ class ModelTasks:
 
 
 class SentDocument(NamedTuple):
-    """A client's document. Parsing processes keep no state, so they parse it once to read and again to write it."""
+    """A client's document, which is parsed twice, to read and to write it, because parsing processes keep no state."""
 
     content: bytes
     name: str  # its suffix determines the format
@@ -156,7 +156,7 @@ def formats_of_documents() -> dict[str, str]:
 
 
 def parsed(limits: tuple[int, int], sent: SentDocument) -> tuple[str, Document]:
-    """Parse a document and also return its format; exceeding a limit raises MemoryError or kills the process."""
+    """Return a document's format and the parsed document; exceeding a limit raises MemoryError or kills the process."""
     for kind, most in zip((resource.RLIMIT_AS, resource.RLIMIT_CPU), limits, strict=True):
         used = math.ceil(time.process_time()) if kind == resource.RLIMIT_CPU else 0
         resource.setrlimit(kind, (used + most, resource.getrlimit(kind)[1]))
@@ -174,7 +174,7 @@ def read_lines(limits: tuple[int, int], sent: SentDocument, most: int) -> tuple[
 
 
 def write(limits: tuple[int, int], sent: SentDocument, lines: list[Line]) -> bytes:
-    """The document with each line replaced with its best translation."""
+    """The document with each line replaced by its best translation."""
     return parsed(limits, sent)[1].join([line[0] for line in lines])
 
 
