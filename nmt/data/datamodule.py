@@ -19,7 +19,7 @@ from nmt.data.prepared import IDS, Batch, PreparedCorpus, PreparedSplit, padded_
 from nmt.errors import SameForAll
 from nmt.registry import entries_of
 
-# Ctrl-C, a scheduler's SIGTERM, and the signals that SLURM sends before it. Not every system has all of them.
+# Ctrl-C, a scheduler's SIGTERM, and the signals that SLURM sends before that. Not every system has all of them.
 STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
 IdPair = tuple[list[int], list[int]]  # source and target, without end symbols
 
@@ -85,7 +85,7 @@ class UpdateDataset(IterableDataset[Batch]):
 
 
 def leave_signals_to_training(worker: int) -> None:
-    # After a signal, training still needs batches to complete its update.
+    # After a signal, training still needs batches to complete the current update.
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
 
@@ -116,7 +116,7 @@ class UpdateDataModule(LightningDataModule):
     def train_dataloader(self) -> DataLoader[Batch]:
         trainer = self.trainer
         assert trainer is not None
-        device = trainer.strategy.root_device.type  # on a CPU, loader processes would take cores from the model
+        device = trainer.strategy.root_device.type  # on a CPU, loader processes would take cores away from the model
         return DataLoader(
             UpdateDataset(self.batches, self.planner, trainer.global_step, trainer.global_rank, trainer.world_size),
             batch_size=None,

@@ -70,7 +70,7 @@ def shuffle_key(*numbers: ArrayLike) -> Ints:
 def shuffled(indices: NDArray[Any], size: ArrayLike, key: Ints) -> Ints:
     """The items at `indices` after shuffling range(size) with `key`; each index may have its own size and key."""
     sizes, keys = (np.broadcast_to(integers(values), indices.shape) for values in (size, key))
-    # The square is only slightly larger than the range. For sizes below 2**52, its root is exact enough.
+    # The square is only slightly larger than the range. For sizes below 2**52, the root is exact enough.
     sides = np.ceil(np.sqrt(sizes)).astype(np.int64)
     items, outside = integers(indices), np.arange(len(indices))
     while len(outside):
@@ -281,7 +281,7 @@ class BatchPlanner:
     def update(self, number: int) -> list[MicroBatch]:
         micro_batches = number * self.micro_batches + np.arange(self.micro_batches)
         passes, indices = np.divmod(micro_batches, self.micro_batches_per_pass)
-        # The micro-batches are shuffled like the pairs of a group, with a group number that no group has.
+        # The micro-batches are shuffled like a group's pairs, but with a number that no group has.
         order_key = shuffle_key(self.seed, passes, len(self.groups.starts) - 1)
         parts = shuffled(indices, self.micro_batches_per_pass, order_key)
         members = self.pairs(passes, parts)

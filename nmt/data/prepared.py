@@ -155,7 +155,7 @@ def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:
 
 
 class PreparedSplit:
-    """One memory-mapped split. `source_lengths` and `target_lengths` count the end symbol."""
+    """One memory-mapped split. `source_lengths` and `target_lengths` include the end symbol."""
 
     def __init__(self, folder: Path) -> None:
         import datasets

@@ -1,4 +1,4 @@
-"""Fast training and search on a CPU: linear maps with oneDNN, dropout, memory settings."""
+"""Fast training and search on a CPU: linear maps with oneDNN, dropout, and memory settings."""
 
 import lazy_loader
 

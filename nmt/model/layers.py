@@ -39,7 +39,7 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "swish": nn.SiLU, "g
 
 
 class FeedForward(nn.Sequential):
-    """FFN(x) = max(0, x W1 + b1) W2 + b2 (section 3.3, equation 2), or with another activation."""
+    """FFN(x) = max(0, x W1 + b1) W2 + b2 (section 3.3, equation 2), or the same with another activation."""
 
     def __init__(self, config: ModelConfig) -> None:
         inner, outer = Linear(config.d_model, config.d_ff), Linear(config.d_ff, config.d_model)
@@ -64,7 +64,7 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the encoder (section 3.2.3), feed-forward (section 3.1, figure 1 right)."""
+    """Causal self-attention, cross-attention (section 3.2.3), then feed-forward (section 3.1, figure 1 right)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()

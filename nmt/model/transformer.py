@@ -122,7 +122,7 @@ class Transformer(nn.Module):
     def encode(self, source_BS: Tensor, padded: bool = True) -> Tensor:
         """Encode source tokens, including the end symbol, into memory [B, S, D].
 
-        `padded=False` promises that there is no padding; a check would wait for the device.
+        `padded=False` promises that there is no padding; checking would have to wait for the device.
         """
         mask = self.source_mask(source_BS, padded)
         x_BSD = self.source_embedding(source_BS)

@@ -16,7 +16,7 @@ from nmt.errors import NMTError, one_line
 from nmt.files import ModelDescription, Shapes, check_replaceable, read_description, stored_shapes, tied, whole_folder
 from nmt.model.transformer import Transformer
 
-# Files of a model directory and its exports.
+# Names of files and exports in a model directory.
 OURS = r"model\.safetensors|config\.json|tokenizer\.model|README\.md|ctranslate2-.*|huggingface|\..*\.nmt-tmp"
 MAX_VOCABULARY = 2**24
 TABLE_NUMBERS = 2**24  # maximum size of a sinusoid table, unless one of the model's matrices is larger
@@ -102,7 +102,7 @@ def training_flops(
     assert c.d_k
     assert c.d_v
     head = c.heads * (c.d_k + c.d_v)
-    # Query and output projections together cost as much as those of keys and values.
+    # The query and output projections together cost as much as the key and value projections.
     half_attention, feed_forward = c.d_model * head, 2 * c.d_model * c.d_ff
     products = (
         c.encoder_layers * (source * (2 * half_attention + feed_forward) + encoder * head)

@@ -121,7 +121,7 @@ print(SentencePieceProcessor(model_file="{}").decode(result.hypotheses[0]))
 
 
 def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[str], None]) -> list[str]:
-    """Write the conversion, vocabularies and a README.md; return the lines that compare CTranslate2 with torch."""
+    """Write the conversion, its vocabularies and a README.md; return the lines that compare CTranslate2 with torch."""
     description, tokenizer = read_description(folder), read_tokenizer(folder)
     lines, origin = sample_of(folder, description, config.sample)
     decode = expected_search(replace(config.decode, n_best=1), description)

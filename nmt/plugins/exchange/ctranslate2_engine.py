@@ -1,4 +1,4 @@
-"""CTranslate2 search on CPUs, without torch, using a conversion of the model in the user's cache.
+"""CTranslate2 search on CPUs, without torch, using a converted model in the user's cache.
 
 CTranslate2 ranks hypotheses by log P / |Y|^alpha, so finished hypotheses are reranked with the configured penalty.
 Translations equal the torch engine's up to rounding, unless the best hypothesis would finish after CTranslate2 stops
@@ -29,7 +29,7 @@ from nmt.text import SOURCE, TARGET, read_tokenizer
 CONVERSION = "4"
 """The version of the conversions; increase it whenever their content changes."""
 MIN_POSITIONS = 2048
-"""Length of the sinusoid table, which CTranslate2 does not compute itself."""
+"""Minimum length of the sinusoid table, which CTranslate2 does not compute itself."""
 SAMPLING = ("temperature", "top_k", "top_p", "seed")  # no effect unless decode.do_sample=true
 ABLE = ("beam_size", "length_penalty", "length_penalty_kind", "max_extra_length", "n_best", "batch_tokens", *SAMPLING)
 """Keys of `decode` that CTranslate2 implements or that have no effect."""

@@ -1,6 +1,6 @@
 """Export a model directory as a Hugging Face transformers MarianMTModel, including the tokenizer.
 
-AutoModelForSeq2SeqLM and AutoTokenizer load it, and its logits equal ours up to rounding. Differences:
+AutoModelForSeq2SeqLM and AutoTokenizer load the export, whose logits equal ours up to rounding. Differences:
 
 - transformers uses the paper's sinusoids and an epsilon of 1e-5, and its softmax includes <pad>, the decoder's start
   token. So for a model trained by Marian, the log P of a token differs by about 1e-4.

@@ -203,7 +203,7 @@ def tokenizer_of(models: Sequence[Path], tables: Sequence[list[str]], tags: bool
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
-    """The arrays of an .npz, without pickles; NMTError if they claim more bytes than the file has."""
+    """The arrays of an .npz, read without pickle; NMTError if they claim more bytes than the file has."""
     check_regular(path)
     try:
         with zipfile.ZipFile(path) as archive:

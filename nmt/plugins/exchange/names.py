@@ -1,4 +1,4 @@
-"""Layer parameters as nmt, transformers, Marian and CTranslate2 name them. Does not import torch.
+"""The names of layer parameters in nmt, transformers, Marian and CTranslate2. Does not import torch.
 
 - Matrices are [out, in] in nmt, transformers (MarianMTModel) and CTranslate2. In Marian they are [in, out], and vectors
   are [1, out].

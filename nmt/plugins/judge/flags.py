@@ -27,7 +27,7 @@ LENGTH_RATIO, LENGTH_SLACK = 1.75, 12.0  # maximum letters: ratio * letters on t
 LETTERS_OF_A_WORD, LETTERS_OF_A_SYLLABLE = 6.0, 2.0  # how many English letters a word and a Hangul syllable count as
 LEAST_PROBABILITY = 0.45  # minimum geometric mean over the tokens and the end symbol
 IN_WORDS = 31  # numbers up to this, such as days and hours, are often written in words
-FIRST_LINES = 10  # line numbers reported per flag
+FIRST_LINES = 10  # maximum number of line numbers reported per flag
 
 URL = re.compile(r"\b(?:https?://|ftp://|www\.)(?=\w)[!#-;=?-~]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 URL_END = ".,;:!?)]}'*`"

@@ -1,4 +1,4 @@
-"""`nmt score run=` prints translations' log P under a model, and `nmt score flags=true` counts flags."""
+"""`nmt score run=` prints translations' log P under a model, and `nmt score flags=true` counts likely failures."""
 
 import json
 import math
