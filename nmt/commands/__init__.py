@@ -1,4 +1,4 @@
-"""Commands by name, each imported on first use, and code they share. `register` adds everything in the core."""
+"""Commands by name, each imported on first use, and the code they share. `register` adds everything in the core."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path

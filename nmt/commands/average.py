@@ -19,7 +19,7 @@ class AverageConfig:
     """Options of `nmt average`."""
 
     run: str = "runs/latest"
-    """Run whose last checkpoints to average."""
+    """Run whose last checkpoints are averaged."""
     checkpoints: list[str] = field(default_factory=list)
     """Checkpoint files to average instead of the last ones of `run`."""
     last: int | None = number(None, 1, 10_000)

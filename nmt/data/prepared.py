@@ -108,7 +108,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 def check_ours(folder: Path) -> None:
     """Raise NMTError unless a folder to be replaced contains a prepared corpus, in any format, and nothing else."""
-    advice, path = "move it away, or pass prepared=FOLDER", folder / "manifest.json"
+    advice, path = "move it out of the way, or pass prepared=FOLDER", folder / "manifest.json"
     keys = read_mapping(path, parse_json, LARGE).keys() if path.is_file() else set()
     ours = {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= keys
     require(ours, f"{folder} exists but is not a prepared corpus: {advice}")

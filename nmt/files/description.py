@@ -1,4 +1,4 @@
-"""The model directory except for its weights, which nmt.model reads, so that this module does not load torch.
+"""The model directory except for its weights, which nmt.model reads so that this module need not load torch.
 
 model.safetensors   weights
 config.json         format version, model configuration, languages, vocabulary
@@ -19,7 +19,7 @@ from nmt.files.foreign import block, cell, check_regular, check_version, code, p
 
 FORMAT_VERSION = 1
 MODEL_FILES = ("config.json", "tokenizer.model", "model.safetensors")
-EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weight")  # may be one matrix (section 3.4)
+EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weight")  # may share a matrix (section 3.4)
 FLOATS = {"F64", "F32", "F16", "BF16"}
 Shapes = dict[str, tuple[int, ...]]
 TRAINING: dict[str, Any] = {"averaged": list[int], "candidates": dict[str, float], "versions": dict[str, str]}
@@ -38,7 +38,7 @@ class ModelDescription:
     source: str
     target: str
     tokenizer: str  # SHA-256 of tokenizer.model
-    training: dict[str, Any]  # entries of TRAINING, and the lengths and characters of training pairs if recorded
+    training: dict[str, Any]  # entries of TRAINING and, if recorded, the lengths and characters of the training pairs
     format_version: int = FORMAT_VERSION
 
 
@@ -75,7 +75,7 @@ def read_description(folder: Path) -> ModelDescription:
 
 
 def architecture(model: dict[str, Any]) -> dict[str, Any]:
-    """The keys that weights depend on, with defaults filled in."""
+    """The model keys that the weights depend on, with defaults filled in."""
     return {key: value for key, value in asdict(ModelConfig(**model)).items() if key not in ("name", "dropout")}
 
 
@@ -87,7 +87,7 @@ def within(tree: Any, *keys: str) -> Any:
 
 
 def check_direction(where: str, description: ModelDescription, source: str, target: str) -> None:
-    """NMTError if the model at `where` and a corpus have different languages."""
+    """Raise NMTError if the languages of a corpus and of the model that `where` names differ."""
     require(
         (description.source, description.target) == (source, target),
         f"{where} is {description.source} to {description.target}, but the corpus is {source} to {target}; "
@@ -124,7 +124,7 @@ def expected_search(decode: DecodeConfig, description: ModelDescription) -> Deco
 
 
 def tied(model: ModelConfig) -> tuple[str, ...]:
-    """The names of the tied matrices, without the source's if it has a separate vocabulary."""
+    """The names of the tied matrices, excluding the source embedding if the source has a separate vocabulary."""
     return () if not model.tied_embeddings else EMBEDDINGS[model.source_vocabulary_size is not None :]
 
 
@@ -152,7 +152,7 @@ def duration(seconds: float) -> str:
 
 
 def weights_in_words(updates: list[int], losses: dict[str, float]) -> str:
-    """Name the averaged checkpoints and the validation losses they were chosen by."""
+    """List the averaged checkpoints and the validation losses that they were chosen by."""
     names = ", ".join(f"{update:,}" for update in updates)
     text = f"mean of the checkpoints at updates {names}" if len(updates) > 1 else f"checkpoint at update {names}"
     if len(losses) < 2:

@@ -18,15 +18,15 @@ import yaml
 
 from nmt.errors import NMTError, is_out_of_memory, one_line
 
-SMALL = 2**20  # bytes in a configuration file; real ones have a few thousand
-LARGE = 2**26  # bytes in a tokenizer or another file that is read in one piece
+SMALL = 2**20  # maximum number of bytes in a configuration file; real ones have a few thousand
+LARGE = 2**26  # maximum number of bytes in a tokenizer or another file that is read in one piece
 DEPTH = 32  # maximum nesting of lists and mappings
-VALUE_LIMIT = 2**20  # numbers, strings and tensors in a torch.save file
+VALUE_LIMIT = 2**20  # maximum number of values (numbers, strings and tensors) in a torch.save file
 SPECIAL = re.compile(r"([\\`*\[\]<>|~]|&(?=#?\w+;))")  # characters with a meaning in Markdown
 
 
 def check_regular(path: Path) -> None:
-    """NMTError if a file is missing or is a link, folder or device."""
+    """Raise NMTError if a file is missing or is a link, folder or device."""
     try:
         mode = path.lstat().st_mode
     except (OSError, ValueError) as error:  # ValueError: a name with a null byte
@@ -69,7 +69,7 @@ def sha256(path: Path) -> str:
 
 
 def check_tree(tree: Any, parts: Callable[[Any], Iterable[Any]], limit: float = math.inf) -> None:
-    """ValueError if a tree is nested too deeply or has over `limit` values; `parts` returns a value's children."""
+    """Raise ValueError if a tree is too deep or has over `limit` values; `parts` returns a value's children."""
     level, seen = [tree], 1
     for _ in range(DEPTH):
         below: list[Any] = []
@@ -125,13 +125,13 @@ def read_mapping(path: Path, parse: Callable[[str], Any], limit: int = SMALL) ->
 
 
 def check_version(path: Path, version: Any, current: int, advice: str = "use the nmt version that wrote it") -> None:
-    """NMTError if a file does not have the current format version."""
+    """Raise NMTError if a file does not have the current format version."""
     if version != current:
         raise NMTError(f"{path}: format version {repr(version)[:20]}, but this nmt reads version {current}: {advice}")
 
 
 def check_members(archive: zipfile.ZipFile, size: int) -> None:
-    """ValueError if a torch.save archive of `size` bytes is damaged or claims to unpack to more."""
+    """Raise ValueError if a torch.save archive of `size` bytes is damaged or claims to unpack to more bytes."""
     if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
         raise ValueError("its members are compressed, but torch.save never compresses")
     if sum(member.file_size for member in archive.infolist()) > size:
@@ -174,12 +174,12 @@ def load_plain(path: Path) -> Any:
 
 
 def printable(text: str) -> str:
-    """Replace the control and format characters of a line."""
+    """Replace the control and format characters in a line."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 def plain(text: object) -> str:
-    """Escape a string for a one-line sentence, heading or table cell, so that it forms no HTML, link or cell."""
+    """Escape a string for a one-line sentence, heading or table cell, so that it creates no HTML, link or cell."""
     return SPECIAL.sub(r"\\\1", printable(" ".join(str(text).split())))
 
 

@@ -1,6 +1,6 @@
-"""Atomic writes and locks. After a kill, a full disk or a power cut, a file or folder is either complete or absent.
+"""Atomic writes and locks: if the process is killed, the disk is full or the power fails, nothing is half written.
 
-It is written under a temporary name, synced to disk, and renamed. Then its parent folder is synced, too.
+A file or folder is written under a temporary name, synced to disk, and renamed. Then its parent folder is synced, too.
 """
 
 import fcntl
@@ -36,7 +36,7 @@ def cannot_write(path: Path, error: Exception) -> NMTError:
 
 
 def check_output(output: Path, name: str) -> Path:
-    """Return `output` if it can be written; otherwise NMTError, before any work is done."""
+    """Return `output` if it can be written; otherwise raise NMTError, before any work is done."""
     if output.is_dir():
         raise NMTError(f"output={output}: is a folder; name a file, such as output={output / name}")
     try:
@@ -67,7 +67,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         sync(temporary)
         temporary.replace(path)
         sync(path.parent)
-    except (OSError, RuntimeError) as error:  # RuntimeError: torch and pyarrow, if the disk is full
+    except (OSError, RuntimeError) as error:  # torch and pyarrow raise RuntimeError if the disk is full
         raise cannot_write(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
@@ -79,9 +79,9 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def check_replaceable(folder: Path) -> None:
-    """NMTError if a folder cannot be replaced."""
+    """Raise NMTError if a folder cannot be replaced."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise NMTError(f"{folder} is {'a link' if folder.is_symlink() else 'not a folder'}: move it away")
+        raise NMTError(f"{folder} is {'a link' if folder.is_symlink() else 'not a folder'}: move it out of the way")
 
 
 @contextmanager
@@ -109,7 +109,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path, names: str = ".*") -> None:
-    """Remove killed processes' temporary files for `names`, except links; no other process may be writing them."""
+    """Remove temporary files that killed processes left for `names`, except links; no process may be writing them."""
     for path in folder.iterdir() if folder.is_dir() else ():
         leftover = TEMPORARY.fullmatch(path.name)
         if leftover and re.fullmatch(names, leftover["name"]) and not path.is_symlink():
@@ -144,7 +144,7 @@ def locked_file(path: Path, replace: bool, refusal: str) -> Iterator[None]:
 
 @contextmanager
 def only_process(folder: Path, key: str, replaced: bool = False) -> Iterator[None]:
-    """Hold the lock of `folder`, which `key` names; NMTError if another process holds it.
+    """Hold the lock on `folder`, the value of the option `key`; NMTError if another process holds it.
 
     The lock is a file in the folder, or next to it if the folder will be `replaced`. At the end, a folder that
     contains nothing else is removed.

@@ -81,7 +81,7 @@ def decompressed(file: BufferedReader, name: str) -> BufferedReader:
 
 
 def open_text(name: str) -> BufferedReader:
-    """Open a user's file, or standard input if it is "-", for `raw_lines`; NMTError if that fails."""
+    """Open the file that the user named ("-": standard input) for `raw_lines`; NMTError if that fails."""
     if name == "-" and sys.stdin is None:
         raise NMTError("standard input is closed: pass a file, for example input=FILE")
     try:
@@ -95,7 +95,7 @@ def open_text(name: str) -> BufferedReader:
 
 
 def bounded_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
-    """UTF-8 lines with their line endings, as soon as they are read; longer ones are cut just above LINE_BYTES."""
+    """UTF-8 lines with line endings, yielded as soon as they are read; lines over LINE_BYTES are cut just above it."""
     with reading(name):
         lines = iter(partial(file.readline, LINE_BYTES + 1), b"")
         if UTF_16.match(file.peek(4)):
@@ -111,7 +111,7 @@ def bounded_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
 
 
 def raw_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
-    """UTF-8 lines with their line endings, as soon as they are read; NMTError if one is too long or not text."""
+    """UTF-8 lines with line endings, yielded as soon as they are read; NMTError if a line is too long or not text."""
     for number, line in enumerate(bounded_lines(file, name), 1):
         if len(line) > LINE_BYTES:
             raise NMTError(f"{name}, line {number}: {TOO_LONG}")
@@ -119,7 +119,7 @@ def raw_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
 
 
 def problem_of(content: bytes, first: bool = True) -> str:
-    """Why a line, perhaps the file's `first` one, is not text; empty if it is text."""
+    """Why a line is not text; empty if it is text. `first` says whether it is the first line of its file."""
     for magic, problem in BINARY.items():
         if first and re.match(magic, content):
             return problem
@@ -201,7 +201,7 @@ def resolve(entry: str, config: DataConfig) -> list[Path]:
     """The files of an entry in data.train, data.valid or data.test: one (TSV, JSONL), or source and target.
 
     An entry is a file name, a prefix, either file of a prefix, or SOURCE:TARGET. As names may contain colons, the
-    files that exist determine which it is. NMTError if a file is missing.
+    files that exist determine which of these it is. NMTError if a file is missing.
     """
     languages, side = (config.source, config.target), without_compression(entry)
     prefixes = [entry, *(side.removesuffix(f".{code}") for code in languages if side.endswith(f".{code}"))]
@@ -219,7 +219,7 @@ def resolve(entry: str, config: DataConfig) -> list[Path]:
 
 
 def is_text(value: Any) -> TypeGuard[str]:
-    """True for a string that UTF-8 can encode; a JSON escape can spell half of a surrogate pair."""
+    """True for a string that UTF-8 can encode, unlike half of a surrogate pair, which a JSON escape can produce."""
     return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
 
 

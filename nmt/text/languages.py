@@ -21,14 +21,14 @@ LATIN: af az bs ca cs cy da de en eo es et eu fi fr ga gl hr hu id is it la lb l
 ; CJK HIRAGANA KATAKANA: ja jpn; CJK BOPOMOFO: zh zho cmn yue
 """
 SCRIPTS = {tuple(scripts.split()): codes.split() for scripts, codes in (r.split(":") for r in LANGUAGES.split(";"))}
-"""Scripts, named as in Unicode letter names -> the languages written in them. CJK is Han."""
+"""Maps scripts, named as in Unicode letter names, to the languages written in them. CJK is Han."""
 ALPHABET = 20
 """A corpus counts as written in a script if it has at least this many different letters of that script."""
 QUOTES = str.maketrans(dict.fromkeys('"()[]\u00ab\u00bb\u201a\u201c\u201d\u201e\u2039\u203a', " "))
-"""Quotes and brackets to hide from sentencex, which never splits between a pair, even a pair of inch marks."""
+"""Quotes and brackets to hide from sentencex, which never splits inside a pair of them, even a pair of inch marks."""
 OPENING = re.compile(r'(?<=\s)(?:["(\[\u00ab\u00bb\u201a\u201c\u201e\u2039\u203a]+|\u00ab\s)$')
 TAIL = 80
-"""How many characters at the end of a sentence the rules examine."""
+"""The number of characters at the end of a sentence that the rules examine."""
 NUMBER = re.compile(r"\W*(?:\d+|\w)[.)]\s*")
 """The number of a list item."""
 ABBREVIATION = re.compile(
@@ -48,11 +48,11 @@ KANA = "\u3031-\u3035\u3040-\u30ff\u3100-\u312f\u31a0-\u31bf\u31f0-\u31ff"
 SOUTH_EAST = "\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f\ua980-\ua9ff\uaa60-\uaadf"
 CHARACTERS_OF_A_WORD = ((re.compile(f"[{HAN}]"), 2), (re.compile(f"[{KANA}]"), 4), (re.compile(f"[{SOUTH_EAST}]"), 5))
 """How many characters count as one English word, in scripts without spaces between words. In translations of a user
-interface, an English word became 1.6 characters in Chinese, 2.9 in Japanese and 5.6 in Thai."""
+interface, an English word corresponded to 1.6 characters in Chinese, 2.9 in Japanese and 5.6 in Thai."""
 WITHOUT_BLANKS = re.compile(f"[{HAN}{KANA}{SOUTH_EAST}]")
 WITH_A_LETTER = re.compile(r"\S*[^\W_]\S*")
 NO_LETTERS = regex.compile(r"[^\p{L}\p{Mn}\p{Mc}]+|[\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
-"""Variation selectors are also marks, but only affect how a character looks."""
+"""Variation selectors are also marks, but are removed because they affect only how a character looks."""
 NO_SYMBOLS = regex.compile(r"[^\p{N}\p{S}]+")
 
 

@@ -1,6 +1,6 @@
 """Joint subword vocabularies for both languages: BPE and unigram with sentencepiece, word-piece with tokenizers.
 
-They are lossless: decode(encode(line)) returns the line in NFKC. Plugins can add other kinds of files.
+They are lossless: decode(encode(line)) returns the line in NFKC. Plugins can add other kinds of tokenizer files.
 """
 
 import io
@@ -28,11 +28,11 @@ ESCAPE, META = "\ue000", "\u2581"
 CONTINUES = "\u25b8"
 """Marks a word-piece that continues a word. Not "##": byte-level text contains "#" but never this character."""
 WORD_BYTES = 500
-"""Cut longer words, such as sentences without spaces: longest match takes 18 seconds for 10,000 letters."""
+"""Longer words, such as sentences without spaces, are cut: longest match takes 18 seconds for 10,000 letters."""
 KEPT_LETTERS = 40
 """`fast_encode` does not cache longer words, such as sentences without spaces, which seldom recur."""
 KEPT_WORDS = 2**16
-"""Maximum words in the cache, which takes at most 20 MB. Frequent words come early, so nothing is evicted."""
+"""The maximum number of words in the cache (at most 20 MB). Frequent words come early, so nothing is evicted."""
 Encode = Callable[[Sequence[str], int], list[list[int]]]
 
 
@@ -45,7 +45,7 @@ def single_blanks(line: str) -> str:
 
 
 def clean(line: str) -> str:
-    """Convert a line to NFKC and collapse white space to single spaces, as models trained here see it."""
+    """Convert a line to NFKC and collapse white space to single spaces: the form that models trained here see."""
     return single_blanks(nfkc(line))
 
 
@@ -230,7 +230,7 @@ def train_sentencepiece(
     options: dict[str, Any] = {"model_type": config.kind, "input_format": "tsv" if is_bpe else "text"}
     options |= {"vocab_size": config.vocabulary_size, "hard_vocab_limit": False, "max_sentence_length": 1_000_000}
     options |= {"byte_fallback": True, "character_coverage": 0.9999, "num_threads": 2, "minloglevel": 2}
-    # Lines are already in NFKC; sentencepiece's own table is for another Unicode version, and it trims spaces.
+    # Lines are already in NFKC; sentencepiece's table is for another Unicode version, and trimming would lose spaces.
     options |= {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}
     options |= {"pad_id": PAD, "bos_id": BOS, "eos_id": EOS, "unk_id": UNK, "control_symbols": list(tags)}
     options |= {"user_defined_symbols": [META + word for word in words]}
@@ -263,7 +263,7 @@ def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceToke
 def train_tokenizer(
     lines: Iterable[str], config: TokenizerConfig, words: Sequence[str] = (), tags: Sequence[str] = ()
 ) -> Tokenizer:
-    """Train on clean lines (section 5.1); `words` become entries, and `tags` become entries that no text encodes to."""
+    """Train on clean lines (section 5.1); `words` become entries, and so do `tags`, to which no text is encoded."""
     if config.kind != "wordpiece":
         return train_sentencepiece(lines, config, words, tags)
     assert not words
@@ -296,9 +296,9 @@ class RememberedWords(dict[str, list[int]]):
 
 
 def fast_encode(tokenizer: Tokenizer) -> Encode:
-    """A function that returns what `tokenizer.encode` does, but faster for BPE.
+    """A function that returns the same ids as `tokenizer.encode`, but is faster for BPE.
 
-    Unigram is excluded: among segmentations of equal probability, rounding over the whole line decides.
+    Unigram is excluded, because rounding over the whole line decides between segmentations of equal probability.
     """
     if not isinstance(tokenizer, SentencePieceTokenizer) or tokenizer.kind != "bpe":
         return tokenizer.encode

@@ -1,7 +1,7 @@
 """Save, read, resume from and average checkpoints (section 6.1).
 
 `checkpoints/step=00001000.ckpt` contains only tensors, numbers and strings and loads with weights_only=True. Lightning
-writes weights, Adam's moments and loop state, and the module its sums and skipped updates; the rest is under "nmt".
+writes the weights, Adam's moments and its loop state; the module, its sums and skipped updates; the rest is in "nmt".
 """
 
 import gc
@@ -39,12 +39,12 @@ CONTENT = {
     **{"state_dict": dict[str, Tensor], "optimizer_states": list[dict[Any, Any]]},
 }
 AGREEMENT_UPDATES = 10
-"""How often, in updates, processes agree on stopping and saving. Each agreement waits for the device."""
+"""Processes agree on stopping and saving once in this many updates. Each agreement waits for the device."""
 
 
 @dataclass
 class RunState:
-    """`checkpoint["nmt"]`: the run that the checkpoint belongs to, and its state."""
+    """`checkpoint["nmt"]`: the run that the checkpoint belongs to, and the state of that run."""
 
     config: dict[str, Any]
     vocabulary_size: int
@@ -81,7 +81,7 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def check_content(content: dict[str, Any]) -> None:
-    """NMTError, ValueError or TypeError if training cannot have written this."""
+    """Raise NMTError, ValueError or TypeError if training cannot have written this content."""
     for key, kind in CONTENT.items():
         require(matches(content.get(key), kind), f"its {key!r} is missing or has the wrong type")
     require(content["sums"].shape == (3,), "it does not have three sums")
@@ -119,7 +119,7 @@ class CheckpointCallback(UpdateCallback):
         self.start = self.last_save = time.monotonic()
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
-        # The update finishes first; a second signal stops the process as usual.
+        # The current update finishes first; a second signal stops the process as usual.
         self.signal = number
         signal.signal(number, self.handlers[signal.Signals(number)])
 
@@ -165,7 +165,7 @@ class CheckpointCallback(UpdateCallback):
 
 
 def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -> tuple[Path | None, int, bool]:
-    """The checkpoint from which a run resumes (None: it starts afresh), its update, and whether the run is finished.
+    """The checkpoint from which a run resumes (None: from scratch), its update, and whether the run is finished.
 
     Raises NMTError if the run cannot resume, or if its options or files changed.
     """
@@ -185,7 +185,7 @@ def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -
 
 
 def check_origin(path: Path, state: RunState, corpus: PreparedCorpus, files: dict[str, str] | None = None) -> None:
-    """NMTError if a checkpoint was trained on a different corpus, with a different vocabulary or different `files`."""
+    """Raise NMTError if a checkpoint was trained on a different corpus or with a different vocabulary or `files`."""
     before = {"tokenizer": state.tokenizer, "corpus": state.corpus} | (state.files if files is not None else {})
     now = {"tokenizer": corpus.manifest.tokenizer, "corpus": corpus.manifest.fingerprint} | (files or {})
     for name, identity in before.items():
@@ -196,8 +196,8 @@ def check_origin(path: Path, state: RunState, corpus: PreparedCorpus, files: dic
 class Average:
     """The mean of checkpoints of one model (section 6.1), summed in float64.
 
-    `updates` are the checkpoints' update numbers. `state`, `skipped` and `made` (updates) are from the checkpoint added
-    last. `losses` maps candidates, named by their updates, to validation losses.
+    `updates` are the checkpoints' update numbers. `state` and the numbers of updates `skipped` and `made` are those of
+    the checkpoint added last. `losses` maps each candidate, named by its updates, to its validation loss.
     """
 
     state: RunState
@@ -233,8 +233,8 @@ class Average:
 def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSplit, device: torch.device) -> Average:
     """The model that a run delivers under the rule `checkpoints.average`; `split` is the validation set.
 
-    The paper averages a fixed number of checkpoints. By default, validation loss chooses that number, because while a
-    model learns fast, its newest weights beat the mean. Raises NMTError if more than half of the updates were skipped.
+    The paper averages a fixed number of checkpoints. By default, the number with the lowest validation loss is chosen:
+    while a model learns fast, its newest weights beat the mean. Raises NMTError if most updates were skipped.
     """
     paths, best = kept_checkpoints(run, checkpoints.every_steps, checkpoints.keep), run / "checkpoints" / "best.ckpt"
     mean = Average(paths[-1])
@@ -268,9 +268,9 @@ def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSpl
 
 
 def write_average(average: Average, run: Path, output: Path, score: tuple[Score, int] | None = None) -> None:
-    """Write an average as a model directory; `score` is its validation score and the number of sentences.
+    """Write an average as a model directory; `score` is its validation score and the number of sentences scored.
 
-    Raises NMTError if the tokenizer in the run folder is missing or not the one used in training.
+    Raises NMTError if the tokenizer in the run folder is missing or is not the one used in training.
     """
     state, tokenizer = average.state, run / TOKENIZER
     same = tokenizer.is_file() and sha256(tokenizer) == state.tokenizer

@@ -44,7 +44,7 @@ REPORT_SECONDS = 10  # minimum time between two lines if the console is not a te
 NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
 PRECISIONS = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
 IDLE_ROUNDS, MAX_SECONDS = 3, 3.0
-"""Measure the peak for this many seconds, or until this many rounds in a row are no faster than the best so far."""
+"""Measure the peak until this many rounds in a row are no faster than the best so far, or for this many seconds."""
 
 
 def synchronize(device: torch.device) -> None:
@@ -62,7 +62,7 @@ def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
     """The FLOP/s of the fastest of several square matrix products."""
     size = 1024 if device.type == "cpu" else 8192
     factors = [torch.randn(size, size, device=device, dtype=dtype)]
-    # A CPU without bfloat16 products takes ten times as long for them, and some products stay in float32.
+    # Try float32, too: some products stay in it, and without hardware support, bfloat16 takes ten times as long.
     factors += [x.float() for x in factors if device.type == "cpu" and dtype.itemsize < 4]
     products = [(multiply, x) for x in factors for multiply in (torch.mm, product)[: 1 + has_fast_product(x, x)]]
     least, idle, end = math.inf, 0, time.monotonic() + MAX_SECONDS
@@ -81,7 +81,7 @@ def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
 class Logbook:
     """metrics.csv, with one row per report. A restart keeps the rows up to the update from which it resumes.
 
-    `more` are columns for domains. Unless `whole`, the next report covers the last report's updates again.
+    `more` lists the columns of domains. Unless `whole`, it drops the report at `step`, as the next covers its updates.
     """
 
     def __init__(self, run: Path, step: int, more: Sequence[str] = (), whole: bool = True) -> None:
@@ -136,12 +136,12 @@ class MetricsCallback(UpdateCallback):
         self.run, self.config, self.line = Path(config["run"]), config, line
         self.every = int(config["trainer"]["log_every_n_steps"])
         self.columns: list[str] = []  # for domains
-        # Totals over all restarts: update and saving time, FLOPs, cost (seconds x devices x sustained FLOP/s, Table 2),
-        # and target tokens up to the last report.
+        # Totals across all restarts: time for updates and saving, FLOPs, cost (seconds x devices x sustained FLOP/s,
+        # Table 2), and target tokens up to the last report.
         self.seconds, self.flops, self.cost, self.tokens = 0.0, 0, 0.0, 0
         # Size and training time of all updates since the last report, including skipped ones, which take just as long.
         self.interval, self.elapsed = NOTHING, 0.0
-        self.loggers: list[Any] = []  # only in the first process
+        self.loggers: list[Any] = []  # filled only in the first process
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         device, step, name = pl_module.device, trainer.global_step, self.run.name
@@ -176,7 +176,7 @@ class MetricsCallback(UpdateCallback):
             self.interval, self.elapsed = NOTHING, 0.0
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Report the last updates. A resumed run reports them again, together with the next ones (see Logbook)."""
+        """Report the remaining updates. A resumed run reports them again, together with the next ones (see Logbook)."""
         if self.interval != NOTHING:
             self.report_updates(trainer, pl_module, trainer.global_step)  # type: ignore[arg-type]
 
@@ -222,7 +222,7 @@ class MetricsCallback(UpdateCallback):
             logger.log_metrics(metrics, step)
 
     def state(self, module: TranslationModule) -> dict[str, Any]:
-        """Fields of a checkpoint's RunState."""
+        """The fields of a checkpoint's RunState that this callback measures."""
         self.add_time()
         totals = {key: getattr(self, key) for key in ("tokens", "flops", "cost", "elapsed")}
         tokens = self.tokens + int(module.total_sums()[2])

@@ -20,7 +20,7 @@ from nmt.model import Transformer
 from nmt.registry import entries_of
 
 CHUNK_LOGITS = 2**23
-"""Logits computed at a time: 32 MB of float32, however large the batch and the vocabulary."""
+"""The number of logits to compute at a time: 32 MB in float32, however large the batch and the vocabulary."""
 
 
 def noam(step: int, d_model: int, warmup: int) -> float:
@@ -29,7 +29,7 @@ def noam(step: int, d_model: int, warmup: int) -> float:
 
 
 def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
-    """The rate at `step` (from 1). It rises to `optim.learning_rate` or equation 3's peak, then follows a schedule."""
+    """The rate at `step` (from 1): it rises to `optim.learning_rate` or equation 3's peak, then follows a schedule."""
     warmup = optim.warmup
     if optim.learning_rate is None and optim.schedule == "noam":
         return optim.factor * noam(step, d_model, warmup)
@@ -52,7 +52,7 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
     """Loss (section 5.4) and gradient in one pass over chunks of the logits, which are never all in memory at once.
 
     forward(hidden [M, D], weight [N, D], targets [M], smoothing, bias [N] or None). In mixed precision, only the
-    products use lower precision: their factors are cast once, and sums are in float32.
+    products use lower precision: their factors are cast once, and the sums are computed in float32.
     """
 
     @staticmethod
@@ -139,10 +139,10 @@ class TranslationModule(LightningModule):
         torch.manual_seed(seed)  # for the initial weights; dropout has its own seeds
         self.model = Transformer(model, vocabulary_size)
         self.optim, self.seed, self.micro_batches = optim, seed, micro_batches
-        # On the device, so that nothing waits for them; not buffers, because DDP would set those to the first rank's.
+        # Kept on the device, so that nothing waits for them; not buffers, because DDP would copy the first rank's.
         # This rank's smoothed loss, negative log likelihood and target tokens in this update and since the last report:
         self.update_sums, self.sums = torch.zeros(3), torch.zeros(3)
-        # The last update's norm before clipping, and the first update (from 0) whose norm was not finite; -1: none.
+        # The last update's gradient norm before clipping; the first update (from 0) whose norm was not finite, or -1.
         self.gradient_norm, self.not_finite = torch.zeros(()), torch.tensor(-1)
         self.skipped = 0  # updates skipped because their gradient was not finite
 
@@ -202,7 +202,7 @@ class TranslationModule(LightningModule):
         self.update_sums.zero_()
 
     def check_finite(self) -> None:
-        """NMTError if an update's gradient was not finite on any device."""
+        """Raise NMTError if, on any device, the gradient of an update was not finite."""
         update = int(self.trainer.strategy.reduce(self.not_finite.clone(), reduce_op="max"))
         require(
             update < 0,
@@ -215,7 +215,7 @@ class TranslationModule(LightningModule):
         optimizer.zero_grad()  # Lightning would keep gradients during the next forward pass, which needs their memory
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        # So that a run resumed between two reports reports the same numbers as an uninterrupted run.
+        # Saved so that a run resumed between two reports reports the same numbers as an uninterrupted run.
         checkpoint["sums"], checkpoint["skipped"] = self.total_sums(), self.skipped
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:

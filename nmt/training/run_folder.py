@@ -56,7 +56,7 @@ def prune(run: Path, config: CheckpointConfig) -> None:
 
 
 def check_no_links(run: Path) -> None:
-    """NMTError if a folder that training writes to is a link."""
+    """Raise NMTError if a folder that training writes to is a link."""
     for name in ("checkpoints", "model", "tensorboard", "wandb"):
         require(not (run / name).is_symlink(), f"{run / name} is a link, but nmt never writes to links: replace it")
 
@@ -70,7 +70,7 @@ def read_config(run: Path) -> dict[str, Any]:
 
 
 def check_configuration(run: Path, config: ExperimentConfig) -> None:
-    """NMTError if the folder contains a run with a different configuration, or a link that training would follow."""
+    """Raise NMTError if the folder has a run with a different configuration, or a link that training would follow."""
     check_no_links(run)
     if (run / "config.yaml").exists() and (list_checkpoints(run) or (run / "model").exists()):
         trees = read_config(run), to_tree(config)
@@ -105,15 +105,15 @@ def is_finished(run: Path, updates: int, corpus: str) -> bool:
 
 
 def latest_beside(folder: Path) -> Path:
-    """The `latest` link next to a folder; it may not exist yet. NMTError if a folder has that name."""
+    """The `latest` link next to a folder; the link may not exist yet. NMTError if a folder has that name."""
     link = folder.parent / "latest"
     is_folder = link.is_dir() and not link.is_symlink()
-    require(not is_folder, f"{link} is a folder, but should be the link to the newest run: move it away")
+    require(not is_folder, f"{link} is a folder, but should be the link to the newest run: move it out of the way")
     return link
 
 
 def point_latest_to(run: Path, beside: Path | None = None) -> None:
-    """Point `latest` to a run that has a model. The link is next to the run or to `beside`, a folder around the run."""
+    """Point `latest` to a run that has a model. The link is next to the run or to `beside`, which contains the run."""
     link = latest_beside(beside or run)
     temporary = link.with_name(f".latest-{os.getpid()}")
     temporary.unlink(missing_ok=True)  # left by a killed process with the same ID, as happens in containers

@@ -54,7 +54,7 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
 
 
 def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
-    """NMTError if the corpus was prepared with different `data` or `tokenizer` options."""
+    """Raise NMTError if the corpus was prepared with different `data` or `tokenizer` options."""
     trees = manifest.content, to_tree(config)
     changed = difference(*({"data": decisive(x["data"]), "tokenizer": x["tokenizer"]} for x in trees))
     advice = "pass the same options to nmt train or prepare it again"
@@ -62,7 +62,7 @@ def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
 
 
 def joined(before: Any, now: Any) -> Any:
-    """The union of two corpora's characters, and the greater of their lengths."""
+    """Merge the records of two corpora: the union of their characters and the greater of each length."""
     if isinstance(before, dict):
         return {key: joined(before[key], now[key]) for key in before if key in now}
     return "".join(sorted({*before, *now})) if isinstance(before, str) else max(before, now)
@@ -130,7 +130,7 @@ class Training:
             module = TranslationModule(config.model, config.optim, size, config.seed, config.batching.micro_batches)
             if self.initial and not checkpoint:
                 module.model.load_state_dict(load_model(self.initial).state_dict())
-            # Only now, so that a rejected configuration leaves nothing behind.
+            # Opened only now, so that a rejected configuration leaves nothing behind.
             open_folder(self.folder, self.state.config, self.corpus.tokenizer_file)
             if trainer.is_global_zero:
                 self.greet(module, updates)

@@ -87,7 +87,7 @@ class MemoryCheck(Callback):
             f"gradients and Adam's moments. Pass batching.micro_batches={2 * micro_batches} (smaller ones), a lower "
             f"batching.tokens_per_update={tokens}, or batching.max_tokens=auto"
         )
-        # For threads, buffers and gaps between tensors: 64 MiB plus 5 % of weights, gradients and two moments.
+        # Room for threads, buffers and gaps between tensors: 64 MiB plus 5 % of weights, gradients and two moments.
         size = 2**26 + sum(parameter.nbytes for parameter in pl_module.parameters()) // 5
         with enough_memory_or(advice):
             reserve = torch.empty(size, dtype=torch.uint8, device=pl_module.device)

