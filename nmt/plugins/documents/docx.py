@@ -41,7 +41,7 @@ class Reader:
             self.end()
 
     def begin(self) -> None:
-        """Begin a sentence; `pieces` holds (formatting, token) pairs; the formatting is None outside runs."""
+        """Begin a sentence; `pieces` holds (formatting, token) pairs, with None as the formatting outside runs."""
         self.unit, self.pieces, self.covered = Unit(), list[tuple[str | None, Token]](), list[Element]()
 
     def end(self) -> None:

@@ -79,7 +79,7 @@ class Inline(Sentence):
         self.before, self.after = text[begin : self.begin], text[self.end : end]
 
     def render(self, translations: Sequence[Translated]) -> str:
-        """The translation if it keeps the markup; if not, the translation without emphasis; if not, the source."""
+        """The translation, without emphasis if it otherwise loses markup; the source if it loses markup even then."""
         for nodes in (self.nodes, list(without_optional(self.nodes))):
             written = self.written(translations, nodes)
             if self.in_paragraph and written != self.raw:

@@ -107,7 +107,7 @@ def tokens_of(unit: Unit, element: Element) -> Iterator[Token]:
 
 
 def fill(unit: Unit, element: Element, references: Element) -> None:
-    """Replace an element's content with that of `references`, replacing each reference with its element."""
+    """Replace an element's content with that of `references`, resolving each reference to its element."""
     element.text, element[:] = references.text, []
     for reference in references:
         new = deepcopy(unit.element_of(reference))

@@ -27,7 +27,7 @@ from nmt.registry import entries_of
 from nmt.training import TranslationModule, make_resident, make_trainer, noam, read_config, synchronize, try_shapes
 
 CHOOSING_SHARE = 0.2  # share of the time after which no larger model is tried
-SECONDS_BESIDE = 30  # for loading, four validations and scoring the averaged model, if it is small, on two cores
+SECONDS_BESIDE = 30  # for loading, four validations and scoring the averaged model (a small one, on two cores)
 LEARNING_SHARE = 0.94  # share of the remaining time for training; the rest is a reserve for validating larger models
 TOKENS_PER_PARAMETER = 3.0  # target tokens that a larger model must see per parameter to be worth its size
 UPDATES = 10_000  # target number: many small updates train a better model than a few large ones
