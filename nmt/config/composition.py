@@ -41,7 +41,7 @@ class Option:
 class Command:
     name: str
     config: type  # the dataclass of its keys
-    run: Callable[[Any], int | None]  # returns the exit code; None is 0
+    run: Callable[[Any], int | None]  # returns the exit code; None means 0
     words: Callable[[list[str]], dict[str, Any]] | None = None
     """Converts arguments without = to keys and values; a value that is a mapping sets a whole group."""
     initial: Callable[[str], dict[str, dict[str, Any]]] = lambda init: {}  # groups set by the model at `init`

@@ -76,9 +76,9 @@ class DataConfig:
     path: str | None = None
     """hub: a local copy; quickstart: a downloaded wheel; treebank: the folder that contains train, valid and test."""
     tag: str | None = running_text(None)
-    """Symbol to put before each source sentence, such as <2de> for a target language or <bt> for translated text."""
+    """Symbol to put before each source sentence, such as <2de> for a target language or <bt> for back-translations."""
     temperature: float = number(1.0, 0.01, 1000.0)
-    """sources: T in shares proportional to (weight x pairs)^(1/T); above 1, small sources get larger shares."""
+    """sources: temperature T; shares are proportional to (weight x pairs)^(1/T), so T > 1 favors small sources."""
     sources: Any = field(default_factory=list)
     """Corpora to train on together: for each, a mapping of the keys that differ, such as {train: corpus/a, tag: <bt>}
     and, optionally, name, weight or share; see docs/guides/adapt.md."""
@@ -103,9 +103,9 @@ class SourceConfig:
     name: str = MISSING
     """Name in reports; default: the entry's target language or the name of its training file."""
     weight: float = number(1.0, 1e-9, 1e9)
-    """Factor by which to multiply the corpus size."""
+    """Factor by which to multiply the corpus size when shares are computed."""
     share: float | None = number(None, 1e-9, 1.0)
-    """Fraction of the training pairs, instead of a weight; the other sources split the rest by size and weight."""
+    """This source's fraction of the training pairs, instead of a weight; others split the rest by size and weight."""
 
     def __post_init__(self) -> None:
         both = self.share is not None and self.weight != 1
@@ -117,7 +117,7 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
     if not data.sources:
         return [SourceConfig(data, data.name)]
     require(isinstance(data.sources, list), "data.sources: must be a list, such as [{train: a}, {train: b}]")
-    # The first source also reads the validation and test sets that `data` gives for all sources.
+    # The first source also uses the validation and test sets that `data` gives for all sources.
     sizes: Any = {f"{split}_size": 0 for split in ("valid", "test") if getattr(data, split)}
     later = replace(data, valid=[], test=[], **sizes)
     sources = [source_of(later if index else data, entry) for index, entry in enumerate(data.sources)]

@@ -49,7 +49,10 @@ def inline(default: Any, *offered: str) -> Any:
 
 
 def undecided(default: Any, decides: str = "nothing") -> Any:
-    """A field whose value may change on resume; results depend on `decides`: "nothing" or its file's "content"."""
+    """A field whose value may change when a job resumes.
+
+    `decides` states what affects the job's results: "nothing" about the value, or the "content" of the file it names.
+    """
     return field(default=default, metadata={"decides": decides})
 
 

@@ -1,4 +1,4 @@
-"""Answers to unknown keys and options: our equivalent of a foreign key (foreign_words.tsv), or our nearest key."""
+"""Answers to unknown keys and options: the equivalent of another toolkit's (foreign_words.tsv), or the nearest key."""
 
 import difflib
 import os

@@ -33,9 +33,9 @@ class OptimConfig:
     decay_steps: int | None = number(None, 2, 10**9)
     """linear, cosine: update at which the learning rate reaches 0; null: trainer.max_steps."""
     beta1: float = number(0.9, 0.0, 0.999999)
-    """Adam's decay rate for the mean gradient."""
+    """Adam's decay rate for the running mean of the gradient."""
     beta2: float = number(0.98, 0.0, 0.999999)
-    """Adam's decay rate for the mean squared gradient."""
+    """Adam's decay rate for the running mean of the squared gradient."""
     epsilon: float = number(1e-9, 0.0, 1.0)
     """Adam's epsilon, added to the square root of the mean squared gradient."""
     label_smoothing: float = number(0.1, 0.0, 0.99)
@@ -119,7 +119,7 @@ class TrainerConfig:
     precision: str = choice("32-true", *PRECISIONS, *SHORT_PRECISIONS)
     """32-true, bf16-mixed (fast on GPUs, less memory), 16-mixed (older GPUs), bf16-true, 16-true or 64-true."""
     log_every_n_steps: int = number(50, 1, 10**9)
-    """Updates between log entries, each of which adds a row to metrics.csv."""
+    """Updates between log entries; each entry is a row in metrics.csv."""
     deterministic: bool | str | None = choice(None, "warn")
     """true: use only deterministic operations, which are slower on GPUs; warn: allow others, but warn about them."""
     gradient_clip_val: float | None = number(None, 1e-6, 1e6)
@@ -149,7 +149,7 @@ def duration(key: str, value: str) -> str:
 
 @dataclass
 class ExperimentConfig:
-    """Options of `nmt preprocess` and `nmt train`: one experiment, from text to averaged model."""
+    """Options of `nmt preprocess` and `nmt train`: one experiment, from text to an averaged model."""
 
     name: str = "${data.name}-${model.name}"
     """Name of the run, which is written to runs/NAME."""
@@ -168,7 +168,7 @@ class ExperimentConfig:
     minutes_settles: list[str] = choice([*SETTLED], *SETTLED)
     """train: groups that minutes= also sets, except those with a key on the command line."""
     logger: list[str] = choice(["tensorboard"], "csv", "tensorboard", "wandb")
-    """Loggers in addition to metrics.csv: csv (none), tensorboard, wandb, or a list."""
+    """Loggers in addition to metrics.csv: csv (adds none), tensorboard, wandb, or a list."""
     overwrite: bool = False
     """preprocess: replace a corpus that was prepared with different options."""
     num_workers: int | None = number(None, 0, 1024)

@@ -71,7 +71,7 @@ def sentence_keys(source_BS: Tensor, count: int, seed: int) -> Tensor:
 
 def gumbel(keys_BK: Tensor, position: int, tokens: Tensor) -> Tensor:
     """Gumbel noise, [B, K, C], for `tokens`, which have the shape [C] or, if they differ by row, [B, K, C]."""
-    # Wrap the offset to a signed 64-bit integer.
+    # Wrap the offset into a signed 64-bit integer.
     rows = splitmix(keys_BK + ((position * INCREMENT + 2**63) % 2**64 - 2**63))
     hashes = splitmix(rows[:, :, None] + tokens * INCREMENT)
     uniform = (shifted(hashes, 64 - HASH_BITS).float() + 0.5) * 2.0**-HASH_BITS

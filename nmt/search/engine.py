@@ -55,7 +55,7 @@ class Constraints(Protocol):
     def search(
         self, models: "Sequence[Transformer]", source_BS: "Tensor", config: DecodeConfig, prefixes: Sequence[list[int]]
     ) -> list[list[Hypothesis]]:
-        """Like `beam_search`, but applies the constraints; drops a sentence's longest ones if not all can be met."""
+        """Like `beam_search`, but with constraints; if a sentence cannot meet all of them, drops its longest ones."""
 
 
 class Engine(Protocol):

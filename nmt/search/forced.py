@@ -3,7 +3,7 @@
 Attention weights, softmax(Q K^T / sqrt(d_k)) of equation 1, are computed separately, because the model uses PyTorch's
 fused attention, which does not return them.
 
-Shapes: B pairs, T target positions, S source positions, L layers, H heads, D d_model, M positions of all pairs.
+Shapes: B pairs, T target positions, S source positions, L layers, H heads, D d_model, M positions in all pairs.
 """
 
 import math
@@ -68,7 +68,7 @@ def pad_inputs(targets: Sequence[list[int]], device: torch.device) -> Tensor:
 
 
 def token_log_probabilities(model: Transformer, hidden_MD: Tensor, tokens_M: Tensor) -> Tensor:
-    """log P of the token after each hidden state, [M], without holding all positions' logits in memory."""
+    """log P of the token after each hidden state, [M], computed without all positions' logits in memory."""
     parts = zip(hidden_MD.split(POSITIONS_AT_ONCE), tokens_M.split(POSITIONS_AT_ONCE), strict=True)
     logp = (model.logits(hidden).float().log_softmax(dim=1).gather(1, tokens[:, None]) for hidden, tokens in parts)
     return torch.cat(list(logp))[:, 0]

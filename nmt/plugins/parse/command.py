@@ -14,7 +14,7 @@ class ParseConfig(JobConfig):
 
     translator: TranslatorOptions = inline(TranslatorOptions(split="never"), "run", "compute", "decode")
     input: str = undecided("-")
-    """File of sentences, with spaces between words and punctuation as in the Penn Treebank; -: standard input."""
+    """File of sentences, tokenized as in the Penn Treebank, with spaces between tokens; -: standard input."""
     output: str = undecided("-")
     """Output file with one tree per line, created once it is complete; -: standard output."""
 

@@ -64,7 +64,7 @@ def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
                 texts.append(decode(line))
             yield from (tree for tree in parse("\n".join(texts)) if tree.words)
         except (BrokenTree, MalformedLine) as error:
-            # A MalformedLine error comes from the line after `texts`.
+            # A MalformedLine error comes from the line after those in `texts`.
             inside = "\n".join(texts).count("\n", 0, error.index) if isinstance(error, BrokenTree) else len(texts)
             advice = "repair it, or pass data.errors=skip"
             require(errors != "strict", f"{path}, line {first + inside}: {error}; {advice}")
