@@ -34,7 +34,7 @@ def run(config: ExperimentConfig) -> None:
 
 
 def corpus_files(words: list[str]) -> dict[str, Any]:
-    """Return the keys for two files whose names differ only in the language suffix, or for one file of pairs."""
+    """Return the settings for two files whose names differ only in the language suffix, or for one file of pairs."""
     from nmt.text import is_table
 
     forms = "`nmt preprocess corpus/train.en corpus/train.de`, or `nmt preprocess data=files data.train=A:B`"

@@ -111,7 +111,7 @@ def positions(description: ModelDescription) -> int | None:
 
 
 def expected_search(decode: DecodeConfig, description: ModelDescription) -> DecodeConfig:
-    """Search options with the length penalty that an imported model expects, unless the user set the penalty's kind."""
+    """The search options, with the length penalty that an imported model expects, unless the user set its kind."""
     kind, alpha = (description.training.get(key) for key in ("length_penalty_kind", "length_penalty"))
     if kind is None or alpha is None or decode.length_penalty_kind is not None:
         return decode

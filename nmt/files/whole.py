@@ -18,7 +18,7 @@ from nmt.errors import NMTError, one_line
 
 TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.nmt-tmp")
 LOCK = ".lock"
-WAIT_SECONDS = 1  # a killed process's workers also hold its locks, but exit sooner than this
+WAIT_SECONDS = 1  # a killed process's workers also hold its locks, but exit within this time
 
 
 def cache_folder() -> Path:
@@ -86,7 +86,7 @@ def check_replaceable(folder: Path) -> None:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """Yield a folder to fill; at the end, it replaces `folder`. The caller must check that this is allowed."""
+    """Yield a folder to fill; at the end, it replaces `folder`. The caller must check that it may be replaced."""
     check_replaceable(folder)
     temporary, old = temporary_name(folder), temporary_name(folder)
     try:

@@ -46,7 +46,7 @@ BINARY = {
 
 
 class MalformedLine(Exception):
-    """A line that is not a sentence pair; `counted_as` names the reason in the manifest."""
+    """A line that is not a sentence pair; `counted_as` is the reason under which the manifest counts it."""
 
     def __init__(self, counted_as: str, problem: str) -> None:
         super().__init__(problem)

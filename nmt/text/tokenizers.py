@@ -52,7 +52,7 @@ def clean(line: str) -> str:
 class Tokenizer(ABC):
     """Converts text to subword ids and back, without start and end symbols. Most treat SOURCE and TARGET alike."""
 
-    vocabulary_size: int  # of the target
+    vocabulary_size: int  # of the target side
     source_vocabulary_size: int | None = None  # None: both sides share a vocabulary
     clean: Callable[[str], str] = staticmethod(clean)
     """Normalizes a line for `encode`."""
@@ -69,7 +69,7 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def symbol(self, id: int, side: int = TARGET) -> str:
-        """The vocabulary entry of an id, as the library writes it."""
+        """The vocabulary entry for an id, as the library writes it."""
 
     @abstractmethod
     def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
@@ -103,7 +103,7 @@ class Tokenizer(ABC):
 
 
 def escaped(line: str) -> str:
-    """A line in the form that sentencepiece receives."""
+    """Convert a line to the form that sentencepiece receives."""
     return nfkc(line).replace(ESCAPE, ESCAPE + "0").replace(META, ESCAPE + "1")
 
 

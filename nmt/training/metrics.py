@@ -105,7 +105,7 @@ class Logbook:
 
 
 class ProgressLine:
-    """Shows updates made, time left and the last report; `max_seconds` is this process's time limit."""
+    """Shows the number of updates, the time left and the last report; `max_seconds` is this process's time limit."""
 
     def __init__(self, console: Console, max_seconds: float | None) -> None:
         self.console, self.status = console, console.status("training")

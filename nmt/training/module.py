@@ -168,7 +168,7 @@ class TranslationModule(LightningModule):
         loss, likelihood = self.losses(batch)
         tokens = torch.full_like(likelihood, len(batch.target_indices))
         self.update_sums += torch.stack((loss.detach(), likelihood, tokens))
-        # Lightning averages over accumulated micro-batches and devices, but the update needs their sum.
+        # Lightning averages over accumulated micro-batches and devices, but the update needs the sum.
         return loss / batch.size.target_tokens * self.micro_batches
 
     def total_sums(self) -> Tensor:

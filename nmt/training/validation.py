@@ -70,7 +70,7 @@ class Validation(UpdateCallback):
     """Validates every `validation.every_steps` updates and after the last one.
 
     `best` is the lowest perplexity or highest score so far, `worse` is the number of validations since then, and
-    `improved` is whether the last update gave a new best.
+    `improved` says whether the last update set a new best.
     """
 
     def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig, metrics: MetricsCallback) -> None:

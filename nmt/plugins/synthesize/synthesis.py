@@ -87,7 +87,7 @@ def read_references(config: SynthesisConfig, models: steps.Models) -> tuple[Iter
 
 @dataclass
 class Choice:
-    """What happens to each line; `picks`, `scores` and `fates` have one entry per line."""
+    """The decision on each line; `picks`, `scores` and `fates` have one entry per line."""
 
     picks: list[int] = field(default_factory=list)  # index of the chosen translation
     scores: list[float] = field(default_factory=list)  # log P per token
