@@ -71,10 +71,11 @@ def print_commands(words: list[str]) -> None:
     if words == ["--version"]:
         print(f"nmt {__version__}")
         return
+    commands = entries_of("command")
     print("Usage: nmt COMMAND [KEY=VALUE]... [OPTIONS]\n")
     print('Neural machine translation with the Transformer of "Attention Is All You Need".\n')
     print("Commands (nmt COMMAND --help explains each)")
-    for name, entry in entries_of("command").items():
+    for name, entry in commands.items():
         print(f"  {name:12}{entry.facts['summary']}")
     print(f"\nOptions\n  {'--version':12}Print the version.\n  {'--help':12}Print this page.")
 

@@ -12,6 +12,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from nmt.errors import NMTError, one_line
+
 KINDS = (
     *("command", "option", "options", "engine", "pool", "document"),
     *("corpus", "metric", "flags", "stage", "transform", "plan", "optimizer", "tokenizer"),
@@ -39,18 +41,22 @@ def import_attribute(path: str) -> Any:
 def registry() -> dict[str, dict[str, Entry]]:
     """Kind -> name -> entry: core entries first, then built-in plugins', then other packages'."""
     plugins = sorted(file.parent.name for file in (Path(__file__).parent / "plugins").glob("*/plugin.py"))
-    registers = {"core": import_module("nmt.commands").register}
-    registers |= {name: import_module(f"nmt.plugins.{name}.plugin").register for name in plugins}
-    registers |= {point.name: point.load() for point in entry_points(group="nmt.plugins")}
+    paths = {"core": "nmt.commands:register"} | {name: f"nmt.plugins.{name}.plugin:register" for name in plugins}
+    paths |= {point.name: point.value for point in entry_points(group="nmt.plugins")}
     entries: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
-    for plugin, register in registers.items():
+    for plugin, path in paths.items():
 
         def add(kind: str, name: str, path: str, plugin: str = plugin, **facts: Any) -> None:
-            assert kind in KINDS, f"{plugin}: unknown kind {kind}"
-            assert name not in entries[kind], f"{plugin}: {entries[kind][name].plugin} already adds {kind} {name}"
+            assert kind in KINDS, f"unknown kind {kind}"
+            assert name not in entries[kind], f"{entries[kind][name].plugin} already adds {kind} {name}"
             entries[kind][name] = Entry(name, path, plugin, facts)
 
-        register(add)
+        try:
+            import_attribute(path)(add)
+        except Exception as error:
+            if plugin == "core" or plugin in plugins:
+                raise
+            raise NMTError(f"plugin {plugin}: {one_line(error)}; fix or uninstall it") from error
     return entries
 
 

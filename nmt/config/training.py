@@ -46,7 +46,7 @@ class OptimConfig:
     def __post_init__(self) -> None:
         decays, end = self.schedule in ENDING, self.decay_steps
         require(decays or end is None, f"optim.decay_steps={end}: optim.schedule={self.schedule} never reaches 0")
-        message = f"must be less than {end}, the value of optim.decay_steps or trainer.max_steps"
+        message = f"must be less than {end}, the last update; try optim.warmup={max(1, (end or 0) // 10)}"
         require(end is None or self.warmup < end, f"optim.warmup={self.warmup}: {message}")
 
 

@@ -229,11 +229,13 @@ class Reading:
         # Draw the test set first, so that it does not depend on whether data.valid is given.
         drawn = {split: self.draw(text, order, sizes[split]) for split in reversed(splits)}
         self.drop_alike(self.drawn, sum(map(len, drawn.values())))
-        require(
-            all(len(drawn[split]) == sizes[split] for split in splits) and bool(self.keep.any()),
-            f"the corpus has too few distinct pairs to draw data.valid_size={self.data.valid_size} and "
-            f"data.test_size={self.data.test_size} from it: lower these, or pass data.valid and data.test",
+        is_enough = all(len(drawn[split]) == sizes[split] for split in splits) and bool(self.keep.any())
+        keys, files = (
+            " and ".join(f"data.{s}_size={sizes[s]}" for s in splits),
+            " and ".join(f"data.{s}" for s in splits),
         )
+        problem = f"the corpus has too few distinct pairs to draw {keys} from it"
+        require(is_enough, f"{problem}: lower the size, or pass {files}")
         for split in splits:
             rows = text.take(pa.array(drawn[split], pa.int64()))
             self.held_out[split], self.counts[split] = text_pairs(rows), {"read": len(rows), "dropped": Counter()}

@@ -35,5 +35,10 @@ def test_the_plugin_of_the_page_adds_a_command_a_document_and_a_metric(tmp_path,
     assert nmt("shout", "good day", "times=2") == "GOOD DAY GOOD DAY\n"
     assert nmt("shout", "times=99") == "nmt: times=99: must be a whole number between 1 and 9\n"
     assert "Loudness = 50.00  loudness|v1" in nmt("score", "out.de", "out.de", "metrics=loudness")
+    (metadata / "entry_points.txt").write_text("[nmt.plugins]\nshout = shout:register\nwhisper = shout:register\n")
+    assert nmt("plugins") == "nmt: plugin whisper: shout already adds command shout; fix or uninstall it\n"
+    (metadata / "entry_points.txt").write_text("[nmt.plugins]\nshout = shouting:register\n")
+    assert nmt("--help") == "nmt: plugin shout: No module named 'shouting'; fix or uninstall it\n"
+    (metadata / "entry_points.txt").write_text("[nmt.plugins]\nshout = shout:register\n")
     keys = [row.partition("=")[0] for row in nmt("translate", "x.ini", checkpoint, "engine=torch").splitlines()]
     assert keys[:2] == ["[a]", "greeting"]

@@ -59,7 +59,7 @@ def check(folders: Sequence[Path], options: EngineOptions) -> None:
     require(len(folders) == 1, f"engine=ctranslate2: {len(folders)} models, but no support for ensembles; {instead}")
     on_processor = options.device in ("auto", "cpu")
     require(on_processor, f"device={options.device}: engine=ctranslate2 runs only on CPUs; {instead}")
-    require(not options.constraints, f"engine=ctranslate2: no support for required words; {instead}")
+    require(not options.constraints, f"engine=ctranslate2: does not support glossaries; {instead}")
     check_search(options.decode, options.target_prefix)
 
 
@@ -173,7 +173,7 @@ class CTranslate2Engine:
         self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None
     ) -> list[list[Hypothesis]]:
         """Each sentence's n_best hypotheses; NMTError for constraints or for sequences that are too long."""
-        require(not constraints, "engine=ctranslate2: no support for required words; use engine=torch")
+        require(not constraints, "engine=ctranslate2: does not support glossaries; use engine=torch")
         begun = list(zip(sentences, prefixes, strict=True))
         results = self.ranked(begun)
         # Suppressing symbols changes log probabilities, so only sentences that need it are searched again.
