@@ -30,7 +30,7 @@ BUDGETS = {
     "data": 780,
     "evaluation": 140,
     "search": 620,
-    "preparation": 610,
+    "preparation": 620,
     "translation": 1170,
     "training": 1440,
     "commands": 490,
@@ -53,7 +53,7 @@ BUDGETS = {
     "sweep": 240,
     "synthesize": 240,
     "nmt": 18000,
-    "tests": 15310,
+    "tests": 15320,
 }
 """Most lines of each part and plugin, and of the tests. A commit that needs more changes this table openly."""
 SMALL = 60  # most lines of a plugin that the table need not name
