@@ -39,7 +39,10 @@ CTranslate2's own conversion has, many sums saturate. With weights up to 64, non
 def write(folder: Path, output: Path, precision: str) -> None:
     """Write a model directory's float32 or int8 conversion to `output`, replacing any existing folder."""
     check_model(ModelConfig(**read_description(folder).model))
-    spec = specification(load_model(folder), read_tokenizer(folder))
+    model = load_model(folder)
+    is_finite = all(tensor.isfinite().all() for tensor in model.parameters())
+    require(is_finite, f"{folder}: the model has weights that are not finite")
+    spec = specification(model, read_tokenizer(folder))
     if precision == "int8":
         quantize(spec)
     with whole_folder(output) as temporary:
