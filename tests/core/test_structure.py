@@ -39,7 +39,7 @@ BUDGETS = {
     "compare": 600,
     "devices": 120,
     "documents": 1240,
-    "exchange": 1360,
+    "exchange": 1370,
     "hub": 90,
     "judge": 300,
     "minutes": 300,
@@ -53,7 +53,7 @@ BUDGETS = {
     "sweep": 240,
     "synthesize": 240,
     "nmt": 18000,
-    "tests": 15320,
+    "tests": 15330,
 }
 """Most lines of each part and plugin, and of the tests. A commit that needs more changes this table openly."""
 SMALL = 60  # most lines of a plugin that the table need not name
