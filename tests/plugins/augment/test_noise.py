@@ -21,18 +21,12 @@ from nmt.plugins.augment.noise import KINDS, PLACES, TYPOS, noisy, sentence_gene
 from nmt.plugins.augment.plugin import NoiseConfig
 from nmt.text import SentencePieceTokenizer, clean, train_tokenizer
 
-
-def valid(text: str) -> str:
-    """Text without lone surrogates."""
-    return text.encode("utf-8", "ignore").decode()
-
-
 PAIR = ("The 3 old men didn't see her in Rome.", "Die 3 alten Männer sahen sie nicht in Rom.")
 some = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 fragments = st.sampled_from(
     [*"aAéßǆ\u0131.,?!¿¡;。、।؟…'\"(7", "ŉ", "ﬁ", "e\u0301", "\u0301", "क्ष", "日本", "한", "😀", " ", "don't"]
 )
-texts = st.one_of(st.text(max_size=20), st.lists(fragments, max_size=10).map("".join)).map(lambda x: clean(valid(x)))
+texts = st.one_of(st.text(max_size=20), st.lists(fragments, max_size=10).map("".join)).map(clean)
 numbers = st.integers(0, 2**32)
 
 
@@ -66,28 +60,18 @@ def test_a_kind_happens_as_often_as_asked_for(kind):
     assert abs(np.mean(happened) - rate) < 5 * math.sqrt(share / size)
 
 
-@pytest.mark.parametrize(
-    ("kind", "pair", "expected"),
-    [
+def test_case_and_punctuation():
+    for kind, pair, expected in (
         # OpusTrainer 0.5 gives the same by its UpperCase, TitleCase and RemoveEndPunctuation.
         ("upper", ("Ein Maß.", "a b"), ("EIN MASS.", "A B")),
         ("title", ("the iPhone of 2nd use", "das iPhone"), ("The IPhone Of 2nd Use", "Das IPhone")),
-        ("title", ("to-do don't", "日本 語"), ("To-do Don't", "日本 語")),
-        ("end_punctuation", ("Hello.", "你好。"), ("Hello", "你好")),
-        ("end_punctuation", ("नमस्ते।", "Mr. Li."), ("नमस्ते", "Mr. Li")),
-        ("end_punctuation", ("Who?", "من؟"), ("Who", "من")),
         ("end_punctuation", ("Who?", "Wer."), ("Who?", "Wer.")),
-        ("end_punctuation", ("What?!", "Was?!"), ("What?!", "Was?!")),
         ("end_punctuation", ("Well...", "Nun."), ("Well...", "Nun.")),
         ("end_punctuation", ("What;", "Who?"), ("What", "Who")),
         # OpusTrainer does not:
         ("title", ("¿qué «es»?", "(what) 'is'"), ("¿Qué «Es»?", "(What) 'Is'")),
-        ("end_punctuation", (".", "."), (".", ".")),
-    ],
-    ids=str,
-)
-def test_case_and_punctuation(kind, pair, expected):
-    assert always(kind, *pair) == expected
+    ):
+        assert always(kind, *pair) == expected
 
 
 @some
@@ -98,33 +82,29 @@ def test_typos_change_the_source_alone_and_no_digit_or_mark(source, target, numb
     assert re.findall(r"[^a-zA-Z ]", changed) == re.findall(r"[^a-zA-Z ]", source)
 
 
-@pytest.mark.parametrize(
-    ("name", "line", "results"),
-    [
+def test_a_typo_happens_at_every_place_that_has_it(monkeypatch):
+    for name, line, results in (
         ("char_swap", "Hu\u0131 7", {"Uh\u0131 7", "H\u0131u 7"}),
         ("missing_char", "ab 7", {"a 7", "b 7"}),
         ("extra_char", "1Q", {"1WQ", "1AQ"}),
-        ("nearby_char", "q-", {"w-", "a-"}),
         ("nearby_char", "Ю", {"Б", "Д", "Ж"}),
         ("nearby_char", "\u0131日7", {"\u0131日7"}),
         ("skipped_space", "a b c", {"ab c", "a bc"}),
         ("random_space", "abc 7d", {"a bc 7d", "ab c 7d"}),
         ("repeated_char", "日7é", {"日日7é", "日7éé"}),
         ("unichar", "aab 77 dd", {"ab 77 dd", "aab 77 d"}),
-    ],
-)
-def test_a_typo_happens_at_every_place_that_has_it(name, line, results, monkeypatch):
-    monkeypatch.setattr(noise, "TYPOS", {name: TYPOS[name]})
-    monkeypatch.setattr(noise, "TYPO_RATE", 1.0)
-    assert {with_typos(line, generator(n)) for n in range(100)} == results
+    ):
+        monkeypatch.setattr(noise, "TYPOS", {name: TYPOS[name]})
+        monkeypatch.setattr(noise, "TYPO_RATE", 1.0)
+        assert {with_typos(line, generator(n)) for n in range(100)} == results
+
+
+def some_of(*words: str) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(words), min_size=1, max_size=9)
 
 
 @some
-@given(
-    source=st.lists(st.sampled_from(["a", "b", "日本"]), min_size=1, max_size=9),
-    target=st.lists(st.sampled_from(["c", "d"]), min_size=1, max_size=9),
-    number=numbers,
-)
+@given(source=some_of("a", "b", "日本"), target=some_of("c", "d"), number=numbers)
 def test_a_number_is_copied_to_the_same_share_of_both_sides(source, target, number):
     changed = [side.split() for side in always("numbers", " ".join(source), " ".join(target), number)]
     shares, copied = [], set()
@@ -152,7 +132,7 @@ WORDS = ["".join(DRAW.choices(SYLLABLES, k=DRAW.randint(1, 4))) for _ in range(3
 LINES = [" ".join(WORDS[start : start + 5]) for start in range(0, 3000, 5)]
 RESERVED = ["(NP", "(N", ")"]
 spellings = st.sampled_from([*SYLLABLES, *RESERVED, " ", "  ", "\u2581", "\ue000", "<s>", "<0x41>", "\0", "é", "😀"])
-spelled = st.one_of(st.text(max_size=30), st.lists(spellings, max_size=12).map("".join)).map(valid)
+spelled = st.one_of(st.text(max_size=30), st.lists(spellings, max_size=12).map("".join))
 
 
 @pytest.fixture(scope="module")
@@ -165,16 +145,11 @@ def tokenizer(request, bpe) -> SentencePieceTokenizer:
     return train_tokenizer(LINES, TokenizerConfig("bpe", 400), RESERVED) if request.param else bpe
 
 
-@pytest.fixture(scope="module")
-def samplers(tokenizer) -> dict[float, BpeDropout]:
-    return {dropout: BpeDropout(tokenizer, dropout) for dropout in (0, 0.1, 0.5, 0.9, 1.0)}
-
-
 @some
 @given(line=spelled, dropout=st.sampled_from([0.1, 0.5, 0.9, 1.0]), number=numbers)
-def test_draws_spell_the_line_and_equal_sentencepiece_without_dropout(samplers, tokenizer, line, dropout, number):
-    assert [samplers[0].encode(line, generator())] == tokenizer.encode([line])
-    ids = samplers[dropout].encode(line, generator(number))
+def test_draws_spell_the_line_and_equal_sentencepiece_without_dropout(tokenizer, line, dropout, number):
+    assert [BpeDropout(tokenizer, 0).encode(line, generator())] == tokenizer.encode([line])
+    ids = BpeDropout(tokenizer, dropout).encode(line, generator(number))
     assert tokenizer.decode(ids) == unicodedata.normalize("NFKC", line)
     assert all(3 < id < tokenizer.vocabulary_size for id in ids)
 
@@ -203,11 +178,8 @@ def merge_distribution(word: str, scores: dict[str, float], dropout: float) -> d
 
     def merge(parts: tuple[str, ...], dropped: frozenset[tuple[int, int]], probability: float) -> None:
         starts = [sum(map(len, parts[:n])) for n in range(len(parts))]
-        pairs = [
-            (-scores[a + b], starts[n], n)
-            for n, (a, b) in enumerate(itertools.pairwise(parts))
-            if a + b in scores and (starts[n], starts[n] + len(a + b)) not in dropped
-        ]
+        places = [(a + b, starts[n], n) for n, (a, b) in enumerate(itertools.pairwise(parts)) if a + b in scores]
+        pairs = [(-scores[ab], start, n) for ab, start, n in places if (start, start + len(ab)) not in dropped]
         if not pairs:
             results[parts] += probability
             return

@@ -28,44 +28,39 @@ def found(line: str, finder: Finder = USUAL) -> list[str]:
     return [item(line, stretch) for stretch in finder.stretches(line)]
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
+def test_stretches():
+    for line, expected in (
         ("Hello {}, {name} and {0:.2f}!", ["{}", "{name}", "{0:.2f}"]),
-        ("{0:{width}} of ${HOME} and $USER", ["{0:{width}}", "${HOME}", "$USER"]),
+        ("{0:{width}} of ${HOME}, $HOME/bin and $USER", ["{0:{width}}", "${HOME}", "$HOME/bin", "$USER"]),
         ("%s of %(count)d, %1$s, %.2f or %-5d: 100%%", ["%s", "%(count)d", "%1$s", "%.2f", "%-5d", "%%"]),
-        ("Hi {{ user.name }}, {% if x %}yes{% endif %}", ["{{ user.name }}", "{% if x %}", "{% endif %}"]),
+        ("{{ user.name }}, {% if x %} a <%= y %> b &#8230;", ["{{ user.name }}", "{% if x %}", "<%= y %>", "&#8230;"]),
         ("{n, plural, one {# of {x}} other {# of {y}}} left", ["{n, plural, one {# of {x}} other {# of {y}}}"]),
         ("Edit /etc/hosts, ~/.bashrc, src/main.py.", ["/etc/hosts", "~/.bashrc", "src/main.py"]),
-        ("Run `nmt train` or ``a b``", ["`nmt train`", "``a b``"]),
+        ("Run `nmt train`, ``a `b` c``, %zu or %*d", ["`nmt train`", "``a `b` c``", "%zu", "%*d"]),
         ("Press <b>File</b>, <br/> or <a href='x y'>this</a>", ["<b>", "</b>", "<br/>", "<a href='x y'>", "</a>"]),
-        ("Version 4.2.1, v2.0 or 10.0.0.1:80.", ["4.2.1", "v2.0", "10.0.0.1:80"]),
-        ("On 2024-05-01 at 12:30, for 10 m²", ["2024-05-01", "12:30", "10 m²"]),
+        (
+            "Version 4.2.1, v2.0 or 10.0.0.1:80, 10 m² on 2024-05-01",
+            ["4.2.1", "v2.0", "10.0.0.1:80", "10 m²", "2024-05-01"],
+        ),
         ("Use --force-all, MAX_SIZE, __name__ or open()!", ["--force-all", "MAX_SIZE", "__name__", "open()"]),
         ("1'000 km, 12 500 km, 1e-5 m, .5 mm and 1 GB/s", ["1'000 km", "12 500 km", "1e-5 m", ".5 mm", "1 GB/s"]),
         ("See https://a.org/café_(b). Or (www.A.ORG/{id}).", ["https://a.org/café_(b)", "www.A.ORG/{id}"]),
         ("Mail o'neil@a.org, open re\u0301sume\u0301.pdf", ["o'neil@a.org", "re\u0301sume\u0301.pdf"]),
-        ("%zu in $HOME/bin on {d, date, short}", ["%zu", "$HOME/bin", "{d, date, short}"]),
-        ("Use ``a `b` c``, %p, %'d, %*d or % d", ["``a `b` c``", "%p", "%'d", "%*d", "% d"]),
         ("-10 °C (+5 dB), 3-4 kPa, \u22122 µs, $10 or 5€", ["-10 °C", "+5 dB", "4 kPa", "\u22122 µs", "$10", "5€"]),
         ("%1 of %L2, %n, %(user name)s, %1$,d", ["%1", "%L2", "%n", "%(user name)s", "%1$,d"]),
-        ("Save&nbsp;all &#8230; <%= user.name %>", ["&nbsp;", "&#8230;", "<%= user.name %>"]),
         ('At 12:30: open main.c, FOO.TXT, (*.mp3) or ".env"', ["12:30", "main.c", "FOO.TXT", "*.mp3", ".env"]),
         ("Press Ctrl++, ctrl+s or Win+R for 1/2 kg of 1.2.3rc1", ["Ctrl++", "ctrl+s", "Win+R", "1/2 kg", "1.2.3rc1"]),
         ("Install python3.11-doc and 3.11.2-6+deb12u6.", ["python3.11-doc", "3.11.2-6+deb12u6"]),
-        ("Fill [[name]], ##ORDER## and :name here", ["[[name]]", "##ORDER##", ":name"]),
-        ("uid=%s: stat(%s) failed (%s), `%s'", ["uid=%s", "stat(%s)", "%s", "`%s'"]),
+        ("[[name]], ##ORDER##, :name (%s), uid=%s or `%s'", ["[[name]]", "##ORDER##", ":name", "%s", "uid=%s", "`%s'"]),
         (r"Install 1.2.3-4ubuntu5 (or x.py-based) in C:\Windows\x", ["1.2.3-4ubuntu5", "x.py-based", r"C:\Windows\x"]),
         # Nothing of these is protected.
-        ("An <illegal instruction> or <no such file>", []),
-        ("He and/or she paid 5 dollars, 50 percent of them; a < b.", []),
-        ("A set { 1, 2 } and the year 1984, at 3 or 4", []),
-        ("Version 4.2, _Open file(s), 3:4, a -- b, 1+1 and C++", []),
+        ("An <illegal instruction>: he and/or she paid 5 dollars, 50 percent of them; a < b.", []),
+        ("A set { 1, 2 }, the year 1984, version 4.2, _Open file(s), 3:4, a -- b, 1+1 and C++", []),
         ("100 percent. No.It is 24/7 here, e.g. today", []),
-    ],
-)
-def test_stretches(line, expected):
-    assert found(line) == expected
+    ):
+        assert found(line) == expected
+    own = Finder(["usual", "ACME-[0-9]+", "(?i)foo (bar)"])  # goes first
+    assert found("ACME-12 at FOO bar {x}", own) == ["ACME-12", "FOO bar", "{x}"]
 
 
 def test_a_pattern_that_takes_too_long_is_told_in_a_line(monkeypatch):
@@ -74,32 +69,19 @@ def test_a_pattern_that_takes_too_long_is_told_in_a_line(monkeypatch):
         Finder(["(a|aa)+$"]).stretches("a" * 60 + "!")
 
 
-def test_patterns_of_ones_own_go_first():
-    finder = Finder(["usual", "ACME-[0-9]+", "(?i)foo (bar)"])
-    assert found("ACME-12 at FOO bar {x}", finder) == ["ACME-12", "FOO bar", "{x}"]
-    assert found("ACME-12 {x}", Finder(["ACME-[0-9]+"])) == ["ACME-12"]
-
-
-@pytest.mark.parametrize(
-    ("line", "translation", "arrive"),
-    [
+def test_what_arrives():
+    for line, translation, arrive in (
         ("a {x} b", "c { x } d", False),
-        ("a {x} b", "c {x} {x}", False),
         ("a %s b", "%sc", False),
         ("%s of %s", "%s von %s", True),
         ("%s is done", "%s ist zu 100%s fertig", False),
-        ("{a} is done", "{a} ist <b>fertig</b>", False),
         ("%d of %s", "%s von %d", False),
         ("%2$d of %1$s", "%1$s von %2$d", True),
-        ("see a.org", "siehe a.org.uk", False),
         ("see www.a.org/b", "siehe www.a.org/b/c", False),
         ("1.5 GB or 40%", "1,5 GB oder 40 %", True),
-        ("5 km", "15 km", False),
         ("a,5% and 5%y, or 5%", "5%", True),
-    ],
-)
-def test_what_arrives(line, translation, arrive):
-    assert Items(line, USUAL.stretches(line)).arrive(translation) == arrive
+    ):
+        assert Items(line, USUAL.stretches(line)).arrive(translation) == arrive
 
 
 def repeats(tree: object) -> list[tuple[str, int]]:
@@ -219,12 +201,11 @@ def protection(translation: Translation) -> str:
 
 
 lines = st.lists(st.lists(st.sampled_from([*WORDS, *ITEMS, "(%s)", "“{name}”,", "[1]"]), max_size=8).map(" ".join))
+TAG = st.sampled_from(["", "<2de> "])
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    lines, st.sampled_from(CHANGES), st.integers(1, 2), st.booleans(), st.booleans(), st.sampled_from(["", "<2de> "])
-)
+@given(lines, st.sampled_from(CHANGES), st.integers(1, 2), st.booleans(), st.booleans(), TAG)
 def test_each_item_arrives_once_or_the_line_is_flagged(given_lines, change, n_best, known, details, tag):
     translator = protecting(change, n_best, known, details=details)
     found = translator.translate([tag + line for line in given_lines])
@@ -259,34 +240,24 @@ def test_other_lines_are_translated_as_without_protection():
     assert translator.engine.searched == plain.engine.searched
 
 
-def test_an_item_is_put_where_its_name_is_aligned_to():
-    translator = protecting(lambda words: [word if word in WORDS else "hill" for word in words])
-    [[found]] = translator.translate(["the old {name} stands"])
-    assert (found.text, protection(found)) == ("the old {name} stands", "")
+def split_names(words: list[str]) -> list[str]:
+    named = " ".join(words).replace("A1", "hill A1o").replace("[1]", "hill [1o").split()
+    return named if named != words else drop(words)
 
 
-def test_what_is_left_of_a_garbled_name_does_not_stay():
-    def split(words: list[str]) -> list[str]:
-        text = " ".join(words)
-        named = text.replace("A1", "hill A1o").replace("[1]", "hill [1o")
-        return named.split() if named != text else drop(words)
-
-    [[found]] = protecting(split).translate(["the old {name} stands"])
-    assert (found.text, protection(found)) == ("the old {name} stands", "cut")
-
-
-def test_a_line_is_cut_where_nothing_else_helps_and_keeps_its_tag_and_prefix():
-    translator = protecting(drop, target_prefix="and")
-    # The alignment of a line that lost its words has no word left for the item.
-    [[found]] = translator.translate(["<2de> the house (%s) waits"])
-    assert (found.text, protection(found), found.flags) == ("and the house (%s) waits", "cut", [])
-    assert "the house" in translator.engine.searched
-
-
-def test_equal_items_keep_the_order_of_their_names():
-    [[found]] = protecting(lambda words: reverse(words) if "A1" in words else drop(words)).translate(["%s on %s hill"])
-    assert found.text == "%s on %s hill"
-    assert protection(found) == "cut"
+def test_where_an_item_is_put_and_when_a_line_is_cut():
+    named = "the old {name} stands"
+    for change, line, prefix, text, how in (
+        # Where its name is aligned to; and nothing that is left of a garbled name stays.
+        (lambda words: [word if word in WORDS else "hill" for word in words], named, "", named, ""),
+        (split_names, named, "", named, "cut"),
+        # Equal items keep the order of their names.
+        (lambda words: reverse(words) if "A1" in words else drop(words), "%s on %s hill", "", "%s on %s hill", "cut"),
+        # The alignment of a line that lost its words has no word left for the item.
+        (drop, "<2de> the house (%s) waits", "and", "and the house (%s) waits", "cut"),
+    ):
+        [[found]] = protecting(change, target_prefix=prefix).translate([line])
+        assert (found.text, protection(found), found.flags) == (text, how, [])
 
 
 def test_a_name_put_behind_a_word_is_a_word_of_the_details():
