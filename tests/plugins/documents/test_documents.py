@@ -17,7 +17,6 @@ from xml.etree import ElementTree
 import polib
 import pytest
 from hypothesis import assume, example, given, strategies as st
-from lxml import etree
 from markdown_it import MarkdownIt
 
 from nmt.errors import NMTError
@@ -55,8 +54,6 @@ def aligned(translation: str, pairs: str):
 
 
 PLACED = """\
-The <b>old</b> house. | Das alte Haus. | 0-0 1-1 2-2 | Das <b>alte</b> Haus.
-I <i>have</i> <b>seen</b> it. | Ich habe es gesehen. | 0-0 1-1 2-3 3-2 | Ich <i>habe</i> es <b>gesehen</b>.
 # Words of an element are far apart: it covers one word between them, but not two.
 I <b>give up</b> this. | Ich gebe das auf. | 0-0 1-1 2-3 3-2 | Ich <b>gebe das auf</b>.
 I <b>give up</b> this now. | Ich gebe das jetzt auf. | 0-0 1-1 2-4 3-2 4-3 | Ich <b>gebe</b> das jetzt auf.
@@ -67,29 +64,37 @@ He ("<b>he</b>") left | Er (»er«) ging | 0-0 1-1 2-2 | Er (»<b>er</b>«) ging
 # An element without aligned words takes a free word beside it.
 Open <b>up</b> now | Jetzt öffnen | 0-1 2-0 | Jetzt <b>öffnen</b>
 <a>Save</a>, <b>no</b> | Datei sichern, ja | 0-0 0-1 1-2 | <a>Datei sichern</a>, <b>ja</b>
-# Tags between words.
 Yes,<br>I do. | Ja, das tue ich. | 0-0 1-3 2-2 | Ja,<br>das tue ich.
-One <img src='x'> two | Eins zwei | 0-0 1-1 | Eins <img src='x'> zwei
 One<wbr>two three | Einszwei drei | 0-0 1-1 | Einszwei<wbr> drei
 # Code is copied, even inside a word.
-Run <code>make all</code> first | Zuerst make all ausführen | 0-3 1-1 2-2 3-0 | Zuerst <code>make all</code> ausführen
 Run <code>make</code> now | Jetzt machen los | 0-2 1-1 2-0 | Jetzt <code>make</code> machen los
 Set <code>x</code> here | Hier x-basiert | 0-1 1-1 2-0 | Hier <code>x</code>-basiert
 # In a script without blanks, elements keep their relative position.
 Open <b>the old house</b> now | ここの古い家を開く | 0-0 1-0 2-0 3-0 4-0 | こ<b>この古い家を</b>開く
 设置<b>文件</b>名 | Set the file name | 0-0 0-1 0-2 0-3 | Set the <b>file name</b>
-# Protected items stay whole.
 About <b>1.5 GB</b> now | Jetzt etwa 1,5 GB | 0-1 1-2 3-0 | Jetzt etwa <b>1,5 GB</b>
-# Around everything, and broken.
 No <b>end | Kein Ende | 0-0 1-1 | Kein <b>Ende
 Tom &amp; I &lt; <b>you</b> | Tom & ich < du | 0-0 1-1 2-2 3-3 4-4 | Tom &amp; ich &lt; <b>du</b>
 """
 
 
-@pytest.mark.parametrize("row", [row for row in PLACED.splitlines() if not row.startswith("#")])
-def test_markup_goes_around_the_words_that_align(row):
+# \n is a line end.
+MARKDOWN_PLACED = r"""
+- [ ] do it[^1] | mach es | 0-0 1-1 | - [ ] mach es[^1]
+---\na: b\n---\nText\n | Wort | 0-0 | ---\na: b\n---\nWort\n
+[the page]\n\n[the page]: x\n | die Seite | 0-0 1-1 | [die Seite][the page]\n\n[the page]: x\n
+> [!NOTE]\n> Do it\n> now | mach es | 0-0 | > [!NOTE]\n> mach es
+> one\n> two  \n> three | eins zwei drei | 0-0 1-1 2-2 | > eins zwei  \n> drei
+So 2 * 3 is *six* | So 2 * 3 gibt * | 0-0 4-4 | So 2 * 3 *gibt* \*
+"""
+ROWS = [("html", row) for row in PLACED.splitlines() if not row.startswith("#")]
+ROWS += [("markdown", row.replace("\\n", "\n")) for row in MARKDOWN_PLACED.split("\n")[1:-1]]
+
+
+@pytest.mark.parametrize(("format", "row"), ROWS)
+def test_markup_goes_around_the_words_that_align(format, row):
     source, translation, pairs, expected = row.split(" | ")
-    assert translated("html", source, aligned(translation, pairs)) == expected
+    assert translated(format, source, aligned(translation, pairs)) == expected
 
 
 WORDS = st.text("abcdefgäß", min_size=1, max_size=4)
@@ -109,12 +114,8 @@ TEXT = several(WORDS | st.sampled_from(["a&amp;b", "&lt;", "(x)", "c."]), st.sam
 PHRASE = st.recursive(
     TEXT, lambda inside: several(element(inside, ["b", "a", "em"]) | TEXT, st.just(" ")), max_leaves=6
 )
-BLOCK = st.one_of(
-    element(PHRASE, ["p", "div", "li", "td"]),
-    st.sampled_from(
-        ["<script>if (a<b) c('<p>')</script>", "<pre>a  b</pre>", "<hr>", "<!-- c -->", "\r\n", "<style>b > a</style>"]
-    ),
-)
+KEPT = ["<script>if (a<b) c('<p>')</script>", "<pre>a  b</pre>", "<hr>", "<!-- c -->", "\r\n", "<style>b > a</style>"]
+BLOCK = element(PHRASE, ["p", "div", "li", "td"]) | st.sampled_from(KEPT)
 PAGE = st.lists(BLOCK, max_size=5).map(lambda blocks: "<!DOCTYPE html>\n" + "\n".join(blocks))
 
 
@@ -197,46 +198,33 @@ def test_time_is_linear(format, piece):
     assert time.process_time() - begin < 5
 
 
-@pytest.mark.parametrize(
-    ("source", "lines"),
-    [
-        ('<img alt="A cat" src="A dog">', ["A cat"]),
-        ("<p title='a &quot;b'>c<br>d</p>", ['a "b', "c d"]),
-        ("<p translate=no>a</p><p class='x notranslate'>b</p><p class=nottranslate>c</p>", ["c"]),
-        ("<p>a <span translate='no'>b</span> c</p>", ["a b c"]),
+def test_what_is_translated():
+    for source, lines in (
+        ('<img alt="A cat" src="A dog"><p title=\'a &quot;b\'>c<br>d</p>', ["A cat", 'a "b', "c d"]),
+        ("<p translate=no>a</p><p class='x notranslate'>b</p><p class=nottranslate>c <b translate='no'>d", ["c d"]),
         ("<title>a <b> c</title><textarea>d</textarea>", ["a <b> c"]),
         ("<input placeholder=Name value=x><button aria-label='Do it'>10 %</button>", ["Name", "Do it"]),
-        ("<p>12:30</p>&nbsp;—", []),
-        ("<p>Yes<b>/</b><i>no</i>, <b>{}</b> of", ["Yes/no, {} of"]),
-    ],
-)
-def test_what_is_translated(source, lines):
-    assert read_document("html", source.encode()).lines == lines
+        ("<p>12:30</p>&nbsp;—<p>Yes<b>/</b><i>no</i>, <b>{}</b> of", ["Yes/no, {} of"]),
+    ):
+        assert read_document("html", source.encode()).lines == lines
 
 
 UNIT = "<x><trans-unit><source>{}</source></trans-unit></x>"
 
 
-@pytest.mark.parametrize(
-    ("format", "source", "encoding", "expected"),
-    [
+def test_a_file_is_read_and_written_in_its_encoding_and_declares_the_target_language():
+    for format, source, encoding, expected in (
         ("html", "<meta charset=latin-1><p>a b", "ascii", "&#233; &#223;&#26085;"),
         ("html", "<meta charset=latin-1><p>日", "utf-8", "é ß日"),  # decoded by a client of the server
         ("xliff", f"<?xml version='1.0' encoding='cp1252'?>{UNIT.format('é')}", "cp1252", "é ß&#26085;"),
-        ("html", "<meta charset='iso-8859-1'><p>é \u2013 a", "cp1252", "é ß&#26085;"),
         ("html", "<meta http-equiv=x content='text/html; charset=Shift_JIS'><p>\u2460 日", "cp932", "&#233; &#223;日"),
         ("srt", "\ufeff00:00:01,000 --> 00:00:02,000\na\n", "utf-8", "é ß日"),
         ("text", "\ufeffa\n", "utf-16-be", "é ß日"),
-    ],
-)
-def test_a_file_is_read_and_written_in_its_encoding(format, source, encoding, expected):
-    document = read_document(format, source.encode(encoding))
-    if format != "xliff":
-        assert document.join(same(document.lines)).decode(encoding) == source
-    assert expected in document.join([Translated("é ß日")]).decode(encoding)
-
-
-def test_a_page_declares_the_target_language():
+    ):
+        document = read_document(format, source.encode(encoding))
+        if format != "xliff":
+            assert document.join(same(document.lines)).decode(encoding) == source
+        assert expected in document.join([Translated("é ß日")]).decode(encoding)
     document = read_document("html", b"<HTML class=x lang='en-US'><p lang=fr>a", "pt_BR", "en")
     assert document.join(upper(document.lines)) == b'<HTML class=x lang="pt-BR"><p lang=fr>A'
 
@@ -287,34 +275,11 @@ def test_a_translation_of_markdown_has_the_same_blocks_and_markup(page, by, line
     assert min(accumulate(1 if tag == "<kbd>" else -1 for tag in re.findall("</?kbd>", result)), default=0) >= 0
 
 
-@pytest.mark.parametrize(
-    ("source", "translation", "pairs", "expected"),
-    [
-        ("A *new* `x_y` value.", "Ein neuer x_y Wert.", "0-0 1-1 2-2 3-3", "Ein *neuer* `x_y` Wert."),
-        ("See [the *new* page](x 'y').", "Die neue Seite.", "1-0 2-1 3-2", "[Die *neue* Seite](x 'y')."),
-        ("> one\n> two  \n> three", "eins zwei drei", "0-0 1-1 2-2", "> eins zwei  \n> drei"),
-        ("- [ ] do it[^1]", "mach es", "0-0 1-1", "- [ ] mach es[^1]"),
-        ("---\na: b\n---\nText\n", "Wort", "0-0", "---\na: b\n---\nWort\n"),
-        ("[the page]\n\n[the page]: x\n", "die Seite", "0-0 1-1", "[die Seite][the page]\n\n[the page]: x\n"),
-        ("> [!NOTE]\n> Do it\n> now", "mach es", "0-0", "> [!NOTE]\n> mach es"),
-        ("So 2 * 3 is *six*", "So 2 * 3 gibt *", "0-0 4-4", "So 2 * 3 *gibt* \\*"),
-        ("| a *b* | c |\n|---|---|\n", "d e", "0-0 1-1", "| d *e* | c |\n|---|---|\n"),
-    ],
-)
-def test_markdown_examples(source, translation, pairs, expected):
-    assert translated("markdown", source, aligned(translation, pairs)) == expected
-
-
 MESSAGE = st.text(st.sampled_from('aB "\\\n\t<b>{}%s'), min_size=1, max_size=20).filter(str.strip)
+MESSAGES = st.tuples(MESSAGE, MESSAGE | st.none(), st.booleans(), st.booleans())
 
 
-@given(
-    st.lists(
-        st.tuples(MESSAGE, MESSAGE | st.none(), st.booleans(), st.booleans()), max_size=5, unique_by=lambda m: m[0]
-    ),
-    st.integers(1, 4),
-    st.sampled_from([20, 78]),
-)
+@given(st.lists(MESSAGES, max_size=5, unique_by=lambda row: row[0]), st.integers(1, 4), st.sampled_from([20, 78]))
 def test_po_gets_the_missing_translations_alone(messages, forms, width):
     catalog = polib.POFile(wrapwidth=width)
     catalog.metadata = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": f"nplurals={forms}; plural=0;"}
@@ -326,8 +291,7 @@ def test_po_gets_the_missing_translations_alone(messages, forms, width):
         else:
             entry.msgstr = "x" * done
         catalog.append(entry)
-    before = str(catalog)
-    after = polib.pofile(translated("po", before))
+    after = polib.pofile(translated("po", str(catalog)))
     assert after.metadata == catalog.metadata
     for ours, entry in zip(*(sorted(file, key=lambda entry: entry.msgid) for file in (after, catalog)), strict=True):
         assert (ours.msgid, ours.obsolete) == (entry.msgid, entry.obsolete)
@@ -338,12 +302,8 @@ def test_po_gets_the_missing_translations_alone(messages, forms, width):
         if not new:
             assert (ours.msgstr, ours.msgstr_plural) == (entry.msgstr, entry.msgstr_plural)
             continue
-        sources = (
-            [entry.msgid]
-            if not entry.msgid_plural
-            else [entry.msgid, *[entry.msgid_plural] * max(1, forms - 1)][-forms:]
-        )
-        for text, source in zip(texts, sources, strict=True):
+        many = [entry.msgid_plural] * max(1, forms - 1) if entry.msgid_plural else []
+        for text, source in zip(texts, [entry.msgid, *many][-len(texts) :], strict=True):
             assert sorted("".join(text.upper().split())) == sorted("".join(source.upper().split()))
             assert [text.startswith("\n"), text.endswith("\n")] == [source.startswith("\n"), source.endswith("\n")]
 
@@ -372,19 +332,13 @@ def test_msgfmt_accepts_every_translation():
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_po_as_people_write_it(end):
-    source = """\
-msgid ""
-msgstr "Plural-Forms: nplurals=2;\\n"
+    source = r"""msgid ""
+msgstr "Plural-Forms: nplurals=2;\n"
 
-#. C's escapes
 #,python-format
-msgid "a bell\\a or \\101"
+msgid "a bell\a or \101"
 msgstr ""
 
-msgid "12 %"
-msgstr ""
-
-# The one and the other have the flag once.
 #, fuzzy
 #, c-format
 msgid "a file"
@@ -395,9 +349,7 @@ msgstr[1] ""
 #~ msgid "old"
 #~ msgstr ""
 """
-    expected = source.replace("#,python", "#, fuzzy, python").replace(
-        '"one"\nmsgstr[1] ""', '"one"\nmsgstr[1] "B FILES"'
-    )
+    expected = source.replace("#,python", "#, fuzzy, python").replace('[1] ""', '[1] "B FILES"')
     expected = expected.replace('101"\nmsgstr ""', '101"\nmsgstr "A BELL\\a OR \\101"')
     result = translated("po", source.replace("\n", end))
     assert str(polib.pofile(result.replace("\r\n", "\n"))) == str(polib.pofile(expected))
@@ -405,18 +357,14 @@ msgstr[1] ""
 
 
 def test_subtitles_keep_times_tags_and_lines():
-    source = "1\n00:00:01,000 --> 00:00:02,000\n<i>Hello there,\nyou</i>\n\n"
-    source += "2\n00:00:03,000 --> 00:00:04,000 X1:1\n- Yes.\n{\\an8}- No."
+    times = "00:00:01,000 --> 00:00:02,000"
+    source = f"1\n{times}\n<i>Hello there,\nyou</i>\n\n2\n{times} X1:1\n- Yes.\n{{\\an8}}- No."
+    source += f"\n1\n{times}\nOpen\n2\n{times}\n42 now\n"  # no empty line between them
     expected = source.upper().replace("<I>", "<i>").replace("</I>", "</i>").replace("\\AN", "\\an")
     for end in ("\n", "\r\n"):
         assert translated("srt", source.replace("\n", end)) == expected.replace("\n", end)
-    assert translated("srt", "Hello\n1\n") == "Hello\n1\n"
-    times = "00:00:01,000 --> 00:00:02,000\n"
     # An empty line would end the subtitle.
-    assert translated("srt", f"{times}a b\nc d\ne f\n", aligned("x y", "0-0 5-1")) == f"{times}x\ny\n"
-    assert translated("srt", f"{times}a b\nc d\n", aligned("x", "0-0")) == f"{times}x\n"
-    together = f"1\n{times}Open\n2\n{times}Close\n{times}42 now\n"  # no empty line between them
-    assert translated("srt", together) == together.upper()
+    assert translated("srt", f"{times}\na b\nc d\ne f\n", aligned("x y", "0-0 5-1")) == f"{times}\nx\ny\n"
 
 
 @given(st.text(st.sampled_from("ab \t\r\n\u2028\u00a0")))
@@ -446,10 +394,6 @@ XLIFF = """<?xml version="1.0"?>
 """
 
 
-def canonical(xml: str) -> str:
-    return etree.tostring(etree.fromstring(xml.encode()), method="c14n").decode()
-
-
 def test_xliff_gets_the_missing_targets_alone():
     result = translated("xliff", XLIFF)
     name = "{urn:oasis:names:tc:xliff:document:1.2}"
@@ -459,9 +403,9 @@ def test_xliff_gets_the_missing_targets_alone():
     assert texts == [["ONE TWO & THREE{\\b}"], ["A  B"], ["done"], ["A"], []]
     assert [child.tag.removeprefix(name) for child in targets[0][0]] == ["g", "ph"]
     assert targets[0][0][0].text == "TWO & THREE"
-    new = re.compile(r'<target state="needs-review-translation">.*?</target>')
+    rest = re.sub(r'<target state="needs-review-translation">.*?</target>', "", result)
     source = XLIFF.replace("<target/>", "").replace('<target state="new">b</target>', "")
-    assert canonical(new.sub("", result)) == canonical(source)
+    assert ElementTree.canonicalize(rest, with_comments=True) == ElementTree.canonicalize(source, with_comments=True)
     assert translated("xliff", result) == result
 
 
@@ -521,8 +465,7 @@ def test_docx_joins_runs_that_look_alike_and_moves_the_others():
     document = read_document("docx", archive_of(document_of(runs + "<w:r><w:t> here</w:t></w:r>")))
     assert document.lines == ["See bold here"]
     archive = zipfile.ZipFile(io.BytesIO(document.join([Translated("Hier fett", [(1, 1), (2, 0)])])))
-    text = '<w:r><w:t xml:space="preserve">Hier </w:t></w:r>'
-    text += '<w:r><w:rPr><w:b/><w:lang w:val="en"/></w:rPr><w:t xml:space="preserve">fett</w:t></w:r>'
+    text = RUN.format("Hier ") + RUN.format("fett").replace("<w:t ", '<w:rPr><w:b/><w:lang w:val="en"/></w:rPr><w:t ')
     assert archive.read("word/document.xml").decode() == document_of(text)
 
 
@@ -584,21 +527,16 @@ def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
         assert " ".join(html.unescape("".join(parts)).split()) == translation
 
 
-@pytest.mark.parametrize(
-    ("format", "content", "problem"),
-    [
-        ("docx", b"PK no zip", "not a DOCX file"),
+def test_unreadable_documents_are_refused():
+    for format, content, problem in (
         ("docx", archive_of("<w:p>", "x.xml"), "word/document.xml is missing"),
         ("docx", archive_of("<w:p>"), "not well-formed"),
         ("docx", archive_of('<!DOCTYPE w [<!ENTITY e "ee">]><w>&e;</w>'), "declares the entity 'e'"),
         ("docx", archive_of(document_of("<w:ins>" * 300 + "</w:ins>" * 300)), "Excessive depth"),
         ("docx", archive_of("<w:p>", more=" " * 2**26), "bytes when unpacked"),
         ("text", archive_of("<w>"), "a ZIP archive or Office document, not text"),
-        ("html", b"a\xff", "not UTF-8 at byte 2"),
         ("html", b"a" * 2**21, "longer than"),
         ("po", b'msgid ""\nmsgstr "Content-Type: text/plain; charset=koi8-r\\n"\n', "the charset koi8-r"),
-    ],
-)
-def test_unreadable_documents_are_refused(format, content, problem):
-    with pytest.raises(NMTError, match=problem):
-        read_document(format, content)
+    ):
+        with pytest.raises(NMTError, match=problem):
+            read_document(format, content)

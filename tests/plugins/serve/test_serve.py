@@ -8,7 +8,6 @@ import secrets
 import signal
 import socket
 import time
-import urllib.parse
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
@@ -24,7 +23,6 @@ from nmt.translation import load_translator
 from tests.plugins.serve.serving import PATIENCE, Server, serving
 
 LINES = ["va so tu pe mika.", "mika nu nu pe.", "", "756 mivari tu so rilova ri.", "  pelowe.  "]
-MULTIPART = {"Content_Type": "multipart/form-data; boundary=b"}
 PROMISE = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
 
 
@@ -82,8 +80,7 @@ def test_fields_come_as_json_as_a_form_and_in_the_address(server, expected):
     parts: Any = {"q": (None, LINES[0]), "source": (None, "en"), "target": (None, "de")}
     answer = httpx.post(f"{server.url}/translate", files=parts, timeout=PATIENCE)
     assert answer.json() == {"translatedText": expected[0]}
-    two = f"q={urllib.parse.quote(LINES[1])}&".encode() + form
-    assert server.ask("/translate", two)[1] == {"translatedText": [expected[1], expected[0]]}
+    assert server.ask("/translate", b"q=ka&" + form)[1]["translatedText"][1:] == [expected[0]]
     for options in ({"format": None, "alternatives": None}, {"alternatives": -1}):
         assert server.translate(LINES[0], **options) == (200, {"translatedText": expected[0]})
 
@@ -93,22 +90,13 @@ def test_source_auto_detects_and_returns_text_in_the_target_language(server):
     assert [language["language"] for language in answer["detectedLanguage"]] == ["en", "en"]
     assert server.translate("Das Haus", source="de", target="de") == (200, {"translatedText": "Das Haus"})
     text = "Das Haus steht am Ende der Straße, und niemand wohnt darin."
-    for fields in ({}, {"format": "html"}):
-        status, answer = server.translate(text, source="auto", **fields)
-        assert (status, answer["translatedText"], answer["detectedLanguage"]["language"]) == (200, text, "de")
+    status, answer = server.translate(text, source="auto", format="html")
+    assert (status, answer["translatedText"], answer["detectedLanguage"]["language"]) == (200, text, "de")
     _, answer = server.ask("/detect", {"q": ["Hello", "World"]})
     assert [language["language"] for language in answer] == ["en", "de"]
 
 
-def test_alternatives_differ(server):
-    _, answer = server.translate(LINES[0], alternatives=3)
-    texts = [answer["translatedText"], *answer["alternatives"]]
-    assert len(set(texts)) == len(texts) > 1
-    _, answer = server.translate(["ka lo", ""], alternatives=2)
-    assert [len(answer[key]) for key in ("translatedText", "alternatives")] == [2, 2]
-
-
-def test_a_file_is_translated_and_fetched(server, expected):
+def test_a_file_is_translated_and_fetched_also_behind_a_prefix(server, expected):
     status, answer = upload(server, "my notes.txt", "\n".join(LINES[:4]).encode(), source="auto")
     assert status == 200, answer
     assert answer["translatedFileUrl"].startswith(server.url + "/download_file/")
@@ -116,21 +104,16 @@ def test_a_file_is_translated_and_fetched(server, expected):
         file = httpx.get(answer["translatedFileUrl"])
         assert file.headers["Content-Disposition"] == 'attachment; filename="my_notes_de.txt"'
         assert file.text == "\n".join(expected[:4])
-
-
-def test_behind_a_prefix_addresses_have_it(server):
     url = upload(server, "a.txt", b"ka", prefix="/mt/")[1]["translatedFileUrl"]
     assert url.startswith(f"{server.url}/mt/download_file/")
     path = url.removeprefix(f"{server.url}/mt")  # the proxy removes the prefix
-    assert server.ask(path, X_Forwarded_Prefix="/mt")[0] == 200
-    for prefix in ("/languages", "//evil.example", "/a b"):
-        assert server.ask("/languages", X_Forwarded_Prefix=prefix)[0] == 200
+    for address, prefix in ((path, "/mt"), *(("/languages", one) for one in ("/languages", "//evil.example", "/a b"))):
+        assert server.ask(address, X_Forwarded_Prefix=prefix)[0] == 200
 
 
 def test_unsuitable_files_are_refused(server):
     for name, content, status, text in (
         ("a.exe", b"ka", 400, "unsupported file type"),
-        ("a.xlf", b"<xliff>", 400, "line 1: not well-formed"),
         ("a.txt", b"ka " * 10_000, 413, "more than 20,000 bytes"),
         ("a.html", b"<p>" + b"k" * 2001, 400, "a line (2001) exceeds text limit (2000)"),
     ):
@@ -138,12 +121,16 @@ def test_unsuitable_files_are_refused(server):
         assert (code, text in answer["error"]) == (status, True), answer
 
 
-def test_html_is_translated_with_its_tags(server, expected):
+def test_html_is_translated_with_its_tags_and_text_has_alternatives(server, expected):
     _, answer = server.translate([f"<p class='x'>{LINES[0]}</p>\n"], format="html")
     assert answer["translatedText"] == [f"<p class='x'>{html.escape(expected[0], quote=False)}</p>\n"]
     _, answer = server.translate("<p>ka <b>lo</b> mi", format="html", alternatives=1)
     assert re.fullmatch("<p>[^<]*<b>[^<]*</b>[^<]*", answer["translatedText"])
     assert answer["alternatives"] == []
+    _, answer = server.translate([LINES[0], ""], alternatives=3)
+    assert [len(answer[key]) for key in ("translatedText", "alternatives")] == [2, 2]
+    texts = [answer["translatedText"][0], *answer["alternatives"][0]]
+    assert len(set(texts)) == len(texts) > 1
 
 
 def test_the_page_loads_nothing_from_elsewhere_and_no_other_file(server):
@@ -156,45 +143,34 @@ def test_the_page_loads_nothing_from_elsewhere_and_no_other_file(server):
     assert "root:" not in httpx.get(f"{server.url}/?name=/etc/passwd").text
 
 
-@pytest.mark.parametrize(
-    ("fields", "status", "text"),
-    [
+def test_a_wrong_request_is_answered_in_libretranslates_words(server):
+    for fields, status, text in (
         ({"target": None}, 400, "Invalid request: missing target parameter"),
-        ({"source": "fr"}, 400, "fr is not supported"),
         ({"source": "de", "target": "en"}, 400, "English (en) is not available as a target language from German (de)"),
-        ({"q": []}, 400, "Invalid request: missing q parameter"),
         ({"q": "\ud800"}, 400, "q"),
-        ({"format": "pdf"}, 400, "format"),
         ({"alternatives": 11}, 400, "alternatives: Input should be less than or equal to 10"),
-        ({"q": "k" * 2001}, 400, "exceeds text limit (2000)"),
         ({"q": [""] * 2000 + ["k"]}, 400, "exceeds text limit (2000)"),
         ({"q": "k" * 100_000}, 413, "20,000 bytes"),
         (["q"], 400, "JSON"),
         (b"q=%ff&source=en&target=de", 400, "form"),
         (b'{"q": ' + b"[" * 9000 + b"]" * 9000 + b"}", 400, ""),
-    ],
-)
-def test_a_wrong_request_is_answered_in_libretranslates_words(server, fields, status, text):
-    if isinstance(fields, dict):
-        fields = {"q": "ka", "source": "en", "target": "de", **fields}
-    code, answer = server.ask("/translate", fields)
-    assert (code, list(answer)) == (status, ["error"])
-    assert text in answer["error"]
-    assert "Traceback" not in "".join(server.log)
-
-
-def test_an_unknown_path_is_answered_in_the_same_format(server):
-    code, answer = server.ask("/nowhere")
-    assert (code, list(answer)) == (404, ["error"])
+    ):
+        if isinstance(fields, dict):
+            fields = {"q": "ka", "source": "en", "target": "de", **fields}
+        code, answer = server.ask("/translate", fields)
+        assert (code, list(answer)) == (status, ["error"])
+        assert text in answer["error"]
+        assert "Traceback" not in "".join(server.log)
 
 
 def test_texts_of_clients_are_not_logged(server):
     before = len(server.log)
     for _ in range(50):
-        assert server.ask("/translate", b"secret words", **MULTIPART)[0] == 400
+        assert server.ask("/translate", b"secret words", Content_Type="multipart/form-data; boundary=b")[0] == 400
     connect(server, b"secret words\r\n\r\n").close()
     server.translated("secret words")
-    assert server.ask("/nowhere?q=secret")[0] == 404
+    code, answer = server.ask("/nowhere?q=secret")
+    assert (code, list(answer)) == (404, ["error"])
     assert "secret" not in "".join(server.log)
     assert len(server.log) - before <= 1
 
@@ -293,10 +269,7 @@ def test_keys_are_required_and_limits_hold(word_model, tmp_path, nmt):
             connection.close()
 
 
-def test_unusable_options_are_refused(nmt, word_model, tmp_path):
-    nmt("serve", str(tmp_path / "nothing")).refused("nothing")
-    (tmp_path / "terms.tsv").write_text("ka\tWort\nlo\n")
-    nmt("serve", str(word_model), f"glossary={tmp_path}/terms.tsv").refused("terms.tsv, line 2: no tab")
+def test_a_port_in_use_is_refused(nmt, word_model):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
