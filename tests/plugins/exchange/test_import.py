@@ -28,10 +28,6 @@ SYLLABLES = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 SPM = "source.spm", "target.spm"
 
 
-def lines_of(path: Path) -> list[str]:
-    return path.read_text().splitlines()
-
-
 @pytest.mark.parametrize("name", ["tied", "separate", "tagged"])
 def test_a_model_of_marian_scores_and_translates_as_marian_and_is_exported(nmt, tmp_path, monkeypatch, name):
     """Sentences with unknown symbols, of 40 words, and of what its sentencepiece models normalize."""
@@ -40,15 +36,16 @@ def test_a_model_of_marian_scores_and_translates_as_marian_and_is_exported(nmt, 
         assert nmt("import", str(folder), f"output={output}").out == f"{output}: {folder}, trained by marian\n"
     for file in ("README.md", "config.json", "model.safetensors", "tokenizer.model"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
-    pairs = list(zip(*(lines_of(folder / name) for name in ("test.src", "test.trg")), strict=True))
+    pairs = list(zip(*((folder / f"test.{side}").read_text().splitlines() for side in ("src", "trg")), strict=True))
     scores = score_pairs(load_translator(translator_options("a", device="cpu"), print), pairs)
-    for score, line in zip(scores, lines_of(folder / "scores.txt"), strict=True):
+    for score, line in zip(scores, (folder / "scores.txt").read_text().splitlines(), strict=True):
         expected = [float(word) for word in line.split(" ||| WordScores= ")[1].split()]
         assert score.token_log_probabilities == pytest.approx(expected, abs=2e-5)  # Marian prints five decimals
     results = nmt("translate", "a", short, f"input={folder / 'test.src'}", "device=cpu").out.splitlines()
     if name != "tagged":
         # All but one, which does not end. With pre-norm layers, Marian's search and its scores do not agree.
-        assert results[:-1] == [" ".join(line.split()) for line in lines_of(folder / "translations.txt")][:-1]
+        expected = (folder / "translations.txt").read_text().splitlines()
+        assert results[:-1] == [" ".join(line.split()) for line in expected][:-1]
     pytest.importorskip("ctranslate2")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     done = nmt("export", "a", "output=ct2", f"sample={folder / 'test.src'}", short)
@@ -63,11 +60,6 @@ def test_a_model_of_marian_scores_and_translates_as_marian_and_is_exported(nmt, 
 
 
 @pytest.fixture(scope="module")
-def transformers():
-    return pytest.importorskip("transformers")
-
-
-@pytest.fixture(scope="module")
 def pieces(tmp_path_factory) -> Path:
     """source.spm, target.spm and the vocab.json of both, which lacks a piece that sentencepiece writes."""
     folder, table = tmp_path_factory.mktemp("pieces"), read_table(FIXTURES / "tagged" / "vocab.yml")
@@ -78,7 +70,8 @@ def pieces(tmp_path_factory) -> Path:
     return folder
 
 
-def test_token_ids_are_those_of_transformers(transformers, pieces, tmp_path):
+def test_token_ids_are_those_of_transformers(pieces, tmp_path):
+    transformers = pytest.importorskip("transformers")
     theirs = transformers.MarianTokenizer(*(str(pieces / name) for name in (*SPM, "vocab.json")))
     table = json.loads((pieces / "vocab.json").read_text())
     tokenizer = tokenizer_of([pieces / name for name in SPM], [list(table)], tags=True)
@@ -100,15 +93,11 @@ def test_token_ids_are_those_of_transformers(transformers, pieces, tmp_path):
         assert ours.decode(ids).split() == theirs.decode(numbers, use_source_tokenizer=False).split()
 
 
+OWN_SOURCE = {"share_encoder_decoder_embeddings": False}
 SHAPES = {
-    "relu, untied": {
-        **{"activation_function": "relu", "share_encoder_decoder_embeddings": False, "tie_word_embeddings": False}
-    },
-    "source untied": {"activation_function": "gelu", "share_encoder_decoder_embeddings": False},
-    "uneven": {
-        **{"encoder_layers": 3, "decoder_layers": 1, "d_model": 24},
-        **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads"), 4),
-    },
+    "relu, untied": {"activation_function": "relu", **OWN_SOURCE, "tie_word_embeddings": False},
+    "source untied": {"activation_function": "gelu", **OWN_SOURCE},
+    "uneven": {"encoder_layers": 3, "decoder_layers": 1, "d_model": 24},
 }
 
 
@@ -154,21 +143,20 @@ def compute_as_marian(model) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 @torch.no_grad()
 def test_a_model_of_the_hub_has_the_logits_of_transformers_and_comes_back_as_it_was(
-    transformers, pieces, nmt, tmp_path, shape, trained_by
+    pieces, nmt, tmp_path, shape, trained_by
 ):
+    transformers = pytest.importorskip("transformers")
     theirs = marian_model(transformers, pieces, tmp_path / "hub", trained_by, **SHAPES[shape])
     marian = read_hub(tmp_path / "hub")
     assert marian.trained_by == trained_by
     model, order = marian.model, torch.tensor(rows_of(marian.tokenizer.tables[-1], has_padding=True))
-    source, target = torch.randint(
-        UNK + 1, model.vocabulary_size, (2, 1, 30), generator=torch.Generator().manual_seed(5)
-    )
+    ids = torch.Generator().manual_seed(5)
+    source, target = torch.randint(UNK + 1, model.vocabulary_size, (2, 1, 30), generator=ids)
     target = torch.cat((torch.tensor([[BOS]]), target), dim=1)
     expected = {name: tensor.clone() for name, tensor in theirs.state_dict().items()}
-    first = BOS
+    first = UNK - 1 if trained_by == "marian" else BOS
     if trained_by == "marian":
         compute_as_marian(theirs)
-        first = UNK - 1
     logits, results = theirs(input_ids=order[source], decoder_input_ids=order[target]).logits, model(source, target)
     torch.testing.assert_close(results[..., first:], logits[..., order[first:]], atol=1e-5, rtol=1e-5)
     assert results[..., PAD:first].isneginf().all()
@@ -247,60 +235,63 @@ def link(folder: Path) -> None:
     (folder / "source.spm").symlink_to(folder.parent / "secret")
 
 
+def marian(**changes):
+    """Change the settings in the .npz of Marian's own format, or its arrays."""
+
+    def change(folder: Path) -> None:
+        with np.load(folder / "model.npz") as stored:
+            content = {name: stored[name] for name in stored}
+        lines = content["special:model.yml"].tobytes().rstrip(b"\0").decode().splitlines()
+        texts = {key.replace("_", "-"): value for key, value in changes.items() if isinstance(value, str)}
+        lines = [line for line in lines if line.partition(":")[0] not in texts]
+        lines += [f"{key}: {value}" for key, value in texts.items()]
+        content["special:model.yml"] = np.frombuffer("\n".join([*lines, ""]).encode() + b"\0", np.int8)
+        np.savez(folder / "model.npz", **content | {k: v for k, v in changes.items() if not isinstance(v, str)})
+
+    return change
+
+
+def decoder(models: str, vocabularies: str):
+    return lambda folder: (folder / "decoder.yml").write_text(f"models: [{models}]\nvocabs: [{vocabularies}]\n")
+
+
 FC1 = "model__encoder__layers__0__fc1__bias"
 SYMBOLS = {"</s>": 0, "<unk>": 1}
+OF_THE_HUB = [
+    (lambda folder: (folder / "source.spm").unlink(), ("source.spm", "No such file")),
+    (lambda folder: (folder / "config.json").unlink(), ("config.json", "decoder.yml")),
+    (settings(model_type="m2m_100"), ("model_type=m2m_100", "only marian")),
+    (settings(d_model="24"), ("config.json: d_model='24'", "of the wrong type")),
+    (settings(encoder_layers=2), ("layers.1", "missing")),
+    (settings(encoder_ffn_dim=8), ("encoder_ffn_dim and decoder_ffn_dim differ",)),
+    (settings("generation_config.json", length_penalty=99.0), ("length_penalty=99.0", "between 0 and 10")),
+    (tensors(model__encoder__layernorm_embedding__weight=torch.ones(24)), ("layernorm_embedding", "unexpected")),
+    (tensors(model__shared__weight=None), ("no embeddings",)),
+    (tensors(**{FC1: torch.full((48,), torch.nan)}), ("fc1.bias", "not finite")),
+    (settings("vocab.json", only=True, **SYMBOLS, a=3), ("must be numbered",)),
+    (settings("vocab.json", only=True, **{"a": 0, "<pad>": 1}), ("lacks </s> or <unk>",)),
+    (lambda folder: (folder / "source.spm").write_bytes(b"\x80nonsense"), ("cannot make a tokenizer",)),
+    (link, ("source.spm", "a link, which is not followed")),
+]
+OF_MARIAN = [
+    (marian(transformer_decoder_autoreg="rnn"), ("transformer-decoder-autoreg=rnn", "self-attention")),
+    (marian(transformer_dim_ffn="64"), ("encoder_l1_ffn_W1", "[64, 24]")),
+    (marian(dim_emb="&a 24\nx: *a"), ("special:model.yml", "alias")),
+    (marian(Wemb=np.zeros((142, 24), np.int8)), ("Wemb has type int8", "8-bit")),
+    (lambda folder: np.savez(folder / "model.npz", Wemb=np.zeros((142, 24))), ("no special:model.yml",)),
+    (decoder("model.npz", "vocab.yml"), ("has 1 vocabularies, not two",)),
+    (decoder("a.npz, b.npz", "vocab.yml, vocab.yml"), ("pass the .npz of one",)),
+    (decoder("model.npz", "/etc/passwd.yml, /etc/passwd.yml"), ("model/passwd.yml", "No such file")),
+    (decoder("model.npz", '"v\\0.yml", "v\\0.yml"'), ("cannot be read",)),
+]
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda folder: (folder / "source.spm").unlink(), ("source.spm", "No such file")),
-        (lambda folder: (folder / "model.safetensors").unlink(), ("pytorch_model.bin", "save_pretrained(FOLDER)")),
-        (lambda folder: (folder / "config.json").unlink(), ("config.json", "decoder.yml")),
-        (settings(model_type="m2m_100"), ("model_type=m2m_100", "only marian")),
-        (settings(scale_embedding="true"), ("scale_embedding=true: only True",)),
-        (settings(d_model="24"), ("config.json: d_model='24'", "of the wrong type")),
-        (settings(encoder_layers=2), ("layers.1", "missing")),
-        (settings(encoder_ffn_dim=8), ("encoder_ffn_dim and decoder_ffn_dim differ",)),
-        (settings("generation_config.json", length_penalty=99.0), ("length_penalty=99.0", "between 0 and 10")),
-        (tensors(model__encoder__layernorm_embedding__weight=torch.ones(24)), ("layernorm_embedding", "unexpected")),
-        (tensors(final_logits_bias=torch.zeros(1, 7)), ("final_logits_bias", "[1, 7]", "[1, 143]")),
-        (tensors(model__shared__weight=None), ("no embeddings",)),
-        (tensors(**{FC1: torch.full((48,), torch.nan)}), ("fc1.bias", "not finite")),
-        (tensors(**{FC1: torch.zeros(48, dtype=torch.int8)}), ("numbers of type I8",)),
-        (settings("vocab.json", only=True, **SYMBOLS, a=3), ("must be numbered",)),
-        (settings("vocab.json", only=True, **{"a": 0, "<pad>": 1}), ("lacks </s> or <unk>",)),
-        (settings("vocab.json", only=True, **SYMBOLS), ("no <pad>",)),
-        (lambda folder: (folder / "source.spm").write_bytes(b"\x80nonsense"), ("cannot make a tokenizer",)),
-        (link, ("source.spm", "a link, which is not followed")),
-    ],
+    ("kind", "change", "words"), [*(("hub", *row) for row in OF_THE_HUB), *(("folder", *row) for row in OF_MARIAN)]
 )
-def test_a_folder_of_the_hub_that_does_not_fit_is_named(nmt, hub, change, words):
-    change(hub)
-    refused(nmt, hub, *words)
-
-
-@pytest.mark.parametrize(
-    ("settings", "arrays", "words"),
-    [
-        ({"transformer-decoder-autoreg": "rnn"}, {}, ("transformer-decoder-autoreg=rnn", "self-attention")),
-        ({"transformer-postprocess": "dar"}, {}, ("transformer-postprocess=dar", "only post-norm")),
-        ({"transformer-dim-ffn": "64"}, {}, ("encoder_l1_ffn_W1", "[64, 24]")),
-        ({"dim-emb": "&a 24\nx: *a"}, {}, ("special:model.yml", "alias")),
-        ({}, {"Wemb": np.zeros((142, 24), np.int8)}, ("Wemb has type int8", "8-bit")),
-        ({}, {"special:model.yml": None}, ("no special:model.yml",)),
-    ],
-    ids=lambda value: str(list(value)) if isinstance(value, dict) else "",
-)
-def test_an_architecture_or_arrays_of_marian_that_do_not_fit_are_named(nmt, folder, settings, arrays, words):
-    with np.load(folder / "model.npz") as stored:
-        content = {name: stored[name] for name in stored}
-    text = content["special:model.yml"].tobytes().rstrip(b"\0").decode()
-    lines = [line for line in text.splitlines() if line.partition(":")[0] not in settings]
-    lines += [f"{key}: {value}" for key, value in settings.items()]
-    content["special:model.yml"] = np.frombuffer("\n".join([*lines, ""]).encode() + b"\0", np.int8)
-    content |= arrays
-    np.savez(folder / "model.npz", **{name: array for name, array in content.items() if array is not None})
+def test_what_does_not_fit_is_named(nmt, request, kind, change, words):
+    folder = request.getfixturevalue(kind)
+    change(folder)
     refused(nmt, folder, *words)
 
 
@@ -318,25 +309,8 @@ def test_an_npz_is_never_unpickled_or_larger_than_its_file(nmt, folder):
     refused(nmt, folder, "model.npz", "not a readable .npz")
 
 
-@pytest.mark.parametrize(
-    ("models", "vocabularies", "words"),
-    [
-        ("model.npz", "vocab.yml", ("has 1 vocabularies, not two",)),
-        ("model.npz", "vocab.yml, source.spm", ("one of its vocabularies is a sentencepiece",)),
-        ("a.npz, b.npz", "vocab.yml, vocab.yml", ("pass the .npz of one",)),
-        ("model.npz", "/etc/passwd.yml, /etc/passwd.yml", ("model/passwd.yml", "No such file")),
-        ("model.npz", '"v\\0.yml", "v\\0.yml"', ("cannot be read",)),
-    ],
-)
-def test_a_decoder_yml_that_does_not_fit_is_named(nmt, folder, models, vocabularies, words):
-    (folder / "decoder.yml").write_text(f"models: [{models}]\nvocabs: [{vocabularies}]\n")
-    refused(nmt, folder, *words)
-
-
 def test_what_is_no_model_is_named_and_no_other_folder_is_replaced(nmt, tmp_path, folder):
     refused(nmt, tmp_path / "nothing", "no such folder")
-    (folder / "decoder.yml").unlink()
-    refused(nmt, folder / "model.npz", "no decoder.yml")
     Path("mine").mkdir()
     Path("mine/letter").write_text("dear")
     nmt("import", str(FIXTURES / "tied"), "output=mine").refused("letter", "nmt did not write")
