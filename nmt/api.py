@@ -43,7 +43,7 @@ class Model:
         return [row[0].text for row in self.translator.translate([*lines])]
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
-        """Return log P(target | source) for each pair: the natural logarithm, end symbol included."""
+        """Return the natural logarithm of P(target | source) for each pair, including the end symbol."""
         from nmt.translation import score_pairs
 
         return [score.log_probability for score in score_pairs(self.translator, [*pairs])]

@@ -98,7 +98,7 @@ def main() -> None:
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:
-        # Discard buffered output; otherwise, Python would report the closed pipe on exit.
+        # Discard buffered output; otherwise, Python would report the closed pipe as an error on exit.
         for stream in filter(None, (sys.stdout, sys.stderr)):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         code = 1

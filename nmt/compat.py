@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def onednn_linear(x: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -> "Tensor":
-    """x W^T + b with oneDNN, without a gradient: [..., K] and [N, K] -> [..., N]; any strides (torch 2.13)."""
+    """Compute x W^T + b with oneDNN: [..., K] and [N, K] -> [..., N]; no gradients, any strides (torch 2.13)."""
     import torch
 
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")  # type: ignore[no-any-return]
 
 
 def without_sigterm_broadcast(trainer: "Trainer") -> None:
-    """Keep Lightning from broadcasting before each micro-batch whether a process received SIGTERM (Lightning 2.6)."""
+    """Disable Lightning's broadcast, before each micro-batch, of whether a process received SIGTERM (Lightning 2.6)."""
     trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
 
 

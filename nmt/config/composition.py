@@ -136,7 +136,7 @@ def parse(word: str) -> Override | None:
     """Parse an override with Hydra; return None if that fails."""
     try:
         return OverridesParser.create().parse_override(word)
-    except (HydraException, RecursionError, ValueError):  # ValueError if a number has thousands of digits
+    except (HydraException, RecursionError, ValueError):  # ValueError: a number has thousands of digits
         return None
 
 

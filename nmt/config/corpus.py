@@ -80,8 +80,8 @@ class DataConfig:
     temperature: float = number(1.0, 0.01, 1000.0)
     """sources: temperature T; shares are proportional to (weight x pairs)^(1/T), so T > 1 favors small sources."""
     sources: Any = field(default_factory=list)
-    """Corpora to train on together: for each, a mapping of the keys that differ, such as {train: corpus/a, tag: <bt>}
-    and, optionally, name, weight or share; see docs/guides/adapt.md."""
+    """Corpora to train on together. Each entry maps the keys whose values differ from those of `data`, such as
+    {train: corpus/a, tag: <bt>}, and may set name, weight or share; see docs/guides/adapt.md."""
     filters: FilterConfig = field(default_factory=FilterConfig)
     plugins: dict[str, Any] = plugin_options("data")
 
@@ -103,9 +103,9 @@ class SourceConfig:
     name: str = MISSING
     """Name in reports; default: the entry's target language or the name of its training file."""
     weight: float = number(1.0, 1e-9, 1e9)
-    """Factor by which to multiply the corpus size when shares are computed."""
+    """Factor by which to multiply this source's number of pairs when the sources' shares are computed."""
     share: float | None = number(None, 1e-9, 1.0)
-    """This source's fraction of the training pairs, instead of a weight; others split the rest by size and weight."""
+    """Fraction of training pairs to take from this source; replaces weight. Sources without a share split the rest."""
 
     def __post_init__(self) -> None:
         both = self.share is not None and self.weight != 1
@@ -166,7 +166,7 @@ class TokenizerConfig:
     vocabulary_size: int = number(MISSING, 5, 1_000_000)
     """Number of entries, including special symbols; reduced, with a notice, if the corpus is too small."""
     sample: int = number(1_000_000, 1, 10**9)
-    """Maximum number of training pairs to learn from (a random sample); unigram needs 2 GB of memory for 200,000."""
+    """Maximum number of training pairs to learn from (a random sample); unigram needs 2 GB of RAM for 200,000 pairs."""
 
     def __post_init__(self) -> None:
         # A wordpiece vocabulary contains every byte twice: for the start of a word and for the rest.

@@ -26,12 +26,12 @@ Record = TypeVar("Record")
 
 
 def number(default: Any, least: float, most: float, *names: str, **metadata: Any) -> Any:
-    """A field for a number from `least` to `most`, or one of `names`."""
+    """A field that accepts a number from `least` to `most`, or one of `names`."""
     return field(default=default, metadata={"range": (least, most), "choices": lambda: names, **metadata})
 
 
 def choice(default: Any, *names: Any, names_of: Callable[[], Iterable[str]] = tuple) -> Any:
-    """A field for one of `names`, or for a list of them if `default` is a list; `names_of` adds names at each use."""
+    """A field for one of `names`, or a list of them if `default` is a list; `names_of` returns further names."""
     metadata = {"choices": lambda: (*names, *names_of())}
     if isinstance(default, list):
         return field(default_factory=lambda: [*default], metadata=metadata)
@@ -51,7 +51,7 @@ def inline(default: Any, *offered: str) -> Any:
 def undecided(default: Any, decides: str = "nothing") -> Any:
     """A field whose value may change when a job resumes.
 
-    `decides` states what affects the job's results: "nothing" about the value, or the "content" of the file it names.
+    `decides` states what affects the job's results: "nothing", or only the "content" of the file that the value names.
     """
     return field(default=default, metadata={"decides": decides})
 
@@ -99,7 +99,7 @@ class Member:
 
 @cache
 def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
-    """The members of a record that users can set: all, or only keys in `offered` and the records that contain them."""
+    """The members of a record that users can set; `offered` keeps only its keys and the records that contain them."""
     members: list[Member] = []
     for item in fields(cls):
         if owner := item.metadata.get("owner"):
@@ -140,7 +140,8 @@ def build(
 ) -> Record:
     """Build a record from a tree of keys; NMTError, prefixed with `where`, if a key is unknown, missing or invalid.
 
-    Error messages prefix keys with `group`, which ends in a dot. Values override `base`; `offered` limits the keys.
+    Error messages prefix keys with `group`, which ends in a dot. Keys that the tree omits get their values
+    from `base`; if `offered` is given, only its keys are accepted.
     """
     if where:
         try:

@@ -71,7 +71,7 @@ def is_read(command: Command, key: str, text: str = "") -> bool:
 
 
 def offered(options: list[str]) -> str:
-    """List a group's options, but only count those in subfolders."""
+    """List a group's options; for each subfolder, give only the number of its options."""
     folders = [option.split("/")[0] for option in options if "/" in option]
     counted = [f"{folder}/... ({folders.count(folder)})" for folder in dict.fromkeys(folders)]
     return ", ".join([*(option for option in options if "/" not in option), *counted])

@@ -1,4 +1,4 @@
-"""Answers to unknown keys and options: the equivalent of another toolkit's (foreign_words.tsv), or the nearest key."""
+"""Answers to unknown keys and options: our key for another toolkit's option (foreign_words.tsv), or the nearest key."""
 
 import difflib
 import os
@@ -13,7 +13,7 @@ exists = os.path.exists  # unlike Path.exists, False for a string that cannot be
 
 @cache
 def foreign_words() -> dict[tuple[str, str], tuple[str, str]]:
-    """(command, another toolkit's key or option) -> the parts of the answer: an example with our key, and a note."""
+    """Map (command, another toolkit's key or option) to the answer's two parts: an example with our key, and a note."""
     table: dict[tuple[str, str], tuple[str, str]] = {}
     for line in filter(None, TABLE.read_text(encoding="utf-8").splitlines()):
         if line[0] != "#":
@@ -42,7 +42,7 @@ def unknown_key(command: str, key: str, word: str, keys: list[str]) -> str:
 
 
 def explain_option(command: str, word: str, keys: list[str]) -> str:
-    """The message for an argument with a leading dash; it suggests that key, our equivalent or the nearest key."""
+    """The message for an argument with a leading dash; it suggests KEY=VALUE, our equivalent or the nearest key."""
     name, _, value = word.lstrip("-").partition("=")
     key = name.replace("-", "_")
     if key in keys:

@@ -40,7 +40,7 @@ class ModelConfig:
     source_vocabulary_size: int | None = number(None, 5, 2**20)
     """Size of a separate source vocabulary, whose embedding is not tied; null: one vocabulary for both languages."""
     source_end: bool = True
-    """Attend to the source's end symbol; OpenNMT-py models were trained without one."""
+    """Attend to the source's end symbol; OpenNMT-py models were trained without that symbol."""
     zero_start: bool = False
     """Start decoding from a zero vector instead of an embedding; padding and the start symbol get no probability."""
     padding_probability: bool = True

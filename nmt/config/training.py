@@ -71,7 +71,7 @@ class CheckpointConfig:
     """Checkpoints and their final average (section 6.1)."""
 
     every_steps: int = number(1400, 1, 10**9)
-    """Updates between permanent checkpoints; the paper's ten minutes are about 1,400 updates for base, 600 for big."""
+    """Updates between permanent checkpoints; the paper's ten minutes are about 1,400 updates (base) or 600 (big)."""
     keep: int = number(5, 1, 10_000)
     """Number of checkpoints to keep, including the one after the last update."""
     average: str = choice("best", "best", "all")
@@ -164,9 +164,9 @@ class ExperimentConfig:
     workers: int = number(2, 1, 1000)
     """preprocess: number of processes."""
     minutes: float | None = number(None, 0.01, 1e6)
-    """train: minutes to train, which determine trainer.max_steps and the `minutes_settles` groups; null: neither."""
+    """train: training time in minutes; sets trainer.max_steps and the groups in minutes_settles; null: sets neither."""
     minutes_settles: list[str] = choice([*SETTLED], *SETTLED)
-    """train: groups that minutes= also sets, except those with a key on the command line."""
+    """train: groups that minutes= also sets, except those in which the command line sets a key."""
     logger: list[str] = choice(["tensorboard"], "csv", "tensorboard", "wandb")
     """Loggers in addition to metrics.csv: csv (adds none), tensorboard, wandb, or a list."""
     overwrite: bool = False

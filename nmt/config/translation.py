@@ -14,11 +14,11 @@ MAX_TOKENS = 1_000_000  # upper limit for every key that counts a translation's 
 BLEU_TOKENIZERS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores101", "flores200", "spBLEU-1K", "none")
 """sacreBLEU's tokenizer names, without the deprecated one."""
 OTHER_DOCUMENTS = re.compile(r"\.(vtt|ass|sub|tmx|rtf|tex|rst|json|ya?ml|xml|properties|strings|resx|ts|ini|csv)")
-"""Suffixes of text files whose lines make no sense on their own."""
+"""Suffixes of text formats that nmt cannot parse and whose structure line-by-line translation would break."""
 
 
 def metric_names(fact: str = "") -> tuple[str, ...]:
-    """All metrics, or those registered with a fact: "text" (they score text) or "paired" (with significance tests)."""
+    """All metrics, or only those with the fact "text" (they score text) or "paired" (they have significance tests)."""
     return tuple(name for name, entry in entries_of("metric").items() if not fact or entry.facts.get(fact))
 
 
@@ -46,7 +46,7 @@ class DecodeConfig:
     length_penalty: float = number(0.6, 0.0, 10.0)
     """alpha in ((5 + |Y|) / 6)^alpha, the divisor of log probabilities; |Y| includes the end symbol."""
     length_penalty_kind: str | None = choice(None, "gnmt", "marian")
-    """gnmt (the formula of length_penalty) or marian (|Y|^alpha); null: gnmt, or an imported model's kind and alpha."""
+    """gnmt (the formula of length_penalty) or marian (|Y|^alpha); null: gnmt, or an imported model's own setting."""
     max_extra_length: int = number(50, 0, MAX_TOKENS)
     """Maximum number of tokens by which a translation may be longer than its source."""
     min_length: int = number(0, 0, MAX_TOKENS)
@@ -62,7 +62,7 @@ class DecodeConfig:
     top_k: int = number(0, 0, MAX_TOKENS)
     """do_sample: number of most likely tokens to sample from; 0: all."""
     top_p: float = number(1.0, 1e-6, 1.0)
-    """do_sample: sample from the fewest most likely tokens whose probabilities add up to at least this value."""
+    """do_sample: sample from the smallest set of likeliest tokens with a total probability of at least this value."""
     seed: int = number(1, 0, 2**63 - 1)
     """do_sample: random seed; samples also depend on the sentence."""
     n_best: int = number(1, 1, 10_000)
@@ -84,7 +84,7 @@ class Compute:
     """The engine, device and precision to run a model with."""
 
     engine: str = choice("auto", "auto", names_of=lambda: entries_of("engine"))
-    """torch (any device), ctranslate2 (fast on CPUs), or auto (ctranslate2 if supported and without a GPU)."""
+    """torch (any device), ctranslate2 (fast on CPUs), or auto (ctranslate2 on a CPU if possible, otherwise torch)."""
     precision: str = choice("float32", names_of=lambda: dict.fromkeys(chain(*precisions().values())))
     """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch, on devices that support it)."""
     threads: int | None = number(None, 1, 4096, decides="nothing")

@@ -88,7 +88,7 @@ def draw(logp_BKN: Tensor, config: DecodeConfig, keys_BK: Tensor, position: int)
     likely, tokens = logp_BKN.topk(min(config.top_k or vocabulary, vocabulary), dim=2)
     likely = likely / config.temperature
     if config.top_p < 1:
-        # All tokens of a hypothesis that has ended may be forbidden, and softmax then gives 0 / 0.
+        # After a hypothesis has ended, all its next tokens may be forbidden; softmax then divides 0 by 0.
         probabilities = likely.double().softmax(dim=2).nan_to_num()
         likely = likely.masked_fill(probabilities.cumsum(dim=2) - probabilities >= config.top_p, -torch.inf)
     indices = (likely + gumbel(keys_BK, position, tokens)).argmax(dim=2, keepdim=True)
@@ -156,7 +156,7 @@ class Search:
         if config.max_length is not None:
             lengths = lengths.clamp(max=config.max_length + 1)
         if config.no_repeat_ngram_size == 1:
-            # After the prefix, each vocabulary entry can occur only once, whatever min_length says.
+            # After the prefix, each vocabulary entry can occur only once, even if min_length is not reached.
             words = self.models[0].vocabulary_size - UNK
             lengths = lengths.minimum(lengths.new_tensor([words + len(ids) - len(set(ids)) for ids in prefixes]))
         lengths = lengths.maximum((self.prefixes != PAD).sum(dim=1) + 1)
@@ -220,7 +220,7 @@ class Search:
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The best continuations of each sentence's hypotheses: log probabilities, parents and tokens, [B, C].
 
-        Each hypothesis has only one continuation that ends it, so at least K of 2 K candidates are unfinished.
+        Each hypothesis has only one continuation that ends it, so at least K of the best 2 K are unfinished.
         """
         candidates = 1 if self.beam_size == 1 else 2 * self.beam_size
         logp, tokens = largest(logp_BKN.flatten(0, 1), candidates)
@@ -236,7 +236,7 @@ class Search:
         return best, torch.arange(self.beam_size, device=best.device).expand_as(best), tokens
 
     def collect(self, best: Tensor, parents: Tensor, ends: Tensor) -> None:
-        """Store the hypotheses among the K best candidates that have ended."""
+        """Store those of the K best candidates that have ended."""
         width = self.beam_size
         ended = ends[:, :width] & best[:, :width].isfinite()
         rows = ended.any(dim=1).nonzero()[:, 0]
@@ -281,19 +281,19 @@ class Search:
 
 
 def allow_only(logp_BKN: Tensor, tokens_B: Tensor, where_B: Tensor) -> None:
-    """Where `where_B` is true, set all tokens except `tokens_B` to -inf."""
+    """Where `where_B` is true, set the log probability of every token other than `tokens_B` to -inf."""
     others_BN = torch.arange(logp_BKN.shape[2], device=logp_BKN.device) != tokens_B[:, None]
     logp_BKN.masked_fill_((others_BN & where_B[:, None])[:, None, :], -torch.inf)
 
 
 def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int, where_B: Tensor) -> None:
-    """Where `where_B` is true, set to -inf any token that would repeat an n-gram of its hypothesis."""
+    """Where `where_B` is true, set the log probability of each token that would repeat an n-gram to -inf."""
     if tokens_BKT.shape[2] < n:
         return
     grams = tokens_BKT.unfold(2, n, 1)
     last = tokens_BKT[:, :, None, tokens_BKT.shape[2] - n + 1 :]
     again = (grams[..., :-1] == last).all(dim=3) & where_B[:, None, None]
-    # scatter needs an index for each n-gram; those that do not match get PAD, which is forbidden anyway.
+    # scatter needs an index for each n-gram; n-grams that do not match get the index PAD, which is forbidden anyway.
     logp_BKN.scatter_(2, grams[..., -1].masked_fill(~again, PAD), -torch.inf)
 
 

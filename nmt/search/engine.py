@@ -89,12 +89,12 @@ def penalty(length: Any, config: DecodeConfig) -> Any:
 
 
 def aligning_layer(layers: int) -> int:
-    """Index of the layer that aligns best: the second to last (Garg et al. 2019), or with up to 3 layers, the last."""
+    """Index of the layer that aligns best: the second to last (Garg et al. 2019); with up to 3 layers, the last."""
     return layers - 2 if layers > 3 else layers - 1
 
 
 def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Indices of items, longest first, in batches of at most `budget` padded tokens, but at least one item.
+    """Indices of items, longest first, in batches of at most `budget` tokens with padding, but at least one item each.
 
     Batch sizes above 16 are multiples of 8, because oneDNN builds a kernel for each shape.
     """

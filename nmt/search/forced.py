@@ -45,7 +45,7 @@ class Attention(NamedTuple):
     """The attention weights of every layer and head; each query's weights sum to 1."""
 
     encoder: Tensor  # [B, L, H, S, S]
-    decoder: Tensor  # [B, L, H, T, T], starting with the start symbol
+    decoder: Tensor  # [B, L, H, T, T]; the first position is the start symbol
     cross: Tensor  # [B, L, H, T, S]
 
 
@@ -68,7 +68,7 @@ def pad_inputs(targets: Sequence[list[int]], device: torch.device) -> Tensor:
 
 
 def token_log_probabilities(model: Transformer, hidden_MD: Tensor, tokens_M: Tensor) -> Tensor:
-    """log P of the token after each hidden state, [M], computed without all positions' logits in memory."""
+    """log P of the token after each hidden state, [M], without holding the logits of all positions in memory."""
     parts = zip(hidden_MD.split(POSITIONS_AT_ONCE), tokens_M.split(POSITIONS_AT_ONCE), strict=True)
     logp = (model.logits(hidden).float().log_softmax(dim=1).gather(1, tokens[:, None]) for hidden, tokens in parts)
     return torch.cat(list(logp))[:, 0]
@@ -96,8 +96,8 @@ def forced_decoding(
 ) -> list[TokenScores]:
     """Score the tokens of each pair with a model, or with an ensemble that averages probabilities.
 
-    A batch's longer side has at most `budget` tokens. `align` also returns the attention to the source, taken
-    from the step that predicts the target token: one step later, the model already attends to what comes next.
+    The longer side of each batch has at most `budget` tokens. If `align`, also return the attention to the source,
+    taken from the step that predicts the target token; one step later, the model attends to what comes next.
     """
     device = next(models[0].parameters()).device
     scores: dict[int, TokenScores] = {}

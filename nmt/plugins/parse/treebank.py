@@ -39,7 +39,7 @@ def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
     """Group a file's lines into whole trees; yield each group's first line number and its lines."""
     group, depth, first, size = list[bytes](), 0, 1, 0
     for number, line in enumerate(read_lines(path), 1):
-        # A larger tree is malformed, and reading on would fill memory.
+        # A tree larger than this is malformed; reading on could fill memory.
         if group and (BEGINNING.match(line) or size + len(line) > 2 * LINE_BYTES):
             yield first, group
             group = []
@@ -64,7 +64,7 @@ def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
                 texts.append(decode(line))
             yield from (tree for tree in parse("\n".join(texts)) if tree.words)
         except (BrokenTree, MalformedLine) as error:
-            # A MalformedLine error comes from the line after those in `texts`.
+            # A MalformedLine error refers to the line after the last one in `texts`.
             inside = "\n".join(texts).count("\n", 0, error.index) if isinstance(error, BrokenTree) else len(texts)
             advice = "repair it, or pass data.errors=skip"
             require(errors != "strict", f"{path}, line {first + inside}: {error}; {advice}")

@@ -139,9 +139,9 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
     """Read a model's output as a tree over exactly `words`; return the tree and the number of repairs.
 
     An unclosed constituent closes with its parent, or at the end. Closing brackets without an opening one and extra
-    words are dropped. A missing word goes next to the previous word.
+    words are dropped. A missing word is inserted next to the previous word.
     """
-    steps, written, repairs = list[re.Match[str]](), list[str](), 0  # `written`: the word after each tag
+    steps, written, repairs = list[re.Match[str]](), list[str](), 0  # `written`: the model's word after each tag
     for token in line.split():
         if step := LINEAR_STEP.fullmatch(token):
             steps.append(step)
@@ -155,7 +155,7 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
         for word in words:
             tree.add(UNKNOWN, word)
         return tree, repairs + len(steps) + len(words)
-    # The indices of the words that each leaf stands for, by longest match: exactly one per leaf in a correct tree.
+    # For each leaf, the indices of its words, by longest match; in a correct tree, each leaf has exactly one word.
     aligned: list[list[int]] = [[] for _ in written]
     for _, begin, end, first, last in SequenceMatcher(None, written, correct, autojunk=False).get_opcodes():
         for index in range(first, last):
