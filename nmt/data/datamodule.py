@@ -19,7 +19,7 @@ from nmt.data.prepared import IDS, Batch, PreparedCorpus, PreparedSplit, padded_
 from nmt.errors import SameForAll
 from nmt.registry import entries_of
 
-# Ctrl-C, a scheduler's SIGTERM, and the signals that SLURM sends before that. Not every system has all of them.
+# Ctrl-C, a scheduler's SIGTERM, and the signals that SLURM sends before SIGTERM; not every system has all of them.
 STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
 IdPair = tuple[list[int], list[int]]  # source and target, without end symbols
 
@@ -31,7 +31,7 @@ class Transform(Protocol):
     raises NMTError if the transform cannot use the vocabulary.
     """
 
-    growth: NDArray[np.float64]  # [sources], the factor by which planning scales lengths in tokens
+    growth: NDArray[np.float64]  # [sources], the factor by which planning expects this transform to lengthen sentences
 
     def __call__(self, pairs: list[IdPair], sources: Ints, planned: MicroBatch) -> list[IdPair]:
         """Change the pairs of a micro-batch; random choices depend only on the seed and the numbers in `planned`."""
@@ -51,7 +51,7 @@ class PlannedBatches:
     transforms: Sequence[Transform] = ()
 
     def batch(self, planned: MicroBatch) -> Batch:
-        """Build a micro-batch. A pair is left unchanged if a transform makes it longer than planned."""
+        """Build a micro-batch. If a transform makes a pair longer than planned, the original pair is used."""
         if self.bounds is None:
             batch = self.split.batch(planned.indices)
         else:

@@ -2,7 +2,7 @@
 
 Grouping: a table counts the pairs by source and target length. It is recursively cut in two, along whichever
 length saves the most padding. All pairs in a resulting group are padded to the same widths. Two arrays describe the
-table's cells: `widths` [2, cells] holds source and target widths, and `counts` [cells] the numbers of pairs.
+table's cells: `widths` [2, cells] holds source and target widths, and `counts` [cells] holds the numbers of pairs.
 
 Batching: each group is cut into micro-batches of at most `budget` padded tokens per side. The cuts depend only on
 lengths, so each pass over the corpus has the same number of micro-batches, M. The seed and the pass determine the
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 Integers = TypeVar("Integers", Ints, "Tensor")
 MOST_COPIES = 64  # maximum length of a pass, as a multiple of the corpus size
-MIN_MICRO_BATCHES = 3  # per group: the pairs of a smaller group would be batched together in every pass
+MIN_MICRO_BATCHES = 3  # per group; in a smaller group, the same pairs would be batched together in every pass
 PADDING_SHARE = 0.02  # a group with less padding is not cut, because pairs are shuffled less in smaller groups
 BLOCK_PAIRS = 1 << 20  # pairs processed at a time, so that temporary arrays stay in cache and do not add to peak memory
-ROUNDS = 8  # of the cipher: with only six, some permutations of a few dozen items occur too often
+ROUNDS = 8  # rounds of the cipher; with only six, some permutations of a few dozen items occur too often
 # Signed, because PyTorch lacks unsigned arithmetic. The increment is 2^64 divided by the golden ratio.
 INCREMENT = 0x9E3779B97F4A7C15 - 2**64
 MIXERS = ((30, 0xBF58476D1CE4E5B9 - 2**64), (27, 0x94D049BB133111EB - 2**64))
@@ -46,7 +46,7 @@ def shifted(values: Integers, bits: int) -> Integers:
 
 
 def splitmix(states: Integers) -> Integers:
-    """Compute SplitMix64 outputs from these states, in place (Steele, Lea and Flood 2014, figure 17)."""
+    """Replace these states with their SplitMix64 outputs, in place (Steele, Lea and Flood 2014, figure 17)."""
     for bits, factor in MIXERS:
         states ^= shifted(states, bits)
         states *= factor
@@ -55,7 +55,7 @@ def splitmix(states: Integers) -> Integers:
 
 
 def integers(numbers: ArrayLike) -> Ints:
-    # At least one dimension: NumPy warns when a product of 64-bit scalars overflows.
+    # Return at least one dimension, because NumPy warns if a product of 64-bit scalars overflows.
     return np.atleast_1d(np.asarray(numbers)).astype(np.int64)
 
 
@@ -91,7 +91,7 @@ def bucket_widths(lengths: NDArray[Any]) -> Ints:
 
 
 def cost(widths: Ints, counts: Ints, budget: int) -> Ints:
-    """The cost of micro-batches of these widths: 2 per position of a pair, but 1 per position of an unused row."""
+    """The cost of micro-batches of these widths: 2 for each position in a pair's row, 1 for each in an unused row."""
     rows = budget // widths.max(0)
     return np.asarray((counts + -(-counts // rows) * rows) * widths.sum(0))
 
@@ -162,24 +162,25 @@ def group_by_lengths(source_lengths: NDArray[Any], target_lengths: NDArray[Any],
 
 
 class Mixture(NamedTuple):
-    """A corpus's sources, how often each one's pairs occur in a pass, and how much longer transforms may make pairs."""
+    """For each source of a corpus: its rows, how often its pairs occur in a pass, and how much they may grow."""
 
     bounds: Ints  # [sources + 1], each source's first row, then the end of the last source
     copies: NDArray[np.float64]  # [sources], how often each pair occurs in a pass, usually 1 or more
-    growth: NDArray[np.float64]  # [sources], the factor by which planning scales lengths
+    growth: NDArray[np.float64]  # [sources], the factor by which planning expects transforms to lengthen sentences
 
 
 def source_copies(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> NDArray[np.float64]:
     """How many times each pair of a source is used per pass; NMTError if a source would get less than one sentence.
 
-    Each source with a `share` gets that part of an update; (weight x pairs)^(1 / temperature) divides up the rest.
+    Each source with a `share` gets that part of an update; the others divide up the rest in proportion to
+    (weight x pairs)^(1 / temperature).
     """
     weights = [(source.weight * size) ** (1 / temperature) for source, size in zip(sources, sizes, strict=True)]
     parts = [0.0 if source.share else weight for source, weight in zip(sources, weights, strict=True)]
     rest = 1 - sum(source.share or 0 for source in sources)
     result = [source.share or rest * part / sum(parts) for source, part in zip(sources, parts, strict=True)]
     pairs, shares = np.array(sizes), np.array(result) / sum(result)
-    # Each pair occurs at least once in a pass, unless that would make passes too long.
+    # A pass contains each pair at least once, unless that would make it too long.
     taken = shares * min(np.max(pairs / np.maximum(shares, 1e-12)), MOST_COPIES * pairs.sum())
     name = sources[int(taken.argmin())].name
     require(taken.min() >= 1, f"data.sources: the shares give {name} less than one sentence in {taken.sum():,.0f}")
@@ -205,7 +206,7 @@ class UpdateSize(NamedTuple):
 
 
 def pairs_before(lengths: Ints, reach: int) -> int:
-    """In sentences of these lengths, count the pairs of a position and any of the `reach` positions before it."""
+    """Count pairs of a position and one of the `reach` positions before it, over all sentences of these lengths."""
     seen = np.minimum(reach, lengths - 1)
     return int(seen @ (2 * lengths - seen - 1)) // 2
 
@@ -234,7 +235,7 @@ class MicroBatch(NamedTuple):
 class BatchPlanner:
     """Plans the micro-batches of any update (section 5.1) from lengths that include the end symbol.
 
-    Each part of a group is one micro-batch per pass. Arrays have shape [groups], or [sources, groups] in a mixture.
+    Each pass makes one micro-batch of each part of a group. Arrays are [groups] or, in a mixture, [sources, groups].
     """
 
     def __init__(
@@ -281,7 +282,7 @@ class BatchPlanner:
     def update(self, number: int) -> list[MicroBatch]:
         micro_batches = number * self.micro_batches + np.arange(self.micro_batches)
         passes, indices = np.divmod(micro_batches, self.micro_batches_per_pass)
-        # The micro-batches are shuffled like a group's pairs, but with a number that no group has.
+        # Shuffle the micro-batches as if they were the pairs of one more group, whose number no real group has.
         order_key = shuffle_key(self.seed, passes, len(self.groups.starts) - 1)
         parts = shuffled(indices, self.micro_batches_per_pass, order_key)
         members = self.pairs(passes, parts)
@@ -309,7 +310,7 @@ class BatchPlanner:
         return np.split(pairs, np.cumsum(rows)[:-1])
 
     def of_streams(self, passes: Ints, groups: Ints, indices: Ints) -> Ints:
-        """Map each index among the pairs that a pass takes from a group's sources to a pair's index in the group."""
+        """Map each index into the pairs that a pass takes from a group to the index of a pair in the group."""
         sources = (indices >= self.taken_ends[:, groups]).sum(0)
         taken, sizes = self.taken[sources, groups], self.source_sizes[sources, groups]
         rounds, within = np.divmod(passes * taken + indices - (self.taken_ends[sources, groups] - taken), sizes)

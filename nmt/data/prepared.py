@@ -36,7 +36,7 @@ IDS_SCHEMA = pa.schema(
 )
 """Ids exclude the end symbol, but lengths include it; `line` is the pair's line number in its source, from 1."""
 OUR_NAMES = re.compile(r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*|(train|valid|test)(/[\w-]+\.arrow)?")
-PARENT_LEVELS = 4  # how many levels above a run folder a relative path in its configuration may start
+PARENT_LEVELS = 4  # how many levels above a run folder the start of a relative path in its configuration may lie
 
 
 def decisive(data: dict[str, Any]) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def padded_batch(sources: pa.ListArray, targets: pa.ListArray) -> Batch:
 
 
 def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:
-    """A batch of unknown tokens that needs as much memory as a full batch of this shape, padding mask included."""
+    """A batch of <unk> tokens that needs as much memory as a full batch of this shape, including a padding mask."""
     target = torch.full((rows, target_width), UNK)
     return Batch(torch.full((rows, source_width), UNK), target, target, torch.arange(max(target.numel() - 1, 1)))
 

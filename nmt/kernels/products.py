@@ -20,8 +20,8 @@ from nmt.compat import onednn_linear
 
 product = onednn_linear
 ONEDNN = torch.backends.mkldnn.is_available() and platform.machine() in ("x86_64", "AMD64")
-# The number of multiplications from which oneDNN is faster: if it must build a kernel for the shape, which takes a
-# fraction of a millisecond, and if kernels stay cached. In a search without AVX512, MKL is at least as fast.
+# The number of multiplications from which oneDNN is faster: first if it must build a kernel for the shape, which takes
+# a fraction of a millisecond, then if kernels stay cached. In a search without AVX512, MKL is at least as fast.
 SMALLEST_PRODUCT = 2**25
 SMALLEST_REPEATED_PRODUCT = 2**20 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2**62
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
@@ -38,7 +38,8 @@ def keep_freed_memory() -> None:
 def forget_old_kernels() -> None:
     """Cache only 8 oneDNN kernels: each serves one of hundreds of shapes and is quick to build.
 
-    The default, two caches of 1,024 half-megabyte kernels scattered among the tensors, doubles memory for model=small.
+    By default, each of two caches keeps 1,024 kernels of half a megabyte, scattered among the tensors; this doubles the
+    memory use of model=small.
     """
     for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(cache, "8")
@@ -46,7 +47,7 @@ def forget_old_kernels() -> None:
 
 @contextmanager
 def few_shapes() -> Iterator[None]:
-    """Use oneDNN for smaller products too, within a block with so few shapes that their kernels stay cached."""
+    """Use oneDNN for smaller products too, in a block whose products have few shapes, so that kernels stay cached."""
     global SMALLEST_PRODUCT
     before, SMALLEST_PRODUCT = SMALLEST_PRODUCT, SMALLEST_REPEATED_PRODUCT
     try:
@@ -62,7 +63,7 @@ def has_fast_product(x: Tensor, weight: Tensor) -> bool:
 
 
 def outer_product(grad_MN: Tensor, x_MK: Tensor) -> Tensor:
-    """G^T X, the gradient of the weight: [N, K]. oneDNN is faster if the result is at least as wide as tall."""
+    """G^T X, the gradient of the weight: [N, K]. oneDNN is faster if the result is not taller than wide."""
     if grad_MN.shape[1] > x_MK.shape[1]:
         return product(x_MK.t(), grad_MN.t()).t()
     return product(grad_MN.t(), x_MK.t())

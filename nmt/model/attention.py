@@ -20,7 +20,7 @@ KeysValues = tuple[Tensor, Tensor]
 def neighborhood(length: int, r: int, device: torch.device, causal: bool = False) -> Tensor:
     """Restricted self-attention (section 4): True where query t may attend to key s, [length, length].
 
-    The keys are the r positions around t (for even r, one more before t than after) or, if `causal`, the last r to t.
+    The keys are the r positions around t (for even r, one more before t than after) or, if `causal`, the r up to t.
     """
     positions = torch.arange(length, device=device)
     ahead = positions - positions[:, None]

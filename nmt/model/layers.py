@@ -80,10 +80,10 @@ class DecoderLayer(nn.Module):
         past: Tensor | None = None,
         remember: Callable[[Tensor, Tensor], KeysValues] | None = None,
     ) -> Tensor:
-        """Process all positions or, given `remember`, only the next: `remember` adds its keys and values to the past.
+        """Process all positions or, given `remember`, only the next, whose keys and values `remember` adds to the past.
 
-        `memory` is the encoder's output, [B, S, D], or its keys and values. `mask` is for source positions, `past` for
-        self-attention keys; if `past` is None, all positions get a causal mask, but a single next position gets none.
+        `memory` is the encoder's output, [B, S, D], or its keys and values. `mask` masks source positions, `past`
+        self-attention keys. If `past` is None, self-attention is causal, or unmasked for a single next position.
         """
         attention, cross = self.self_attention, self.cross_attention
 

@@ -29,7 +29,7 @@ class DecoderCache:
     memory: list[KeysValues]  # for cross-attention in each layer, shared by the K hypotheses
     mask: Tensor  # added to the scores of source positions, [B, 1, 1, S]: 0 or -inf
     ancestors: Tensor  # added to the scores of columns, [B, 1, K, columns]: 0 in a hypothesis's past, else -inf
-    window: int | None  # r: a position sees only the last r positions (section 4)
+    window: int | None  # r: a position sees only the last r positions (section 4); None: all
     length: int = 0  # positions so far
 
     @property
@@ -39,10 +39,10 @@ class DecoderCache:
         return slice(max(end - (self.window or end), 0) * hypotheses, end * hypotheses)
 
     def visible(self) -> Tensor | None:
-        """`ancestors` for the columns that are seen; None for a single hypothesis, which sees all of them."""
+        """The part of `ancestors` for the columns in `seen`; None for a single hypothesis, which sees all of them."""
         batch, _, hypotheses, columns = self.ancestors.shape
         if self.seen.stop > columns:
-            # Double the room, adding at least 16 positions, so that few steps copy all columns.
+            # Double the space, adding at least 16 positions, so that few steps have to copy all columns.
             room = max(columns, 16 * hypotheses)
             self.past = [(F.pad(k, (0, 0, 0, room)), F.pad(v, (0, 0, 0, room))) for k, v in self.past]
             # At future positions, hypothesis k sees column k.
@@ -74,7 +74,7 @@ class DecoderCache:
 
 
 class Transformer(nn.Module):
-    """The encoder-decoder (section 3, figure 1), with a joint vocabulary or one per side."""
+    """The encoder-decoder (section 3, figure 1), with a joint vocabulary or one vocabulary per side."""
 
     def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
         super().__init__()
@@ -106,9 +106,9 @@ class Transformer(nn.Module):
         return real_BS[:, None, None, :]
 
     def source_mask(self, source_BS: Tensor, padded: bool = True) -> Tensor | None:
-        """True where a source position sees another: [B, 1, 1, S]; with restricted attention (section 4) [B, 1, S, S].
+        """True where source positions may be attended to: [B, 1, 1, S], or [B, 1, S, S] if restricted (section 4).
 
-        None if every position sees all positions, because torch's fastest kernels take no mask.
+        Returns None if every position sees all positions, because torch's fastest kernels do not accept masks.
         """
         real = self.real(source_BS) if padded or not self.config.source_end else None
         if self.config.attention_window is None:
@@ -116,7 +116,7 @@ class Transformer(nn.Module):
         near_SS = neighborhood(source_BS.shape[1], self.config.attention_window, source_BS.device)
         if real is None:
             return near_SS
-        # Padding far past a sentence's end sees no real token. Let it see itself, because an empty softmax is NaN.
+        # Padding far past a sentence's end sees no real token: let it see itself, because an empty softmax is NaN.
         return near_SS & (real | torch.eye(len(near_SS), dtype=torch.bool, device=near_SS.device))
 
     def encode(self, source_BS: Tensor, padded: bool = True) -> Tensor:
@@ -167,7 +167,7 @@ class Transformer(nn.Module):
         return DecoderCache(past, memory, mask, ancestors, self.config.attention_window)
 
     def step(self, tokens_BK: Tensor, cache: DecoderCache, first: int | None = None) -> Tensor:
-        """Last tokens of K hypotheses [B, K] -> log P of next tokens [B, K, N], for only the first `first` if given."""
+        """Last tokens of K hypotheses [B, K] -> log P of next tokens [B, K, N]; `first` limits K in the result."""
         visible = cache.visible()
         x_BKD = self.target_embedding(tokens_BK.view(-1, 1), cache.length).view(*tokens_BK.shape, -1)
         for number, layer in enumerate(self.decoder_layers):

@@ -93,10 +93,10 @@ def count_parameters(model: ModelConfig, vocabulary_size: int) -> int:
 def training_flops(
     config: ModelConfig, vocabulary_size: int, tokens: tuple[int, int], pairs: tuple[int, int, int]
 ) -> int:
-    """FLOPs of the matrix products in training once on `tokens` (source, target), for the training cost in Table 2.
+    """FLOPs of the matrix products in one training pass over `tokens` (source, target), for the cost in Table 2.
 
-    `pairs`: query-key pairs in the encoder, in the decoder and in cross-attention. Each costs d_k + d_v per
-    head, even in additive attention, because q + k and tanh are not counted.
+    `pairs` has the numbers of query-key pairs in the encoder, in the decoder and in cross-attention. Each pair costs
+    d_k + d_v multiplications per head, even in additive attention, because q + k and tanh are not counted.
     """
     c, (source, target), (encoder, decoder, cross) = config, tokens, pairs
     assert c.d_k
@@ -110,5 +110,5 @@ def training_flops(
         + c.decoder_layers * (decoder + cross) * head
         + target * c.d_model * (vocabulary_size - c.unpredicted)
     )
-    # 2: a multiplication and an addition. 3: the forward pass and the gradients of both factors.
+    # Factor 2: a multiplication and an addition. Factor 3: the forward pass and the gradients of both matrices.
     return 2 * 3 * products

@@ -22,7 +22,7 @@ class ExportConfig:
     precision: str = choice("float32", "float32", "int8")
     """ctranslate2: float32 or int8."""
     output: str | None = None
-    """The folder to write; null: ctranslate2-PRECISION or huggingface in the model directory."""
+    """The folder to write; null: a folder ctranslate2-PRECISION or huggingface in the model directory."""
     sample: str | None = None
     """ctranslate2: file of lines to translate with both programs and compare; null: 200 lines of the validation set."""
     decode: DecodeConfig = MISSING
@@ -57,7 +57,7 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> list[str]:
 
 
 def replaceable(output: Path) -> bool:
-    """True if a folder is missing, empty or an earlier export."""
+    """True if a folder does not exist, is empty or contains an earlier export."""
     from nmt.files import parse_json, read_mapping
 
     if not output.is_dir():
@@ -95,7 +95,7 @@ class ImportConfig:
     output: str = MISSING
     """The model directory to write."""
     source: str | None = None
-    """The source language, such as en; null: the one that the folder names."""
+    """The source language, such as en; null: the language that the imported folder names."""
     target: str | None = None
     """The target language."""
 

@@ -29,10 +29,10 @@ ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "gelu": "GELU", "quick_gelu": "
 NEVER = -1e9
 """Logit bias that rules out a symbol."""
 LEVELS = 88
-"""The largest value in an int8 matrix, chosen by measurement (docs/results.md); if you change it, raise CONVERSION.
+"""The largest value in an int8 matrix, chosen by measurement (docs/results.md); if you change it, increment CONVERSION.
 
-CPUs with AVX2 but without VNNI add two products with activations of up to 255 in 16 bits. With weights up to 127, as
-CTranslate2's own conversion has, many sums saturate. With weights up to 64, none do, but the rounding is coarser.
+CPUs with AVX2 but without VNNI add two products of a weight and an activation (at most 255) in 16 bits. With weights
+up to 127, as in CTranslate2's own conversion, many sums saturate; up to 64, none do, but the rounding is coarser.
 """
 
 

@@ -2,7 +2,7 @@
 
 CTranslate2 ranks hypotheses by log P / |Y|^alpha, so finished hypotheses are reranked with the configured penalty.
 Translations equal the torch engine's up to rounding, unless the best hypothesis would finish after CTranslate2 stops
-(at most 7 of 1,000 sentences) or the model would not produce the prefix by itself: of 300 quickstart translations, 299
+(at most 7 of 1,000 sentences) or the model would not produce the prefix on its own: of 300 quickstart translations, 299
 were the same when the prefix was the beginning of the reference, and 178 when it was "zz Foo".
 """
 
@@ -251,11 +251,11 @@ class CTranslate2Engine:
 
     def queue(self, begun: Sequence[Pair], longest: int, suppress: bool) -> list[Any]:
         beam = self.config.beam_size
-        # CTranslate2 stops after `count` finished hypotheses. A longer one may still win thanks to its length
+        # CTranslate2 stops after `count` finished hypotheses. A longer hypothesis could still win thanks to its length
         # penalty, so `count` grows with alpha; at first, |Y|^alpha grows faster than ((5 + |Y|) / 6)^alpha.
         alpha = self.config.length_penalty * (4 if self.config.length_penalty_kind == "marian" else 1)
         count = math.ceil(beam * max(1.0, 0.4 + alpha)) + self.config.n_best - 1
-        # It also grows if there are prefixes: after an unlikely one, the rest of a hypothesis hardly changes its score.
+        # `count` also grows if there are prefixes: after an unlikely prefix, the other tokens hardly change the score.
         prefixed = any(prefix for _, prefix in begun)
         count = 1 if beam == 1 else count + 2 * beam * prefixed
         return self.translate(

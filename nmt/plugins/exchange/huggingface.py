@@ -12,9 +12,9 @@ An imported model gets its MarianTokenizer back. Other tokenizers become a pipel
 MarianTokenizer cannot spell unknown characters as bytes. The pipeline gives raw lines the same ids and text, except for
 
 - characters newer than the library's NFKC table: Python 3.11 knows 72 that tokenizers 0.23 does not;
-- BPE: if two overlapping pairs form the same subword, sentencepiece merges the left pair, the library the first listed;
-- unigram: segmentations whose scores differ only by rounding, and lines that contain a symbol or byte as sentencepiece
-  writes it, such as <s> or <0x41>: here, no subword may extend across the <;
+- BPE: if two overlapping pairs form the same subword, sentencepiece merges the left one, the library the first listed;
+- unigram: segmentations whose scores differ only by rounding, and lines that literally contain a symbol or byte in
+  sentencepiece's notation, such as <s> or <0x41>: in the pipeline, no subword may extend across its <;
 - invalid UTF-8: sentencepiece replaces each invalid byte, but the library replaces a whole run of them at once.
 """
 

@@ -2,19 +2,19 @@
 
 model.npz               weights and training settings
 decoder.yml             names of the model and vocabularies, length penalty
-vocab.yml, *.spm        vocabularies: sentencepiece models, or tables beside source.spm and target.spm
+vocab.yml, *.spm        vocabularies: sentencepiece models, or tables with source.spm and target.spm beside them
 
 or as MarianMT on the Hugging Face Hub:
 
 config.json             settings; optionally generation_config.json (length penalty), tokenizer_config.json (languages)
 model.safetensors       weights
-vocab.json              piece numbers; only those of the source if there is a target_vocab.json
+vocab.json              piece numbers; only the source's if there is also a target_vocab.json
 source.spm, target.spm  sentencepiece models
 
-Marian computes different sinusoids than transformers, uses an epsilon of 1e-6, and starts its decoder from zeros. The
-imported model does the same unless it was trained by transformers. Then the embedding of <pad>, its decoder's
-start token, is not zero. Our vocabularies begin with PAD, BOS, EOS and UNK. Imported ones are tables that contain
-</s> and <unk>, plus <pad> in transformers. names.py covers the other differences.
+Marian computes different sinusoids than transformers, uses an epsilon of 1e-6, and starts its decoder from zeros. An
+imported model does the same, unless it was trained by transformers: then the embedding of <pad>, its decoder's start
+token, is not zero. Our vocabularies begin with PAD, BOS, EOS and UNK. Imported vocabularies are tables that
+contain </s> and <unk>, and in transformers also <pad>. names.py covers the other differences.
 
 Shapes: D d_model, N vocabulary.
 """
@@ -59,7 +59,7 @@ VOCABULARY = (
     *("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"),
     "final_logits_bias",
 )
-"""transformers' names for EMBEDDINGS and output.bias."""
+"""The names that transformers uses for EMBEDDINGS and output.bias."""
 COMPUTED_BY: dict[str, dict[str, Any]] = {
     "marian": {"zero_start": True, "positions": "tensor2tensor", "norm_epsilon": 1e-6},
     "transformers": {"padding_probability": False},
@@ -84,7 +84,7 @@ HUB_SUPPORTED: dict[str, tuple[Any, ...]] = {
 """Keys of config.json and their supported values."""
 OPERATIONS = ("transformer-preprocess", "transformer-postprocess", "transformer-postprocess-top")
 NORMS = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
-"""Marian's operations before and after a sub-layer and on top of the stack, without dropout -> model.norm."""
+"""Marian's operations before and after a sub-layer and on top of the stack, omitting dropout -> model.norm."""
 EXACT_GELU = (1, 12, 3)
 """The first Marian version whose gelu is not x sigmoid(1.702 x)."""
 SPECIAL = "special:model.yml"
@@ -247,7 +247,7 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
 
 
 def read_hub(folder: Path) -> MarianModel:
-    """The model in a folder. If its <pad> row is zero, it was trained by Marian, otherwise by transformers."""
+    """The model in a MarianMT folder. If its <pad> row is zero, Marian trained it; otherwise, transformers did."""
     where, weights_file = folder / "config.json", folder / "model.safetensors"
     tree = read_mapping(where, parse_json)
     require("model_type" in tree, f"{where}: no model_type")
@@ -331,7 +331,7 @@ def read_weights(
     for ours, theirs, side in zip((*EMBEDDINGS, "output.bias"), VOCABULARY, (0, -1, -1, -1), strict=True):
         table, is_bias = tables[side], ours == "output.bias"
         tensor = take(theirs, 1, len(table)).T if is_bias else take(theirs, len(table), config.d_model)[:, order_D]
-        # The added row of zeros is for PAD and BOS, unless they use a trained <pad> row.
+        # PAD and BOS use the added row of zeros, unless transformers trained the <pad> row.
         tensor = torch.cat((tensor, torch.zeros_like(tensor[:1])))[rows_of(table, by == "transformers")]
         weights[ours] = tensor.flatten() if is_bias else tensor
     require(not left, f"{where}: unexpected weight {shown(min(left, default=''))}")
@@ -341,7 +341,7 @@ def read_weights(
 
 
 def rows_of(table: Sequence[str], has_padding: bool) -> list[int]:
-    """For each of our ids, its row in Marian's order; without `has_padding`, PAD and BOS share an extra last row."""
+    """Each of our ids' row number in Marian's order; without `has_padding`, PAD and BOS share an extra last row."""
     row = {entry: number for number, entry in enumerate(table)}
     end, unknown, padding = (row.get(symbol, len(table)) for symbol in MARIAN_SYMBOLS)
     padding = padding if has_padding else len(table)

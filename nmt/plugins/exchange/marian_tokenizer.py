@@ -17,8 +17,8 @@ TAG = re.compile(">>.*?<<")
 class MarianTokenizer(Tokenizer):
     """A sentencepiece model for each side, and tables that number the pieces.
 
-    Its file is JSON: the models in base64, and a table in Marian's order for each side, or one for both. The ids are
-    PAD, BOS, EOS and UNK, then the other entries in the table's order. The sentencepiece models normalize the text.
+    Its file is JSON: the models in base64, and a table in Marian's order for each side, or one for both. The first ids
+    are PAD, BOS, EOS and UNK; the table's other entries follow in order. The sentencepiece models normalize the text.
     With `tags`, a tag such as >>fra<< at the beginning of a line bypasses the models.
     """
 
@@ -33,7 +33,7 @@ class MarianTokenizer(Tokenizer):
         self.tables, self.has_tags = tree["tables"], tree["tags"]
         self.models = [b64decode(model, validate=True) for model in tree["models"]]
         strings = all(isinstance(entry, str) for table in self.tables for entry in table)
-        # sentencepiece accepts an empty model, but fails on the first line.
+        # sentencepiece accepts an empty model, but fails when it encodes the first line.
         if (tree[VERSION_KEY], len(self.models), all(self.models), strings) != (1, 2, True, True):
             raise ValueError("not in the format that nmt writes")
         for table in self.tables:

@@ -2,8 +2,8 @@
 
 - Matrices are [out, in] in nmt, transformers (MarianMTModel) and CTranslate2. In Marian they are [in, out], and vectors
   are [1, out].
-- Marian and transformers keep sines and cosines in separate halves; nmt alternates them, as in the paper. So in
-  every d_model dimension of their weights, our even indices come first, then the odd ones.
+- Marian and transformers keep sines and cosines in separate halves; nmt alternates them, as in the paper. So along
+  every d_model dimension, their weights have the entries with our even indices first, then those with odd indices.
 """
 
 from collections.abc import Iterator
@@ -17,16 +17,16 @@ from nmt.config import ModelConfig
 
 @dataclass(frozen=True)
 class Row:
-    """An nmt parameter, and the parameters that other programs split it into, along its first dimension."""
+    """An nmt parameter, and the parameters into which other programs split it along its first dimension."""
 
     ours: str
     shape: tuple[int, ...]
     axis: int | None
-    """The d_model dimension along which the entries may be permuted."""
+    """The d_model dimension, whose entries other programs may order differently; None if there is no such dimension."""
     transformers: tuple[str, ...]
     marian: tuple[str, ...]
     ctranslate2: tuple[str, ...]
-    """If there are two names, the first is for queries, the second for keys and values."""
+    """Of two names, the first is for the query rows, the second for the key and value rows."""
 
 
 def layer_table(model: ModelConfig) -> Iterator[Row]:

@@ -17,15 +17,16 @@ FLAGS = (
     *("empty", "repetition", "copied_source", "number", "url", "placeholder"),
     *("wrong_script", "length_ratio", "low_confidence"),
 )
-# A phrase of this many words (or characters, in scripts without spaces), up to the longest, must not be repeated.
+# Phrases of at least this many words (characters in scripts without spaces), up to LONGEST_PHRASE, must not repeat.
 PHRASE_WORDS, PHRASE_CHARACTERS, LONGEST_PHRASE = 2, 10, 20
-IN_A_ROW = 3  # this many consecutive occurrences are too many for a phrase of any length
+IN_A_ROW = 3  # a phrase of any length, even a single word, must not occur this many times in a row
 REPEATED_CHARACTERS = re.compile(r"(\S.{0,9}?)\1{7,}")
-COPIED_SHARE, COPIED_WORDS = 0.8, 3  # minimum share from the source and number of words, since fewer may be a name
+# Minimum share of words copied from the source, and minimum words in the translation: fewer may be a name.
+COPIED_SHARE, COPIED_WORDS = 0.8, 3
 WRONG_LETTERS = 2  # consecutive letters in another script; a single letter may be a symbol
-LENGTH_RATIO, LENGTH_SLACK = 1.75, 12.0  # maximum letters: ratio * letters on the other side + slack
+LENGTH_RATIO, LENGTH_SLACK = 1.75, 12.0  # maximum letters on one side: ratio * letters on the other side + slack
 LETTERS_OF_A_WORD, LETTERS_OF_A_SYLLABLE = 6.0, 2.0  # how many English letters a word and a Hangul syllable count as
-LEAST_PROBABILITY = 0.45  # minimum geometric mean over the tokens and the end symbol
+LEAST_PROBABILITY = 0.45  # minimum geometric mean of the probabilities of the tokens and the end symbol
 IN_WORDS = 31  # numbers up to this, such as days and hours, are often written in words
 FIRST_LINES = 10  # maximum number of line numbers reported per flag
 
@@ -51,7 +52,7 @@ def units(text: str) -> list[str]:
 
 
 def repetitions(text: str) -> dict[int, int]:
-    """Map each phrase length to the maximum number of times that a phrase occurs in a row, if at least twice."""
+    """Map phrase lengths to the most times that a phrase of that length occurs in a row; omit those without repeats."""
     items, most = units(text), dict[int, int]()
     for length in range(1, min(LONGEST_PHRASE, len(items) // 2) + 1) if len(set(items)) < len(items) else ():
         run = longest = 0
@@ -64,7 +65,7 @@ def repetitions(text: str) -> dict[int, int]:
 
 
 def is_repetitive(source: str, translation: str) -> bool:
-    """True if a phrase or character sequence is repeated more often than any in the source."""
+    """True if a phrase or character sequence of the translation is repeated more often than any in the source."""
     if REPEATED_CHARACTERS.search(translation) and not REPEATED_CHARACTERS.search(source):
         return True
     shortest = PHRASE_CHARACTERS if WITHOUT_BLANKS.search(translation) else PHRASE_WORDS
@@ -74,7 +75,7 @@ def is_repetitive(source: str, translation: str) -> bool:
 
 
 def is_copied(source: str, translation: str) -> bool:
-    """True if most words are from the source and there are too many words for a name."""
+    """True if most words of the translation are copied from the source, and there are too many for a mere name."""
     before, after = ([unit for unit in units(text) if WORD.search(unit)] for text in (source, translation))
     common = (Counter(after) & Counter(before)).total()
     return len(after) >= COPIED_WORDS and common >= COPIED_SHARE * len(after)
@@ -100,7 +101,7 @@ def numeral(written: str) -> tuple[set[str], set[str]]:
 
 
 def missing_numerals(text: str, other: str) -> list[set[str]]:
-    """The values of numerals in `text` that do not occur in `other`, not even as parts or as 12-hour times."""
+    """The possible values of each numeral in `text` that `other` lacks, even in parts or as a 12-hour time."""
     ways, others = ([[numeral(n) for n in kind.findall(side)] for kind in NUMERALS] for side in (text, other))
     have = {value for way in others for values, parts in way for value in values | parts}
     have |= {str(int(hour) + 12) for hour in TWELVE_HOURS.findall(other)}
@@ -126,13 +127,13 @@ def placeholders(text: str) -> Counter[str]:
 
 
 def is_wrong_script(source: str, translation: str, scripts: frozenset[str]) -> bool:
-    """True if consecutive letters are not in the target language's scripts and do not occur in the source."""
+    """True if consecutive letters belong to none of the target language's scripts and do not occur in the source."""
     wrong = [sign if sign.isalpha() and script(sign) not in ("", *scripts) else " " for sign in translation.lower()]
     return any(len(run) >= WRONG_LETTERS and run not in source.lower() for run in "".join(wrong).split())
 
 
 def letters(text: str) -> float:
-    """Count letters and digits; in Hangul and scripts without spaces, each counts as several English letters."""
+    """Count letters and digits; a character of Hangul or a script without spaces counts as several English letters."""
     count: float = sum(map(str.isalnum, text))
     if not text.isascii():
         count += (LETTERS_OF_A_SYLLABLE - 1) * len(re.findall("[\uac00-\ud7a3]", text))
@@ -145,7 +146,7 @@ def flags(
 ) -> list[str]:
     """A translation's flags, in the order of FLAGS; an empty translation gets no other flag.
 
-    `scripts` are the target language's scripts, or None if unknown; `log_probabilities` has one per token, if known.
+    `scripts` are the target language's, or None if unknown; `log_probabilities` has one value per token, if known.
     """
     source, translation = clean(source), clean(translation)
     if not any(map(str.isalnum, translation)) and any(map(str.isalnum, source)):
@@ -174,8 +175,8 @@ class FlagCount:
     flag: str  # or "any"
     count: int
     share: float  # of all lines
-    reference_share: float | None  # the same for references, an estimate of false alarms; None without references
-    lines: list[int]  # the numbers of the first such lines, counted from 1
+    reference_share: float | None  # share of references with this flag, an estimate of false alarms; None without any
+    lines: list[int]  # line numbers of the first flagged lines, from 1
 
     def __str__(self) -> str:
         if not self.count and self.flag != "any":

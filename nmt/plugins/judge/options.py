@@ -28,7 +28,7 @@ class JudgeConfig:
     run: list[str] = choice([])
     """Run or list of runs: print the log P of each hypothesis given its source, for example to filter a corpus."""
     target: str | None = None
-    """run: target language, only for a multilingual model, whose sources begin with a language tag."""
+    """run: target language; only for multilingual models, whose source sentences begin with a language tag."""
     device: str = "auto"
     """run: auto, cpu, cuda, cuda:1, mps."""
     batch_tokens: int = number(4000, 1, 10**9)

@@ -31,7 +31,7 @@ def nearly_orthogonal(matrices: Tensor) -> Tensor:
 
 
 def layer_matrices(model: Transformer) -> dict[Tensor, list[int]]:
-    """The layers' matrices, with the row counts of the maps that each matrix stores."""
+    """The layers' matrices, each with the row counts of the linear maps that it stores."""
     rows: dict[Tensor, list[int]] = {}
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
@@ -64,7 +64,7 @@ class Muon(Adam):
 
     @torch.no_grad()
     def move(self, group: dict[str, Any]) -> None:
-        """Update each map that has a gradient with its Nesterov momentum, computing maps of the same shape together."""
+        """Update maps that have gradients, using Nesterov momentum; maps of the same shape are computed together."""
         alike: defaultdict[torch.Size, list[tuple[Tensor, Tensor]]] = defaultdict(list)
         for matrix in (parameter for parameter in group["params"] if parameter.grad is not None):
             state, rows = self.state[matrix], self.rows[matrix]

@@ -22,14 +22,14 @@ from nmt.config import ExperimentConfig, Option, in_words, parse, require, set_t
 
 TRAIN = [sys.executable, "-P", "-m", "nmt", "train"]
 FIGURES = {"valid_loss": 3, "valid_perplexity": 2, "valid_bleu": 2, "valid_f1": 2}
-"""Column of metrics.csv, whose value at the last validation is shown -> decimal places in the printed table."""
+"""Columns of metrics.csv whose values at the last validation are tabulated -> decimal places when printed."""
 
 
 @dataclass
 class Point:
     """One training run of a sweep."""
 
-    values: dict[str, str]  # by swept key
+    values: dict[str, str]  # value of each swept key
     words: list[str]  # arguments of `nmt train` that train only this point
     config: ExperimentConfig
     run: Path
@@ -102,7 +102,7 @@ def expand(overrides: list[str]) -> list[tuple[dict[str, str], list[str]]]:
 
 
 def common_folder(runs: list[str]) -> Path:
-    """The folder of a sweep: the run folder that its points would share, or the common prefix of its runs' names."""
+    """The folder of a sweep: the run folder that its points would otherwise share, or the common prefix of theirs."""
     parts = [re.split(r"([-/])", str(Path(run))) for run in runs]
     shared = takewhile(lambda column: len(set(column)) == 1, zip(*parts, strict=False))
     common = "".join(column[0] for column in shared).rstrip("-")
@@ -125,8 +125,8 @@ def run_process(command: list[str], output: int = 2) -> tuple[int, int | None]:
     process = subprocess.Popen(command, stdout=output)
 
     def pass_on(number: int, frame: object) -> None:
-        # A terminal or a scheduler also signals the process itself, which a second signal of the same kind would kill
-        # before it has saved. So send the other kind.
+        # A terminal or a scheduler signals the child process too. A second signal of the same kind would kill it before
+        # it has saved, so send the other kind.
         received.append(number)
         process.send_signal(signal.SIGTERM if number == signal.SIGINT else signal.SIGINT)
 
@@ -208,7 +208,7 @@ def write_table(folder: Path, points: list[Point]) -> list[dict[str, str]]:
 
 
 def quality(row: dict[str, str]) -> tuple[float, float]:
-    """A sort key (higher is better): BLEU or F1, then the negated loss."""
+    """A sort key for runs (higher is better): BLEU or F1, then the negated loss."""
     score, loss = float(row["valid_bleu"] or row["valid_f1"] or "nan"), float(row["valid_loss"] or "nan")
     return (-math.inf if math.isnan(score) else score, -math.inf if math.isnan(loss) else -loss)
 
