@@ -23,7 +23,7 @@ class AverageConfig:
     checkpoints: list[str] = field(default_factory=list)
     """Checkpoint files to average instead of the last ones of `run`."""
     last: int | None = number(None, 1, 10_000)
-    """Number of last checkpoints to average; null: follow the run's `checkpoints.average`."""
+    """How many of the last checkpoints to average; null: follow the run's `checkpoints.average`."""
     output: str | None = None
     """Model directory to write; null: model/ in the run folder."""
 

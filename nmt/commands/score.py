@@ -15,8 +15,8 @@ FORMS = "`nmt score HYPOTHESIS REFERENCE` or, with a model, `nmt score RUN sourc
 class ScoreConfig:
     """Options of `nmt score`.
 
-    A plugin's options have two methods: `takes_over(config)` returns True if it has done the command's work, and
-    `findings(config, language, hypotheses, references, sources)` returns named lists of rows to print.
+    A plugin's options have two methods: `takes_over(config)` returns True if the plugin has done the command's
+    work, and `findings(config, language, hypotheses, references, sources)` returns named lists of rows to print.
     """
 
     hypothesis: str = "-"

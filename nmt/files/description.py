@@ -43,7 +43,7 @@ class ModelDescription:
 
 
 def find_model_directory(path: str, key: str = "run") -> Path:
-    """Find the model directory: the one in a run, or `path` itself; NMTError, which names `key`, if there is none."""
+    """Find the model directory in a run, or return `path` if it is one; otherwise raise NMTError, which names `key`."""
     folder = Path(path)
     link = f"{folder / 'model'} is a link, which is not followed; pass its target"
     require(not (folder / "model").is_symlink(), f"{key}={path}: {link}")
@@ -87,7 +87,7 @@ def within(tree: Any, *keys: str) -> Any:
 
 
 def check_direction(where: str, description: ModelDescription, source: str, target: str) -> None:
-    """Raise NMTError if the languages of a corpus and of the model that `where` names differ."""
+    """Raise NMTError unless a corpus has the same languages as the model that `where` names."""
     require(
         (description.source, description.target) == (source, target),
         f"{where} is {description.source} to {description.target}, but the corpus is {source} to {target}; "

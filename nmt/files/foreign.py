@@ -1,4 +1,4 @@
-"""Readers for untrusted files that follow no links, trust no size or depth, and run no code. Escapes for Markdown."""
+"""Readers for untrusted files; they follow no links, trust no size or depth, and run no code. Escapes for Markdown."""
 
 import hashlib
 import json
@@ -101,7 +101,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def parse_yaml(text: str) -> Any:
-    """Like `parse_json`, for plain YAML without aliases, which let a few lines expand to billions of values."""
+    """Like `parse_json`, for plain YAML; aliases are rejected, as they let a few lines expand to billions of values."""
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
             raise ValueError("it contains an alias")
@@ -163,7 +163,7 @@ def load_plain(path: Path) -> Any:
             check_members(archive, path.stat().st_size)
         # With weights_only, a pickle can only construct tensors and containers.
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except pickle.UnpicklingError as error:  # torch's message says to run the pickle
+    except pickle.UnpicklingError as error:  # torch's own message advises running the pickle
         raise ValueError("it contains more than plain tensors, numbers and strings") from error
     except Exception as error:  # zipfile and torch raise many exception types for a damaged archive
         if is_out_of_memory(error):

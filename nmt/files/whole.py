@@ -86,7 +86,7 @@ def check_replaceable(folder: Path) -> None:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """Yield a folder to fill; at the end, it replaces `folder`. The caller must check that it may be replaced."""
+    """Yield a folder to fill; at the end, it replaces `folder`. The caller must check that `folder` may be replaced."""
     check_replaceable(folder)
     temporary, old = temporary_name(folder), temporary_name(folder)
     try:
@@ -109,7 +109,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path, names: str = ".*") -> None:
-    """Remove temporary files that killed processes left for `names`, except links; no process may be writing them."""
+    """Remove temporary files that killed processes left for names matching `names` (not links); none may be in use."""
     for path in folder.iterdir() if folder.is_dir() else ():
         leftover = TEMPORARY.fullmatch(path.name)
         if leftover and re.fullmatch(names, leftover["name"]) and not path.is_symlink():

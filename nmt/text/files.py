@@ -95,7 +95,7 @@ def open_text(name: str) -> BufferedReader:
 
 
 def bounded_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
-    """UTF-8 lines with line endings, yielded as soon as they are read; lines over LINE_BYTES are cut just above it."""
+    """UTF-8 lines with line endings, yielded as soon as read; lines over LINE_BYTES are cut but stay longer than it."""
     with reading(name):
         lines = iter(partial(file.readline, LINE_BYTES + 1), b"")
         if UTF_16.match(file.peek(4)):
@@ -198,10 +198,10 @@ def is_table(name: str) -> bool:
 
 
 def resolve(entry: str, config: DataConfig) -> list[Path]:
-    """The files of an entry in data.train, data.valid or data.test: one (TSV, JSONL), or source and target.
+    """The files of an entry in data.train, data.valid or data.test: one TSV or JSONL file, or source and target.
 
-    An entry is a file name, a prefix, either file of a prefix, or SOURCE:TARGET. As names may contain colons, the
-    files that exist determine which of these it is. NMTError if a file is missing.
+    An entry is a TSV or JSONL file, the common prefix of two files, either of these files, or SOURCE:TARGET. As names
+    may contain colons, the files that exist determine which of these it is. NMTError if a file is missing.
     """
     languages, side = (config.source, config.target), without_compression(entry)
     prefixes = [entry, *(side.removesuffix(f".{code}") for code in languages if side.endswith(f".{code}"))]

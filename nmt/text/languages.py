@@ -85,7 +85,7 @@ def scripts_of_text(lines: Iterable[str]) -> frozenset[str]:
 
 
 def scripts_of_characters(characters: str) -> frozenset[str]:
-    """The scripts that a corpus with these characters is written in, ignoring those of a few foreign names."""
+    """The scripts that a corpus with these characters is written in, without those used only in foreign names."""
     counts = Counter(script(character) for character in set(characters.lower()))
     return frozenset(name for name, count in counts.items() if name and count >= ALPHABET)
 

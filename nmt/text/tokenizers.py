@@ -28,7 +28,7 @@ ESCAPE, META = "\ue000", "\u2581"
 CONTINUES = "\u25b8"
 """Marks a word-piece that continues a word. Not "##": byte-level text contains "#" but never this character."""
 WORD_BYTES = 500
-"""Longer words, such as sentences without spaces, are cut: longest match takes 18 seconds for 10,000 letters."""
+"""Longer words, such as sentences without spaces, are cut: for 10,000 letters, longest match takes 18 seconds."""
 KEPT_LETTERS = 40
 """`fast_encode` does not cache longer words, such as sentences without spaces, which seldom recur."""
 KEPT_WORDS = 2**16
@@ -171,7 +171,7 @@ class WordPieceTokenizer(Tokenizer):
     def subwords(self, ids: Sequence[int], side: int = TARGET) -> list[str]:
         symbols = super().subwords(ids)
         texts = [str(self.bytes.decode([symbol.removeprefix(CONTINUES)])).replace(" ", META) for symbol in symbols]
-        # A partial character stays in the vocabulary's notation.
+        # Bytes that are only part of a character stay in the vocabulary's notation.
         return [symbol if "\ufffd" in text else text for symbol, text in zip(symbols, texts, strict=True)]
 
 
@@ -263,7 +263,7 @@ def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceToke
 def train_tokenizer(
     lines: Iterable[str], config: TokenizerConfig, words: Sequence[str] = (), tags: Sequence[str] = ()
 ) -> Tokenizer:
-    """Train on clean lines (section 5.1); `words` become entries, and so do `tags`, to which no text is encoded."""
+    """Train on clean lines (section 5.1); `words` and `tags` become entries; no other text is encoded as a tag."""
     if config.kind != "wordpiece":
         return train_sentencepiece(lines, config, words, tags)
     assert not words
@@ -298,7 +298,7 @@ class RememberedWords(dict[str, list[int]]):
 def fast_encode(tokenizer: Tokenizer) -> Encode:
     """A function that returns the same ids as `tokenizer.encode`, but is faster for BPE.
 
-    Unigram is excluded, because rounding over the whole line decides between segmentations of equal probability.
+    Not for unigram: between equally probable segmentations, rounding errors that depend on the whole line decide.
     """
     if not isinstance(tokenizer, SentencePieceTokenizer) or tokenizer.kind != "bpe":
         return tokenizer.encode

@@ -1,7 +1,7 @@
 """Save, read, resume from and average checkpoints (section 6.1).
 
 `checkpoints/step=00001000.ckpt` contains only tensors, numbers and strings and loads with weights_only=True. Lightning
-writes the weights, Adam's moments and its loop state; the module, its sums and skipped updates; the rest is in "nmt".
+writes the weights, Adam's moments and its loop state; the module writes "sums" and "skipped"; the rest is in "nmt".
 """
 
 import gc
@@ -39,7 +39,7 @@ CONTENT = {
     **{"state_dict": dict[str, Tensor], "optimizer_states": list[dict[Any, Any]]},
 }
 AGREEMENT_UPDATES = 10
-"""Processes agree on stopping and saving once in this many updates. Each agreement waits for the device."""
+"""All processes agree whether to stop or save only once in this many updates, as agreeing waits for the device."""
 
 
 @dataclass
@@ -144,7 +144,7 @@ class CheckpointCallback(UpdateCallback):
         # Lightning reads should_stop after every micro-batch, so set it only here, at the end of an update.
         trainer.should_stop = trainer.should_stop or bool(number or time_is_up)
         if self.validation.improved:
-            # Save best.ckpt first: a run resumes from the regular checkpoint and would not save best.ckpt again.
+            # Save best.ckpt first: a run killed after the regular checkpoint would resume without saving best.ckpt.
             trainer.save_checkpoint(self.run / "checkpoints" / "best.ckpt")
         if trainer.should_stop or step == trainer.max_steps or save or step % self.config.every_steps == 0:
             trainer.save_checkpoint(self.run / "checkpoints" / f"step={step:08d}.ckpt")
@@ -197,7 +197,7 @@ class Average:
     """The mean of checkpoints of one model (section 6.1), summed in float64.
 
     `updates` are the checkpoints' update numbers. `state` and the numbers of updates `skipped` and `made` are those of
-    the checkpoint added last. `losses` maps each candidate, named by its updates, to its validation loss.
+    the checkpoint added last. `losses` maps each average considered, named by its updates, to its validation loss.
     """
 
     state: RunState
@@ -233,8 +233,8 @@ class Average:
 def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSplit, device: torch.device) -> Average:
     """The model that a run delivers under the rule `checkpoints.average`; `split` is the validation set.
 
-    The paper averages a fixed number of checkpoints. By default, the number with the lowest validation loss is chosen:
-    while a model learns fast, its newest weights beat the mean. Raises NMTError if most updates were skipped.
+    The paper averages a fixed number of checkpoints. By default, the number whose average has the lowest validation
+    loss is chosen: while a model learns fast, its newest weights beat the mean. NMTError if most updates were skipped.
     """
     paths, best = kept_checkpoints(run, checkpoints.every_steps, checkpoints.keep), run / "checkpoints" / "best.ckpt"
     mean = Average(paths[-1])

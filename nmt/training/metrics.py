@@ -44,7 +44,7 @@ REPORT_SECONDS = 10  # minimum time between two lines if the console is not a te
 NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
 PRECISIONS = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
 IDLE_ROUNDS, MAX_SECONDS = 3, 3.0
-"""Measure the peak until this many rounds in a row are no faster than the best so far, or for this many seconds."""
+"""Measure the peak until this many rounds in a row are no faster than the best so far, at most this many seconds."""
 
 
 def synchronize(device: torch.device) -> None:
@@ -62,7 +62,7 @@ def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
     """The FLOP/s of the fastest of several square matrix products."""
     size = 1024 if device.type == "cpu" else 8192
     factors = [torch.randn(size, size, device=device, dtype=dtype)]
-    # Try float32, too: some products stay in it, and without hardware support, bfloat16 takes ten times as long.
+    # Try float32, too: some products stay in float32, and bfloat16 without hardware support takes ten times as long.
     factors += [x.float() for x in factors if device.type == "cpu" and dtype.itemsize < 4]
     products = [(multiply, x) for x in factors for multiply in (torch.mm, product)[: 1 + has_fast_product(x, x)]]
     least, idle, end = math.inf, 0, time.monotonic() + MAX_SECONDS
@@ -81,7 +81,7 @@ def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
 class Logbook:
     """metrics.csv, with one row per report. A restart keeps the rows up to the update from which it resumes.
 
-    `more` lists the columns of domains. Unless `whole`, it drops the report at `step`, as the next covers its updates.
+    `more` lists the columns of domains. Unless `whole`, the report at `step` is dropped: the next repeats its updates.
     """
 
     def __init__(self, run: Path, step: int, more: Sequence[str] = (), whole: bool = True) -> None:
@@ -211,7 +211,7 @@ class MetricsCallback(UpdateCallback):
 
     @contextmanager
     def paused(self, device: torch.device) -> Iterator[None]:
-        """Exclude the block from training time, cost and speed."""
+        """Exclude the time that the block takes from training time, cost and speed."""
         synchronize(device)
         self.add_time()
         yield

@@ -39,7 +39,7 @@ def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
     if optim.schedule in ("noam", "constant"):
         return peak * sqrt(warmup / step) if optim.schedule == "noam" else peak
     assert optim.decay_steps is not None
-    # The rate would reach 0 one update after the last.
+    # The + 1 keeps the rate above 0 at the last update; it would reach 0 one update later.
     progress = min((step - warmup) / (optim.decay_steps + 1 - warmup), 1.0)
     return peak * (1 - progress if optim.schedule == "linear" else (1 + cos(pi * progress)) / 2)
 
@@ -83,7 +83,7 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
             grad_hidden.append(linear(grad, matrix.t()))
             chunk = outer_product(grad, x) if has_fast_product(x, matrix) else grad.t() @ x
             grad_weight = chunk.float() if grad_weight is None else grad_weight.add_(chunk)
-        # For the uniform part, products with summed weights and hidden states give the sums of logits and gradients.
+        # For the uniform part, the summed weights and summed hidden states suffice to sum the logits and gradients.
         sum_hidden, sum_weight = (x.sum(0, dtype=torch.float32) for x in (hidden, weight))
         uniform, share = normalizers - sum_hidden.dot(sum_weight) / vocabulary, smoothing / vocabulary
         if bias is not None and grad_bias is not None:
@@ -106,7 +106,7 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
 def label_smoothed_cross_entropy(
     hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, bias: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Token sums of cross-entropy with (1 - smoothing) onehot + smoothing / N (section 5.4), and of -log p(target)."""
+    """Sums over tokens: cross-entropy with (1 - smoothing) onehot + smoothing / N (section 5.4), and -log p(target)."""
     loss, likelihood = LabelSmoothedCrossEntropy.apply(hidden, weight, targets, smoothing, bias)  # type: ignore[no-untyped-call]
     return loss, likelihood
 
@@ -124,7 +124,7 @@ def summed_losses(model: Transformer, batch: Batch, label_smoothing: float) -> t
         hidden, targets = hidden.index_select(0, real), targets.index_select(0, real)
     weight: Tensor = model.output.weight
     bias: Tensor | None = model.output.bias
-    if first := model.config.unpredicted:  # slice only if needed: the gradient of a slice is another matrix
+    if first := model.config.unpredicted:  # slice only if needed: its gradient takes up another matrix
         weight, bias, targets = weight[first:], None if bias is None else bias[first:], targets - first
     return label_smoothed_cross_entropy(hidden, weight, targets, label_smoothing, bias)
 
@@ -139,7 +139,7 @@ class TranslationModule(LightningModule):
         torch.manual_seed(seed)  # for the initial weights; dropout has its own seeds
         self.model = Transformer(model, vocabulary_size)
         self.optim, self.seed, self.micro_batches = optim, seed, micro_batches
-        # Kept on the device, so that nothing waits for them; not buffers, because DDP would copy the first rank's.
+        # Kept on the device, so that nothing waits for them; not buffers: DDP would overwrite them with rank 0's.
         # This rank's smoothed loss, negative log likelihood and target tokens in this update and since the last report:
         self.update_sums, self.sums = torch.zeros(3), torch.zeros(3)
         # The last update's gradient norm before clipping; the first update (from 0) whose norm was not finite, or -1.

@@ -122,7 +122,7 @@ def point_latest_to(run: Path, beside: Path | None = None) -> None:
 
 
 def read_metrics(run: Path) -> list[dict[str, str]]:
-    """The complete rows of a run's metrics.csv; the last may be half written or cut off by a full disk."""
+    """The complete rows of a run's metrics.csv, without a last row that is half written or cut off by a full disk."""
     path = run / "metrics.csv"
     text = read_bytes(path).decode(errors="replace") if path.exists() else ""
     whole_lines = text[: text.rfind("\n") + 1].replace("\0", "").splitlines()

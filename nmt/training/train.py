@@ -1,4 +1,4 @@
-"""`nmt train`: make an averaged model from a prepared corpus and, optionally, a trained model (`init`)."""
+"""`nmt train`: train on a prepared corpus, optionally starting from a model (`init`), and average checkpoints."""
 
 from contextlib import nullcontext
 from dataclasses import asdict

@@ -37,7 +37,7 @@ OFF = ("enable_model_summary", "logger", "enable_checkpointing", "enable_progres
 
 
 class UpdateCallback(Callback):
-    """Calls `on_update_end(trainer, module, step)` after each update; Lightning itself counts micro-batches."""
+    """Calls `on_update_end(trainer, module, step)` after each update; Lightning's own hooks run per micro-batch."""
 
     batch: Batch | None = None  # the last micro-batch of the last update
 
@@ -98,7 +98,7 @@ class MemoryCheck(Callback):
 
 
 class DirectCheckpointIO(TorchCheckpointIO):
-    """Writes a checkpoint directly into its folder; Lightning would go through memory and a temporary folder."""
+    """Writes a checkpoint directly into its folder; Lightning would first copy it to memory and a temporary folder."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
         with whole_file(Path(path)) as temporary:

@@ -43,7 +43,7 @@ def translated(
 
 
 def joint_score(corpus: PreparedCorpus, parts: list[Texts], tokenize: str | None) -> Score:
-    """The joint score of several domains."""
+    """One score for the lines of several domains together."""
     hypotheses, references = ([line for part in parts for line in part[side]] for side in (0, 1))
     metrics = [kind_of_corpus(corpus).metric]
     return score(hypotheses, references, metrics, corpus.target_language, tokenize=tokenize)[0]
@@ -97,7 +97,7 @@ class Validation(UpdateCallback):
             module.eval()
             metrics, words = self.measure(trainer, module)
             module.train()
-            if step % self.config.every_steps == 0:  # so that extending a run gives the same result
+            if step % self.config.every_steps == 0:  # an extended run would lack the extra validation at the end
                 sign = 1 if self.config.best == "bleu" else -1
                 value = metrics[self.kind.column if sign > 0 else "valid_perplexity"]
                 self.improved = not math.isnan(value) and (self.best is None or sign * value > sign * self.best)

@@ -26,11 +26,11 @@ class SynthesisConfig:
     output: str = MISSING
     """Folder for the translations and pairs; after an interruption, the same command resumes."""
     reference: str | None = None
-    """File with a reference for each line; of the decode.n_best translations, the one most similar to it is kept."""
+    """File with a reference for each line; of decode.n_best translations, the one most like its reference is kept."""
     metric: str = choice("chrf", "chrf", "bleu")
     """Measure of similarity to the reference: sentence-level chrf or bleu."""
     drop: float = number(0.0, 0.0, 0.99)
-    """Share of pairs to drop, starting with the lowest log P per token."""
+    """Share of pairs to drop, after empty and flagged ones: those with the lowest log P per token."""
     flagged: str = choice("drop", "drop", "keep")
     """What to do with pairs flagged as likely failures (see `nmt score flags=true`): drop or keep them."""
 

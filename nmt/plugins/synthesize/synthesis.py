@@ -32,7 +32,7 @@ TRANSLATIONS = "translations.jsonl"
 
 
 def claim(folder: Path, identity: dict[str, Any]) -> None:
-    """Store a folder's translation settings; NMTError if it has translations with other settings or unrelated files."""
+    """Store a folder's translation settings; NMTError if it has unrelated files or translations with other settings."""
     path = folder / "identity.json"
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder)
@@ -46,7 +46,7 @@ def claim(folder: Path, identity: dict[str, Any]) -> None:
 
 
 def write_translations(config: JobConfig, models: steps.Models) -> None:
-    """Translate to a JSON Lines file; a later call continues an unfinished one."""
+    """Translate to a JSON Lines file; a later call continues an unfinished file."""
     with ExitStack() as stack:
         translator = steps.open_translator(config, stack)
         job = steps.open_job(replace(config, translator=translator.options), "synthesize", stack)
