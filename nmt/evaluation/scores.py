@@ -66,7 +66,7 @@ def note_fallback(tokenize: str, command: str) -> None:
 
 
 def bleu_tokenizer(tokenize: str | None, language: str | None, references: Iterable[str]) -> str:
-    """Return `tokenize`, or the tokenizer for the language or script; if that is missing, say so and return char."""
+    """Return `tokenize` or, if None, the one for the language or script; if not installed, say so and return char."""
     if tokenize is not None:
         require(not (command := command_for(tokenize)), f"tokenize={tokenize}: not installed; run `{command}`")
         return tokenize

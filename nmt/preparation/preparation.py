@@ -46,11 +46,11 @@ from nmt.text import Encode, Tokenizer, fast_encode, load_tokenizer, read_tokeni
 
 SIDES = ("source", "target")
 RECORDED_CHARACTERS = 20_000  # maximum per side; a corpus with more is assumed to contain every character
-LEARNED = 50  # a character that is spelled in bytes is assumed to be learned if it occurs this often
+LEARNED = 50  # a character spelled in bytes is assumed to be learned if it occurs at least this often in train
 
 
 def begin() -> None:
-    """Initialize a worker. Ctrl-C in a terminal reaches all processes, but the parent stops its workers itself."""
+    """Initialize a worker. Ctrl-C in a terminal reaches all processes; workers ignore it, as the parent stops them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.freeze()  # inherited objects stay alive, so the garbage collector need not keep scanning them
@@ -171,7 +171,7 @@ class Preparation:
                 raise NMTError(f"{where}{error}") from error
 
     def compare_sources(self) -> None:
-        """Drop pairs like another source's held-out lines, count given pairs found in train, and sum all counts."""
+        """Drop pairs like other sources' held-out lines; count given held-out pairs found in train; sum all counts."""
         in_train = np.concatenate([reading.in_given for reading in self.readings])
         sources, targets = (set[str]().union(*(reading.drawn[side] for reading in self.readings)) for side in (0, 1))
         for reading in self.readings:

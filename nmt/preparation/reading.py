@@ -28,7 +28,7 @@ Item = TypeVar("Item")
 Numbered = list[tuple[int, Pair]]  # pairs with their line numbers in the corpus
 Clean = Callable[[str], str]
 Say = Callable[[str], None]
-Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # in the worker processes, keeping the order
+Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # `map` in the worker processes, in order
 Flags = NDArray[np.bool_]
 Hashes = NDArray[np.uint64]
 EMPTY = np.empty(0, np.uint64)
@@ -91,7 +91,7 @@ def arrow_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordB
 
 
 def arrow_blocks(path: Path, chosen: Flags | None = None) -> Iterator[pa.RecordBatch]:
-    """The blocks of an Arrow stream file, or their `chosen` pairs. Not memory-mapped: that would add to memory use."""
+    """The blocks of an Arrow stream file, with only the `chosen` pairs if given. Not memory-mapped, to save memory."""
     start = 0
     with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
         for block in reader:
@@ -175,7 +175,7 @@ class Reading:
         self.counts: dict[str, Any] = {}  # split -> pairs read, and pairs dropped by reason
         self.held_out: dict[str, list[Pair]] = {}  # split -> raw pairs
         self.given: dict[str, Hashes] = {}  # split -> hashes of its pairs; only splits not drawn from train
-        self.in_given = EMPTY  # hashes of the training pairs that occur in a given set
+        self.in_given = EMPTY  # hashes of the training pairs that also occur in a given held-out set
         self.drawn: tuple[set[str], set[str]] = (set(), set())  # per side, the letters of each line drawn from train
         self.keep = np.empty(0, np.bool_)  # for each pair in `text`, whether it stays in train
 
@@ -239,27 +239,27 @@ class Reading:
         for split in splits:
             rows = text.take(pa.array(drawn[split], pa.int64()))
             self.held_out[split], self.counts[split] = text_pairs(rows), {"read": len(rows), "dropped": Counter()}
-            if self.corpus.structured:  # `text` does not hold the original pairs
+            if self.corpus.structured:  # `text` holds the pairs as the model reads them, not the originals
                 originals = dict.fromkeys(rows.column("line").to_pylist(), ("", ""))
                 pairs = enumerate(self.corpus.read("train", Counter()) or (), start=1)
                 originals |= {line: pair for line, pair in pairs if line in originals}
                 self.held_out[split] = list(originals.values())
 
     def draw(self, text: pa.Table, order: Iterator[int], size: int) -> list[int]:
-        """Take from `order` the indices of the next `size` pairs whose letters have not been drawn yet."""
+        """Take from `order` the indices of the next `size` pairs in which no line has the letters of a drawn line."""
         drawn: list[int] = []
         while len(drawn) < size and (index := next(order, None)) is not None:
             pair = [text.column(side)[index].as_py() for side in (0, 1)]
             new = not any(letters(line) in taken for line, taken in zip(pair, self.drawn, strict=True))
             if new and words(pair[0]) >= self.data.held_out_min_words:
                 self.drawn[0].add(letters(pair[0]))
-                if not self.corpus.structured:  # many sentences have the same tree
+                if not self.corpus.structured:  # trees may recur, because many sentences have the same tree
                     self.drawn[1].add(letters(pair[1]))
                 drawn.append(index)
         return drawn
 
     def drop_alike(self, sides: tuple[set[str], set[str]], held_out: int = 0) -> None:
-        """Drop training pairs with these letters on either side; count them, except the `held_out` pairs themselves."""
+        """Drop training pairs with these letters on either side; count all but the `held_out` that are held out."""
         alike = np.concatenate(list(self.map(partial(shares_letters, sides=sides), arrow_blocks(self.text))))
         if lost := int((self.keep & alike).sum()) - held_out:
             self.counts["train"]["dropped"]["like a held-out line"] += lost

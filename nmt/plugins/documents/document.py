@@ -117,7 +117,7 @@ def decoded(content: bytes, declared: str = "", convert: str = "save it as UTF-8
     if problem := "" if encoding.startswith("utf-16") else problem_of(content[:8192]):
         raise NMTError(problem)
     try:
-        # ASCII text that declares another encoding stays ASCII: other characters in a translation become references.
+        # ASCII text that declares another encoding stays ASCII, with character references for other characters.
         is_plain = declared not in ("", "utf-8", "utf8") and not mark and text.isascii()
         return text.decode(encoding), mark, "ascii" if is_plain else encoding
     except UnicodeDecodeError as error:

@@ -41,7 +41,7 @@ class Reader:
             self.end()
 
     def begin(self) -> None:
-        """Begin a sentence; `pieces` holds (formatting, token) pairs, with None as the formatting outside runs."""
+        """Begin a sentence; `pieces` holds (formatting, token) pairs; a token outside runs has the formatting None."""
         self.unit, self.pieces, self.covered = Unit(), list[tuple[str | None, Token]](), list[Element]()
 
     def end(self) -> None:

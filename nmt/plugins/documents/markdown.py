@@ -26,7 +26,7 @@ MARKUP = re.compile(
     rf"|(?P<image>!\[[^\[\]]{{0,500}}\]{ADDRESS})|(?P<unknown>\[\^[^\]\s]+\]:?|\[[ xX]\](?!\()|\[!\w{{1,40}}\])"
     rf"|(?P<open>\[)|(?P<close>\]{ADDRESS})|(?P<emphasis>\*+|~~|(?<!\w)_+|_+(?!\w))|(?P<tag>{html.MARKUP.pattern})",
     re.DOTALL,
-)  # "unknown": footnotes, task boxes and alerts, which CommonMark lacks
+)  # the group "unknown" matches footnotes, task boxes and alerts, which CommonMark lacks
 ACTIVE = re.compile(r"[\\`\[\]|]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|~(?=~)")
 escape = partial(ACTIVE.sub, r"\\\g<0>")
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -35,7 +35,7 @@ BEGINS_BLOCK = re.compile(r"((?:\A|\n[ \t>]*+)(?:\d{1,9}(?=[.)]\s)|(?=[#>+=-]|\*
 
 
 def tokens_of(text: str) -> list[Token]:
-    """Tokens for possible markup in a block, and for the text in between; `Inline.keeps` checks the translation."""
+    """Split a block into text and possible markup; `Inline.keeps` later checks that a translation keeps the markup."""
     tokens, at, links = list[Token](), 0, list[int]()
     for markup in MARKUP.finditer(text):
         raw, begin = markup[0], markup.start()
@@ -48,7 +48,7 @@ def tokens_of(text: str) -> list[Token]:
             token = Token("open", raw, name="link")
         elif markup["close"]:
             begun = links.pop() if links else at
-            is_label = raw in ("]", "][]")  # the link's source text is the label of its address
+            is_label = raw in ("]", "][]")  # the link's text is also the label under which its address is defined
             token = Token("close", raw, name="link", closing=f"][{' '.join(text[begun:begin].split())}]" * is_label)
         elif markup["emphasis"]:
             opens = text[at : at + 1].strip() and not text[begin - 1 : begin].strip(" \t\r\n([\"'>*_~")
@@ -79,7 +79,7 @@ class Inline(Sentence):
         self.before, self.after = text[begin : self.begin], text[self.end : end]
 
     def render(self, translations: Sequence[Translated]) -> str:
-        """The translation, without emphasis if it otherwise loses markup; the source if it loses markup even then."""
+        """The translation; without emphasis if it would otherwise lose markup; if it still would, the source."""
         for nodes in (self.nodes, list(without_optional(self.nodes))):
             written = self.written(translations, nodes)
             if self.in_paragraph and written != self.raw:
@@ -135,7 +135,7 @@ class Markdown(Text):
         return parts
 
     def find(self, content: str, number: int, end: int = sys.maxsize) -> tuple[int, str]:
-        """The offset of `content` in a line before `end` (-1 if not found), and the rest of the line."""
+        """Find `content` in a line, before offset `end`; return its offset (-1 if not found) and the text after it."""
         begin, content = self.begins[number], content.rstrip()
         line = self.rows[number][: end - begin]
         at = line.rfind(content)

@@ -140,7 +140,7 @@ class Sentence(Part):
         return self.written(translations, self.nodes)
 
     def written(self, translations: Sequence[Translated], nodes: Sequence[Token]) -> str:
-        """The translation with these nodes placed in it; the source if there is no translation or they are the same."""
+        """The translation with these nodes placed in it; the source if the translation is missing or the same."""
         text = " ".join(translations[0].text.split()) if translations else ""
         if text in ("", " ".join(self.plain.split())):
             return self.raw

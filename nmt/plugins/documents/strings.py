@@ -31,13 +31,13 @@ PRINTF = (
     r"(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+(?:hh|ll|[hlLqjzZt])?"
     r"(?:[A-Za-z@]|<PRI\w{1,20}+>))"
 )
-# Each format's directives, and characters that, outside directives, must not occur more often than in the source.
+# Format -> the pattern of its directives, and the characters that a translation must not add outside directives.
 DIRECTIVES = {
     **dict.fromkeys(("c", "objc", "c++", "python", "php", "awk", "lua", "javascript", "java-printf"), (PRINTF, "%")),
     **dict.fromkeys(("python-brace", "csharp"), (r"\{\{|\}\}|\{(?:[^{}]|\{[^{}]{0,60}+\}){0,100}+\}", "{}")),
     **dict.fromkeys(("qt", "qt-plural", "kde"), (r"%L?+(?:\d{1,2}+|n)", "")),
 }
-# In all other formats, these words must keep their order.
+# In all other formats, words with these characters must stay unchanged and in the same order.
 OTHER = re.compile(r"(?<!\S)\S*?[%~{}<>&$'|@](?:\S+|\s*\S*)")
 
 

@@ -27,10 +27,10 @@ from nmt.registry import entries_of
 from nmt.training import TranslationModule, make_resident, make_trainer, noam, read_config, synchronize, try_shapes
 
 CHOOSING_SHARE = 0.2  # share of the time after which no larger model is tried
-SECONDS_BESIDE = 30  # for loading, four validations and scoring the averaged model (a small one, on two cores)
+SECONDS_BESIDE = 30  # seconds to load, validate four times and score the averaged model (a small one, on two cores)
 LEARNING_SHARE = 0.94  # share of the remaining time for training; the rest is a reserve for validating larger models
 TOKENS_PER_PARAMETER = 3.0  # target tokens that a larger model must see per parameter to be worth its size
-UPDATES = 10_000  # target number: many small updates train a better model than a few large ones
+UPDATES = 10_000  # number of updates to aim for: many small updates train a better model than a few large ones
 TOKENS_PER_UPDATE = (700, 25_000)  # minimum and maximum
 TOKENS_PER_WIDTH = 6  # minimum update size / d_model: below it, Muon's matrix products cost more than the layers'
 HIGHEST_RATE = 0.5  # peak learning rate, in units of 1 / d_model
@@ -261,6 +261,6 @@ class Trial:
                 if (seconds := time.monotonic() - begin) > TIMED_SECONDS:
                     break
         parameters = sum(parameter.numel() for parameter in self.module.parameters())
-        # One process did the work of all processes; on a CPU, they would share the cores.
+        # In the trial, one process did the work of all; dividing it saves no time on a CPU, where they share the cores.
         at_once = 1 if self.module.device.type == "cpu" else self.trainer.world_size
         return Pace(seconds / len(tokens) / at_once, sum(tokens) / len(tokens), parameters)

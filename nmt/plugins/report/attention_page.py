@@ -28,8 +28,8 @@ matplotlib.rcdefaults()  # ignore an untrusted matplotlibrc in the working direc
 Weights = npt.NDArray[np.float32]
 MAX_TOKENS = 200  # per sentence, because the size of the page grows with the square of its length
 MAX_LABEL_LETTERS = 15
-MAX_BANDS, MIN_SHARE = 5, 0.05  # per query; a weight that is a smaller share of the largest gets no band
-MEAN_HUE = 212  # for the mean of all heads, in degrees
+MAX_BANDS, MIN_SHARE = 5, 0.05  # maximum per query, and the smallest share of the largest weight to draw
+MEAN_HUE = 212  # hue in degrees for the mean of all heads
 
 
 class Stack(NamedTuple):
@@ -102,7 +102,7 @@ def picture(weights_QK: Weights, degrees: float) -> str:
 
 
 def bands(weights_QK: Weights) -> list[tuple[int, int, float]]:
-    """For every band of a head, its query, its key, and its weight as a share of the largest."""
+    """The bands to draw for a head: query, key, and weight as a share of the head's largest weight."""
     shares = weights_QK / weights_QK.max()
     strongest = np.argsort(-shares, axis=1)[:, :MAX_BANDS]
     pairs = [(query, int(key)) for query, keys in enumerate(strongest) for key in keys]

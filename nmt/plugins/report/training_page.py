@@ -33,8 +33,8 @@ WIDTH, HEIGHT = 400, 216
 LEFT, RIGHT, TOP, BOTTOM = 52, 390, 24, 190  # the edges of the plot within the chart
 VARIABLES = ("ground", "quiet", "grid", "training", "validation")
 """Colors of the style sheet. matplotlib draws with placeholders, which are replaced in the SVG."""
-COLORS = {name: f"#00000{index}" for index, name in enumerate(VARIABLES, 1)}  # matplotlib omits black, #000000
-Curves = dict[str, list[tuple[int, float]]]  # training and validation points
+COLORS = {name: f"#00000{index}" for index, name in enumerate(VARIABLES, 1)}  # from 1: matplotlib omits #000000
+Curves = dict[str, list[tuple[int, float]]]  # "training" and "validation" -> (update, value) points
 SILENT_SECONDS = 3600.0  # a run that has logged nothing for this long counts as stopped
 
 
@@ -86,7 +86,7 @@ class Run:
         return next((row[column] for row in reversed(self.rows) if math.isfinite(row.get(column, math.nan))), None)
 
     def state(self, now: float) -> str:
-        """finished, running or stopped (averaged before the last update, or silent for a long time)."""
+        """finished, running, or stopped: nothing logged for an hour, or nothing since it was averaged early."""
         if self.model and self.model.updates >= self.update:
             return "finished" if self.model.updates >= self.updates else "stopped"
         return "running" if now - self.written < SILENT_SECONDS else "stopped"

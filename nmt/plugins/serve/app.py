@@ -86,7 +86,7 @@ class Guard:
         except Exception as error:
             log_error(error)
             failure = Failed(500, "internal error; see the server's log")
-        if not begun:  # a response that has begun is cut off instead
+        if not begun:  # otherwise, the response has begun and is cut off
             await (await error_answer(Request(scope), failure))(scope, receive, send_with_headers)
         if failure.status_code >= 500:
             log_client(f"{scope['method']}: {failure.status_code}", f", {failure.detail}")
@@ -100,7 +100,7 @@ class Guard:
             raise Failed(421, "unknown host name; to allow it, start the server with hosts=[NAME]")
         scheme, _, origin = headers.get("origin", "").partition("://")
         allowed = origin == headers.get("host", "") or f"{scheme}://{origin}" in self.config.cors
-        if scheme in ("http", "https", "null") and not allowed:  # browser extensions use other schemes
+        if scheme in ("http", "https", "null") and not allowed:  # browser extensions have other schemes and are allowed
             raise Failed(
                 403, "requests from other sites are forbidden; to allow one, start the server with cors=[https://SITE]"
             )

@@ -87,9 +87,9 @@ class Queue:
     def take(self, most: int = BATCH_LINES, long_too: bool = True) -> list[WaitingLine]:
         """Take a batch of at most `most` lines with the same search settings.
 
-        Requests take turns line by line, so that a long text does not delay short ones. Search settings take turns
-        too, and every second batch starts with a new request. A long line gets its own batch, or stays
-        queued if `long_too` is false. Lost lines, which may have crashed their process, go first, one per batch.
+        Requests take turns line by line, so that a long text does not delay short ones. Requests with different search
+        settings take turns too, and every second batch starts with a new request. A long line gets its own batch, or
+        stays queued if `long_too` is false. Lines that may have crashed a process go first, one per batch.
         """
         if self.lost:
             return [self.lost.popleft()]
@@ -160,7 +160,7 @@ class Worker:
         return Failed(503, f"the worker process {self.ended}; send the request again", 1, lost=True)
 
     async def call(self, seconds: float, *arguments: Any) -> Any:
-        """Call `ModelTasks` in the process or, after the first call, its `translate`; raise Failed if that fails."""
+        """Create the process's `ModelTasks`; in later calls, call its `translate`. Raise Failed if that fails."""
         if self.ended:
             raise self.loss()
         number = next(self.numbers)
@@ -236,7 +236,7 @@ class ServedModel:
                 if self.queue.lines and not self.batches:
                     await asyncio.sleep(BATCH_WAIT)
                 searches, batch = worker.facts[0], list[WaitingLine]()
-                # At least two batches: one is encoded or decoded while the search runs on the other.
+                # Allow at least two batches: while the search runs on one, the other is encoded or decoded.
                 if self.queue.lines and self.batches < max(2, searches):
                     # Leave some lines for further searches, which can run in parallel.
                     most = math.ceil(self.queue.lines / max(1, searches - self.batches))

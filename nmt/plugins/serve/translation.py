@@ -32,7 +32,7 @@ Route = tuple[ServedModel | None, str, dict[str, Any]]
 MOST_FIELDS, MOST_ALTERNATIVES = 1000, 10
 KEY_LINE = re.compile(r"^(\S+)\s+([0-9a-f]{64})\b", re.MULTILINE)
 MOST_CHARACTERS = 2000  # a text's language is detected from at most this many leading characters
-SURE = 0.8  # above this probability of being in the target language, not a source language, text stays untranslated
+SURE = 0.8  # text stays untranslated if its probability of being in the target language is higher than this
 SMALL_BYTES = 2**15  # documents up to this size have their own process, so that they need not wait for large ones
 PARSING_LIMITS = 2**30, 10  # bytes of memory and seconds of CPU time to parse or write a document
 
@@ -78,7 +78,7 @@ async def read_fields(request: HttpRequest, most: int, seconds: float) -> dict[s
     body, size = bytearray(), 0
     try:
         async with asyncio.timeout(seconds):
-            async for part in request.stream():  # to the end, since most clients read the answer only then
+            async for part in request.stream():  # all of it, even if too long: most clients read the answer only then
                 size += len(part)
                 body += part if size <= most else b""
     except TimeoutError as error:
@@ -150,7 +150,7 @@ def detect(text: str, languages: list[str]) -> list[tuple[str, float]]:
 
 
 def choose(text: str, sources: list[str], target: str) -> tuple[str, float]:
-    """A text's language and its probability: a source language, unless the target language is clearly more probable."""
+    """A text's likeliest source language, or the target language if clearly more probable, and its probability."""
     probabilities = dict(detect(text, [*sources, target]))
     source = max(sources, key=lambda language: probabilities.get(language, 0.0))
     of_target, of_source = probabilities.get(target, 0.0), probabilities.get(source, 0.0)

@@ -1,4 +1,4 @@
-"""What worker processes run: translation and document parsing. The server uses the same errors and logging."""
+"""What worker processes run: translation and document parsing; and errors and logging, which the server shares."""
 
 import logging
 import math
