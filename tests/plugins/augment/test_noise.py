@@ -154,13 +154,15 @@ def test_draws_spell_the_line_and_equal_sentencepiece_without_dropout(tokenizer,
     assert all(3 < id < tokenizer.vocabulary_size for id in ids)
 
 
-def test_a_reserved_symbol_stays_whole():
+def test_a_reserved_symbol_stays_whole_and_another_kind_of_vocabulary_is_refused():
     tokenizer = train_tokenizer(LINES, TokenizerConfig("bpe", 400), RESERVED)
     symbols = {tokenizer.encode([symbol])[0][0] for symbol in RESERVED}
     drawn = {tuple(BpeDropout(tokenizer, 0.9).encode("(NP newest ) (N (NPx banana", generator(n))) for n in range(30)}
     whole = ["\u2581(NP", "\u2581)", "\u2581(N", "\u2581(NP"]
     assert all(tokenizer.subwords([id for id in ids if id in symbols]) == whole for ids in drawn)
     assert len(drawn) > 10
+    with pytest.raises(NMTError, match=r"bpe_dropout=0\.1: needs a bpe vocabulary, not unigram"):
+        BpeDropout(train_tokenizer(LINES[:100], TokenizerConfig("unigram", 400)), 0.1)
 
 
 def test_a_line_depends_on_its_generator_alone(tokenizer):
@@ -228,9 +230,3 @@ def test_sentencepiece_draws_as_often(bpe):
     pairs = [(mine[parts], theirs[parts]) for parts in {*mine, *theirs} if mine[parts] + theirs[parts] >= 10]
     pairs.append((20_000 - sum(a for a, _ in pairs), 20_000 - sum(b for _, b in pairs)))
     assert_small(sum((a - b) ** 2 / max(a + b, 1) for a, b in pairs), len(pairs))
-
-
-def test_another_vocabulary_is_refused():
-    tokenizer = train_tokenizer(LINES[:100], TokenizerConfig("unigram", 400))
-    with pytest.raises(NMTError, match=r"^data\.noise\.bpe_dropout=0\.1: needs a bpe vocabulary, not unigram$"):
-        BpeDropout(tokenizer, 0.1)

@@ -179,15 +179,9 @@ def score(key: str, change: Callable[[Any], Any]) -> Edit:
     return lambda files, stated: stated["scores"][0].update({key: change(stated["scores"][0][key])})
 
 
-def replace(name: str, old: bytes, new: bytes, part: str = "", key: str = "") -> Edit:
-    """A text in a file replaced, with its digest where `part` and `key` of the statement name it."""
-
-    def change(files: Files, stated: dict[str, Any]) -> None:
-        files[name] = files[name].replace(old, new, 1)
-        if part:
-            stated[part][key] = sha256(files[name])
-
-    return change
+def other_source(files: Files, stated: dict[str, Any]) -> None:
+    files["source.en"] = files["source.en"].replace(b"a", b"o", 1)
+    stated["texts"]["source"] = sha256(files["source.en"])
 
 
 EDITS: dict[str, tuple[Edit, str]] = {
@@ -199,10 +193,10 @@ EDITS: dict[str, tuple[Edit, str]] = {
     "fewer lines": (lambda files, stated: stated.update(lines=19), "alone"),
     "no digest of the reference": (lambda files, stated: stated["texts"].pop("reference"), "alone"),
     "one more file": (lambda files, stated: files.update({"reference.fr": b"x\n"}), "alone"),
-    "a reference": (replace("reference.de", b"a", b"o"), "alone"),
+    "a reference": (lambda files, stated: files.update({"reference.de": files["hypotheses.de"]}), "alone"),
     "no translations": (lambda files, stated: files.pop("hypotheses.de"), "alone"),
     # Found with the files of the test set.
-    "a source with its digest": (replace("source.en", b"a", b"o", "texts", "source"), "given"),
+    "a source with its digest": (other_source, "given"),
     "references with digest and scores": (fabricate, "given"),
     # Found with the model.
     "the digest of the weights": (lambda files, stated: stated["model"].update({"model.safetensors": "0" * 64}), "run"),

@@ -242,6 +242,7 @@ def test_keys_are_required_and_limits_hold(word_model, tmp_path, nmt):
     limits = ["limits.seconds=2", "limits.upload_seconds=0.5", "limits.requests_per_minute=5", "limits.connections=20"]
     with serving(word_model, f"keys={keys}", "host=0.0.0.0", *limits) as server:
         server.logged("loaded with")
+        nmt("serve", str(word_model), f"port={server.port}").refused("port=", "in use")
         assert server.translate("ka") == (403, {"error": "this server requires an API key"})
         assert server.translate("ka", api_key="wrong") == (403, {"error": "invalid API key"})
         assert server.ask("/frontend/settings")[1]["keyRequired"]
@@ -267,13 +268,6 @@ def test_keys_are_required_and_limits_hold(word_model, tmp_path, nmt):
         assert server.ask("/health")[0] == 503
         for connection in idle:
             connection.close()
-
-
-def test_a_port_in_use_is_refused(nmt, word_model):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        nmt("serve", str(word_model), f"port={taken.getsockname()[1]}").refused("port=", "in use")
 
 
 def test_torch_serves_the_same_with_a_glossary(word_model, expected, tmp_path):
