@@ -1,6 +1,6 @@
 """A job that processes lines: its input, output and progress, and how it resumes after being killed.
 
-An output file appears once it is complete. Until then, the lines so far are in `.NAME.nmt-partial`. Next to it,
+An output file appears once it is complete. Until then, the lines written so far are in `.NAME.nmt-partial`. Next to it,
 `.NAME.nmt-partial.json` records the input, model and options, and how much of the output is on disk.
 """
 
@@ -58,12 +58,12 @@ def what_decides(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
 
 @dataclass
 class Notes:
-    """What has been written to an output by this command and by any that it resumes."""
+    """What has been written to an output by this command and by any earlier ones that it resumes."""
 
     identity: str = ""  # SHA-256 of what determines the output; empty if the command cannot be resumed
     lines: int = 0  # input lines that are done
     bytes: int = 0  # output bytes written for them
-    counts: dict[str, int] = field(default_factory=Counter)  # lines with each note, for the final summary
+    counts: dict[str, int] = field(default_factory=Counter)  # note -> number of lines with it, for the final summary
 
 
 class Output:
@@ -74,7 +74,7 @@ class Output:
 
     def write(self, text: str | bytes, lines: int) -> None:
         """Write and flush the output up to input line `lines`; NMTError if the disk is full."""
-        # Save before writing: callers have now counted every earlier line, whether they count before or after writing.
+        # Save before writing: all earlier lines have been counted, whether callers count before or after writing.
         if time.monotonic() - self.saved > SAVE_SECONDS:
             self.save()
         content = text.encode() if isinstance(text, str) else text
@@ -116,7 +116,7 @@ def notes_of(partial: Path) -> Path:
 
 @contextmanager
 def open_output(name: str, identity: str = "") -> Iterator[Output]:
-    """Open an output. A file appears at the end; after an error, a command with the same identity resumes it.
+    """Open an output. A file appears once complete; after an error, a command with the same identity resumes it.
 
     Raises NMTError if another process is writing the file or the partial file is a link.
     """
@@ -158,7 +158,7 @@ def open_output(name: str, identity: str = "") -> Iterator[Output]:
                 notes_of(partial).unlink(missing_ok=True)
         raise
     finally:
-        with suppress(OSError):  # `write` reported what could not be written
+        with suppress(OSError):  # `write` has already reported the error
             file.close()
 
 
@@ -186,7 +186,7 @@ def open_document(config: JobConfig, stack: ExitStack) -> tuple[bytes, Output]:
 
 
 def progress_of(config: JobConfig, verb: str, done: int, total: int | None, stack: ExitStack) -> Callable[[int], None]:
-    """A function that shows the number of lines done, if standard error is a terminal and the output is not."""
+    """A function that shows how many lines are done, but only if standard error is a terminal and the output is not."""
     if sys.stderr is None or not sys.stderr.isatty() or (config.output == "-" and sys.stdout.isatty()):
         return lambda number: None
     from rich.console import Console

@@ -97,7 +97,7 @@ def engine_options(options: TranslatorOptions, models: Models) -> EngineOptions:
 
 
 def with_engine(options: TranslatorOptions, notice: Notice, models: Models | None = None) -> TranslatorOptions:
-    """Replace engine=auto with the first suitable engine; if there is a choice, a notice names the engine."""
+    """Replace engine=auto with the first suitable engine; if several are available, a notice names the choice."""
     compute = options.compute
     if compute.engine != "auto":
         return options
@@ -133,7 +133,7 @@ def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
 
 
 def open_translator(config: JobConfig, stack: ExitStack) -> Translator:
-    """A job's translator, for one or more devices; NMTError if there is no input. `stack` will stop its processes."""
+    """A job's translator, for one or more devices; NMTError if there is no input. Closing `stack` stops processes."""
     require(config.input == "-" or Path(config.input).exists(), f"{config.input}: No such file or directory")
     if config.translator.compute.devices == 1:
         return load_translator(config.translator, warn)
@@ -178,7 +178,7 @@ def render(number: int, source: str, translations: list[Translation], format: st
 
 
 def report(stages: Sequence[Stage], line: str, best: Translation, where: str, counts: dict[str, int]) -> dict[str, Any]:
-    """Return the fields that stages add to a line's record; count its notes, and print each note that is new."""
+    """Return the fields that stages add to a line's record; count its notes, and print each when it first occurs."""
     fields = dict[str, Any]()
     if best.copied:
         fields["copied"], copied = best.copied, "characters that do not occur in the training data were copied"

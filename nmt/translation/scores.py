@@ -27,7 +27,7 @@ class PairScore:
 
 @dataclass
 class Details(PairScore):
-    """Scores and word alignment. Copied text has no tokens; each segment but the last ends with an end symbol."""
+    """Scores and word alignment. `tokens` leaves out copied text and has an end symbol between segments."""
 
     alignment: list[tuple[int, int]]  # (source word, target word) pairs, counted from 0
     word_log_probabilities: list[float | None]  # None for a word that was copied
@@ -89,7 +89,7 @@ class Describer:
             targets = words_of_tokens(self.tokenizer, tokens) if text(self.tokenizer, tokens) else []
             if sources and targets:
                 assert part.token_scores.attention is not None
-                # Target prefix tokens that the text does not repeat come first and belong to no word.
+                # Skip target prefix tokens that are not in the text: they come first and belong to no word.
                 best = part.token_scores.attention[-len(targets) :, [index for index, _ in sources]].argmax(axis=1)
                 pairs |= {(sources[index][1], first + target) for index, target in zip(best, targets, strict=True)}
             log_probabilities, of_words = part.token_scores.log_probabilities, details.word_log_probabilities

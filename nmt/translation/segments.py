@@ -19,7 +19,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Limits:
-    """What a model can read; None: no limit."""
+    """What a model can read; None means no limit."""
 
     split: bool = False  # lines are translated sentence by sentence
     longest: int | None = None  # with `split`, a sentence with more tokens is translated in parts
@@ -50,14 +50,14 @@ class Line:
     text: str
     tag: str = ""  # target language tag and a space, removed from the text
     align: bool = False  # add details to its translations
-    cut_at: frozenset[str] = frozenset()  # characters to copy, like those that the model does not know
+    cut_at: frozenset[str] = frozenset()  # characters to copy as if the model did not know them
 
 
 @dataclass
 class Segment:
     """A line, or a stretch of one, that is translated as a unit or copied."""
 
-    ids: list[int]  # empty if it is copied
+    ids: list[int]  # empty if the segment is copied
     text: str  # the text to translate or copy; for part of a sentence, the whole sentence
     start: int = 0  # index of the first character of `text` in the clean line
     skipped: int = 0  # for part of a sentence, the number of tokens of `text` before it
@@ -68,10 +68,11 @@ class Segment:
 
 
 def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset[str] = frozenset()) -> list[Span]:
-    """Spans to copy, in order: characters unknown to the model or in `cut_at`, with any tag or word that contains them.
+    """Spans to copy, in order: characters unknown to the model or in `cut_at`, each with the tag or word around it.
 
     A word is a run of accents and letters that have upper and lower case; other characters stand alone. Spans with no
-    letter or digit between them are joined; likewise, the first and last spans extend to the ends of the line.
+    letter or digit between them are joined. The first span begins with the line if no letter or digit precedes it;
+    likewise, the last span ends with the line if none follows.
     """
     unknown = set(line) & cut_at if characters is None else set(line) - (characters - cut_at)
     if not unknown:
@@ -103,7 +104,7 @@ class Segmenter:
         self.prefix_tokens = cache(lambda prefix: tokenizer.encode([tokenizer.clean(prefix)])[0])
 
     def encode(self, texts: list[tuple[str, str]]) -> list[list[int]]:
-        """Encode each prefix and text as one string; a blank text has no tokens."""
+        """Encode each prefix and text as one string; a blank text yields no tokens, whatever its prefix."""
         clean = self.tokenizer.clean
         return self.tokenizer.encode([clean(prefix + text) if text.strip() else "" for prefix, text in texts])
 
@@ -124,7 +125,7 @@ class Segmenter:
         return f"{longest:,} tokens, but {limit}; split=auto translates such lines sentence by sentence"
 
     def stretches(self, line: Line) -> list[Segment]:
-        """A line's copied stretches and the text between them, or the whole line; not encoded yet."""
+        """A line's copied stretches and the text between, or the whole line if nothing is copied; not encoded yet."""
         cleaned = self.tokenizer.clean(line.text)
         copied = copied_spans(cleaned, self.limits.characters, line.cut_at)
         if not copied:
@@ -183,7 +184,7 @@ def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis],
     for segment, part in zip(segments, parts, strict=True):
         tokens, skipped = part.tokens[skipped:], len(prefix)
         words = segment.text if segment.copied else text(tokenizer, tokens)
-        # A space is still due after an empty translation. Without a space, the first word continues the previous word.
+        # After an empty translation, its space is still added. Without a space, the first word continues the last word.
         blank = bool(joined.text) and (blank or not segment.glued)
         continues_word = bool(joined.text) and bool(words) and not blank
         joined.tokens.append(tokens)

@@ -18,7 +18,7 @@ from nmt.translation.translator import RefusedLine, Translator
 if TYPE_CHECKING:
     from nmt.data import PreparedCorpus
 
-BLOCK_LINES = 256  # translated together; fixed, because a line's neighbors may change the last digit of a sum
+BLOCK_LINES = 256  # translated at a time; fixed, because a line's neighbors may change the last digit of a sum
 SPLITS = {"valid": "validation", "test": "test"}
 
 
@@ -100,7 +100,7 @@ def translate_lines(
     console: Console,
     translate: Callable[[Translator, list[str]], list[str]] = best_translations,
 ) -> list[str]:
-    """Return the best translation of each line, always searched in the same blocks; show progress on a terminal."""
+    """Return the best translation of each line, searching blocks of a fixed size; show progress on a terminal."""
 
     def texts() -> Iterator[str]:
         for start in range(0, len(lines), BLOCK_LINES):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 LANGUAGE_TAG = re.compile(r"\s*(<2[\w-]{1,30}>|>>[\w-]{1,30}<<)")
 LOOK_ALIKES = list(zip("\u2018\u2019\u201c\u201d\u2010\u2011\u2013\u2014", "''\"\"----", strict=True))
-AHEAD = 128  # lines per search, during which the next lines are prepared
+AHEAD = 128  # lines per search; while a search runs, the next lines are prepared
 
 
 class RefusedLine(NMTError):
@@ -130,7 +130,7 @@ class Translator:
         return lines_of(map(self.translate_each, arriving_blocks(lines, buffer)))
 
     def translate(self, lines: list[str]) -> list[list[Translation]]:
-        """The n_best translations of each line, best first; for a blank line, an empty one. Raises RefusedLine."""
+        """The n_best translations of each line, best first; a blank line has a single empty one. Raises RefusedLine."""
         return list(lines_of([self.translate_each(lines)]))
 
     def translate_each(self, lines: list[str]) -> list[Outcome]:
@@ -147,7 +147,7 @@ class Translator:
         return {ord(odd): plain for odd, plain in LOOK_ALIKES if odd not in characters and plain in characters}
 
     def search(self, lines: list[Line]) -> list[Outcome]:
-        """Cut lines into segments and search for their translations: the end of the chain of stages."""
+        """Cut lines into segments and search for their translations; this ends the chain of stages."""
         lines = [replace(line, text=line.text.translate(self.look_alikes)) for line in lines]
         if not self.ahead or len(lines) <= AHEAD:
             return self.search_at_once(lines)
@@ -203,12 +203,12 @@ class Translator:
             scores = describer.describe(segments, parts, joined) if describer else None
             row = Translation(joined.text, score, log_probability, scores, copied.copy(), notes=notes.copy())
             translations.append(row)
-        # The length penalty of the joined translation may rank the second hypotheses above the first.
+        # With its own length penalty, a translation joined from second hypotheses may rank above that from the first.
         return sorted(translations, key=lambda translation: -translation.score)
 
 
 def lines_of(blocks: Iterable[list[Outcome]]) -> Iterator[list[Translation]]:
-    """The translations of each line, block by block; the index of a RefusedLine counts the lines of all blocks."""
+    """The translations of each line, block by block; the index of a RefusedLine counts from the first block."""
     for index, outcome in enumerate(chain.from_iterable(blocks)):
         if isinstance(outcome, RefusedLine):
             raise RefusedLine(index, outcome.problem) from outcome
@@ -256,7 +256,7 @@ def read_by_thread(items: Iterable[Item], size: int) -> "queue.Queue[Item | Base
 
 
 def arriving_blocks(lines: Iterable[str], size: int, patience: float = 0.05) -> Iterator[list[str]]:
-    """Yield blocks of at most `size` lines, each with those that arrive within `patience` seconds of its first line."""
+    """Yield blocks of at most `size` lines: those that arrive within `patience` seconds of the first of them."""
     arrived = read_by_thread(lines, size)
     item: str | BaseException | None = ""
     while isinstance(item, str) and isinstance(item := arrived.get(), str):

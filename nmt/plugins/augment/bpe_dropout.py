@@ -78,7 +78,7 @@ class BpeDropout:
         """
         if word in self.reserved:
             return self.ids[word], 0
-        # The subword that begins at i ends at ends[i], which is 0 if none does. The one before it begins at before[i].
+        # The subword that begins at i ends at ends[i] (0: none begins there); the one before it begins at before[i].
         ends, before = list(range(1, len(word) + 1)), list(range(-1, len(word)))
         pairs: list[tuple[float, int, int, int]] = []
 

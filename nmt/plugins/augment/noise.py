@@ -118,7 +118,7 @@ def with_typos(line: str, generator: Generator) -> str:
     return line
 
 
-# Punctuation is removed first, while it ends the line; the number comes last, so that it stays equal on both sides.
+# Punctuation is removed first, while it ends the line; numbers are added last, so that no other noise changes them.
 KINDS: dict[str, Callable[[str, str, Generator], Pair]] = {
     "end_punctuation": without_end_punctuation,
     "upper": lambda source, target, generator: (source.upper(), target.upper()),
@@ -143,7 +143,7 @@ class Noise:
         self.tokenizer, self.noises, self.seed = load_tokenizer(tokenizer_file), noises, seed % 2**64
         self.tags = [int(source.data.tag is not None) for source in sources]
         self.samplers = [BpeDropout(self.tokenizer, x.bpe_dropout) if x.bpe_dropout else None for x in noises]
-        # The growth factor that few sentences exceed. On Multi30k, BPE-dropout 0.1 gave a factor of 1.4 on average.
+        # Few sentences grow by more than this factor. On Multi30k, BPE-dropout 0.1 gave a factor of 1.4 on average.
         self.growth = np.array([1 + 6 * x.bpe_dropout if x.bpe_dropout else 1 + (x != OFF) / 4 for x in noises])
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:

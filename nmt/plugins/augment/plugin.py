@@ -21,7 +21,7 @@ class NoiseConfig:
     numbers: float = number(0.0, 0.0, 1.0)
     """Probability of inserting a random number to copy, at about the same place on both sides."""
     bpe_dropout: float = number(0.0, 0.0, 1.0)
-    """tokenizer.kind=bpe: probability of dropping each merge, on both sides (Provilkov et al. 2020: 0.1)."""
+    """With tokenizer.kind=bpe: probability of dropping each merge, on both sides (Provilkov et al. 2020: 0.1)."""
 
 
 def register(add: Callable[..., None]) -> None:

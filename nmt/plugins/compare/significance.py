@@ -30,11 +30,11 @@ from nmt.translation import TestSet
 
 NAMES = {"bleu": "BLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
 TESTS = {"bs": "paired bootstrap", "ar": "approximate randomization"}  # sacreBLEU's names for the tests, and ours
-FEWEST_LINES = 50  # for a test; with fewer, too many resamples coincide
+FEWEST_LINES = 50  # needed for a test; with fewer lines, too many resamples coincide
 CHUNK = 50  # resamples drawn at a time
-SHORT, LONG, FEW_CHARACTERS = 0.6, 1.6, 10  # bounds of a translation's length relative to the reference's
+SHORT, LONG, FEW_CHARACTERS = 0.6, 1.6, 10  # bounds of the length relative to the reference's; minimum difference
 FREQUENCIES = {1: "never", 10: "1 to 9 times", 100: "10 to 99 times"}  # upper bounds of buckets -> labels
-MOST_LINES = 200_000  # training lines to count words in, spread evenly over a larger corpus
+MOST_LINES = 200_000  # count words in at most this many training lines, spread evenly over the corpus
 
 Numbers = npt.NDArray[np.float64]
 Row = dict[str, Any]
@@ -179,7 +179,7 @@ def divisions(test: TestSet) -> tuple[list[Division], str]:
 
 @dataclass
 class Bootstrap:
-    metric: str  # if "", lines are counted, and fewer is better
+    metric: str  # if "", the score is a number of lines, and lower is better
     score: Callable[[Numbers], Numbers]  # summed statistics [N, K] -> scores [N]
     seeds: list[int]  # number of seeds per system
     sampling: Sampling

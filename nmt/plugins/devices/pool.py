@@ -39,7 +39,7 @@ def begin_worker(options: TranslatorOptions, devices: "SimpleQueue[str]") -> Non
 
 @cache
 def worker_translator() -> steps.Translator:
-    """This process's translator, loaded with the first block: an error in `begin_worker` would break the pool."""
+    """This process's translator, loaded at the first block, because an error in `begin_worker` would break the pool."""
     import torch
 
     torch.set_num_threads(max(1, torch.get_num_threads() // worker_options.compute.devices))
@@ -75,7 +75,7 @@ class DeviceTranslator:
 
     def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[steps.Translation]]:
         """Yield translations in order, as soon as possible; hold about two blocks of `buffer` lines per process."""
-        resource_tracker.ensure_running()  # otherwise, starting the first process would unblock the signal
+        resource_tracker.ensure_running()  # if it started later, with the first process, it would unblock the signal
 
         def submitted() -> Iterator[Future[Any]]:
             # Ctrl-C reaches every process in a terminal. This thread blocks it, and the processes that it starts

@@ -102,7 +102,7 @@ class ConstrainedSearch(Search):
         return candidates
 
     def select(self, candidates: list[Candidate], index: int, room: int) -> tuple[list[Candidate], list[Candidate]]:
-        """Select the candidates that end (from the best that meet all constraints) and those that fill the beam.
+        """Select the candidates that end (among the best that meet all constraints) and those that fill the beam.
 
         After a candidate's token, there is space for `room` more tokens; candidates that need more are dropped.
         """
@@ -139,7 +139,7 @@ def constrained_search(
     prefixes: Sequence[list[int]],
     constraints: PhraseConstraints,
 ) -> list[list[Hypothesis]]:
-    """`beam_search` with constraints; drops a sentence's longest constraint while no translation meets them all."""
+    """Constrained beam search; drops a sentence's constraints, longest first, until a translation meets the rest."""
     results = ConstrainedSearch(models, source_BS, config, prefixes, constraints).run()
     for index in [index for index, row in enumerate(results) if not row]:
         alone = source_BS[index : index + 1, : int((source_BS[index] != PAD).sum())], config, [prefixes[index]]

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from nmt.model import Transformer
     from nmt.search import Hypothesis
 
-# Where a phrase counts: at the beginning of a translation; anywhere else; only right after a token with EDGE.
+# Where a phrase counts. BEGINS: starts the translation; FOLLOWS: anywhere else; GLUED: only right after an EDGE token.
 BEGINS, FOLLOWS, GLUED = range(3)
-# Bits of a token's kind: it continues a word; a word can follow it without a space, as after a hyphen.
+# Bits of a token's kind. CONTINUES: it continues a word; EDGE: a word can follow without a space, as after a hyphen.
 CONTINUES, EDGE = 1, 2
 
 
@@ -51,10 +51,10 @@ class PhraseConstraints:
         return constrained_search(models, source_BS, config, prefixes, self)
 
 
-Place = tuple[int, int]  # a phrase in progress and how many of its tokens are written, or one of these:
+Place = tuple[int, int]  # the phrase in progress and the number of its tokens so far, or one of these:
 START, FREE, MARKED, CLOSED = (-1, 0), (-2, 0), (-3, 0), (-4, 0)
 OPEN = {START: (BEGINS,), MARKED: (FOLLOWS, GLUED)}
-Reading = tuple[int, Place]  # a bit for each constraint that is met, and the place
+Reading = tuple[int, Place]  # constraints met so far, one bit each, and the place
 MOST_READINGS = 64  # a limit for constraints that overlap in hundreds of ways
 
 
@@ -139,13 +139,13 @@ class Tracker:
         return count if phrase < 0 else count + len(self.phrases[phrase].tokens) - done - lengths[self.owners[phrase]]
 
     def best(self, readings: set[Reading]) -> list[Reading]:
-        """The readings that no other reading at their place beats; at most the MOST_READINGS nearest to completion."""
+        """The readings without a better one at the same place; at most the MOST_READINGS nearest to completion."""
 
         def is_worse(met: int, place: Place) -> bool:
             return any(place == there and met != more and met & more == met for more, there in readings)
 
         kept = [reading for reading in readings if not is_worse(*reading)]
         kept.sort(key=lambda reading: (self.tokens_left(reading, self.usual), reading))
-        # Also keep one reading that is outside phrases, because it survives any token.
+        # Also keep one reading that is not within a phrase, because any token can follow it.
         free = [reading for reading in kept[MOST_READINGS:] if reading[1] in (FREE, MARKED)][:1]
         return kept[:MOST_READINGS] + free

@@ -71,7 +71,7 @@ MEASURE = re.compile(rf"{BEFORE_MEASURE}((?:(?<![)\]])[-+\u2212])?+{NUMBER})([ \
 ADDRESS = re.compile("|".join([*ADDRESSES, *FILES]))
 PLACEHOLDER = re.compile("|".join(PLACEHOLDERS))
 ALL = re.compile("|".join([*PLACEHOLDERS, *ADDRESSES, *FILES, *NAMES, MEASURE.pattern]))
-# Items that are whole words apart from surrounding punctuation, and what may follow an item within its word.
+# Items that are extended to whole words, without final punctuation; GLUE joins the rest of a word to an item.
 WHOLE = re.compile("|".join([*ADDRESSES, *FILES, *NAMES[:2]]))
 GLUE = re.compile(r"[-+~:/](?=\w)[\w.+~:/-]{1,200}+")
 # The beginning of a placeholder that forms one item with adjoining ASCII characters: uid=%s, stat(%s).
@@ -169,7 +169,7 @@ def one_form(measure: str) -> str:
 
 
 def edges(line: str, stretch: Span) -> tuple[str, str]:
-    """Patterns that reject neighbors that would make an item part of something longer, unless the source has them."""
+    """Lookarounds that reject an item inside something longer; empty on a side where it is inside one in the source."""
     first, last = (
         f"[{PART_OF if re.match('[A-Za-z0-9_]', line[at]) else re.escape(line[at])}]"
         for at in (stretch[0], stretch[1] - 1)
@@ -188,7 +188,7 @@ class Items:
 
     def __init__(self, line: str, stretches: Sequence[Span]) -> None:
         self.line, self.texts = single_blanks(line), [item(line, stretch) for stretch in stretches]
-        guards = dict[str, tuple[str, str]]()  # the edges that hold for every occurrence of an item in the source
+        guards = dict[str, tuple[str, str]]()  # the edges that every occurrence of an item in the source has
         for text, stretch in zip(self.texts, stretches, strict=True):
             (before, after), others = edges(line, stretch), guards.get(text)
             guards[text] = (min(before, others[0]), min(after, others[1])) if others else (before, after)
@@ -213,7 +213,7 @@ class Items:
         return [self.which(match) for match in self.pattern.finditer(text)]
 
     def arrive(self, text: str) -> bool:
-        """Whether a text has exactly the source's items, those like %s in the same order, and no other placeholder."""
+        """Whether a text has exactly the source's items and no other placeholder; those like %s must be in order."""
         items, rest = self.find(text), self.pattern.sub(" ", text)
         if any(other[0] not in self.line for other in PLACEHOLDER.finditer(rest)):
             return False

@@ -1,8 +1,8 @@
 """Translations that keep protected items: placeholders, addresses and the like appear exactly as in the source.
 
 A line is first translated unmodified. If an item is lost, two fallbacks are tried in turn. First, the items are
-replaced with stand-ins, and the word alignment places any that are lost. Then, the line is cut at its items. If an item
-still does not appear as often as in the source, the translation is flagged.
+replaced with stand-ins; any that are lost are put where the word alignment indicates. Then, the line is cut at its
+items. If an item still does not appear as often as in the source, the translation is flagged.
 """
 
 import re
@@ -80,7 +80,7 @@ class Masked:
         """A translation with items instead of names, in its text and its details; None if the names are not intact."""
         text, names = translation.text, self.items.find(translation.text)
         items = dict(zip(self.names, self.held.items.texts, strict=True))
-        # Names are distinct even if their items are equal, so they show the order.
+        # Names are distinct even if their items are equal, so they show the order of the items.
         counted = [[name for name in side if is_counted(items[name])] for side in (names, self.names)]
         if sorted(names) != sorted(self.names) or counted[0] != counted[1] or self.is_garbled(text):
             return None
@@ -102,7 +102,7 @@ class Masked:
 
     def is_garbled(self, text: str) -> bool:
         """True if part of a name is left over: a digit, an invalid character, or the beginning of a name."""
-        if self.is_cut:  # no part of a mark can be left over
+        if self.is_cut:  # a mark is one character, so no part of it can be left over
             return False
         source, target = (self.items.replaced(side, [" "] * len(self.names)) for side in (self.text, text))
         stem = re.escape(re.split(r"\d", self.names[0])[0])

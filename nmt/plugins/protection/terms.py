@@ -157,7 +157,7 @@ class Terms(Stage):
         return self.glossary.find(hidden(text, self.finder.stretches(text)))
 
     def constraints(self, segments: Sequence[Segment]) -> PhraseConstraints | None:
-        """The constraints of segments, or None if there are none; a term split across segments does not count."""
+        """The constraints of segments, or None if there are none; a term split across segments is ignored."""
         tokenizer, rows = self.tokenizer, list[list[Constraint]]()
         for segment in segments:
             text = tokenizer.decode(segment.ids, SOURCE) if segment.part else tokenizer.clean(segment.text)
@@ -166,7 +166,7 @@ class Terms(Stage):
         return PhraseConstraints(rows, kinds(tokenizer)) if any(rows) else None
 
     def report(self, line: str, best: Translation) -> dict[str, Any]:
-        """A line's terms and whether each is used; a note names a missed one."""
+        """A line's terms and whether their translations are used; a note names a term whose translation is missing."""
         matches, fields = self.find(clean(line)), list[dict[str, Any]]()
         for (term, *_), used in zip(matches, judge(matches, best.text), strict=True):
             if not used:
