@@ -53,7 +53,7 @@ BUDGETS = {
     "sweep": 240,
     "synthesize": 240,
     "nmt": 18000,
-    "tests": 15330,
+    "tests": 15000,
 }
 """Most lines of each part and plugin, and of the tests. A commit that needs more changes this table openly."""
 SMALL = 60  # most lines of a plugin that the table need not name
