@@ -48,7 +48,7 @@ def corpus_files(words: list[str]) -> dict[str, Any]:
     require(is_pair, f"{' '.join(words)}: give two files whose names differ only in the language suffix; {forms}")
     prefix = Path(prefixes.pop())
     source, target = (name.rpartition(".")[2] for name in plain)
-    require("txt" not in (source, target), f"{' '.join(words)}: end file names in their languages; {forms}")
+    require("txt" not in (source, target), f"{' '.join(words)}: end each file name with its language code; {forms}")
     name = prefix.resolve().parent.name if prefix.parent != Path() else prefix.name
     languages = {"data.source": source, "data.target": target}
     return {"data": "files", "data.name": name, **languages, "data.train": str(prefix)}

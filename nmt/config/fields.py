@@ -51,7 +51,7 @@ def inline(default: Any, *offered: str) -> Any:
 def undecided(default: Any, decides: str = "nothing") -> Any:
     """A field whose value may change when a job resumes.
 
-    `decides` states what affects the job's results: "nothing", or only the "content" of the file that the value names.
+    `decides` states what affects results: "nothing", or only the "content" of the file that the key names.
     """
     return field(default=default, metadata={"decides": decides})
 

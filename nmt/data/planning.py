@@ -296,7 +296,7 @@ class BatchPlanner:
         ]
 
     def pairs(self, passes: Ints, parts: Ints) -> list[Ints]:
-        """The corpus rows that each part contains in its pass."""
+        """The corpus rows in each part, for the pass that the part belongs to."""
         groups = self.group_of_part[parts]
         sizes, count, number = self.sizes[groups], self.parts[groups], parts - self.first_parts[groups]
         begins, ends = number * sizes // count, (number + 1) * sizes // count

@@ -36,7 +36,7 @@ IDS_SCHEMA = pa.schema(
 )
 """Ids exclude the end symbol, but lengths include it; `line` is the pair's line number in its source, from 1."""
 OUR_NAMES = re.compile(r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*|(train|valid|test)(/[\w-]+\.arrow)?")
-PARENT_LEVELS = 4  # how many levels above a run folder the start of a relative path in its configuration may lie
+PARENT_LEVELS = 4  # how many levels above a run folder its configuration's relative paths may be based
 
 
 def decisive(data: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import yaml
 from nmt.errors import NMTError, is_out_of_memory, one_line
 
 SMALL = 2**20  # maximum number of bytes in a configuration file; real ones have a few thousand
-LARGE = 2**26  # maximum number of bytes in a tokenizer or another file that is read in one piece
+LARGE = 2**26  # maximum number of bytes in a tokenizer or any other file that is read all at once
 DEPTH = 32  # maximum nesting of lists and mappings
 VALUE_LIMIT = 2**20  # maximum number of values (numbers, strings and tensors) in a torch.save file
 SPECIAL = re.compile(r"([\\`*\[\]<>|~]|&(?=#?\w+;))")  # characters with a meaning in Markdown

@@ -94,7 +94,7 @@ def aligning_layer(layers: int) -> int:
 
 
 def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Indices of items, longest first, in batches of at most `budget` tokens with padding, but at least one item each.
+    """Indices of items, longest first, in batches of at most `budget` tokens, including padding, but at least one item.
 
     Batch sizes above 16 are multiples of 8, because oneDNN builds a kernel for each shape.
     """

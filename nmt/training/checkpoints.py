@@ -39,7 +39,7 @@ CONTENT = {
     **{"state_dict": dict[str, Tensor], "optimizer_states": list[dict[Any, Any]]},
 }
 AGREEMENT_UPDATES = 10
-"""All processes agree whether to stop or save only once in this many updates, as agreeing waits for the device."""
+"""Updates between checks in which all processes agree whether to stop or save; each check waits for the device."""
 
 
 @dataclass

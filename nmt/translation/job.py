@@ -74,7 +74,7 @@ class Output:
 
     def write(self, text: str | bytes, lines: int) -> None:
         """Write and flush the output up to input line `lines`; NMTError if the disk is full."""
-        # Save before writing: all earlier lines have been counted, whether callers count before or after writing.
+        # Save first: here, all earlier lines have been counted, whether callers count before or after writing.
         if time.monotonic() - self.saved > SAVE_SECONDS:
             self.save()
         content = text.encode() if isinstance(text, str) else text

@@ -78,7 +78,7 @@ class Statement:
             require(bool(getattr(self, key)), f"{STATEMENT}, {key}: must not be empty")
         texts = (f"source.{self.source}", f"reference.{self.target}", f"hypotheses.{self.target}")
         extra = {*self.files} - {*MODEL_AND_RUN, *texts}
-        require(not extra, f"{STATEMENT}, files: {shown(', '.join(sorted(extra)))}: not files of a bundle")
+        require(not extra, f"{STATEMENT}, files: {shown(', '.join(sorted(extra)))}: do not belong in a bundle")
 
     @property
     def language(self) -> str:

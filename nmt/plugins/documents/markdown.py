@@ -79,7 +79,7 @@ class Inline(Sentence):
         self.before, self.after = text[begin : self.begin], text[self.end : end]
 
     def render(self, translations: Sequence[Translated]) -> str:
-        """The translation; without emphasis if it would otherwise lose markup; if it still would, the source."""
+        """The translation, without emphasis if it would otherwise lose markup; the source if even that loses markup."""
         for nodes in (self.nodes, list(without_optional(self.nodes))):
             written = self.written(translations, nodes)
             if self.in_paragraph and written != self.raw:

@@ -280,7 +280,7 @@ class Projection:
         if node.breaks:
             inner = (gap for gap in gaps if low < gap < high and not (node.optional and gap in self.broken))
             if (at := next(inner, -1)) < 0 and node.optional:
-                return None  # two line breaks in one place would make an empty line
+                return None  # two consecutive line breaks would create an empty line
             self.broken.add(at)
         at = at if node.breaks and at >= 0 else next(gaps, high)
         begin = target.ends[at - 1] if at > low else parent.begin

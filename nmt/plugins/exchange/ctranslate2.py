@@ -31,8 +31,8 @@ NEVER = -1e9
 LEVELS = 88
 """The largest value in an int8 matrix, chosen by measurement (docs/results.md); if you change it, increment CONVERSION.
 
-CPUs with AVX2 but without VNNI add two products of a weight and an activation (at most 255) in 16 bits. With weights
-up to 127, as in CTranslate2's own conversion, many sums saturate; up to 64, none do, but the rounding is coarser.
+CPUs with AVX2 but without VNNI sum two weight-activation products (activations are at most 255) in 16 bits. With
+weights up to 127, as in CTranslate2's own conversion, many sums saturate; up to 64, none do, but rounding is coarser.
 """
 
 

@@ -127,7 +127,7 @@ def placeholders(text: str) -> Counter[str]:
 
 
 def is_wrong_script(source: str, translation: str, scripts: frozenset[str]) -> bool:
-    """True if consecutive letters belong to none of the target language's scripts and do not occur in the source."""
+    """True if a run of letters belongs to none of the target language's scripts and does not occur in the source."""
     wrong = [sign if sign.isalpha() and script(sign) not in ("", *scripts) else " " for sign in translation.lower()]
     return any(len(run) >= WRONG_LETTERS and run not in source.lower() for run in "".join(wrong).split())
 

@@ -47,7 +47,7 @@ def render(template: str, **content: Any) -> str:
 
 
 def differences(reference: str, hypothesis: str) -> tuple[Parts, Parts]:
-    """Split both texts into parts of words, punctuation and spaces; True marks a part that differs."""
+    """Split both texts into words, punctuation and spaces; True marks a part that differs."""
     before, after = (re.findall(r"\w+|[^\w\s]|\s+", text) for text in (reference, hypothesis))
     sides: tuple[Parts, Parts] = ([], [])
     matcher: difflib.SequenceMatcher[str] = difflib.SequenceMatcher(str.isspace, before, after, autojunk=False)

@@ -119,7 +119,7 @@ def write_pairs(folder: Path, choice: Choice, sides: tuple[str | None, str | Non
     fates = choice.fates
     dropped = {reason: fates.count(reason) for reason in ("empty", "flagged", "unlikely")}
     why = f"{dropped['empty']:,} are empty and {dropped['flagged']:,} are flagged (flagged=keep keeps those)"
-    require("kept" in fates, f"{folder}: none of {len(fates):,} pairs is left: {why}")
+    require("kept" in fates, f"{folder}: none of the {len(fates):,} pairs is left: {why}")
     # Remove these first, so that a killed process never leaves files from an earlier choice next to new ones.
     for name in ("summary.json", *(f"train.{side}" for side in sides)):
         (folder / name).unlink(missing_ok=True)
