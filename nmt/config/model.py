@@ -7,7 +7,7 @@ from nmt.config.fields import MISSING, choice, number, require
 
 @dataclass
 class ModelConfig:
-    """The Transformer (section 3), including everything that Table 3 varies (section 6.2)."""
+    """The Transformer (section 3), including what Table 3 varies in it (section 6.2)."""
 
     name: str = MISSING
     """Second part of the run's name, after the corpus name."""
