@@ -177,4 +177,4 @@ def test_mistakes_are_one_line_and_leave_the_folder_to_a_corrected_command(make,
         path.write_text(content)
         nmt(*again, "output=new").refused("translations.jsonl: damaged; remove it")
     write("mono", [])
-    nmt(*again, "output=empty").refused("none of 0 pairs")
+    nmt(*again, "output=empty").refused("none of the 0 pairs")
