@@ -56,7 +56,7 @@ class Command:
 
     @property
     def all_options(self) -> dict[str, Option]:
-        """The command's own options and those that plugins register as `COMMAND --OPTION`."""
+        """All options of the command, including options that plugins register as `COMMAND --OPTION`."""
         added = [entry for name, entry in entries_of("option").items() if name.split()[0] == self.name]
         return {**self.options, **{entry.name.split()[1]: entry.load() for entry in added}}
 

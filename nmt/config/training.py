@@ -46,8 +46,10 @@ class OptimConfig:
     def __post_init__(self) -> None:
         decays, end = self.schedule in ENDING, self.decay_steps
         require(decays or end is None, f"optim.decay_steps={end}: optim.schedule={self.schedule} never reaches 0")
-        message = f"must be less than {end}, the last update; try optim.warmup={max(1, (end or 0) // 10)}"
-        require(end is None or self.warmup < end, f"optim.warmup={self.warmup}: {message}")
+        if end is not None:
+            limit = f"must be less than optim.decay_steps or trainer.max_steps ({end})"
+            remedy = f"pass a smaller one, such as optim.warmup={max(end // 10, 1)}"
+            require(self.warmup < end, f"optim.warmup={self.warmup}: {limit}; {remedy}")
 
 
 @dataclass
@@ -59,7 +61,7 @@ class BatchingConfig:
     micro_batches: int = number(8, 1, 65_536)
     """Micro-batches per update, each with sentences of similar length; must be a multiple of the device count."""
     max_tokens: int | str | None = number(None, 1, 10**9, "auto")
-    """Maximum tokens per micro-batch on each side; it determines micro_batches. auto: as many as fit in memory."""
+    """Maximum tokens per micro-batch on each side; it sets micro_batches; auto: the maximum that fits in memory."""
 
     def __post_init__(self) -> None:
         tokens, least = self.tokens_per_update, f"batching.micro_batches={self.micro_batches}"
@@ -78,7 +80,7 @@ class CheckpointConfig:
     """Final model: all (the mean of the last `keep` checkpoints, as in the paper) or best (whichever of best.ckpt and
     the means of the last 1, 2, ..., `keep` checkpoints has the lowest validation loss)."""
     every_minutes: float | None = number(10.0, 0.0001, 1e6)
-    """Minutes between temporary checkpoints, each of which is replaced by the next checkpoint; null: none."""
+    """Minutes between temporary checkpoints, each replaced by the next checkpoint; null: no temporary checkpoints."""
 
 
 @dataclass

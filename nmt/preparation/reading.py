@@ -230,10 +230,8 @@ class Reading:
         drawn = {split: self.draw(text, order, sizes[split]) for split in reversed(splits)}
         self.drop_alike(self.drawn, sum(map(len, drawn.values())))
         is_enough = all(len(drawn[split]) == sizes[split] for split in splits) and bool(self.keep.any())
-        keys, files = (
-            " and ".join(f"data.{s}_size={sizes[s]}" for s in splits),
-            " and ".join(f"data.{s}" for s in splits),
-        )
+        keys = " and ".join(f"data.{split}_size={sizes[split]}" for split in splits)
+        files = " and ".join(f"data.{split}" for split in splits)
         problem = f"the corpus has too few distinct pairs to draw {keys} from it"
         require(is_enough, f"{problem}: lower the size, or pass {files}")
         for split in splits:

@@ -111,7 +111,7 @@ def with_engine(options: TranslatorOptions, notice: Notice, models: Models | Non
             # With split=never, a line may have more tokens than the engine has positions.
             problems.append(problem or "split=never" * (options.split == "never"))
         engine = next((entry for entry, problem in zip(others, problems, strict=True) if not problem), engine)
-        notice(f"engine={engine.name}" + (f" ({problems[0].partition(';')[0]})" if problems[0] else ""))
+        notice(f"engine={engine.name}" + (f" ({problems[0]})" if problems[0] else ""))
     return replace(options, compute=replace(compute, engine=engine.name))
 
 

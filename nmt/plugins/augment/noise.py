@@ -35,7 +35,7 @@ BORDER = re.compile(f"(?<=[,;:!?\u3001\u3002])(?={WITHOUT_BLANKS.pattern})| ")
 
 def noisy(pair: Pair, config: NoiseConfig, generator: Generator) -> Pair:
     """Add noise to two clean lines and clean the result; keep the pair as is if a side is or would become empty."""
-    # Draw for every kind, even those that are off, so that one kind's setting does not affect when others happen.
+    # Draw for every kind, even a disabled one, so that the setting of one kind does not change the draws of another.
     happens = generator.random(len(KINDS)) < [getattr(config, kind) for kind in KINDS]
     if not all(pair) or not happens.any():
         return pair

@@ -57,8 +57,8 @@ def check(folders: Sequence[Path], options: EngineOptions) -> None:
     """Raise NMTError for options that CTranslate2 does not support, whatever the model."""
     instead = "use engine=torch"
     require(len(folders) == 1, f"engine=ctranslate2: {len(folders)} models, but no support for ensembles; {instead}")
-    on_processor = options.device in ("auto", "cpu")
-    require(on_processor, f"device={options.device}: engine=ctranslate2 runs only on CPUs; {instead}")
+    is_on_cpu = options.device in ("auto", "cpu")
+    require(is_on_cpu, f"device={options.device}: engine=ctranslate2 runs only on CPUs; {instead}")
     require(not options.constraints, f"engine=ctranslate2: does not support glossaries; {instead}")
     check_search(options.decode, options.target_prefix)
 
@@ -86,7 +86,7 @@ def why_not_automatic(folders: Sequence[Path], options: EngineOptions) -> str:
         check_model(ModelConfig(**description.model))
         cache_folder().mkdir(parents=True, exist_ok=True)
     except NMTError as error:
-        return str(error)
+        return str(error).partition("; use ")[0]  # the advice is to use what is then used
     except OSError as error:
         return f"cannot write to the cache, {error.filename}"
     return ""

@@ -67,7 +67,7 @@ class ConstrainedSearch(Search):
         return logp_BKN
 
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The hypotheses that end, then those that stay in the beam: log probabilities, parents, tokens, [B, 2 K]."""
+        """Finished hypotheses, then the hypotheses in the beam: log probabilities, parents, tokens, [B, 2 K]."""
         likeliest, slots = logp_BKN.max(dim=2), torch.arange(logp_BKN.shape[1], device=logp_BKN.device)
         sums = likeliest.values + self.log_probabilities[:, : logp_BKN.shape[1]]
         usual = candidates_of(*super().best(logp_BKN))
@@ -102,7 +102,7 @@ class ConstrainedSearch(Search):
         return candidates
 
     def select(self, candidates: list[Candidate], index: int, room: int) -> tuple[list[Candidate], list[Candidate]]:
-        """Select the candidates that end (among the best that meet all constraints) and those that fill the beam.
+        """Select finished candidates (among the best that meet all constraints) and the candidates for the beam.
 
         After a candidate's token, there is space for `room` more tokens; candidates that need more are dropped.
         """

@@ -146,7 +146,7 @@ class Masked:
 
 
 class Protection(Stage):
-    """Keeps the items that a finder finds; `characters` are those that the model knows, or None for all."""
+    """Keeps the items that a finder locates; `characters` are the characters that the model knows, or None for all."""
 
     def __init__(self, finder: Finder, characters: frozenset[str] | None) -> None:
         self.finder = finder

@@ -31,7 +31,7 @@ CONTEXTS = {BEGINS: [""], FOLLOWS: ["x "], GLUED: ["x-", "x ("]}  # what may pre
 
 
 class Term(NamedTuple):
-    """A term and its translations, any of which is acceptable; with `case`, only this capitalization matches."""
+    """A term and its translations, all acceptable; with `case`, only this capitalization matches."""
 
     source: str
     targets: tuple[str, ...]

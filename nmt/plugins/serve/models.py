@@ -18,7 +18,7 @@ from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.worker import Failed, Line, Search, log
 from nmt.translation import find_models, language_tag, languages, stages_of
 
-LONG = 1000  # characters; a longer line is translated in a batch of its own, one such batch at a time
+LONG = 1000  # characters; each longer line forms a separate batch, and only one such batch runs at a time
 BATCH_LINES, BATCH_CHARACTERS = 128, 8000  # maximum per batch
 BATCH_SECONDS = 0.3  # target time per batch, so that no batch delays the next one for long
 BATCH_WAIT = 0.003  # seconds that a batch's first line waits for more lines
@@ -45,7 +45,7 @@ class WaitingLine:
 
 
 class Request:
-    """The lines that a client sent in one request; `lines` holds those that are not yet in a batch."""
+    """One client request; `lines` holds the lines that are not yet in a batch."""
 
     def __init__(self, search: Search, lines: Iterable[str]) -> None:
         self.search, loop = search, asyncio.get_running_loop()
