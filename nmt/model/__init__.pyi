@@ -1,7 +1,5 @@
-from .attention import MultiHeadAttention as MultiHeadAttention
-from .embedding import sinusoids as sinusoids
 from .layers import DecoderLayer as DecoderLayer, EncoderLayer as EncoderLayer, FeedForward as FeedForward
-from .layers import Residual as Residual
+from .layers import MultiHeadAttention as MultiHeadAttention, Residual as Residual, sinusoids as sinusoids
 from .transformer import Transformer as Transformer
 from .weights import check_ours as check_ours, check_shapes as check_shapes, count_parameters as count_parameters
 from .weights import load_model as load_model, training_flops as training_flops

@@ -1,31 +1,115 @@
-"""Encoder and decoder layers (section 3.1, figure 1).
+"""The parts of the Transformer (section 3): attention, feed-forward networks, embeddings, positions, and layers.
 
-Shapes: B batch, T target positions, S source positions, D d_model.
+Shapes: B batch, T queries or target positions, S keys or source positions, D d_model, H heads, K d_k, V d_v.
 """
 
+import math
 from collections.abc import Callable
+from contextlib import nullcontext
 
+import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nmt.config import ModelConfig
-from nmt.kernels import Dropout, Linear
-from nmt.model.attention import KeysValues, MultiHeadAttention
+from nmt.config import BOS, ModelConfig, require
+from nmt.kernels import Dropout, Linear, linear
+
+KeysValues = tuple[Tensor, Tensor]
+"""Keys [B, H, S, K] and values [B, H, S, V] of all heads."""
 
 
-class Residual(nn.Module):
-    """LayerNorm(x + Dropout(Sublayer(x))) around a sub-layer (sections 3.1 and 5.4), or its pre-norm variant."""
+def neighborhood(length: int, r: int, device: torch.device, causal: bool = False) -> Tensor:
+    """Restricted self-attention (section 4): True where query t may attend to key s, [length, length].
+
+    The keys are the r positions around t (for even r, one more before t than after) or, if `causal`, the r up to t.
+    """
+    positions = torch.arange(length, device=device)
+    ahead = positions - positions[:, None]
+    return (ahead > -r) & (ahead <= 0) if causal else (ahead >= -(r // 2)) & (ahead < r - r // 2)
+
+
+class MultiHeadAttention(nn.Module):
+    """Multi-head attention (section 3.2.2, figure 2 right); by default without biases, as in the authors' code.
+
+    Query, key and value projections share one matrix, so self-attention computes them in one product.
+
+    `model.attention` selects how query-key pairs are scored (section 3.2.1): scaled_dot_product, q k^T / sqrt(d_k)
+    (equation 1); dot_product, q k^T; or additive, v^T tanh(W q + U k) (Bahdanau et al. 2015), where W and U are the
+    head's projections and v, [H, K], is the only additional parameter.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.post_norm = config.norm == "post"
-        self.norm = nn.LayerNorm(config.d_model, config.norm_epsilon)
-        self.dropout = Dropout(config.dropout)
+        assert config.d_k
+        assert config.d_v
+        self.kind, self.heads = config.attention, config.heads
+        self.widths = [config.heads * config.d_k, config.heads * config.d_k, config.heads * config.d_v]
+        self.input = nn.Parameter(torch.empty(sum(self.widths), config.d_model))
+        self.output = nn.Parameter(torch.empty(config.d_model, self.widths[2]))
+        for matrix in (*self.input.split(self.widths), self.output):
+            nn.init.xavier_uniform_(matrix)
+        self.input_bias = nn.Parameter(torch.zeros(sum(self.widths))) if config.attention_bias else None
+        self.output_bias = nn.Parameter(torch.zeros(config.d_model)) if config.attention_bias else None
+        if self.kind == "additive":
+            self.v = nn.Parameter(torch.empty(config.heads, config.d_k))
+            for vector in self.v.split(1):
+                nn.init.xavier_uniform_(vector)
 
-    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        if self.post_norm:
-            return self.norm(x + self.dropout(sublayer(x)))  # type: ignore[no-any-return]
-        return x + self.dropout(sublayer(self.norm(x)))  # type: ignore[no-any-return]
+    def split_heads(self, x_BTD: Tensor) -> Tensor:
+        """[B, T, H * K] -> [B, H, T, K]."""
+        return x_BTD.view(*x_BTD.shape[:-1], self.heads, -1).transpose(1, 2)
+
+    def project(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of self-attention."""
+        q, k, v = linear(x_BTD, self.input, self.input_bias).split(self.widths, dim=-1)
+        return self.split_heads(q), self.split_heads(k), self.split_heads(v)
+
+    def queries(self, x_BTD: Tensor) -> Tensor:
+        """Queries of cross-attention, [B, H, T, K]."""
+        bias = None if self.input_bias is None else self.input_bias[: self.widths[0]]
+        return self.split_heads(linear(x_BTD, self.input[: self.widths[0]], bias))
+
+    def keys_values(self, memory_BSD: Tensor) -> KeysValues:
+        """Keys and values of cross-attention."""
+        bias = None if self.input_bias is None else self.input_bias[self.widths[0] :]
+        k, v = linear(memory_BSD, self.input[self.widths[0] :], bias).split(self.widths[1:], dim=-1)
+        return self.split_heads(k), self.split_heads(v)
+
+    def weights(self, q_BHTK: Tensor, k_BHSK: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
+        """The softmax of the scores, [B, H, T, S]; `mask` and `causal` as in `attend`."""
+        if self.kind == "additive":
+            hidden_BHTSK = torch.tanh(q_BHTK[:, :, :, None] + k_BHSK[:, :, None])
+            scores_BHTS = torch.einsum("bhtsk,hk->bhts", hidden_BHTSK, self.v)
+        else:
+            scores_BHTS = q_BHTK @ k_BHSK.transpose(2, 3)
+            if self.kind == "scaled_dot_product":
+                scores_BHTS = scores_BHTS / math.sqrt(q_BHTK.shape[3])
+        if causal:
+            mask = torch.ones(scores_BHTS.shape[2:], dtype=torch.bool, device=scores_BHTS.device).tril()
+        if mask is not None:
+            is_bool = mask.dtype == torch.bool
+            scores_BHTS = scores_BHTS.masked_fill(~mask, -torch.inf) if is_bool else scores_BHTS + mask
+        return scores_BHTS.softmax(dim=3)
+
+    def attend(
+        self, q_BHTK: Tensor, k_BHSK: Tensor, v_BHSV: Tensor, mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:
+        """softmax(Q K^T / sqrt(d_k)) V (section 3.2.1, equation 1) for all heads, then W^O: [B, T, D].
+
+        `mask` is broadcastable to [B, H, T, S]: True where a query may attend, or numbers to add to the scores.
+        `causal` hides keys after t from query t.
+        """
+        if self.kind == "additive":
+            x_BHTV = self.weights(q_BHTK, k_BHSK, mask, causal) @ v_BHSV
+        else:
+            scale = 1.0 if self.kind == "dot_product" else None
+            # On CPUs, torch 2.13 takes three times as long to compute gradients in bfloat16 as in float32.
+            slow = q_BHTK.device.type == "cpu" and q_BHTK.dtype == torch.bfloat16 and q_BHTK.requires_grad
+            with torch.autocast("cpu", enabled=False) if slow else nullcontext():
+                q, k, v = (x.float() if slow else x for x in (q_BHTK, k_BHSK, v_BHSV))
+                x_BHTV = F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale).to(q_BHTK)
+        return linear(x_BHTV.transpose(1, 2).flatten(2), self.output, self.output_bias)
 
 
 class QuickGELU(nn.Module):
@@ -43,10 +127,84 @@ class FeedForward(nn.Sequential):
 
     def __init__(self, config: ModelConfig) -> None:
         inner, outer = Linear(config.d_model, config.d_ff), Linear(config.d_ff, config.d_model)
-        for linear in (inner, outer):
-            nn.init.xavier_uniform_(linear.weight)
-            nn.init.zeros_(linear.bias)
+        for product in (inner, outer):
+            nn.init.xavier_uniform_(product.weight)
+            nn.init.zeros_(product.bias)
         super().__init__(inner, ACTIVATIONS[config.activation](), outer)
+
+
+def sinusoids(length: int, d_model: int, start: int = 0, kind: str = "sinusoidal") -> Tensor:
+    """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos(...) (section 3.5): [length, d_model].
+
+    The first pos is `start`. With `kind` "tensor2tensor", the exponents are 2i / (d_model - 2), so the last one is 1.
+    """
+    exponents = np.arange(0, d_model, 2) / (d_model - 2 * (kind == "tensor2tensor"))
+    angles = np.arange(start, start + length)[:, None] / 10000**exponents
+    return torch.from_numpy(np.stack((np.sin(angles), np.cos(angles)), axis=-1).reshape(length, -1).astype(np.float32))
+
+
+def random_matrix(rows: int, d_model: int) -> nn.Parameter:
+    """A [rows, d_model] matrix of normally distributed numbers with standard deviation d_model^-0.5."""
+    if torch.get_default_device().type == "meta":  # shapes only; arithmetic would load torch's compiler
+        return nn.Parameter(torch.empty(rows, d_model))
+    return nn.Parameter(torch.randn(rows, d_model) * d_model**-0.5)
+
+
+class Positions(nn.Module):
+    """Positional encoding: sinusoidal (section 3.5) or learned (Table 3, row E)."""
+
+    table: Tensor
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        shape, self.kind = (config.max_positions, config.d_model), config.positions
+        if self.kind == "learned":
+            self.table = random_matrix(*shape)
+        else:
+            self.register_buffer("table", sinusoids(*shape, kind=self.kind), persistent=False)
+
+    def forward(self, start: int, length: int) -> Tensor:
+        """Encodings of positions start .. start + length - 1: [length, D]."""
+        end = start + length
+        if end <= len(self.table):
+            return self.table[start:end]
+        limit = f"the model.max_positions={len(self.table)} learned positions"
+        require(self.kind != "learned", f"a sequence of {end} tokens is longer than {limit}")
+        # Compute only these positions: incremental decoding would otherwise compute a whole table for each token.
+        return sinusoids(length, self.table.shape[1], start, self.kind).to(self.table)
+
+
+class Embedding(nn.Module):
+    """Embeddings times sqrt(d_model), plus positional encodings, then dropout (sections 3.4, 3.5, 5.4)."""
+
+    def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        self.scale, self.zero_start = math.sqrt(config.d_model), config.zero_start
+        self.weight = random_matrix(vocabulary_size, config.d_model)
+        self.positions = Positions(config)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, tokens_BT: Tensor, start: int = 0) -> Tensor:
+        """Embed token ids [B, T] whose positions begin at `start`: [B, T, D]."""
+        x_BTD = F.embedding(tokens_BT, self.weight) * self.scale
+        if self.zero_start:
+            x_BTD = x_BTD.masked_fill((tokens_BT == BOS)[:, :, None], 0)
+        return self.dropout(x_BTD + self.positions(start, tokens_BT.shape[1]))  # type: ignore[no-any-return]
+
+
+class Residual(nn.Module):
+    """LayerNorm(x + Dropout(Sublayer(x))) around a sub-layer (sections 3.1 and 5.4), or its pre-norm variant."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.post_norm = config.norm == "post"
+        self.norm = nn.LayerNorm(config.d_model, config.norm_epsilon)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        if self.post_norm:
+            return self.norm(x + self.dropout(sublayer(x)))  # type: ignore[no-any-return]
+        return x + self.dropout(sublayer(self.norm(x)))  # type: ignore[no-any-return]
 
 
 class EncoderLayer(nn.Module):

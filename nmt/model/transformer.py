@@ -12,9 +12,7 @@ from torch import Tensor, nn
 
 from nmt.config import EOS, PAD, ModelConfig
 from nmt.kernels import Linear
-from nmt.model.attention import KeysValues, neighborhood
-from nmt.model.embedding import Embedding, random_matrix
-from nmt.model.layers import DecoderLayer, EncoderLayer
+from nmt.model.layers import DecoderLayer, Embedding, EncoderLayer, KeysValues, neighborhood, random_matrix
 
 
 @dataclass

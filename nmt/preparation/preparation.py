@@ -42,7 +42,7 @@ from nmt.files import (
     whole_folder,
 )
 from nmt.preparation.reading import EMPTY, HELD_OUT, Reading, Say, arrow_writer, corpus_for, learn_vocabulary
-from nmt.text import Encode, Tokenizer, fast_encode, load_tokenizer, read_tokenizer
+from nmt.text import Tokenizer, load_tokenizer, read_tokenizer
 
 SIDES = ("source", "target")
 RECORDED_CHARACTERS = 20_000  # maximum per side; a corpus with more is assumed to contain every character
@@ -81,10 +81,7 @@ def worker_pool(count: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(cancel_futures=True)
 
 
-@lru_cache(maxsize=1)
-def worker_tokenizer(path: Path) -> tuple[Tokenizer, Encode]:
-    tokenizer = load_tokenizer(path)
-    return tokenizer, fast_encode(tokenizer)
+worker_tokenizer = lru_cache(maxsize=1)(load_tokenizer)
 
 
 def encode_block(
@@ -94,8 +91,8 @@ def encode_block(
 
     Return a block with the schema IDS_SCHEMA, the number of dropped pairs, and each side's character counts.
     """
-    tokenizer, encode = worker_tokenizer(tokenizer_file)
-    ids = [encode(block.column(side).to_pylist(), side) for side in (0, 1)]
+    tokenizer = worker_tokenizer(tokenizer_file)
+    ids = [tokenizer.encode(block.column(side).to_pylist(), side) for side in (0, 1)]
     if tag:
         ids[0] = [[tokenizer.tag_id(tag), *line] for line in ids[0]]
     lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]

@@ -7,10 +7,10 @@ from .languages import CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD, WITHOUT_BLA
 from .languages import language_of_file as language_of_file, letters as letters, script as script
 from .languages import scripts_of_characters as scripts_of_characters, scripts_of_language as scripts_of_language
 from .languages import scripts_of_text as scripts_of_text, split_sentences as split_sentences, words as words
-from .tokenizers import CONTINUES as CONTINUES, ESCAPE as ESCAPE, KEPT_LETTERS as KEPT_LETTERS, META as META
-from .tokenizers import SOURCE as SOURCE, SYMBOLS as SYMBOLS, TARGET as TARGET, Encode as Encode
+from .tokenizers import CONTINUES as CONTINUES, ESCAPE as ESCAPE, META as META
+from .tokenizers import SOURCE as SOURCE, SYMBOLS as SYMBOLS, TARGET as TARGET
 from .tokenizers import SentencePieceTokenizer as SentencePieceTokenizer, Tokenizer as Tokenizer
 from .tokenizers import WordPieceTokenizer as WordPieceTokenizer, clean as clean, escaped as escaped
-from .tokenizers import fast_encode as fast_encode, load_tokenizer as load_tokenizer, nfkc as nfkc
+from .tokenizers import load_tokenizer as load_tokenizer, nfkc as nfkc
 from .tokenizers import read_tokenizer as read_tokenizer, single_blanks as single_blanks
 from .tokenizers import train_tokenizer as train_tokenizer

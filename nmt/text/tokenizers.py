@@ -8,7 +8,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, takewhile
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,6 @@ CONTINUES = "\u25b8"
 """Marks a word-piece that continues a word. Not "##": byte-level text contains "#" but never this character."""
 WORD_BYTES = 500
 """Longer words, such as sentences without spaces, are cut: for 10,000 letters, longest match takes 18 seconds."""
-KEPT_LETTERS = 40
-"""`fast_encode` does not cache longer words, such as sentences without spaces, which seldom recur."""
-KEPT_WORDS = 2**16
-"""The maximum number of words in the cache (at most 20 MB). Frequent words come early, so nothing is evicted."""
-Encode = Callable[[Sequence[str], int], list[list[int]]]
 
 
 def nfkc(text: str) -> str:
@@ -270,39 +265,3 @@ def train_tokenizer(
     if tags:
         raise NMTError(f"data.tag={tags[0]}: tokenizer.kind=wordpiece does not support tags; use bpe or unigram")
     return train_wordpiece(lines, config.vocabulary_size)
-
-
-class RememberedWords(dict[str, list[int]]):
-    """A cache of words and their ids. BPE segments each word separately, as no subword crosses the start of a word."""
-
-    def __init__(self, tokenizer: SentencePieceTokenizer) -> None:
-        self.tokenizer, self.processor, self.tags = tokenizer, tokenizer.processor, tuple(tokenizer.tags)
-        two_blanks = self.processor.encode(" ")  # sentencepiece puts a space before each line
-        self[""] = two_blanks[: len(two_blanks) // 2]
-
-    def __missing__(self, word: str) -> list[int]:
-        ids: list[int] = self.processor.encode(word)
-        if len(self) < KEPT_WORDS and len(word) <= KEPT_LETTERS:
-            self[word] = ids
-        return ids
-
-    def encode(self, lines: Sequence[str], side: int) -> list[list[int]]:
-        return [
-            list(chain.from_iterable(map(self.__getitem__, escaped(line).split(" "))))
-            if line and not line.startswith(self.tags)
-            else self.tokenizer.encode([line], side)[0]
-            for line in lines
-        ]
-
-
-def fast_encode(tokenizer: Tokenizer) -> Encode:
-    """A function that returns the same ids as `tokenizer.encode`, but is faster for BPE.
-
-    Not for unigram: between equally probable segmentations, rounding errors that depend on the whole line decide.
-    """
-    if not isinstance(tokenizer, SentencePieceTokenizer) or tokenizer.kind != "bpe":
-        return tokenizer.encode
-    normalizer = tokenizer.parsed().normalizer_spec
-    ours = not (normalizer.precompiled_charsmap or normalizer.remove_extra_whitespaces) and normalizer.add_dummy_prefix
-    within_words = not any(META in subword[1:] for subword in tokenizer.vocabulary())
-    return RememberedWords(tokenizer).encode if ours and within_words else tokenizer.encode

@@ -7,7 +7,7 @@ import torch
 
 from nmt.config import ModelConfig
 from nmt.model import MultiHeadAttention
-from nmt.model.attention import neighborhood
+from nmt.model.layers import neighborhood
 
 D_MODEL, HEADS, D_K, D_V = 6, 2, 3, 5
 SCORES = {

@@ -18,16 +18,11 @@ import sentencepiece
 from nmt.config import TokenizerConfig
 from nmt.errors import NMTError
 from nmt.text import (
-    SOURCE,
-    TARGET,
-    SentencePieceTokenizer,
     Tokenizer,
     clean,
-    fast_encode,
     load_tokenizer,
     train_tokenizer,
 )
-from nmt.text.tokenizers import RememberedWords
 
 KINDS = ["bpe", "unigram", "wordpiece"]
 SPECIAL = {0, 1, 2, 3}
@@ -62,24 +57,8 @@ def test_every_assigned_character_of_unicode_and_some_others_come_back(tokenizer
     check_lossless(tokenizer, ["".join(characters[i : i + 20]) for i in range(0, len(characters), 20)])
 
 
-def random_lines(seed: int) -> list[str]:
-    random_ = random.Random(seed)
-    fragments = [*NASTY, *"aeß 7.<>01#", "<2de>", "<2de> ", "x" * 50, *" ".join(LINES[:20]).split(" ")]
-    return ["".join(random_.choices(fragments, k=random_.randrange(1, 12))) for _ in range(3000)]
-
-
 def bpe(*symbols: Sequence[str]) -> Tokenizer:
     return train_tokenizer(LINES, TokenizerConfig(kind="bpe", vocabulary_size=600), *symbols)
-
-
-@pytest.mark.parametrize("tags", [(), ("<2de>", "<2fr>")])
-def test_remembered_words_give_the_same_ids(tags: tuple[str, ...]) -> None:
-    tokenizer = bpe(["(S", "a##"], tags)
-    encode = fast_encode(tokenizer)
-    assert isinstance(getattr(encode, "__self__", None), RememberedWords)
-    for lines in (NASTY, LINES, LINES, random_lines(4)):
-        for side in (SOURCE, TARGET):
-            assert encode(lines, side) == tokenizer.encode(lines, side)
 
 
 def sentencepiece_model(**options: Any) -> bytes:
@@ -89,13 +68,6 @@ def sentencepiece_model(**options: Any) -> bytes:
         sentence_iterator=iter(LINES), model_writer=model, minloglevel=2, hard_vocab_limit=False, **options
     )
     return model.getvalue()
-
-
-def test_words_are_not_remembered_where_subwords_reach_over_them() -> None:
-    options = {"model_type": "bpe", "split_by_whitespace": False, "remove_extra_whitespaces": False, "vocab_size": 600}
-    ids = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3}
-    tokenizer = SentencePieceTokenizer(sentencepiece_model(normalization_rule_name="identity", **ids, **options))
-    assert fast_encode(tokenizer) == tokenizer.encode
 
 
 def test_special_symbols_decode_to_nothing_and_any_ids_to_text(tokenizer: Tokenizer) -> None:

@@ -9,7 +9,7 @@ from torch import nn
 
 from nmt.config import BOS, EOS, PAD, ModelConfig
 from nmt.model import Residual, Transformer, sinusoids
-from nmt.model.embedding import Embedding, Positions
+from nmt.model.layers import Embedding, Positions
 
 VOCABULARY = 13
 SHAPES = pytest.mark.parametrize(

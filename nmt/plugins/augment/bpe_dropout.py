@@ -17,8 +17,10 @@ from numpy.random import Generator
 
 from nmt.config import UNK
 from nmt.errors import NMTError
-from nmt.text import KEPT_LETTERS, META, SentencePieceTokenizer, Tokenizer, escaped
+from nmt.text import META, SentencePieceTokenizer, Tokenizer, escaped
 
+KEPT_LETTERS = 40
+"""The merges of longer words, such as sentences without spaces, are not cached, because they seldom recur."""
 KEPT_MERGES = 2**16  # cached word segmentations, at most 30 MB
 
 
