@@ -78,7 +78,7 @@ def register(add: Callable[..., None]) -> None:
     ):
         add("command", name, f"nmt.commands.{name}:COMMAND", summary=summary)
     for metric in ("bleu", "chrf", "chrf++", "ter"):
-        add("metric", metric, "nmt.evaluation.scores:sacrebleu_score", text=True, paired=True)
+        add("metric", metric, "nmt.evaluation:sacrebleu_score", text=True, paired=True)
     add("engine", "torch", "nmt.search.torch_engine:load", precisions=("float32", "bfloat16"))
     add("corpus", "files", "nmt.preparation.reading:Files")
     add("optimizer", "adam", "nmt.training.module:adam")

@@ -9,7 +9,7 @@ import pytest
 
 from nmt.commands.score import ScoreConfig, scores_of as report
 from nmt.errors import NMTError
-from nmt.evaluation import score, scores
+from nmt.evaluation import score
 
 REFERENCES = ["eins zwei drei vier fünf", "sechs sieben acht neun", "zehn elf zwölf", "dreizehn"]
 HYPOTHESES = ["eins zwei drei vier sechs", "sechs sieben acht neun", "zehn elf", "vierzehn"]
@@ -43,7 +43,7 @@ def test_text_is_a_line_for_each_score_and_json_holds_every_digit(files):
     ],
 )
 def test_the_language_is_that_of_the_key_or_of_a_files_name(names, language, tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(scores, "command_for", lambda tokenize: "" if tokenize in ("13a", "zh") else "x")
+    monkeypatch.setattr("nmt.evaluation.command_for", lambda tokenize: "" if tokenize in ("13a", "zh") else "x")
     hypothesis, reference = (tmp_path / name for name in names)
     for path in (hypothesis, reference):
         path.write_bytes((gzip.compress if path.suffix == ".gz" else bytes)(b"1 2 3 4\n"))

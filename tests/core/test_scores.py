@@ -11,7 +11,7 @@ import sacrebleu
 
 from nmt.config import BLEU_TOKENIZERS
 from nmt.errors import NMTError
-from nmt.evaluation import Score, bleu_tokenizer, score, scores
+from nmt.evaluation import Score, bleu_tokenizer, note_fallback, score
 
 REFERENCES = [
     "Die Katze saß auf der Matte und schlief.",
@@ -62,8 +62,10 @@ THAI = ["วันนี้อากาศดีมาก", "ฉันอาศ�
 def installed(monkeypatch) -> set[str]:
     """The tokenizers that are installed, as far as bleu_tokenizer can tell."""
     names = set[str]()
-    monkeypatch.setattr(scores, "command_for", lambda tokenize: "" if tokenize in names else f"install {tokenize}")
-    scores.note_fallback.cache_clear()
+    monkeypatch.setattr(
+        "nmt.evaluation.command_for", lambda tokenize: "" if tokenize in names else f"install {tokenize}"
+    )
+    note_fallback.cache_clear()
     return names
 
 

@@ -22,18 +22,21 @@ BETWEEN_PLUGINS = {
     ("serve", "documents"): "the server translates files",
 }
 BUDGETS = {
+    "registry": 70,
     "config": 1330,
-    "kernels": 150,
+    "kernels": 130,
     "files": 580,
     "model": 560,
     "text": 690,
     "data": 780,
-    "evaluation": 140,
+    "evaluation": 130,
     "search": 620,
     "preparation": 610,
     "translation": 1170,
     "training": 1440,
     "commands": 490,
+    "api": 90,
+    "cli": 130,
     "augment": 320,
     "cite": 520,
     "compare": 600,
@@ -56,7 +59,7 @@ BUDGETS = {
     "tests": 15000,
 }
 """Most lines of each part and plugin, and of the tests. A commit that needs more changes this table openly."""
-SMALL = 60  # most lines of a plugin that the table need not name
+SMALL = 60  # most lines of a part or plugin that the table need not name
 
 
 def names_in(path: Path) -> Iterator[str]:
@@ -133,8 +136,8 @@ def lines_of(folder: Path) -> int:
 
 
 def test_every_part_keeps_to_its_budget():
-    parts = [ROOT / name for name in LAYERS if (ROOT / name).is_dir()]
+    parts = [ROOT / name if (ROOT / name).is_dir() else ROOT / f"{name}.py" for name in LAYERS]
     parts += [path for path in (ROOT / "plugins").iterdir() if (path / "plugin.py").is_file()]
-    sizes = {path.name: lines_of(path) for path in parts}
+    sizes = {path.stem: lines_of(path) for path in parts}
     sizes |= {"nmt": lines_of(ROOT), "tests": lines_of(Path(__file__).parents[1])}
     assert {name: size for name, size in sizes.items() if size > BUDGETS.get(name, SMALL)} == {}

@@ -1,4 +1,4 @@
-"""Scoring with the registered metrics. The core registers sacreBLEU's BLEU, chrF and TER."""
+"""Scores by the registered metrics, with signatures. The core registers sacreBLEU's BLEU, chrF and TER."""
 
 import sys
 from collections.abc import Callable, Iterable

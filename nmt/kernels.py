@@ -1,4 +1,4 @@
-"""Linear maps with the device's fastest kernels, and settings to apply before the first kernel runs.
+"""Fast training and search on a CPU: linear maps with oneDNN, dropout, and settings to apply before the first kernel.
 
 On x86 CPUs, torch computes float32 products with MKL. On AMD CPUs, MKL is half as fast as oneDNN, which torch also
 includes: 225 versus 431 GFLOP/s in a training step. On other devices and in other precisions, `linear` is the same as
@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from nmt.compat import onednn_linear
 
@@ -24,6 +24,7 @@ ONEDNN = torch.backends.mkldnn.is_available() and platform.machine() in ("x86_64
 # a fraction of a millisecond, then if kernels stay cached. In a search without AVX512, MKL is at least as fast.
 SMALLEST_PRODUCT = 2**25
 SMALLEST_REPEATED_PRODUCT = 2**20 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2**62
+LEVELS = 2**16  # levels of the dropout probability, one for each value of 16 random bits
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
@@ -98,8 +99,30 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return OneDNNLinear.apply(x, weight, bias)  # type: ignore[no-untyped-call, no-any-return]
 
 
-class Linear(torch.nn.Linear):
+class Linear(nn.Linear):
     """torch.nn.Linear, computed with `linear`."""
 
     def forward(self, x: Tensor) -> Tensor:
         return linear(x, self.weight, self.bias)
+
+
+def random_bits(shape: torch.Size) -> Tensor:
+    """Draw 16 random bits per element, as int16. Drawing 64 bits for four elements at once is five times as fast."""
+    elements = shape.numel()
+    numbers = torch.empty(-(-elements // 4), dtype=torch.int64).random_(-(2**63), None)
+    return numbers.view(torch.int16)[:elements].view(shape)
+
+
+class Dropout(nn.Dropout):
+    """In training, zero elements with probability `p` and scale up the rest (section 5.4, "Residual Dropout").
+
+    On a CPU, `p` is rounded to a multiple of 1 / 65,536.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.p == 0:
+            return x
+        kept = round((1 - self.p) * LEVELS)
+        if kept == 0 or x.device.type != "cpu":
+            return F.dropout(x, self.p)
+        return (x * (random_bits(x.shape) >= LEVELS // 2 - kept)).mul_(LEVELS / kept)
