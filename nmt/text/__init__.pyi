@@ -6,7 +6,7 @@ from .files import reading as reading, resolve as resolve, texts_of as texts_of,
 from .languages import CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD, WITHOUT_BLANKS as WITHOUT_BLANKS
 from .languages import language_of_file as language_of_file, letters as letters, script as script
 from .languages import scripts_of_characters as scripts_of_characters, scripts_of_language as scripts_of_language
-from .languages import scripts_of_text as scripts_of_text, split_sentences as split_sentences, words as words
+from .languages import scripts_of_text as scripts_of_text, words as words
 from .tokenizers import CONTINUES as CONTINUES, ESCAPE as ESCAPE, META as META
 from .tokenizers import SOURCE as SOURCE, SYMBOLS as SYMBOLS, TARGET as TARGET
 from .tokenizers import SentencePieceTokenizer as SentencePieceTokenizer, Tokenizer as Tokenizer

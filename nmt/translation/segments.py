@@ -3,15 +3,16 @@
 import re
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, groupby, pairwise
 from typing import Any
 
 from nmt.files import ModelDescription, is_parser, positions, within
+from nmt.registry import entries_of
 from nmt.search import Hypothesis
-from nmt.text import Tokenizer, split_sentences
+from nmt.text import Tokenizer
 
 TAG = re.compile(r"</?[^\W\d_][^<>]*>")  # a markup tag, unlike `a < b`
 Span = tuple[int, int]
@@ -102,6 +103,9 @@ class Segmenter:
     def __init__(self, tokenizer: Tokenizer, limits: Limits, source_prefix: str = "") -> None:
         self.tokenizer, self.limits, self.source_prefix = tokenizer, limits, source_prefix
         self.prefix_tokens = cache(lambda prefix: tokenizer.encode([tokenizer.clean(prefix)])[0])
+        splitters = [entry.load() for entry in entries_of("splitter").values()]
+        # Takes a line and its language; of several splitters, another package's has precedence over the built-in one.
+        self.splitter: Callable[[str, str], list[str]] = splitters[-1] if splitters else lambda line, language: [line]
 
     def encode(self, texts: list[tuple[str, str]]) -> list[list[int]]:
         """Encode each prefix and text as one string; a blank text yields no tokens, whatever its prefix."""
@@ -145,7 +149,7 @@ class Segmenter:
         if segment.copied or not self.limits.split:
             return [segment]
         longest, cleaned = self.limits.longest or sys.maxsize, self.tokenizer.clean(segment.text)
-        sentences = split_sentences(cleaned, self.limits.language)
+        sentences = self.splitter(cleaned, self.limits.language)
         if len(sentences) == 1 and len(segment.ids) <= longest:
             return [segment]
         segments, start, before = list[Segment](), 0, self.prefix_tokens(prefix)

@@ -10,7 +10,7 @@ from test_translator import random_model
 
 from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.search import Hypothesis, TorchEngine, penalty
-from nmt.text import Tokenizer, clean, split_sentences, train_tokenizer
+from nmt.text import Tokenizer, clean, train_tokenizer
 from nmt.translation import Translator, translate
 from nmt.translation.segments import Limits
 
@@ -122,13 +122,14 @@ def test_every_token_of_a_long_line_is_in_some_segment_behind_its_prefix(tokeniz
     prefix = tokenizer.encode([clean(tag)])[0]
     longest += len(prefix)
     limits = Limits(split=True, longest=longest)
-    [[found]] = Translator(engine, tokenizer, limits, tag).translate([line])
+    ours = Translator(engine, tokenizer, limits, tag)
+    [[found]] = ours.translate([line])
     assert all(0 < len(segment) <= longest for segment in engine.segments)
     assert all(segment[: len(prefix)] == prefix for segment in engine.segments)
     # A character may be spelt in bytes of two segments: tokens are joined before they are decoded.
     together = tokenizer.decode([id for segment in engine.segments for id in segment[len(prefix) :]])
     assert together.replace(" ", "") == clean(line).replace(" ", "")
-    texts = [clean(tag + sentence) for sentence in split_sentences(clean(line), "")]
+    texts = [clean(tag + sentence) for sentence in ours.segmenter.splitter(clean(line), "")]
     assert bool(found.notes) == any(len(ids) > longest for ids in tokenizer.encode(texts))
 
 

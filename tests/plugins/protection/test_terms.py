@@ -168,6 +168,7 @@ def test_capitals_follow_the_source():
 
 
 def test_terms_go_with_the_segment_that_they_stand_in():
+    pytest.importorskip("nmt.plugins.sentences.sentences")
     made = translator(limits=Limits(split=True, longest=30, language="en"), max_extra_length=30)
     constraints = made.stages[0].constraints(segments(made, "The house is here. An old door. A printer!"))
     written = [{KINDS["bpe"].decode(p.tokens) for c in row for p in c} for row in constraints.rows]
