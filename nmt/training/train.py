@@ -1,12 +1,13 @@
 """`nmt train`: train on a prepared corpus, optionally starting from a model (`init`), and average checkpoints."""
 
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from lightning.pytorch.callbacks import LambdaCallback, Timer
 from rich.console import Console
 
@@ -25,11 +26,12 @@ from nmt.files import (
 from nmt.hardware import versions
 from nmt.kernels import forget_old_kernels, keep_freed_memory
 from nmt.model import load_model
+from nmt.registry import entries_of
 from nmt.training.checkpoints import CheckpointCallback, RunState, check_run, deliver
 from nmt.training.metrics import MetricsCallback, ProgressLine
 from nmt.training.module import TranslationModule
 from nmt.training.run_folder import is_finished, is_first_process, open_folder, point_latest_to
-from nmt.training.trainer import MemoryCheck, make_trainer, quiet_lightning, watched
+from nmt.training.trainer import MemoryCheck, make_trainer, quiet_lightning
 from nmt.training.validation import Validation
 
 
@@ -135,8 +137,13 @@ class Training:
             if trainer.is_global_zero:
                 self.greet(module, updates)
             try:
-                with watched(trainer):
+                with ExitStack() as watches:
+                    for entry in entries_of("watch").values():
+                        watches.enter_context(entry.load()(trainer))
                     trainer.fit(module, updates, ckpt_path=checkpoint, weights_only=True)
+                    if dist.is_initialized():  # leaving before all processes get here would break their communication
+                        dist.gather_object(None, [None] * trainer.world_size if trainer.is_global_zero else None)
+                        dist.destroy_process_group()
             except SystemExit as error:
                 # Lightning raises this on a second interrupt, which must not wait for the update to finish.
                 raise KeyboardInterrupt from error

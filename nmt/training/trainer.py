@@ -1,20 +1,13 @@
-"""Lightning's Trainer, callbacks per update instead of per micro-batch, and a watch over the training processes."""
+"""Lightning's Trainer, and callbacks per update instead of per micro-batch."""
 
 import logging
-import os
-import re
-import signal
-import sys
-import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from lightning import Callback, LightningModule, Trainer
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
@@ -23,16 +16,13 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.plugins import TorchCheckpointIO
 from torch.optim import Optimizer
 
-from nmt.compat import launched_processes, silence_process_observer, without_sigterm_broadcast
+from nmt.compat import without_sigterm_broadcast
 from nmt.config import BatchingConfig, ExperimentConfig
 from nmt.data import Batch, BatchPlanner, dummy_batch
-from nmt.errors import NMTError, enough_memory_or, is_out_of_memory, one_line
+from nmt.errors import NMTError, enough_memory_or, one_line
 from nmt.files import whole_file
 from nmt.training.module import TranslationModule
 
-FIRST_PROCESS = "NMT_FIRST_PROCESS"  # environment variable with the ID of the process that launches all others
-# Messages from gloo and DataLoader after another process has exited.
-LOST = re.compile(r"gloo/transport|Connection (closed|reset) by peer|DataLoader worker \(pid")
 OFF = ("enable_model_summary", "logger", "enable_checkpointing", "enable_progress_bar", "use_distributed_sampler")
 
 
@@ -135,61 +125,3 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
         raise NMTError("trainer.precision=16-mixed: needs a GPU; on a CPU, omit it")
     without_sigterm_broadcast(trainer)  # CheckpointCallback exchanges signals often enough
     return trainer
-
-
-def end_launched_processes(trainer: Trainer) -> None:
-    """Kill the processes that Lightning launched, because they would wait for this one forever."""
-    for process in launched_processes(trainer):
-        process.kill()
-
-
-@contextmanager
-def watched(trainer: Trainer) -> Iterator[None]:
-    """Raise NMTError if another training process exits early; if communication hangs, print the error and exit.
-
-    After any error, also kill the processes that this one launched.
-    """
-    over, first = Event(), os.environ.setdefault(FIRST_PROCESS, str(os.getpid()))
-    is_first = first == str(os.getpid())
-
-    def reason() -> str:
-        """Which process has exited, and how; empty while all are running."""
-        if not is_first and str(os.getppid()) != first:
-            return f"the first process of this training has exited (pid {first})"
-        for rank, process in enumerate(launched_processes(trainer), 1):
-            if code := process.poll():
-                how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
-                return f"process {rank} of this training (pid {process.pid}) {how}"
-        return ""
-
-    def look() -> None:
-        while not over.wait(1):
-            # Give communication ten seconds to fail by itself; with NCCL, it would hang for minutes.
-            if (message := reason()) and not over.wait(10):
-                end_launched_processes(trainer)
-                print(f"nmt: {message}: rerun the same command to resume", file=sys.stderr)
-                os._exit(2)
-
-    silence_process_observer()
-    Thread(target=look, daemon=True).start()
-    try:
-        yield
-        if dist.is_initialized():  # leaving before all processes get here would break their communication
-            dist.gather_object(None, [None] * trainer.world_size if trainer.is_global_zero else None)
-            dist.destroy_process_group()
-    except Exception as error:
-        message, deadline = "", time.monotonic() + 2
-        if isinstance(error, RuntimeError | OSError) and not is_out_of_memory(error):
-            # A process may still be exiting after its connections close.
-            while not (message := reason()) and launched_processes(trainer) and time.monotonic() < deadline:
-                time.sleep(0.05)
-            if not message and (isinstance(error, dist.DistError) or LOST.search(str(error))):
-                message = f"another process of this training has exited ({one_line(error)})"
-        end_launched_processes(trainer)
-        if not message:
-            raise
-        raise NMTError(f"{message}: rerun the same command to resume") from error
-    finally:
-        over.set()
-        if is_first:
-            del os.environ[FIRST_PROCESS]

@@ -2,7 +2,6 @@
 
 import os
 import re
-import resource
 import signal
 import socket
 import subprocess
@@ -68,21 +67,6 @@ def test_devices_are_counted_over_all_nodes(toy, nmt, monkeypatch):
     monkeypatch.setenv("NODE_RANK", "1")
     outcome = nmt("train", *options)
     assert (outcome.code, outcome.err) == (2, "")  # the first node says it
-
-
-@pytest.mark.slow
-def test_an_error_of_the_first_process_leaves_no_other_waiting(toy):
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))  # the disk is full, for what is started now
-    command = [sys.executable, "-m", "nmt", "train", *toy, *TO_24, "trainer.devices=2", "run=run"]
-    try:
-        # As long as a process is left, standard error does not end.
-        ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=200)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert ended.returncode == 2, ended.stderr
-    assert ended.stderr.splitlines()[-1].startswith("nmt: cannot write run/checkpoints/step=00000012.ckpt")
-    assert "Traceback" not in ended.stderr
 
 
 def torchrun_variables(rank: int, local_rank: int, node: int) -> dict[str, str]:

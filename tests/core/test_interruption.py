@@ -156,25 +156,6 @@ def test_processes_that_train_together_stop_together(toy, nmt, start, stop):
     assert nmt("train", *toy, *LONG).code == 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("killed", ["launched", "launcher", "launcher at its start", "loader"])
-def test_a_killed_process_ends_the_others_in_one_line(toy, nmt, start, killed):
-    process = start([*toy, *LONG, *(["num_workers=1"] if killed == "loader" else TWO)], sys.executable)
-    if killed != "launcher at its start":
-        wait_for(process, Path("run"), 20)
-    children: list[str] = []
-    while not children:
-        children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
-    os.kill(process.pid if "launcher" in killed else int(children[-1]), signal.SIGKILL)
-    errors = process.communicate(timeout=60)[1]  # until the last process has ended
-    assert process.returncode == (-signal.SIGKILL if "launcher" in killed else 2), errors
-    assert "Traceback" not in errors
-    (line,) = [line for line in errors.splitlines() if line.startswith("nmt: ")]
-    assert f"process 1 of this training (pid {children[-1]}) was killed by SIGKILL" in line or killed != "launched"
-    assert "rerun the same command" in line
-    assert nmt("train", *toy, *LONG).code == 0
-
-
 def test_neither_run_nor_corpus_is_changed_while_a_run_trains(other_text, nmt, start):
     prepare = ["preprocess", *other_text, "overwrite=true"]
     assert nmt(*prepare).code == 0

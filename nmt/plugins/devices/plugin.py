@@ -1,7 +1,8 @@
-"""Translation on several GPUs."""
+"""Work on several devices: translation on several GPUs, and a watch over the processes of a training."""
 
 from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
     add("pool", "devices", "nmt.plugins.devices.pool:on_devices")
+    add("watch", "devices", "nmt.plugins.devices.watch:watched")

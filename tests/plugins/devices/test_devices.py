@@ -4,11 +4,15 @@ import os
 import pickle
 import random
 import signal
+import subprocess
+import sys
 from multiprocessing import active_children
+from pathlib import Path
 
 import pytest
 import torch
 from options import translate_config
+from test_interruption import LONG, TWO, full_disk, wait_for
 
 from nmt.config import DecodeConfig, TranslateConfig
 from nmt.errors import NMTError
@@ -74,3 +78,36 @@ def test_as_many_gpus_as_devices_are_needed(monkeypatch, device, gpus, expected)
         return
     with pytest.raises(NMTError, match=f"^{expected}"):
         device_names(config)
+
+
+TRAIN = [sys.executable, "-m", "nmt", "train"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", ["launched", "launcher", "launcher at its start", "loader"])
+def test_a_killed_process_ends_the_others_in_one_line(toy, nmt, killed):
+    words = [*TRAIN, *toy, *LONG, *(["num_workers=1"] if killed == "loader" else TWO)]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        if killed != "launcher at its start":
+            wait_for(process, Path("run"), 20)
+        children: list[str] = []
+        while not children:
+            children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
+        os.kill(process.pid if "launcher" in killed else int(children[-1]), signal.SIGKILL)
+        errors = process.communicate(timeout=60)[1]  # until the last process has ended
+    assert process.returncode == (-signal.SIGKILL if "launcher" in killed else 2), errors
+    assert "Traceback" not in errors
+    (line,) = [line for line in errors.splitlines() if line.startswith("nmt: ")]
+    assert f"process 1 of this training (pid {children[-1]}) was killed by SIGKILL" in line or killed != "launched"
+    assert "rerun the same command" in line
+    assert nmt("train", *toy, *LONG).code == 0
+
+
+@pytest.mark.slow
+def test_an_error_of_the_first_process_leaves_no_other_waiting(toy, nmt):
+    words = [*TRAIN, *toy, *LONG, *TWO, "checkpoints.every_steps=12"]
+    with full_disk(60_000):  # as long as a process is left, standard error does not end
+        ended = subprocess.run(words, stderr=subprocess.PIPE, text=True, timeout=200)
+    assert ended.returncode == 2, ended.stderr
+    assert ended.stderr.splitlines()[-1].startswith("nmt: cannot write run/checkpoints/step=00000012.ckpt")
+    assert "Traceback" not in ended.stderr
