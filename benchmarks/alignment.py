@@ -14,7 +14,8 @@ import torch
 from nmt.data import PreparedSplit
 from nmt.files import find_model_directory
 from nmt.model import load_model
-from nmt.search import model_attention, pad_inputs, pad_source
+from nmt.plugins.results.attention_page import model_attention
+from nmt.search import pad_inputs, pad_source
 
 Pair = tuple[list[int], list[int]]
 

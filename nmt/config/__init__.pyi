@@ -17,4 +17,3 @@ from .training import ExperimentConfig as ExperimentConfig, OptimConfig as Optim
 from .translation import BLEU_TOKENIZERS as BLEU_TOKENIZERS, Compute as Compute, DecodeConfig as DecodeConfig
 from .translation import JobConfig as JobConfig, TranslateConfig as TranslateConfig
 from .translation import TranslatorOptions as TranslatorOptions, documents as documents, metric_names as metric_names
-from .translation import with_plugin_defaults as with_plugin_defaults

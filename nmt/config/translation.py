@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from nmt.config.corpus import TAG, without_compression
-from nmt.config.fields import build, choice, inline, number, plugin_options, require, running_text, undecided
+from nmt.config.fields import choice, inline, number, plugin_options, require, running_text, undecided
 from nmt.registry import Entry, entries_of
 
 MAX_TOKENS = 1_000_000  # upper limit for every key that counts a translation's tokens
@@ -125,11 +125,6 @@ class TranslatorOptions:
 
     def __post_init__(self) -> None:
         require(bool(self.run), "run: pass a run or model directory, or several as [a,b]")
-
-
-def with_plugin_defaults(options: TranslatorOptions) -> TranslatorOptions:
-    """Add the plugins' options with their defaults, as in `nmt translate`."""
-    return build(TranslatorOptions, {}, base=options)
 
 
 @dataclass

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryFile
 
 from nmt.errors import NMTError, one_line
 
@@ -33,17 +32,6 @@ def temporary_name(path: Path) -> Path:
 def cannot_write(path: Path, error: Exception) -> NMTError:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else one_line(error)
     return NMTError(f"cannot write {path} ({reason}): is the disk full, or are you missing permission?")
-
-
-def check_output(output: Path, name: str) -> Path:
-    """Return `output` if it can be written; otherwise raise NMTError, before any work is done."""
-    if output.is_dir():
-        raise NMTError(f"output={output}: is a folder; name a file, such as output={output / name}")
-    try:
-        with TemporaryFile(dir=output.parent):
-            return output
-    except OSError as error:
-        raise NMTError(f"output={output}: cannot be written ({error.strerror}); choose another path") from error
 
 
 def sync(path: Path) -> None:

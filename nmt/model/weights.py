@@ -1,4 +1,4 @@
-"""Write, check and load a model directory's weights; count a model's parameters and FLOPs."""
+"""Write, check and load a model directory's weights; count a model's FLOPs."""
 
 import json
 import math
@@ -83,11 +83,6 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Transformer:
     except (OSError, SafetensorError, RuntimeError) as error:
         raise NMTError(f"{path}: cannot be read or does not match config.json ({one_line(error)})") from error
     return model.to(device).eval()
-
-
-def count_parameters(model: ModelConfig, vocabulary_size: int) -> int:
-    """The number of parameters; tied matrices count once."""
-    return sum(parameter.numel() for parameter in described(model, vocabulary_size).parameters())
 
 
 def training_flops(

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -39,28 +39,6 @@ def recorded(attentions: Sequence[MultiHeadAttention]) -> Iterator[list[Tensor]]
     finally:
         for attention in attentions:
             del attention.attend
-
-
-class Attention(NamedTuple):
-    """The attention weights of every layer and head; each query's weights sum to 1."""
-
-    encoder: Tensor  # [B, L, H, S, S]
-    decoder: Tensor  # [B, L, H, T, T]; the first position is the start symbol
-    cross: Tensor  # [B, L, H, T, S]
-
-
-@torch.inference_mode()
-def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) -> Attention:
-    """All attention weights of a model (figures 3 to 5 of the paper show some)."""
-    encoder, decoder = cast(Any, model.encoder_layers), cast(Any, model.decoder_layers)
-    with recorded([layer.self_attention for layer in encoder]) as encoder_weights:
-        memory_BSD = model.encode(source_BS)
-    with (
-        recorded([layer.self_attention for layer in decoder]) as decoder_weights,
-        recorded([layer.cross_attention for layer in decoder]) as cross_weights,
-    ):
-        model.decode(inputs_BT, memory_BSD, source_BS)
-    return Attention(*(torch.stack(weights, 1) for weights in (encoder_weights, decoder_weights, cross_weights)))
 
 
 def pad_inputs(targets: Sequence[list[int]], device: torch.device) -> Tensor:

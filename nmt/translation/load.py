@@ -3,10 +3,10 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nmt.config import JobConfig, TranslateConfig, TranslatorOptions, documents, require, shown
 from nmt.errors import NMTError
@@ -17,6 +17,9 @@ from nmt.text import Tokenizer, read_tokenizer, scripts_of_characters, scripts_o
 from nmt.translation.job import open_job, warn
 from nmt.translation.segments import limits
 from nmt.translation.translator import LANGUAGE_TAG, Notice, Stage, Translation, Translator
+
+if TYPE_CHECKING:
+    from nmt.data import PreparedCorpus
 
 
 class Models(NamedTuple):
@@ -141,6 +144,26 @@ def open_translator(config: JobConfig, stack: ExitStack) -> Translator:
     require("devices" in pools, "devices: requires the plugin nmt/plugins/devices")
     translator: Translator = stack.enter_context(pools["devices"].load()(config))
     return translator
+
+
+def best_translations(translator: Translator, lines: list[str]) -> list[str]:
+    return [best.text for best, *_ in translator.translate(lines)]
+
+
+@dataclass(frozen=True)
+class CorpusKind:
+    """How to translate and score a kind of corpus; taken from the facts of a plugin's "corpus" entry."""
+
+    translate: Callable[[Translator, list[str]], list[str]] = best_translations
+    metric: str = "bleu"
+    column: str = "valid_bleu"  # in metrics.csv
+
+
+def kind_of_corpus(corpus: "PreparedCorpus") -> CorpusKind:
+    entry = entries_of("corpus").get(corpus.manifest.content["data"]["kind"])
+    if entry is None or "translate" not in entry.facts:
+        return CorpusKind()
+    return CorpusKind(import_attribute(entry.facts["translate"]), entry.facts["metric"], entry.facts["column"])
 
 
 def flagger(models: Models) -> Callable[[str, Translation], list[str]]:

@@ -71,7 +71,7 @@ def render(page: Page, kind: str) -> str:
     )
     environment.filters |= {"plain": plain, "code": code, "block": block}
     # The style sheet of nmt's own reports.
-    style = (Path(nmt.__file__).parent / "plugins" / "report" / "templates" / "page.css").read_text(encoding="utf-8")
+    style = (Path(nmt.__file__).parent / "plugins" / "results" / "templates" / "page.css").read_text(encoding="utf-8")
     own = {"published": PUBLISHED, "nothing": NONE, "style": Markup(style), "figure": Markup(page.figure)}
     sources = [(result, provenance(result)) for result in page.results]
     title = NOTES[page.table]["title"]

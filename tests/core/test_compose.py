@@ -12,13 +12,13 @@ from nmt.commands import COMMANDS, compose
 from nmt.config import (
     Compute,
     TranslatorOptions,
+    build,
     compose_tree,
     flatten,
     groups,
     set_text,
     to_tree,
     to_yaml,
-    with_plugin_defaults,
 )
 from nmt.config.composition import conf_folders
 from nmt.errors import NMTError
@@ -236,4 +236,4 @@ def test_a_mistake_in_a_file_of_a_user_is_one_line(config_dir, override, message
 
 def test_the_defaults_of_plugins_leave_the_options_that_are_set():
     options = TranslatorOptions(["x"], Compute("torch", device="cuda:1"), target="de")
-    assert replace(with_plugin_defaults(options), plugins={}) == options
+    assert replace(build(TranslatorOptions, {}, base=options), plugins={}) == options

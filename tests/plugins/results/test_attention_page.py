@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from test_forced import random_model, torch_attention
 
-from nmt.config import BOS, EOS
+from nmt.config import BOS, EOS, PAD
 from nmt.model import load_model
-from nmt.plugins.report.attention_page import bands
-from nmt.search import model_attention
+from nmt.plugins.results.attention_page import bands, model_attention
 from nmt.text import read_tokenizer
 
 SENTENCE, TARGET = "ka lo mi nu", "mi <lo> ka"
@@ -32,6 +32,25 @@ def test_the_strongest_bands_of_each_token_are_drawn():
     drawn = bands(weights)
     assert [(q, k) for q, k, _ in drawn if q == 1] == [(1, 7), (1, 6), (1, 5), (1, 4), (1, 3)]
     assert [(k, pytest.approx(share)) for q, k, share in drawn if q == 0] == [(0, 1.0), (1, 0.5)]
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"norm": "pre"}, {"attention": "dot_product"}, {"attention_window": 2}], ids=str
+)
+def test_weights_are_those_by_which_torchs_attention_mixes_its_values(monkeypatch, settings):
+    model = random_model(4, **settings)
+    source = torch.tensor([[5, 6, 7, EOS, PAD], [9, 10, 11, 12, EOS]])
+    target = torch.tensor([[BOS, 6, 7, 8], [BOS, 9, PAD, PAD]])
+    expected = torch_attention(monkeypatch, model, source, target)
+    attention = model_attention(model, source, target)
+    torch.testing.assert_close(attention.encoder, torch.stack(expected[:2], 1))
+    torch.testing.assert_close(attention.decoder, torch.stack(expected[2::2], 1))
+    torch.testing.assert_close(attention.cross, torch.stack(expected[3::2], 1))
+    for weights in (attention.encoder, attention.decoder, attention.cross):
+        torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+    assert not attention.encoder[0, ..., :4, 4].any()
+    assert not attention.cross[0, ..., 4].any()
+    assert not attention.decoder.triu(1).any()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import yaml
 
 from nmt.config import ModelConfig
 from nmt.errors import NMTError
-from nmt.plugins.report.training_page import (
+from nmt.plugins.results.training_page import (
     BOTTOM,
     LEFT,
     RIGHT,
@@ -102,8 +102,8 @@ def test_ticks_are_round_numbers():
 
 def test_matplotlib_ignores_the_settings_of_the_working_directory(tmp_path):
     (tmp_path / "matplotlibrc").write_text("text.usetex: True\n")
-    program = "import matplotlib; from nmt.plugins.report import attention_page; rc = matplotlib.rcParams;"
-    program += "print(rc['text.usetex']); rc['text.usetex'] = True; from nmt.plugins.report import training_page;"
+    program = "import matplotlib; from nmt.plugins.results import attention_page; rc = matplotlib.rcParams;"
+    program += "print(rc['text.usetex']); rc['text.usetex'] = True; from nmt.plugins.results import training_page;"
     program += "print(rc['text.usetex'])"
     done = subprocess.run([sys.executable, "-P", "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout == "False\nFalse\n", done.stderr

@@ -25,12 +25,23 @@ from typing import Any
 
 from rich.console import Console
 
-from nmt.config import BLEU_TOKENIZERS, LANGUAGE, DecodeConfig, build, metric_names, require, shown
+from nmt.config import (
+    BLEU_TOKENIZERS,
+    LANGUAGE,
+    Compute,
+    DecodeConfig,
+    TranslatorOptions,
+    build,
+    metric_names,
+    require,
+    shown,
+)
 from nmt.errors import NMTError, one_line
 from nmt.evaluation import Score, score
-from nmt.files import MODEL_FILES, find_model_directory, parse_json, read_bytes, sha256
+from nmt.files import MODEL_FILES, parse_json, read_bytes
 from nmt.hardware import versions
-from nmt.plugins.cite.command import VerifyConfig
+from nmt.plugins.results.options import VerifyConfig
+from nmt.plugins.results.test_set import cited_model, digests_of, translate_lines
 from nmt.text import decoded, read_texts
 from nmt.translation import language_of
 
@@ -159,29 +170,6 @@ def text_of(lines: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def cited_model(run: str) -> Path:
-    path = Path(run)
-    if path.is_symlink():  # runs/latest may point to another run tomorrow
-        path = path.parent / path.readlink()
-    return find_model_directory(str(path))
-
-
-def digests_of(folder: Path) -> dict[str, str]:
-    return {name: sha256(folder / name) for name in MODEL_FILES}
-
-
-def translate(
-    run: str, device: str, target: str | None, decode: DecodeConfig, lines: list[str], console: Console
-) -> list[str]:
-    from nmt.config import Compute, TranslatorOptions, with_plugin_defaults
-    from nmt.translation import load_translator, translate_lines, warn
-
-    options = TranslatorOptions([run], Compute("torch", device=device), target=target, decode=decode)
-    translator = load_translator(with_plugin_defaults(options), warn)
-    console.print(f"translating {len(lines):,} lines")
-    return translate_lines(translator, lines, console)
-
-
 def method(score: Score) -> list[str]:
     """How a score was computed, disregarding library versions."""
     versions = ("version", "sacrebleu", "sacremoses")
@@ -258,7 +246,9 @@ class Verification:
         if not same or sources is None:
             return
         decode = build(DecodeConfig, stated.decode, f"{STATEMENT}, decode")
-        again = translate(run, self.config.device, stated.language_tag, decode, sources, self.console)
+        compute = Compute("torch", device=self.config.device)
+        options = TranslatorOptions([run], compute, target=stated.language_tag, decode=decode)
+        again = translate_lines(build(TranslatorOptions, {}, base=options), sources, self.console)
         lines = enumerate(zip(hypotheses, again, strict=True), 1)
         changed = [f"line {number:,}: {one!r}, here {two!r}" for number, (one, two) in lines if one != two]
         details = [f"{len(again) - len(changed):,} of {len(again):,} lines are the same", *changed[:3]]

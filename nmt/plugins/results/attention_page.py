@@ -1,25 +1,26 @@
 """Every head's attention for a sentence and its translation (figures 3, 4 and 5 of the paper).
 
-Shapes: L layers, H heads, Q queries, K keys.
+Shapes: B sentences, L layers, H heads, Q queries, K keys, T target positions, S source positions.
 """
 
 import base64
 import colorsys
 import io
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import matplotlib
 import numpy as np
 import numpy.typing as npt
 import torch
 from matplotlib.image import imsave
+from torch import Tensor
 
 from nmt.config import BOS, EOS, require
-from nmt.model import load_model
-from nmt.plugins.report.command import AttentionConfig
-from nmt.plugins.report.pages import render
-from nmt.search import TorchEngine, aligning_layer, choose_device, forced_decoding, model_attention
+from nmt.model import Transformer, load_model
+from nmt.plugins.results.options import AttentionConfig
+from nmt.plugins.results.pages import render
+from nmt.search import TorchEngine, aligning_layer, choose_device, forced_decoding, recorded
 from nmt.text import META, TARGET
 from nmt.translation import find_models
 
@@ -42,14 +43,36 @@ class Stack(NamedTuple):
     first_layer: int
 
 
+class Attention(NamedTuple):
+    """The attention weights of every layer and head; each query's weights sum to 1."""
+
+    encoder: Tensor  # [B, L, H, S, S]
+    decoder: Tensor  # [B, L, H, T, T]; the first position is the start symbol
+    cross: Tensor  # [B, L, H, T, S]
+
+
+@torch.inference_mode()
+def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) -> Attention:
+    """All attention weights of a model (figures 3 to 5 of the paper show some)."""
+    encoder, decoder = cast(Any, model.encoder_layers), cast(Any, model.decoder_layers)
+    with recorded([layer.self_attention for layer in encoder]) as encoder_weights:
+        memory_BSD = model.encode(source_BS)
+    with (
+        recorded([layer.self_attention for layer in decoder]) as decoder_weights,
+        recorded([layer.cross_attention for layer in decoder]) as cross_weights,
+    ):
+        model.decode(inputs_BT, memory_BSD, source_BS)
+    return Attention(*(torch.stack(weights, 1) for weights in (encoder_weights, decoder_weights, cross_weights)))
+
+
 def attention_page(config: AttentionConfig) -> str:
     """The HTML page with figures 3, 4 and 5; NMTError for a sentence or translation that is too long."""
     [folder], _, tokenizer = find_models([config.run])
-    place = torch.device(choose_device(config.device))
+    place = torch.device(choose_device(config.translator.compute.device))
     model = load_model(folder, place)
     [source] = tokenizer.encode([tokenizer.clean(config.sentence)])
     if config.target is None:
-        ids = TorchEngine([model], config.decode).search([source], [[]])[0][0].tokens
+        ids = TorchEngine([model], config.translator.decode).search([source], [[]])[0][0].tokens
     else:
         [ids] = tokenizer.encode([tokenizer.clean(config.target)], TARGET)
     longest = max(len(source), len(ids))

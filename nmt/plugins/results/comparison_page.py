@@ -10,9 +10,9 @@ from markupsafe import Markup
 
 from nmt.evaluation import sentence_scorer
 from nmt.files import printable
-from nmt.plugins.compare.significance import FEWEST_LINES, NAMES, TESTS, Details
-from nmt.plugins.report.pages import TEMPLATES, differences, render
-from nmt.translation import TestSet
+from nmt.plugins.results.pages import TEMPLATES, differences, render
+from nmt.plugins.results.significance import FEWEST_LINES, NAMES, TESTS, Details
+from nmt.plugins.results.test_set import TestSet
 
 COSTS = ("sentences/s", "tokens/s", "size", "memory")
 EXAMPLES = 25  # the page shows up to this many wins and as many losses
@@ -91,11 +91,11 @@ def examples(test: TestSet, details: Details, other: int) -> tuple[list[dict[str
     return wins, [line for line in ranked[::-1][:EXAMPLES] if line["gap"] < 0]
 
 
-def compare_page(tree: dict[str, Any], test: TestSet, details: Details) -> str:
+def comparison_page(tree: dict[str, Any], test: TestSet, details: Details) -> str:
     others = [system["name"] for system in tree["systems"][1:]]
-    script = (TEMPLATES / "compare.js").read_text(encoding="utf-8")
+    script = (TEMPLATES / "comparison.js").read_text(encoding="utf-8")
     return render(
-        "compare_page.html",
+        "comparison_page.html",
         tree=tree,
         groups={title: list(rows) for title, rows in groupby(details.rows, lambda row: row["title"])},
         least=FEWEST_LINES,

@@ -3,8 +3,8 @@
 import math
 import xml.etree.ElementTree as ET
 
-from nmt.plugins.report import pages
-from nmt.plugins.report.pages import differences, number, render
+from nmt.plugins.results import pages
+from nmt.plugins.results.pages import differences, number, render
 
 HOSTILE = [
     "<script>alert(1)</script>",

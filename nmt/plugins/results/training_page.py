@@ -17,16 +17,17 @@ from matplotlib.ticker import MaxNLocator
 from rich.console import Console
 
 from nmt.commands import compose
-from nmt.config import Compute, ModelConfig, TranslatorOptions, build, flatten, matches, to_tree, with_plugin_defaults
+from nmt.config import ModelConfig, TranslatorOptions, build, flatten, matches, to_tree
 from nmt.data import PreparedCorpus, corpus_of
 from nmt.errors import NMTError
 from nmt.evaluation import Score, bleu_tokenizer, score
 from nmt.files import SMALL, parse_json, read_description, read_mapping, read_text, within
-from nmt.model import count_parameters
-from nmt.plugins.report.command import ReportConfig
-from nmt.plugins.report.pages import differences, number, render
+from nmt.model import described
+from nmt.plugins.results.options import ReportConfig
+from nmt.plugins.results.pages import differences, number, render
+from nmt.plugins.results.test_set import SPLITS, held_out_text, translate_lines
 from nmt.training import read_config, read_metrics
-from nmt.translation import SPLITS, held_out_text, kind_of_corpus, load_translator, translate_lines, warn
+from nmt.translation import kind_of_corpus
 
 matplotlib.rcdefaults()  # ignore an untrusted matplotlibrc in the working directory
 WIDTH, HEIGHT = 400, 216
@@ -228,10 +229,9 @@ def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tupl
         raise NMTError(f"there is nothing to translate: {run.corpus_problem}, or sentences=0 to translate nothing")
     all_sources, all_references = held_out_text(run.corpus, config.split)
     sources, references = all_sources[: config.sentences], all_references[: config.sentences]
-    kind, decode = kind_of_corpus(run.corpus), config.decode
-    options = TranslatorOptions([str(run.folder)], Compute("torch", device=config.device), decode=decode)
+    kind, options, decode = kind_of_corpus(run.corpus), config.translator, config.translator.decode
     if kind.metric == "bleu":
-        options = with_plugin_defaults(options)
+        options = build(TranslatorOptions, {}, base=options)
     else:  # trees are longer than translations, and nothing in them is protected
         trained = within(run.config, "decode", "max_extra_length")
         longest = max(decode.max_extra_length, trained if matches(trained, int) else 0)
@@ -241,8 +241,8 @@ def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tupl
     search = f"beam {decode.beam_size}, length penalty {decode.length_penalty}"
     model = f"the model in {run.folder / 'model'}, update {run.model.updates:,}"
     task = f"{lines} lines of the {SPLITS[config.split]} set, {search}, with {model}"
-    console.print(f"translating {task}")
-    hypotheses = translate_lines(load_translator(options, warn), sources, console, kind.translate)
+    options = replace(options, run=[str(run.folder)])
+    hypotheses = translate_lines(options, sources, console, task, kind.translate)
     tokenize = bleu_tokenizer(within(run.config, "validation", "tokenize"), run.corpus.target_language, all_references)
     metrics = ["bleu", "chrf"] if kind.metric == "bleu" else [kind.metric]
     examples = [
@@ -255,12 +255,14 @@ def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tupl
 
 
 def training_page(run: Run, quality: dict[str, Any], translated: str) -> str:
-    now, sized, drawings = datetime.now().astimezone(), run.model or (run.corpus and run.corpus.manifest), {}
+    now, drawings, parameters = datetime.now().astimezone(), dict[str, Any](), None
     for chart in CHARTS if run.last("skipped") else CHARTS[:-1]:
         sides = ([(step, chart.factor * value) for step, value in run.series(key)] for key in chart.columns)
         if drawing := draw(chart, dict(zip(("training", "validation"), sides, strict=True)), run.update):
             drawings[chart.title] = drawing
-    model = build(ModelConfig, run.config.get("model"), f"{run.folder / 'config.yaml'}, model") if sized else None
+    if sized := run.model or (run.corpus and run.corpus.manifest):
+        model = build(ModelConfig, run.config.get("model"), f"{run.folder / 'config.yaml'}, model")
+        parameters = sum(weights.numel() for weights in described(model, sized.vocabulary_size).parameters())
     return render(
         "training_page.html",
         run=run,
@@ -269,7 +271,7 @@ def training_page(run: Run, quality: dict[str, Any], translated: str) -> str:
         now=now,
         state=run.state(now.timestamp()),
         written=datetime.fromtimestamp(run.written).astimezone(),
-        parameters=count_parameters(model, sized.vocabulary_size) if sized and model else None,
+        parameters=parameters,
         drawings=drawings,
         defaults=flatten(to_tree(compose("train", []))),
         config_text=read_text(run.folder / "config.yaml", SMALL),

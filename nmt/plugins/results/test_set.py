@@ -1,19 +1,18 @@
-"""Test sets and their translations, for compare, cite, verify and report."""
+"""Models and test sets, and a model's translations of a test set."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import track
 
-from nmt.config import require
+from nmt.config import DecodeConfig, TranslatorOptions, require
 from nmt.errors import NMTError
-from nmt.files import find_model_directory, read_description
-from nmt.registry import entries_of, import_attribute
+from nmt.files import MODEL_FILES, find_model_directory, read_description, sha256
 from nmt.text import language_of_file, not_parallel, read_texts
-from nmt.translation.translator import RefusedLine, Translator
+from nmt.translation import RefusedLine, Translator, best_translations, load_translator, warn
 
 if TYPE_CHECKING:
     from nmt.data import PreparedCorpus
@@ -33,6 +32,17 @@ class TestSet:
     language: str | None = None  # of the references, if known
 
     __test__ = False  # keeps pytest from collecting this class
+
+
+def cited_model(run: str) -> Path:
+    path = Path(run)
+    if path.is_symlink():  # runs/latest may point to another run tomorrow
+        path = path.parent / path.readlink()
+    return find_model_directory(str(path))
+
+
+def digests_of(folder: Path) -> dict[str, str]:
+    return {name: sha256(folder / name) for name in MODEL_FILES}
 
 
 def corpus_of_model(model: str, prepared: str | None) -> "PreparedCorpus":
@@ -74,33 +84,16 @@ def read_test_set(model: str, source: str | None, reference: str | None, prepare
     return TestSet(reference, sources, references, with_corpus, language_of_file(reference))
 
 
-def best_translations(translator: Translator, lines: list[str]) -> list[str]:
-    return [best.text for best, *_ in translator.translate(lines)]
-
-
-@dataclass(frozen=True)
-class CorpusKind:
-    """How to translate and score a kind of corpus; taken from the facts of a plugin's "corpus" entry."""
-
-    translate: Callable[[Translator, list[str]], list[str]] = best_translations
-    metric: str = "bleu"
-    column: str = "valid_bleu"  # in metrics.csv
-
-
-def kind_of_corpus(corpus: "PreparedCorpus") -> CorpusKind:
-    entry = entries_of("corpus").get(corpus.manifest.content["data"]["kind"])
-    if entry is None or "translate" not in entry.facts:
-        return CorpusKind()
-    return CorpusKind(import_attribute(entry.facts["translate"]), entry.facts["metric"], entry.facts["column"])
-
-
 def translate_lines(
-    translator: Translator,
+    options: TranslatorOptions,
     lines: list[str],
     console: Console,
+    task: str = "",
     translate: Callable[[Translator, list[str]], list[str]] = best_translations,
 ) -> list[str]:
     """Return the best translation of each line, searching blocks of a fixed size; show progress on a terminal."""
+    translator = load_translator(options, warn)
+    console.print(f"translating {task or f'{len(lines):,} lines'}")
 
     def texts() -> Iterator[str]:
         for start in range(0, len(lines), BLOCK_LINES):
@@ -110,3 +103,9 @@ def translate_lines(
                 raise RefusedLine(start + error.index, error.problem) from error
 
     return list(track(texts(), "translating", len(lines), console=console, disable=not console.is_terminal))
+
+
+def search_keys(decode: DecodeConfig, *always: str) -> list[str]:
+    """The search keys that differ from the defaults or are in `always`, as decode.KEY=VALUE."""
+    items = asdict(decode).items()
+    return [f"decode.{key}={x}".lower() for key, x in items if key in always or x != getattr(DecodeConfig, key)]

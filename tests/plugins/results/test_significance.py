@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from nmt.plugins.compare import significance
-from nmt.plugins.compare.page import p_value
-from nmt.plugins.compare.significance import Sampling, difference, divisions, faults_of, look_closer, measure
-from nmt.plugins.compare.systems import Seed, System
-from nmt.translation import TestSet
+from nmt.plugins.results import significance
+from nmt.plugins.results.comparison_page import p_value
+from nmt.plugins.results.significance import Sampling, difference, divisions, faults_of, look_closer, measure
+from nmt.plugins.results.systems import Seed, System
+from nmt.plugins.results.test_set import TestSet
 
 METRICS = ["bleu", "chrf", "ter"]
 SAMPLING = Sampling(seed=1, resamples=120, trials=300)

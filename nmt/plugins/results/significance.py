@@ -23,10 +23,10 @@ from sacrebleu.significance import PairedTest
 
 from nmt.compat import line_statistics, score_of_statistics
 from nmt.evaluation import sacrebleu_metric
-from nmt.plugins.compare.systems import System
+from nmt.plugins.results.systems import System
+from nmt.plugins.results.test_set import TestSet
 from nmt.registry import entries_of
 from nmt.text import SOURCE, load_tokenizer, scripts_of_language
-from nmt.translation import TestSet
 
 NAMES = {"bleu": "BLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
 TESTS = {"bs": "paired bootstrap", "ar": "approximate randomization"}  # sacreBLEU's names for the tests, and ours

@@ -16,11 +16,12 @@ from nmt.config import DecodeConfig, JobConfig, TranslatorOptions, build, matche
 from nmt.errors import NMTError
 from nmt.files import cache_folder, find_model_directory, is_parser, read_description, sha256, write_file
 from nmt.hardware import proc_value, processor, usable_cores
+from nmt.plugins.results.test_set import TestSet, search_keys
 from nmt.preparation import begin, worker_pool
 from nmt.registry import entries_of, import_attribute
 from nmt.search import choose_device
 from nmt.text import TARGET, not_parallel, read_texts
-from nmt.translation import TestSet, load_translator, warn, what_decides, with_engine
+from nmt.translation import load_translator, warn, what_decides, with_engine
 
 
 @dataclass
@@ -130,11 +131,10 @@ def translate_here(path: str, config: TranslatorOptions, sources: list[str]) -> 
         name = f"{processor()}, {cores} core{'s' if cores > 1 else ''}"
     folder, weights_of = Path(config.run[0]), entries_of("engine")[compute.engine].facts.get("weights")
     weights = import_attribute(weights_of)(folder, compute.precision) if weights_of else folder / "model.safetensors"
-    keys = {"engine": compute.engine, "precision": compute.precision}
+    keys = [f"engine={compute.engine}", f"precision={compute.precision}"]
     if (protection := config.plugins.get("protection")) and protection.protect != ["usual"]:
-        keys["protect"] = ",".join(protection.protect) or "none"
-    usual, search = asdict(DecodeConfig()), asdict(translator.engine.config)
-    del search["batch_tokens"]  # does not affect translations
-    keys |= {f"decode.{key}": str(x).lower() for key, x in search.items() if key == "beam_size" or x != usual[key]}
-    words = " ".join(f"{key}={value}" for key, value in keys.items())
-    return Seed(path, hypotheses, Cost(seconds, len(sources), tokens, memory, weights.stat().st_size, name, words))
+        keys.append(f"protect={','.join(protection.protect) or 'none'}")
+    # batch_tokens does not affect translations.
+    keys += search_keys(replace(translator.engine.config, batch_tokens=DecodeConfig.batch_tokens), "beam_size")
+    cost = Cost(seconds, len(sources), tokens, memory, weights.stat().st_size, name, " ".join(keys))
+    return Seed(path, hypotheses, cost)

@@ -177,7 +177,7 @@ def test_compare_cite_report_and_translate_make_the_same_lines(nmt, finished, to
     """Of lines with items to protect, and of one that is longer than those of the training."""
     pytest.importorskip("ctranslate2")
     from nmt.data import PreparedCorpus
-    from nmt.plugins.compare import systems
+    from nmt.plugins.results import systems
     from nmt.registry import entries_of
     from nmt.translation import load
 

@@ -1,0 +1,14 @@
+"""Results: pages about a run and a model's attention, comparisons of systems, and bundles that readers can verify."""
+
+from collections.abc import Callable
+
+
+def register(add: Callable[..., None]) -> None:
+    for command, summary in (
+        ("report", "Write a page about a training run: curves, translations, corpus, configuration."),
+        ("attention", "Draw what each head of a model attends to in a sentence and its translation."),
+        ("compare", "Compare systems on a test set: significance, cost, and where they differ."),
+        ("cite", "Write a bundle of translations and scores that others can verify."),
+        ("verify", "Check a bundle that `nmt cite` wrote: its files, scores and translations."),
+    ):
+        add("command", command, f"nmt.plugins.results.commands:{command.upper()}", summary=summary)
