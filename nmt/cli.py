@@ -92,9 +92,9 @@ def main() -> None:
                 has_options = any(word.startswith("-") for word in words)
                 code = run_with_options(name) if has_options else run(name, words[1:])
         else:
-            from nmt.config import nearest, our_words
+            from nmt.config import answer, nearest
 
-            raise NMTError(our_words("nmt", name) or f"unknown command {name}; {nearest(name, COMMANDS)}")
+            raise NMTError(answer("nmt", name) or f"unknown command {name}; {nearest(name, COMMANDS)}")
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:

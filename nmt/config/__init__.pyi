@@ -10,7 +10,7 @@ from .fields import flatten as flatten, in_words as in_words, inline as inline, 
 from .fields import number as number, plugin_options as plugin_options, require as require, running_text as running_text
 from .fields import shown as shown, to_tree as to_tree, undecided as undecided
 from .help import help_text as help_text
-from .mistakes import exists as exists, nearest as nearest, our_words as our_words
+from .mistakes import answer as answer, exists as exists, nearest as nearest
 from .model import ModelConfig as ModelConfig
 from .training import ENDING as ENDING, BatchingConfig as BatchingConfig, CheckpointConfig as CheckpointConfig
 from .training import ExperimentConfig as ExperimentConfig, OptimConfig as OptimConfig, TrainerConfig as TrainerConfig

@@ -29,7 +29,6 @@ def test_help_of_a_command_is_a_page_or_the_keys_of_a_group(nmt):
     assert nmt("train", "-h").out == page.out
     assert "optim.warmup=4000 " in nmt("train", "--help", "optim").out
     nmt("train", "--help", "optm").refused("did you mean optim?")
-    nmt("help", "train").refused("use nmt train --help all")
 
 
 def test_cfg_prints_the_tree_and_does_nothing_and_config_dir_adds_groups(nmt, tmp_path):

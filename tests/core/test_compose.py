@@ -97,6 +97,13 @@ def test_every_option_of_every_group_composes_and_takes_effect(group: str, optio
     [
         ("train", "model.d_modle=3", "unknown key model.d_modle; did you mean model.d_model?"),
         ("train", "heads=4", "unknown key heads; did you mean model.heads?"),
+        ("train", "max_stesp=3", "unknown key max_stesp; did you mean trainer.max_steps?"),
+        ("train", "tokenizer.size=3", "unknown key tokenizer.size; choose from tokenizer.kind, "),
+        ("train", "--model", "--model: write options as KEY=VALUE, such as model=VALUE"),
+        ("train", "--model.norm=pre", "--model.norm=pre: write options as KEY=VALUE, such as model.norm=pre"),
+        ("train", "=", "=: write KEY=VALUE or KEY=[A,B] without spaces"),
+        ("score", "metrics=[bleu,", "metrics=[bleu,: write KEY=VALUE or KEY=[A,B] without spaces"),
+        ("translate", "x=y is an equation", "unknown key x; if this is input text, write text='x=y is an equation'"),
         ("train", "hydra.searchpath=[file:///tmp]", "unknown key hydra.searchpath; "),
         ("train", "experiment=a_heads_16", "experiment=a_heads_16: no such option; did you mean table3/a_heads_16?"),
         ("train", "model=zzz", "model=zzz: no such option; choose from base, big, small, student, tiny"),

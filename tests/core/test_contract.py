@@ -2,15 +2,13 @@
 
 import math
 from functools import cache
-from inspect import signature
 from types import NoneType
 from typing import Any, get_origin
 
 import pytest
-from lightning import Trainer
 
 from nmt.commands import COMMANDS
-from nmt.config import TrainerConfig, build, compose_tree, keys_of, our_words
+from nmt.config import build, compose_tree, keys_of
 from nmt.errors import NMTError
 
 NEEDED = {
@@ -86,11 +84,3 @@ def test_the_command_line_says_what_a_key_takes(nmt, words, message):
     result = nmt("train", words)
     result.refused(message)
     assert len(result.err) < 400
-
-
-def test_every_flag_of_lightnings_trainer_is_a_key_or_refused_with_a_reason(nmt):
-    flags, offered = set(signature(Trainer.__init__).parameters) - {"self"}, set(keys_of(TrainerConfig))
-    assert offered - {"max_time"} < flags
-    for flag in flags - offered:
-        assert our_words("train", f"trainer.{flag}").startswith(f"trainer.{flag}: cannot be set: ")
-    nmt("train", "+trainer.callbacks=3").refused("trainer.callbacks: cannot be set: ")

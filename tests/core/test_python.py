@@ -68,9 +68,9 @@ def test_it_gives_what_the_commands_give(checkpoint, nmt, tmp_path):
     ("call", "said"),
     [
         (lambda: package.load("runs/nowhere"), "runs/nowhere: no such file or folder"),
-        (lambda: package.load(decode={"beam": 3}), "decode.beam: use decode.beam_size"),
+        (lambda: package.load(decode={"beem_size": 3}), "did you mean decode.beam_size?"),
         (lambda: package.train(optim={"factor": "fast"}), "optim.factor=fast: must be a number between"),
-        (lambda: package.train(name="${oc.env:HOME}", max_steps=1), "max_steps: use trainer.max_steps"),
+        (lambda: package.train(name="${oc.env:HOME}", max_stesp=1), "did you mean trainer.max_steps?"),
         (lambda: package.load("no such run"), "nmt.load takes a run or a model directory"),
         (lambda: package.load(__file__), "nmt.load takes a run or a model directory"),
         (lambda: package.load(engine="ctranslate2"), "engine=ctranslate2: "),

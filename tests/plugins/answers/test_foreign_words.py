@@ -1,13 +1,15 @@
 """Keys and options of other toolkits are answered by ours, with an example that works."""
 
 import shlex
+from inspect import signature
 
 import pytest
+from lightning import Trainer
 
 from nmt.commands import COMMANDS, compose
-from nmt.config import keys_of, our_words
-from nmt.config.mistakes import TABLE, foreign_words
+from nmt.config import TrainerConfig, keys_of
 from nmt.errors import NMTError
+from nmt.plugins.answers.foreign_words import TABLE, answer, foreign_words
 
 WORDS = {(name, word): row for (name, word), row in foreign_words().items() if name in ("nmt", *COMMANDS)}
 
@@ -54,14 +56,6 @@ def test_an_example_composes(command):
         ("train", ["--max-tokens", "4096"], "use batching.max_tokens=auto"),
         ("train", ["-train_steps", "9"], "use trainer.max_steps=20000"),
         ("train", ["--LR", "9"], "use optim.learning_rate=3e-4"),
-        ("train", ["--model", "big"], "--model: write options as KEY=VALUE, such as model=VALUE"),
-        ("train", ["--model.norm=pre"], "such as model.norm=pre"),
-        ("train", ["tokenizer.size=3"], "choose from tokenizer.kind, "),
-        ("train", ["max_stesp=3"], "did you mean trainer.max_steps?"),
-        ("train", ["no_such_word=3"], "unknown key no_such_word; "),
-        ("translate", ["x=y is an equation"], "write text='x=y is an equation'"),
-        ("score", ["metrics=[bleu,", "chrf]"], "without spaces"),
-        ("train", ["model.dropout", "=", "0.3"], "without spaces"),
     ],
 )
 def test_what_may_have_been_meant_is_said(command, words, said):
@@ -69,4 +63,16 @@ def test_what_may_have_been_meant_is_said(command, words, said):
         compose(command, words)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
-    assert our_words("train", "no_such_word") == ""
+    assert answer("train", "no_such_word") == ""
+
+
+def test_every_flag_of_lightnings_trainer_is_a_key_or_refused_with_a_reason(nmt):
+    flags, offered = set(signature(Trainer.__init__).parameters) - {"self"}, set(keys_of(TrainerConfig))
+    assert offered - {"max_time"} < flags
+    for flag in flags - offered:
+        assert answer("train", f"trainer.{flag}").startswith(f"trainer.{flag}: cannot be set: ")
+    nmt("train", "+trainer.callbacks=3").refused("trainer.callbacks: cannot be set: ")
+
+
+def test_a_command_of_another_toolkit_is_answered(nmt):
+    nmt("help", "train").refused("use nmt train --help all")
