@@ -31,7 +31,7 @@ from nmt.training.checkpoints import CheckpointCallback, RunState, check_run, de
 from nmt.training.metrics import MetricsCallback, ProgressLine
 from nmt.training.module import TranslationModule
 from nmt.training.run_folder import is_finished, is_first_process, open_folder, point_latest_to
-from nmt.training.trainer import MemoryCheck, make_trainer, quiet_lightning
+from nmt.training.trainer import make_trainer, quiet_lightning
 from nmt.training.validation import Validation
 
 
@@ -124,10 +124,11 @@ class Training:
         metrics = MetricsCallback(self.state.config, ProgressLine(self.console, max_seconds))
         validation = Validation(self.corpus, config, metrics)
         saver = CheckpointCallback(config.checkpoints, self.state, validation, max_seconds)
+        added = [entry.load()(config, updates.planner) for entry in entries_of("callback").values()]
         # Lightning calls them in this order: an update is reported and validated before it is saved.
-        callbacks = [MemoryCheck(updates.planner, config.batching), metrics, validation, saver]
+        callbacks = [LambdaCallback(on_train_start=saver.catch_signals), *added, metrics, validation, saver]
         with quiet_lightning():
-            trainer = make_trainer(config, [LambdaCallback(on_train_start=saver.catch_signals), *callbacks])
+            trainer = make_trainer(config, callbacks)
             trainer.accumulate_grad_batches = accumulation(config.batching.micro_batches, trainer.world_size)
             module = TranslationModule(config.model, config.optim, size, config.seed, config.batching.micro_batches)
             if self.initial and not checkpoint:

@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,13 @@ import torch
 from lightning import Callback, LightningModule, Trainer
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
-from lightning.fabric.utilities import move_data_to_device
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.plugins import TorchCheckpointIO
-from torch.optim import Optimizer
 
 from nmt.compat import without_sigterm_broadcast
-from nmt.config import BatchingConfig, ExperimentConfig
-from nmt.data import Batch, BatchPlanner, dummy_batch
-from nmt.errors import NMTError, enough_memory_or, one_line
+from nmt.config import ExperimentConfig
+from nmt.data import Batch
+from nmt.errors import NMTError, one_line
 from nmt.files import whole_file
 from nmt.training.module import TranslationModule
 
@@ -40,51 +38,6 @@ class UpdateCallback(Callback):
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         raise NotImplementedError
-
-
-def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
-    """Allocate zero gradients and Adam moments, which would otherwise exist only from the second update on."""
-    for parameter in module.parameters():
-        parameter.grad = torch.zeros_like(parameter)
-    if not optimizer.state:
-        optimizer.step()
-        for state in optimizer.state.values():
-            state.get("step", torch.zeros(())).zero_()
-
-
-def try_shapes(trainer: Trainer, module: TranslationModule, shapes: Iterable[tuple[int, int, int]]) -> None:
-    """Run a forward and a backward pass for each shape (rows, source width, target width), without an update."""
-    sums = module.update_sums.clone()
-    for shape in shapes:
-        if trainer.accumulate_grad_batches == 1:
-            module.zero_grad()  # as after every update; otherwise gradients accumulate
-        loss = trainer.strategy.training_step(move_data_to_device(dummy_batch(*shape), module.device), 0)
-        trainer.strategy.backward(loss, None)  # type: ignore[arg-type]
-        del loss
-    module.update_sums.copy_(sums)
-
-
-class MemoryCheck(Callback):
-    """Tries the largest micro-batches before the first update, so that memory runs out then or never."""
-
-    def __init__(self, planner: BatchPlanner, batching: BatchingConfig) -> None:
-        self.planner, self.batching = planner, batching
-
-    def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
-        tokens, micro_batches = self.batching.tokens_per_update, self.batching.micro_batches
-        advice = (
-            f"a micro-batch of {tokens // micro_batches:,} source and target tokens does not fit next to weights, "
-            f"gradients and Adam's moments. Pass batching.micro_batches={2 * micro_batches} (smaller ones), a lower "
-            f"batching.tokens_per_update={tokens}, or batching.max_tokens=auto"
-        )
-        # Room for threads, buffers and gaps between tensors: 64 MiB plus 5 % of weights, gradients and two moments.
-        size = 2**26 + sum(parameter.nbytes for parameter in pl_module.parameters()) // 5
-        with enough_memory_or(advice):
-            reserve = torch.empty(size, dtype=torch.uint8, device=pl_module.device)
-            make_resident(pl_module, trainer.optimizers[0])
-            try_shapes(trainer, pl_module, self.planner.largest_shapes())
-            del reserve
-        trainer.optimizers[0].zero_grad()
 
 
 class DirectCheckpointIO(TorchCheckpointIO):

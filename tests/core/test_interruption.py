@@ -88,15 +88,15 @@ def equals_never_stopped(never_stopped, training_state, metrics) -> Callable[[Pa
 EARLY = """
 import signal
 from nmt.cli import main
-from nmt.training.trainer import MemoryCheck
+from nmt.training.metrics import MetricsCallback
 
-check = MemoryCheck.on_train_start
+begin = MetricsCallback.on_train_start
 
 def interrupted(*arguments):
     signal.raise_signal(signal.SIGTERM)
-    check(*arguments)
+    begin(*arguments)
 
-MemoryCheck.on_train_start = interrupted
+MetricsCallback.on_train_start = interrupted
 main()
 """
 

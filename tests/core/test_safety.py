@@ -1,15 +1,12 @@
-"""What would kill a run at night: the largest batch, gradients that are not finite."""
+"""What would kill a run at night: gradients that are not finite."""
 
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
-import torch
 from preloaded import python
 
 from nmt.training import list_checkpoints, load_checkpoint, read_metrics
-from nmt.training.trainer import MemoryCheck
 
 SICK_UPDATE = 7
 SICK = """
@@ -70,45 +67,6 @@ def test_a_run_most_of_whose_updates_were_skipped_has_no_model(toy, nmt, bad, co
         assert "optim.not_finite=skip skipped 10 of the 12 updates" in ended.stderr
         nmt("average", "run").refused("run: no model was written")
         assert not Path("run/model").exists()
-
-
-STARVED = """
-import resource
-from nmt.cli import main
-from nmt.training.trainer import MemoryCheck
-
-begin = MemoryCheck.on_train_start
-
-def starve(callback, trainer, module):
-    with open("/proc/self/statm") as file:
-        used = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + 2**27, used + 2**27))
-    begin(callback, trainer, module)
-
-MemoryCheck.on_train_start = starve
-main()
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
-def test_memory_runs_out_before_the_first_update_and_the_message_has_the_numbers(toy, nmt):
-    wide = ("batching.tokens_per_update=20000", "model.d_model=256", "model.d_ff=4096")
-    ended = train_with(STARVED, *toy, "run=run", *wide)
-    assert (ended.returncode, "Traceback" in ended.stderr) == (2, False), ended.stderr
-    assert "out of memory: a micro-batch of 10,000 source" in ended.stderr.splitlines()[-1]
-    assert not read_metrics(Path("run"))
-    # Nothing was trained, so nothing holds the run to its first options.
-    (advice,) = re.findall(r"Pass (batching\.micro_batches=4)", ended.stderr)
-    small = ("batching.tokens_per_update=240", "trainer.max_steps=2", "validation.bleu_sentences=0")
-    assert nmt("train", *toy, "run=run", *wide[1:], *small, advice).code == 0
-
-
-def test_the_memory_check_leaves_no_trace(toy, nmt, training_state, monkeypatch):
-    assert nmt("train", *toy, *SHORT).code == 0
-    monkeypatch.setattr(MemoryCheck, "on_train_start", lambda *arguments: None)
-    assert nmt("train", *toy, *SHORT, "run=other").code == 0
-    torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "other")), rtol=0, atol=0)
-    assert read_metrics(Path("run"))[0]["loss"] == read_metrics(Path("other"))[0]["loss"]
 
 
 def test_early_stopping_keeps_the_best_and_is_final(toy, nmt):

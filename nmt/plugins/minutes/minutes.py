@@ -9,22 +9,21 @@ import gc
 import os
 import time
 from dataclasses import replace
-from itertools import count, takewhile
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from lightning.fabric.utilities import move_data_to_device
 from lightning.pytorch.callbacks import Timer
 from rich.console import Console
 
 from nmt.commands import compose
 from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, build, require, shown
-from nmt.data import BatchPlanner, PreparedCorpus, UpdateDataModule, accumulation, open_corpus
+from nmt.data import PreparedCorpus, open_corpus
 from nmt.errors import is_out_of_memory
-from nmt.hardware import available_memory
+from nmt.plugins.minutes.trials import Pace, Trial
 from nmt.registry import entries_of
-from nmt.training import TranslationModule, make_resident, make_trainer, noam, read_config, synchronize, try_shapes
+from nmt.training import make_trainer, noam, read_config
 
 CHOOSING_SHARE = 0.2  # share of the time after which no larger model is tried
 SECONDS_BESIDE = 30  # seconds to load, validate four times and score the averaged model (a small one, on two cores)
@@ -37,14 +36,6 @@ HIGHEST_RATE = 0.5  # peak learning rate, in units of 1 / d_model
 DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2), (np.inf, 0.3))  # (maximum passes over the corpus, dropout)
 FEWEST_UPDATES = 100
 MICRO_BATCH = 5000  # tokens on a CPU, where larger micro-batches are no faster
-TIMED_SECONDS, WARM_UP = 4.0, 2  # seconds of timed training per model size, and untimed updates before that
-HEADROOM = 1.25  # factor for max_tokens=auto: a reserve for fragmentation and for gradients in transit
-
-
-class Pace(NamedTuple):
-    seconds: float  # per update
-    tokens: float  # target tokens per update, without padding
-    parameters: int
 
 
 def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
@@ -206,61 +197,3 @@ def require_one_process(setting: str, instead: str) -> None:
 def longest_sentence(corpus: PreparedCorpus) -> int:
     split = corpus.split("train")
     return int(max(split.source_lengths.max(), split.target_lengths.max()))
-
-
-class Trial:
-    """A model on the run's device, with gradients and optimizer state."""
-
-    def __init__(self, config: ExperimentConfig, corpus: PreparedCorpus) -> None:
-        self.config, self.corpus, self.trainer, self.grown = config, corpus, make_trainer(config), 0
-        size = corpus.manifest.vocabulary_size
-        self.module = TranslationModule(config.model, config.optim, size, config.seed)
-        self.module.trainer = self.trainer
-        self.trainer.strategy.connect(self.module)
-        self.trainer.precision_plugin.convert_module(self.module)
-        self.module.to(self.trainer.strategy.root_device).on_fit_start()
-        self.optimizer = self.module.configure_optimizers()
-        make_resident(self.module, self.optimizer)
-
-    def fits(self, batching: BatchingConfig) -> bool:
-        """True if the largest micro-batches, enlarged by HEADROOM, fit in memory."""
-        before, split = available_memory(), self.corpus.split("train")
-        if self.module.device.type == "cpu" and 2 * HEADROOM * self.grown > before:
-            return False  # on a CPU, running out of memory kills the process instead of raising an error
-        self.trainer.accumulate_grad_batches = accumulation(batching.micro_batches, self.trainer.world_size)
-        larger = replace(batching, tokens_per_update=int(HEADROOM * batching.tokens_per_update))
-        try:
-            planner = BatchPlanner(split.source_lengths, split.target_lengths, larger, seed=1)
-            try_shapes(self.trainer, self.module, planner.largest_shapes())
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            return False
-        finally:
-            self.optimizer.zero_grad(set_to_none=False)
-            gc.collect()
-        self.grown = max(self.grown, before - available_memory())
-        return True
-
-    def pace(self) -> Pace:
-        """Train for a few seconds; the first updates, which compile kernels and allocate memory, do not count."""
-        data, strategy = UpdateDataModule(self.corpus, self.config), self.trainer.strategy
-        tokens, begin, seconds = list[int](), 0.0, 0.0
-        for number in count():
-            if number == WARM_UP:
-                begin = time.monotonic()
-            planned = data.planner.update(number)
-            for micro_batch in planned:
-                batch = move_data_to_device(data.batches.batch(micro_batch), self.module.device)
-                strategy.backward(strategy.training_step(batch, 0), None)  # type: ignore[arg-type]
-            self.optimizer.step()
-            self.optimizer.zero_grad()
-            synchronize(self.module.device)
-            if number >= WARM_UP:
-                tokens.append(planned[0].size.target_tokens)
-                if (seconds := time.monotonic() - begin) > TIMED_SECONDS:
-                    break
-        parameters = sum(parameter.numel() for parameter in self.module.parameters())
-        # In the trial, one process did the work of all; dividing it saves no time on a CPU, where they share the cores.
-        at_once = 1 if self.module.device.type == "cpu" else self.trainer.world_size
-        return Pace(seconds / len(tokens) / at_once, sum(tokens) / len(tokens), parameters)

@@ -1,4 +1,4 @@
-"""`nmt train minutes=30`: settings that suit a corpus, this machine and a time limit."""
+"""`nmt train minutes=30`: settings that suit a corpus, this machine and a time limit; trials of the largest batches."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 def register(add: Callable[..., None]) -> None:
     add("plan", "minutes", "nmt.plugins.minutes.minutes:settle", compose=leave_to_the_clock)
+    add("callback", "memory", "nmt.plugins.minutes.trials:MemoryCheck")
 
 
 def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:

@@ -1,24 +1,26 @@
-"""`nmt train minutes=` settles the configuration of a run once."""
+"""`nmt train minutes=` settles the configuration of a run once; memory runs out before the first update or never."""
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
 import yaml
+from test_safety import SHORT, train_with
 
 from nmt.commands import compose
 from nmt.config import ModelConfig
 from nmt.data import open_corpus
 from nmt.errors import NMTError
-from nmt.plugins.minutes import minutes
+from nmt.plugins.minutes import minutes, trials
 from nmt.plugins.minutes.minutes import settle_minutes
-from nmt.training import list_checkpoints, noam
+from nmt.training import list_checkpoints, noam, read_metrics
 
 
 @pytest.fixture
 def corpus(toy: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(minutes, "TIMED_SECONDS", 0.1)
+    monkeypatch.setattr(trials, "TIMED_SECONDS", 0.1)
     monkeypatch.setattr(minutes, "CHOOSING_SHARE", 100)
     monkeypatch.setattr(minutes, "FEWEST_UPDATES", 1)
     monkeypatch.setattr(minutes, "SECONDS_BESIDE", 0)
@@ -107,19 +109,58 @@ def test_max_tokens_settles_the_micro_batches(toy, nmt, monkeypatch):
     assert "micro_batches: 3\n" in Path("run/config.yaml").read_text()  # 240 tokens in micro-batches of at most 100
     assert nmt(*words, "batching.max_tokens=100", "run=run", "trainer.max_steps=3").code == 0
     nmt(*words, "batching.max_tokens=50", "run=run").refused("a different configuration", "max_tokens")
-    monkeypatch.setattr(minutes.Trial, "fits", lambda trial, x: x.tokens_per_update // x.micro_batches <= 70)
+    monkeypatch.setattr(trials.Trial, "fits", lambda trial, x: x.tokens_per_update // x.micro_batches <= 70)
     assert nmt(*words, "batching.max_tokens=auto", "run=auto").code == 0
     assert "micro_batches: 4\n" in Path("auto/config.yaml").read_text()
-    monkeypatch.setattr(minutes.Trial, "fits", lambda *arguments: False)
+    monkeypatch.setattr(trials.Trial, "fits", lambda *arguments: False)
     nmt(*words, "batching.max_tokens=auto", "run=other").refused("max_tokens=auto", "longest sentence")
 
 
 def test_what_fits_is_tried_with_the_largest_batches(toy, monkeypatch):
     shapes = []
-    monkeypatch.setattr(minutes, "try_shapes", lambda trainer, module, tried: shapes.extend(tried))
+    monkeypatch.setattr(trials, "try_shapes", lambda trainer, module, tried: shapes.extend(tried))
     config = compose("train", toy)
-    trial = minutes.Trial(config, open_corpus(Path(config.prepared)))
+    trial = trials.Trial(config, open_corpus(Path(config.prepared)))
     assert trial.fits(config.batching)
     assert all(240 / 2 < rows * max(widths) <= 1.25 * 240 / 2 * 1.1 for rows, *widths in shapes)
-    monkeypatch.setattr(minutes, "try_shapes", lambda *arguments: torch.empty(2**60))
+    monkeypatch.setattr(trials, "try_shapes", lambda *arguments: torch.empty(2**60))
     assert not trial.fits(config.batching)
+
+
+STARVED = """
+import resource
+from nmt.cli import main
+from nmt.plugins.minutes.trials import MemoryCheck
+
+begin = MemoryCheck.on_train_start
+
+def starve(callback, trainer, module):
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + 2**27, used + 2**27))
+    begin(callback, trainer, module)
+
+MemoryCheck.on_train_start = starve
+main()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
+def test_memory_runs_out_before_the_first_update_and_the_message_has_the_numbers(toy, nmt):
+    wide = ("batching.tokens_per_update=20000", "model.d_model=256", "model.d_ff=4096")
+    ended = train_with(STARVED, *toy, "run=run", *wide)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (2, False), ended.stderr
+    assert "out of memory: a micro-batch of 10,000 source" in ended.stderr.splitlines()[-1]
+    assert not read_metrics(Path("run"))
+    # Nothing was trained, so nothing holds the run to its first options.
+    (advice,) = re.findall(r"Pass (batching\.micro_batches=4)", ended.stderr)
+    small = ("batching.tokens_per_update=240", "trainer.max_steps=2", "validation.bleu_sentences=0")
+    assert nmt("train", *toy, "run=run", *wide[1:], *small, advice).code == 0
+
+
+def test_the_memory_check_leaves_no_trace(toy, nmt, training_state, monkeypatch):
+    assert nmt("train", *toy, *SHORT).code == 0
+    monkeypatch.setattr(trials.MemoryCheck, "on_train_start", lambda *arguments: None)
+    assert nmt("train", *toy, *SHORT, "run=other").code == 0
+    torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "other")), rtol=0, atol=0)
+    assert read_metrics(Path("run"))[0]["loss"] == read_metrics(Path("other"))[0]["loss"]
