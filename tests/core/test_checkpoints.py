@@ -14,7 +14,6 @@ from safetensors.numpy import load_file
 from torch.nn.functional import cross_entropy
 
 from nmt.commands import compose
-from nmt.commands.average import AverageConfig, run as average
 from nmt.config import CheckpointConfig
 from nmt.data import open_corpus
 from nmt.errors import NMTError
@@ -25,6 +24,7 @@ from nmt.training import (
     delivered_model,
     list_checkpoints,
     load_checkpoint,
+    write_average,
 )
 from nmt.training.run_folder import kept_checkpoints
 
@@ -157,11 +157,8 @@ def assert_averaged(model_directory: Path, paths: list[Path], updates: list[int]
     assert json.loads((model_directory / "config.json").read_text())["training"]["averaged"] == updates
 
 
-def test_weights_are_the_mean_of_the_last_checkpoints(finished, run, nmt):
-    paths = list_checkpoints(finished)
-    assert_averaged(finished / "model", paths, [12, 24, 36, 48, 60])
-    assert nmt("average", f"run={run}", "last=2").code == 0
-    assert_averaged(run / "model", paths[-2:], [48, 60])
+def test_weights_are_the_mean_of_the_last_checkpoints(finished):
+    assert_averaged(finished / "model", list_checkpoints(finished), [12, 24, 36, 48, 60])
 
 
 def test_the_delivered_model_has_the_lowest_validation_loss_of_all_means_and_the_best(run, toy):
@@ -188,20 +185,20 @@ def test_the_delivered_model_has_the_lowest_validation_loss_of_all_means_and_the
 def test_different_models_are_refused_with_the_first_difference(run, toy, nmt):
     options = ("model.d_model=32", "trainer.max_steps=1", "validation.bleu_sentences=0", "run=wider")
     assert nmt("train", *toy, *options).code == 0
-    paths = [str(list_checkpoints(folder)[-1]) for folder in (run, Path("wider"))]
+    paths = [list_checkpoints(folder)[-1] for folder in (run, Path("wider"))]
     with pytest.raises(NMTError, match=r"step=00000001\.ckpt belongs to a different model.*model\.d_model: 16 -> 32"):
-        average(AverageConfig(checkpoints=paths, output="mixed"))
-    assert not Path("mixed").exists()
+        Average(*paths)
 
 
-def test_a_failed_write_leaves_the_old_model_directory_and_nothing_else(run, nmt, monkeypatch):
+def test_a_failed_write_leaves_the_old_model_directory_and_nothing_else(run, monkeypatch):
     before = {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()}
 
     def fail(*arguments, **options):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("nmt.model.weights.save_file", fail)
-    nmt("average", f"run={run}", "last=1").refused(str(run / "model"), "No space left")
+    with pytest.raises(NMTError, match=r"run/model .*No space left"):
+        write_average(Average(list_checkpoints(run)[-1]), run, run / "model")
     assert {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()} == before
 
 

@@ -16,7 +16,7 @@ def shell(*words, folder, stdin=None):
 def test_nmt_alone_names_every_command(tmp_path):
     alone = shell(folder=tmp_path)
     assert (alone.returncode, alone.stderr) == (0, "")
-    for command in ("preprocess", "train", "translate", "score", "average"):
+    for command in ("preprocess", "train", "translate", "score"):
         assert f"\n  {command} " in alone.stdout
     assert shell("--help", folder=tmp_path).stdout == alone.stdout
     assert shell("--version", folder=tmp_path).stdout.startswith("nmt ")
@@ -55,7 +55,6 @@ def test_cfg_prints_the_tree_and_does_nothing_and_config_dir_adds_groups(nmt, tm
         (["translate", "decode.n_best=2"], "format=tsv or jsonl"),
         (["score", "hypothesis=/dev/null"], "`nmt score HYPOTHESIS REFERENCE`"),
         (["score", "hypothesis=/dev/null", "reference=nowhere"], "nowhere: No such file or directory"),
-        (["average"], "no checkpoints"),
     ],
 )
 def test_a_mistake_is_answered_in_one_line_that_helps(words, expected, nmt):
@@ -64,7 +63,7 @@ def test_a_mistake_is_answered_in_one_line_that_helps(words, expected, nmt):
 
 def test_a_loop_of_links_is_a_file_that_is_missing(nmt, tmp_path):
     (tmp_path / "loop").symlink_to("loop")
-    for words in ("average checkpoints=[loop]", "translate loop", "score loop loop", "train loop"):
+    for words in ("translate loop", "score loop loop", "train loop"):
         nmt(*words.split()).refused("loop")
 
 

@@ -65,8 +65,6 @@ def test_a_run_most_of_whose_updates_were_skipped_has_no_model(toy, nmt, bad, co
     assert Path("run/model").exists() == (code == 0)
     if code:
         assert "optim.not_finite=skip skipped 10 of the 12 updates" in ended.stderr
-        nmt("average", "run").refused("run: no model was written")
-        assert not Path("run/model").exists()
 
 
 def test_early_stopping_keeps_the_best_and_is_final(toy, nmt):

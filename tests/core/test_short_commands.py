@@ -67,7 +67,6 @@ def test_a_file_a_text_and_a_run_are_told_apart(words, run, input, text):
         ("translate", ["text=a\nb"], "one line"),
         ("score", ["hyp.de", "runs/mine"], "files, or runs"),
         ("score", ["hyp.de", "ref.de", "reference=ref.de"], "takes one reference"),
-        ("average", ["runs/mine", "runs/other"], "takes one run"),
         ("preprocess", ["corpus/train.en", "ref.de"], "differ only in"),
         ("preprocess", ["corpus/train.en", "corpus/train.fr"], "corpus/train.fr: no such file"),
         ("train", ["data/nowhere"], "data/nowhere: no such folder; `nmt train CORPUS KEY=VALUE...`"),

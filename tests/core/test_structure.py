@@ -37,6 +37,7 @@ BUDGETS = {
     "api": 90,
     "cli": 130,
     "augment": 320,
+    "average": 100,
     "devices": 190,
     "documents": 1240,
     "exchange": 1370,

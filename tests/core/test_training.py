@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from filelock import FileLock
 from preloaded import python
 from safetensors.torch import load_file
 
@@ -195,13 +194,6 @@ def test_latest_points_at_the_newest_run_with_a_model(toy, nmt):
 def test_a_run_directory_holds_what_is_promised_and_no_more(finished):
     names = {"config.yaml", "metrics.csv", "tensorboard", "checkpoints", "model", "tokenizer.model", "environment.json"}
     assert {path.name for path in finished.iterdir()} == {*names, ".lock"}
-
-
-def test_an_average_waits_for_no_other_command(nmt, finished):
-    shutil.copytree(finished, "run")
-    with FileLock("run/.lock"):
-        nmt("average", "run=run").refused("run: another nmt is using it")
-        assert nmt("average", "run=run", "output=elsewhere").code == 0
 
 
 @pytest.mark.parametrize("name", ["checkpoints", "model", "tensorboard"])

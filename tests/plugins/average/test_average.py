@@ -1,0 +1,58 @@
+"""`nmt average`: which checkpoints become a model, and where."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from filelock import FileLock
+from safetensors.torch import load_file
+
+from nmt.training import list_checkpoints
+
+
+@pytest.fixture
+def run(finished: Path, tmp_path: Path) -> Path:
+    """A run with checkpoints at updates 12, 24, 36, 48 and 60."""
+    return Path(shutil.copytree(finished, tmp_path / "run"))
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_the_model_is_the_mean_of_the_last_checkpoints_or_of_those_named(run, nmt, by_name):
+    paths = list_checkpoints(run)[-2:]
+    words = [f"checkpoints=[{','.join(map(str, paths))}]"] if by_name else [f"run={run}", "last=2"]
+    assert nmt("average", *words).out == f"{run}/model is the mean of the checkpoints at updates 48, 60\n"
+    states = [torch.load(path, weights_only=True)["state_dict"] for path in paths]
+    for name, tensor in load_file(run / "model" / "model.safetensors").items():
+        mean = (states[0][f"model.{name}"].double() + states[1][f"model.{name}"].double()) / 2
+        assert torch.equal(tensor, mean.float()), name
+    assert json.loads((run / "model/config.json").read_text())["training"]["averaged"] == [48, 60]
+
+
+def test_without_a_number_it_is_the_model_that_training_delivers(run, finished, nmt):
+    shutil.rmtree(run / "model")
+    assert nmt("average", str(run)).code == 0
+    weights = [(folder / "model" / "model.safetensors").read_bytes() for folder in (run, finished)]
+    assert weights[0] == weights[1]
+
+
+def test_an_average_waits_for_no_other_command(run, nmt):
+    with FileLock(run / ".lock"):
+        nmt("average", "run=run").refused("run: another nmt is using it")
+        assert nmt("average", "run=run", "output=elsewhere").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "has no checkpoints"),
+        (["checkpoints=[loop]"], "loop: no such checkpoint"),
+        (["run", "last=6"], "last=6: run has only 5 checkpoints"),
+        (["run", "last=1", "checkpoints=[a]"], "omit it with checkpoints"),
+        (["run", "other"], "run, but run is also given"),
+    ],
+)
+def test_what_cannot_be_averaged_is_refused_in_one_line(run, nmt, tmp_path, words, said):
+    (tmp_path / "loop").symlink_to("loop")
+    nmt("average", *words).refused(said)
