@@ -24,23 +24,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from nmt import files
 from nmt.compat import close_answers
 from nmt.config import ExperimentConfig, difference, held_out_name, require, sources_of, to_tree
 from nmt.data import IDS_SCHEMA, TOKENIZER, Manifest, check_ours, decisive, read_manifest, source_copies, transforms_for
 from nmt.errors import NMTError
-from nmt.files import (
-    check_direction,
-    check_replaceable,
-    find_model_directory,
-    is_parser,
-    locked_file,
-    only_process,
-    read_description,
-    remove_leftovers,
-    sha256,
-    tokenizer_settings,
-    whole_folder,
-)
 from nmt.preparation.reading import EMPTY, HELD_OUT, Reading, Say, arrow_writer, corpus_for, learn_vocabulary
 from nmt.text import Tokenizer, load_tokenizer, read_tokenizer
 
@@ -155,7 +143,7 @@ class Preparation:
         for reading in self.readings:
             reading.text.unlink()
         versions = {name: version(name) for name in ("nmt-toolkit", "sentencepiece", "tokenizers", "datasets")}
-        size, digest = load_tokenizer(self.tokenizer_file).vocabulary_size, sha256(self.tokenizer_file)
+        size, digest = load_tokenizer(self.tokenizer_file).vocabulary_size, files.sha256(self.tokenizer_file)
         return Manifest.of(content, self.counts, size, digest, versions, self.characters)
 
     def for_each_source(self, read: Callable[[Reading], None]) -> None:
@@ -275,12 +263,12 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
         **{"data": to_tree(config.data), "tokenizer": to_tree(config.tokenizer), "seed": config.seed},
         **{"sources": {name: digest for corpus in corpora for name, digest in corpus.digests().items()}, **init},
     }
-    with only_process(folder, "prepared", replaced=True):
+    with files.only_process(folder, "prepared", replaced=True):
         if manifest := existing_corpus(config, content):
             return manifest, False
-        remove_leftovers(folder.parent, re.escape(folder.name))
+        files.remove_leftovers(folder.parent, re.escape(folder.name))
         in_use = f"{folder}: a training run is using this corpus; wait until it finishes, or pass data.name=OTHER"
-        with locked_file(folder / TOKENIZER, True, in_use), whole_folder(folder) as temporary:
+        with files.locked_file(folder / TOKENIZER, True, in_use), files.whole_folder(folder) as temporary:
             try:
                 with worker_pool(config.workers) as pool:
                     manifest = Preparation(config, temporary, say, pool, tokenizer).run(content)
@@ -295,7 +283,7 @@ def existing_corpus(config: ExperimentConfig, content: dict[str, Any] | None = N
     """The manifest of a corpus to keep, or None; NMTError if `content` differs or the folder has unrelated files."""
     folder = Path(config.prepared)
     if config.overwrite or not (folder / "manifest.json").is_file():
-        check_replaceable(folder)
+        files.check_replaceable(folder)
         if folder.exists():
             check_ours(folder)
         return None
@@ -315,13 +303,13 @@ def initial_tokenizer(config: ExperimentConfig) -> tuple[Tokenizer | None, dict[
     if config.init is None:
         require(config.tokenizer.kind != "marian", "tokenizer.kind=marian: cannot be trained; pass init=MODEL")
         return None, {}
-    folder, where = find_model_directory(config.init, "init"), f"init={config.init}"
-    description = read_description(folder)
-    same_task = is_parser(description) == (config.data.kind == "treebank")
+    folder, where = files.find_model_directory(config.init, "init"), f"init={config.init}"
+    description = files.read_description(folder)
+    same_task = files.is_parser(description) == (config.data.kind == "treebank")
     require(same_task, f"{where}: a parser cannot be trained further on translations, nor a translator on trees")
-    changed = difference(tokenizer_settings(description), {**asdict(config.tokenizer), "sample": None})
+    changed = difference(files.tokenizer_settings(description), {**asdict(config.tokenizer), "sample": None})
     require(not changed, f"{where} has another vocabulary ({changed}): omit the tokenizer keys")
-    check_direction(where, description, config.data.source, config.data.target)
+    files.check_direction(where, description, config.data.source, config.data.target)
     tokenizer = read_tokenizer(folder)
     missing = {tag for source in sources_of(config.data) if (tag := source.data.tag) and tag not in tokenizer.tags}
     tags = f"the vocabulary of {where} has {', '.join(tokenizer.tags) or 'no tags'}"

@@ -11,18 +11,10 @@ import torch.distributed as dist
 from lightning.pytorch.callbacks import LambdaCallback, Timer
 from rich.console import Console
 
+from nmt import files
 from nmt.config import ExperimentConfig, difference, require, to_tree
 from nmt.data import TOKENIZER, Manifest, PreparedCorpus, UpdateDataModule, accumulation, decisive, open_corpus
 from nmt.errors import NMTError, SameForAll, how_to_install, is_out_of_memory, one_line
-from nmt.files import (
-    architecture,
-    check_direction,
-    find_model_directory,
-    locked_file,
-    only_process,
-    read_description,
-    sha256,
-)
 from nmt.hardware import versions
 from nmt.kernels import forget_old_kernels, keep_freed_memory
 from nmt.model import load_model
@@ -44,14 +36,14 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
     torch.set_float32_matmul_precision(config.float32_matmul_precision)
     folder, run, most = Path(config.prepared), Path(config.run), config.model.max_positions
     busy = f"{folder}: `nmt preprocess` is replacing this corpus; wait until it finishes"
-    with locked_file(folder / TOKENIZER, False, busy):
+    with files.locked_file(folder / TOKENIZER, False, busy):
         corpus = open_corpus(folder)
         check_corpus(corpus.manifest, config)
         for name in ("train", "valid") if config.model.positions == "learned" else ():
             longest = max(corpus.split(name).source_lengths.max(), corpus.split(name).target_lengths.max())
             if longest > most:  # otherwise training would fail hours later
                 raise SameForAll(f"a line of {name} has {longest} tokens, more than model.max_positions={most}")
-        with only_process(run, "run") if is_first_process() else nullcontext():
+        with files.only_process(run, "run") if is_first_process() else nullcontext():
             return Training(config, corpus, console).run()
 
 
@@ -72,12 +64,12 @@ def joined(before: Any, now: Any) -> Any:
 
 def initial_model(config: ExperimentConfig, corpus: PreparedCorpus) -> tuple[Path, dict[str, Any]]:
     """The model directory of `init` and the training record it contains; NMTError if the model does not fit the run."""
-    where, folder = f"init={config.init}", find_model_directory(config.init or "", "init")
-    description, advice = read_description(folder), f"prepare the corpus with it: nmt preprocess {where}"
+    where, folder = f"init={config.init}", files.find_model_directory(config.init or "", "init")
+    description, advice = files.read_description(folder), f"prepare the corpus with it: nmt preprocess {where}"
     same = description.tokenizer == corpus.manifest.tokenizer
     require(same, f"{where} has a different vocabulary than {corpus.folder}: {advice}")
-    check_direction(where, description, corpus.source_language, corpus.target_language)
-    changed = difference(architecture(description.model), architecture(asdict(config.model)))
+    files.check_direction(where, description, corpus.source_language, corpus.target_language)
+    changed = difference(files.architecture(description.model), files.architecture(asdict(config.model)))
     require(not changed, f"{where} has a different architecture ({changed}): omit model=")
     return folder, description.training
 
@@ -92,10 +84,10 @@ class Training:
             self.initial, before = initial_model(config, corpus)
             search = {key: before[key] for key in ("length_penalty", "length_penalty_kind") if before.get(key)}
             seen = search | joined({key: before[key] for key in seen if before.get(key)}, seen)
-            init = sha256(self.initial / "model.safetensors")
-        files = {f"train/{path.name}": sha256(path) for path in sorted(corpus.folder.glob("train/*.arrow"))}
+            init = files.sha256(self.initial / "model.safetensors")
+        hashes = {f"train/{path.name}": files.sha256(path) for path in sorted(corpus.folder.glob("train/*.arrow"))}
         run = to_tree(config), manifest.vocabulary_size, corpus.source_language, corpus.target_language
-        identities = manifest.tokenizer, manifest.fingerprint, files, init
+        identities = manifest.tokenizer, manifest.fingerprint, hashes, init
         self.state = RunState(*run, *identities, seen, versions=versions())
         self.checkpoint, self.update, self.finished = check_run(config, corpus, self.state)
 

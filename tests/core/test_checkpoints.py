@@ -13,19 +13,11 @@ import torch
 from safetensors.numpy import load_file
 from torch.nn.functional import cross_entropy
 
+from nmt import training
 from nmt.commands import compose
 from nmt.config import CheckpointConfig
 from nmt.data import open_corpus
 from nmt.errors import NMTError
-from nmt.training import (
-    Average,
-    check_configuration,
-    checkpoint_step,
-    delivered_model,
-    list_checkpoints,
-    load_checkpoint,
-    write_average,
-)
 from nmt.training.run_folder import kept_checkpoints
 
 AGAIN = ("run=run", "checkpoints.every_steps=12")
@@ -39,7 +31,7 @@ def run(finished: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def checkpoint(run: Path) -> Path:
-    return list_checkpoints(run)[-1]
+    return training.list_checkpoints(run)[-1]
 
 
 def leaves(value):
@@ -49,10 +41,10 @@ def leaves(value):
 
 
 def test_a_checkpoint_holds_only_tensors_numbers_and_strings(finished):
-    path = list_checkpoints(finished)[-1]
+    path = training.list_checkpoints(finished)[-1]
     content = torch.load(path, weights_only=True)
     assert leaves(content) <= {torch.Tensor, int, float, str, bool, type(None)}
-    assert content["global_step"] == checkpoint_step(path) == 60
+    assert content["global_step"] == training.checkpoint_step(path) == 60
 
 
 def cut(share):
@@ -102,7 +94,7 @@ DAMAGES = [
 def test_a_checkpoint_that_training_cannot_have_written_is_named(checkpoint, damage, words):
     damage(checkpoint)
     with pytest.raises(NMTError) as raised:
-        load_checkpoint(checkpoint)
+        training.load_checkpoint(checkpoint)
     message = str(raised.value)
     assert message.startswith(f"{checkpoint}: not a readable checkpoint")
     assert words in message
@@ -123,7 +115,7 @@ class Payload:
 def test_a_checkpoint_runs_nothing(tmp_path, save):
     save({"nmt": Payload(tmp_path / "touched")}, tmp_path / "step=1.ckpt")
     with pytest.raises(NMTError, match=r"step=1\.ckpt") as raised:
-        load_checkpoint(tmp_path / "step=1.ckpt")
+        training.load_checkpoint(tmp_path / "step=1.ckpt")
     assert "weights_only" not in str(raised.value)
     assert not (tmp_path / "touched").exists()
 
@@ -131,7 +123,7 @@ def test_a_checkpoint_runs_nothing(tmp_path, save):
 def test_a_checkpoint_of_another_format_names_both_versions(checkpoint):
     edited(lambda content: content["nmt"].update(format_version=99))(checkpoint)
     with pytest.raises(NMTError, match=r"format version 99, but this nmt reads "):
-        load_checkpoint(checkpoint)
+        training.load_checkpoint(checkpoint)
 
 
 def test_a_run_resumes_only_from_a_checkpoint_that_is_whole(toy, nmt, run, finished, checkpoint):
@@ -158,17 +150,17 @@ def assert_averaged(model_directory: Path, paths: list[Path], updates: list[int]
 
 
 def test_weights_are_the_mean_of_the_last_checkpoints(finished):
-    assert_averaged(finished / "model", list_checkpoints(finished), [12, 24, 36, 48, 60])
+    assert_averaged(finished / "model", training.list_checkpoints(finished), [12, 24, 36, 48, 60])
 
 
 def test_the_delivered_model_has_the_lowest_validation_loss_of_all_means_and_the_best(run, toy):
-    paths, best = list_checkpoints(run), run / "checkpoints" / "best.ckpt"
+    paths, best = training.list_checkpoints(run), run / "checkpoints" / "best.ckpt"
     split = open_corpus(Path(toy[-1].removeprefix("prepared="))).split("valid")
     shutil.copy(paths[1], best)  # as if validation had found update 24 to be the best
-    delivered = delivered_model(run, CheckpointConfig(every_steps=12, keep=5), split, torch.device("cpu"))
+    delivered = training.delivered_model(run, CheckpointConfig(every_steps=12, keep=5), split, torch.device("cpu"))
     expected = {}
     for sources in ([best], *(paths[-count:] for count in range(1, 6))):
-        average = Average(*sources)
+        average = training.Average(*sources)
         model = average.make_model()
         total = tokens = 0.0
         for row in range(len(split)):
@@ -185,9 +177,9 @@ def test_the_delivered_model_has_the_lowest_validation_loss_of_all_means_and_the
 def test_different_models_are_refused_with_the_first_difference(run, toy, nmt):
     options = ("model.d_model=32", "trainer.max_steps=1", "validation.bleu_sentences=0", "run=wider")
     assert nmt("train", *toy, *options).code == 0
-    paths = [list_checkpoints(folder)[-1] for folder in (run, Path("wider"))]
+    paths = [training.list_checkpoints(folder)[-1] for folder in (run, Path("wider"))]
     with pytest.raises(NMTError, match=r"step=00000001\.ckpt belongs to a different model.*model\.d_model: 16 -> 32"):
-        Average(*paths)
+        training.Average(*paths)
 
 
 def test_a_failed_write_leaves_the_old_model_directory_and_nothing_else(run, monkeypatch):
@@ -198,7 +190,7 @@ def test_a_failed_write_leaves_the_old_model_directory_and_nothing_else(run, mon
 
     monkeypatch.setattr("nmt.model.weights.save_file", fail)
     with pytest.raises(NMTError, match=r"run/model .*No space left"):
-        write_average(Average(list_checkpoints(run)[-1]), run, run / "model")
+        training.write_average(training.Average(training.list_checkpoints(run)[-1]), run, run / "model")
     assert {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()} == before
 
 
@@ -209,7 +201,7 @@ def test_a_run_whose_configuration_is_none_or_another_is_refused_in_one_line(tmp
     (tmp_path / "model").mkdir()
     (tmp_path / "config.yaml").write_text(content)
     with pytest.raises(NMTError) as raised:
-        check_configuration(tmp_path, compose("train", []))
+        training.check_configuration(tmp_path, compose("train", []))
     assert ("a different configuration" if content == "name: x" else "config.yaml") in str(raised.value)
     assert "\n" not in str(raised.value)
 
@@ -229,4 +221,4 @@ def test_updates_decide_which_checkpoints_are_averaged(tmp_path, updates, every,
     (tmp_path / "checkpoints").mkdir()
     for update in updates:
         (tmp_path / "checkpoints" / f"step={update}.ckpt").touch()
-    assert [checkpoint_step(path) for path in kept_checkpoints(tmp_path, every, keep)] == expected
+    assert [training.checkpoint_step(path) for path in kept_checkpoints(tmp_path, every, keep)] == expected

@@ -6,18 +6,7 @@ import numpy as np
 import pytest
 
 from nmt.config import BatchingConfig, SourceConfig
-from nmt.data import INCREMENT, BatchPlanner, MicroBatch, splitmix
-from nmt.data.planning import (
-    MIN_MICRO_BATCHES,
-    PADDING_SHARE,
-    Mixture,
-    bucket_widths,
-    group_by_lengths,
-    micro_batch_size,
-    shuffle_key,
-    shuffled,
-    source_copies,
-)
+from nmt.data import INCREMENT, BatchPlanner, MicroBatch, planning, splitmix
 from nmt.errors import NMTError
 
 Lengths = tuple[np.ndarray, np.ndarray]
@@ -27,7 +16,7 @@ BOUNDS = np.array([0, 1000, 1300, 3000])
 
 
 def whole(size: int, *numbers: int) -> np.ndarray:
-    return shuffled(np.arange(size), size, shuffle_key(*numbers))
+    return planning.shuffled(np.arange(size), size, planning.shuffle_key(*numbers))
 
 
 def is_uniform(observed: np.ndarray) -> bool:
@@ -45,25 +34,25 @@ def test_every_item_lies_at_exactly_one_place(key):
 def test_some_indices_of_many_ranges_at_once_hold_what_they_hold_alone():
     random = np.random.default_rng(1)
     sizes = random.choice(SIZES, 300)
-    keys, indices = shuffle_key(7, np.arange(300)), random.integers(0, sizes)
+    keys, indices = planning.shuffle_key(7, np.arange(300)), random.integers(0, sizes)
     alone = [whole(size, 7, i)[index] for i, (size, index) in enumerate(zip(sizes, indices, strict=True))]
-    assert shuffled(indices, sizes, keys).tolist() == alone
-    items = shuffled(np.arange(2000), 10**14, shuffle_key(3))  # a range too large to list
+    assert planning.shuffled(indices, sizes, keys).tolist() == alone
+    items = planning.shuffled(np.arange(2000), 10**14, planning.shuffle_key(3))  # a range too large to list
     assert len(set(items.tolist())) == 2000
     assert 0 <= items.min() < 0.1e14 < 0.9e14 < items.max() < 10**14
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_all_orders_of_a_few_items_are_equally_likely(size):
-    keys = shuffle_key(np.arange(24_000))
-    orders = shuffled(np.tile(np.arange(size), len(keys)), size, np.repeat(keys, size)).reshape(-1, size)
+    keys = planning.shuffle_key(np.arange(24_000))
+    orders = planning.shuffled(np.tile(np.arange(size), len(keys)), size, np.repeat(keys, size)).reshape(-1, size)
     assert is_uniform(np.array([(orders == order).all(axis=1).sum() for order in permutations(range(size))]))
 
 
 @pytest.mark.parametrize("size", [10, 50])
 def test_any_two_items_are_equally_likely_to_be_neighbors(size):
-    keys = shuffle_key(np.arange(100_000))
-    one, other = (shuffled(np.full(len(keys), place), size, keys) for place in (0, 1))
+    keys = planning.shuffle_key(np.arange(100_000))
+    one, other = (planning.shuffled(np.full(len(keys), place), size, keys) for place in (0, 1))
     counts = np.bincount(one * size + other, minlength=size**2).reshape(size, size)
     assert np.trace(counts) == 0
     assert is_uniform(counts[~np.eye(size, dtype=bool)])
@@ -73,7 +62,7 @@ def test_orders_of_other_keys_are_unrelated_and_keys_differ_wherever_a_number_do
     orders = [whole(65_537, *numbers) for numbers in ((1, 0), (1, 1), (2, 0), (0, 1))]
     correlations = np.corrcoef([np.arange(65_537), *orders, np.roll(orders[0], 1)])[~np.eye(6, dtype=bool)]
     assert abs(correlations).max() < 5 / np.sqrt(65_537)
-    assert len({tuple(shuffle_key(*numbers).tolist()) for numbers in np.ndindex(12, 12, 12)}) == 12**3
+    assert len({tuple(planning.shuffle_key(*numbers).tolist()) for numbers in np.ndindex(12, 12, 12)}) == 12**3
 
 
 def test_splitmix_computes_its_published_numbers():
@@ -97,31 +86,31 @@ def lengths() -> Lengths:
 
 def test_a_group_has_little_padding_or_few_micro_batches_but_enough_to_be_shuffled_among():
     lengths = lengths_like_text(20_000)
-    groups = group_by_lengths(*lengths, 900)
+    groups = planning.group_by_lengths(*lengths, 900)
     sizes = np.diff(groups.starts)
     micro_batches = sizes / (900 // groups.widths.max(0))
-    assert micro_batches.min() >= MIN_MICRO_BATCHES
+    assert micro_batches.min() >= planning.MIN_MICRO_BATCHES
     real = np.add.reduceat((lengths[0] + lengths[1])[groups.order], groups.starts[:-1])
     padding = 1 - real / (sizes * groups.widths.sum(0))
     # A cut leaves both parts enough, so none is possible below twice that.
-    assert (padding[micro_batches > 20] < 5 * PADDING_SHARE).all()
+    assert (padding[micro_batches > 20] < 5 * planning.PADDING_SHARE).all()
     assert len(sizes) > 50
-    equal = group_by_lengths(np.full(2_000_000, 7), np.full(2_000_000, 1025), 1025)
+    equal = planning.group_by_lengths(np.full(2_000_000, 7), np.full(2_000_000, 1025), 1025)
     assert (equal.starts.tolist(), equal.widths.tolist()) == ([0, 2_000_000], [[7], [1025]])
 
 
 def test_bucket_widths_rise_with_length_and_hold_it():
     lengths = np.arange(1, 5000)
-    widths = bucket_widths(lengths)
+    widths = planning.bucket_widths(lengths)
     assert (widths >= lengths).all()
     assert (np.diff(widths) >= 0).all()
     assert (widths <= 1.032 * lengths + 1).all()
     assert (widths[:64] == lengths[:64]).all()
-    assert bucket_widths(np.array([65, 128, 129, 133])).tolist() == [66, 128, 132, 136]
+    assert planning.bucket_widths(np.array([65, 128, 129, 133])).tolist() == [66, 128, 132, 136]
 
 
 def planner(lengths: Lengths, tokens: int = 4000, micro_batches: int = 4, seed: int = 1, copies=None) -> BatchPlanner:
-    mixture = None if copies is None else Mixture(BOUNDS, np.array(copies), np.ones(3))
+    mixture = None if copies is None else planning.Mixture(BOUNDS, np.array(copies), np.ones(3))
     return BatchPlanner(*lengths, BatchingConfig(tokens, micro_batches), seed, mixture=mixture)
 
 
@@ -211,7 +200,7 @@ def test_pairs_of_query_and_key_are_counted_one_by_one(r):
     seen = r or 100
     around = sum(t - seen // 2 <= s < t - seen // 2 + seen for n in source for t in range(n) for s in range(n))
     past = sum(t - seen < s <= t for n in target for t in range(n) for s in range(n))
-    size = micro_batch_size(source, target, r)
+    size = planning.micro_batch_size(source, target, r)
     assert (size.encoder_pairs, size.decoder_pairs, size.cross_pairs) == (around, past, 1 * 5 + 4 * 1 + 6 * 2)
     assert (size.source_tokens, size.target_tokens, size.positions) == (11, 8, 3 * (6 + 5))
 
@@ -242,13 +231,13 @@ def test_in_a_pass_each_source_has_its_copies_and_its_pairs_occur_equally_often(
 )
 def test_shares_follow_sizes_weights_and_temperature(keys, sizes, temperature, shares):
     sources = [SourceConfig(None, "a", **part) for part in keys]
-    taken = source_copies(sources, sizes, temperature) * sizes
+    taken = planning.source_copies(sources, sizes, temperature) * sizes
     assert taken / taken.sum() == pytest.approx(shares)
     assert (taken / sizes).min() == pytest.approx(1)
 
 
 def test_no_pass_is_so_long_that_a_source_has_no_sentence_in_it():
-    copies = source_copies([SourceConfig(None, "a", share=0.001), SourceConfig(None, "b")], [3000, 2], 1)
+    copies = planning.source_copies([SourceConfig(None, "a", share=0.001), SourceConfig(None, "b")], [3000, 2], 1)
     assert copies * [3000, 2] == pytest.approx([3000 * 64 / 1000, 3000 * 64 * 0.999], rel=0.01)
     with pytest.raises(NMTError, match="give a less than one sentence"):
-        source_copies([SourceConfig(None, "a", share=1e-9), SourceConfig(None, "b")], [30, 200], 1)
+        planning.source_copies([SourceConfig(None, "a", share=1e-9), SourceConfig(None, "b")], [30, 200], 1)

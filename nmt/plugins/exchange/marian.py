@@ -35,20 +35,9 @@ import yaml
 from safetensors.torch import load_file
 from torch import Tensor
 
+from nmt import files
 from nmt.config import LANGUAGE, ModelConfig, build, matches, require, shown
 from nmt.errors import NMTError, one_line
-from nmt.files import (
-    EMBEDDINGS,
-    LARGE,
-    check_members,
-    check_regular,
-    parse_json,
-    parse_yaml,
-    read_bytes,
-    read_mapping,
-    read_text,
-    stored_shapes,
-)
 from nmt.model import Transformer
 from nmt.plugins.exchange.marian_tokenizer import MARIAN_SYMBOLS, VERSION_KEY, MarianTokenizer
 from nmt.plugins.exchange.names import halves, layer_table
@@ -137,7 +126,7 @@ def read_marian(path: Path) -> MarianModel:
     decoder = next((file for file in [*beside, *sorted(folder.glob("*decoder.yml"))] if file.is_file()), None)
     if decoder is None:
         raise NMTError(f"{folder}: no decoder.yml, which names the vocabularies")
-    tree = read_mapping(decoder, parse_yaml)
+    tree = files.read_mapping(decoder, files.parse_yaml)
     # Use only the file names from the paths, so that nothing outside the folder is read.
     lists = (setting(decoder, tree, key, list, []) for key in ("models", "vocabs"))
     models, names = ([folder / Path(str(name)).name for name in paths] for paths in lists)
@@ -171,7 +160,7 @@ def read_vocabularies(folder: Path, names: list[Path]) -> MarianTokenizer:
 
 def pieces(path: Path) -> list[str]:
     try:
-        model = sentencepiece.SentencePieceProcessor(model_proto=read_bytes(path))
+        model = sentencepiece.SentencePieceProcessor(model_proto=files.read_bytes(path))
         return [str(model.id_to_piece(number)) for number in range(model.vocab_size())]
     except (RuntimeError, UnicodeDecodeError) as error:
         raise NMTError(f"{path}: not a sentencepiece model ({one_line(error)})") from error
@@ -180,7 +169,7 @@ def pieces(path: Path) -> list[str]:
 def read_table(path: Path) -> list[str]:
     """The entries of a YAML vocabulary, all read as strings, because the entry `no` would become a boolean."""
     try:
-        tree = yaml.load(read_text(path), getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+        tree = yaml.load(files.read_text(path), getattr(yaml, "CBaseLoader", yaml.BaseLoader))
     except (yaml.YAMLError, RecursionError) as error:
         raise NMTError(f"{path}: not plain YAML ({one_line(error)})") from error
     require(matches(tree, dict[str, str]), f"{path}: not a mapping of entries to numbers")
@@ -194,7 +183,7 @@ def entries_by_number(path: Path, numbers: dict[str, Any]) -> list[str]:
 
 
 def tokenizer_of(models: Sequence[Path], tables: Sequence[list[str]], tags: bool) -> MarianTokenizer:
-    contents = [b64encode(read_bytes(path)).decode() for path in models]
+    contents = [b64encode(files.read_bytes(path)).decode() for path in models]
     tree = {VERSION_KEY: 1, "tags": tags, "models": contents, "tables": list(tables)}
     try:
         return MarianTokenizer(json.dumps(tree, ensure_ascii=False).encode())
@@ -204,10 +193,10 @@ def tokenizer_of(models: Sequence[Path], tables: Sequence[list[str]], tags: bool
 
 def read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     """The arrays of an .npz, read without pickle; NMTError if they claim more bytes than the file has."""
-    check_regular(path)
+    files.check_regular(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            check_members(archive, path.stat().st_size)
+            files.check_members(archive, path.stat().st_size)
             return {name.removesuffix(".npy"): read_array(archive.read(name)) for name in archive.namelist()}
     except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
         raise NMTError(f"{path}: not a readable .npz ({one_line(error)})") from error
@@ -226,7 +215,7 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
     if content is None:
         raise NMTError(f"{path}: no {SPECIAL}, so it is not a Marian model")
     try:
-        tree = parse_yaml(content.tobytes().rstrip(b"\0").decode())
+        tree = files.parse_yaml(content.tobytes().rstrip(b"\0").decode())
     except ValueError as error:
         raise NMTError(f"{path}: cannot read its {SPECIAL} ({one_line(error)})") from error
     require(isinstance(tree, dict) and "type" in tree, f"{path}: its {SPECIAL} has no type")
@@ -249,7 +238,7 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
 def read_hub(folder: Path) -> MarianModel:
     """The model in a MarianMT folder. If its <pad> row is zero, Marian trained it; otherwise, transformers did."""
     where, weights_file = folder / "config.json", folder / "model.safetensors"
-    tree = read_mapping(where, parse_json)
+    tree = files.read_mapping(where, files.parse_json)
     require("model_type" in tree, f"{where}: no model_type")
     check_settings(where, tree, HUB_SUPPORTED)
     for key in ("attention_heads", "ffn_dim"):
@@ -263,12 +252,12 @@ def read_hub(folder: Path) -> MarianModel:
         "activation": "swish" if activation == "silu" else activation,
     }
     paths = [folder / "vocab.json", *folder.glob("target_vocab.json")]
-    tables = [entries_by_number(path, read_mapping(path, parse_json, LARGE)) for path in paths]
+    tables = [entries_by_number(path, files.read_mapping(path, files.parse_json, files.LARGE)) for path in paths]
     tokenizer = tokenizer_of([folder / "source.spm", folder / "target.spm"], tables, tags=True)
     require(MARIAN_SYMBOLS[2] in tables[-1], f"{folder}: its vocabulary has no <pad>, from which the decoder starts")
     conversion = "MarianMTModel.from_pretrained(FOLDER).save_pretrained(FOLDER) in transformers"
     require(weights_file.exists(), f"{weights_file}: missing; to convert pytorch_model.bin, run {conversion}")
-    stored_shapes(weights_file)
+    files.stored_shapes(weights_file)
     weights = load_file(weights_file)
     for stack in ("encoder", "decoder"):  # sinusoids
         weights.pop(f"model.{stack}.embed_positions.weight", None)
@@ -281,8 +270,8 @@ def read_hub(folder: Path) -> MarianModel:
     trained_by = "marian" if is_marians else "transformers"
     model = read_weights(folder, settings, trained_by, tokenizer, weights, vocabulary)
     search, path = folder / "generation_config.json", folder / "tokenizer_config.json"
-    penalty = (search, read_mapping(search, parse_json)) if search.exists() else (where, tree)
-    languages = read_mapping(path, parse_json) if path.exists() else {}
+    penalty = (search, files.read_mapping(search, files.parse_json)) if search.exists() else (where, tree)
+    languages = files.read_mapping(path, files.parse_json) if path.exists() else {}
     codes = [languages.get(f"{side}_lang") for side in ("source", "target")]
     first, second = (code if isinstance(code, str) and LANGUAGE.fullmatch(code) else "und" for code in codes)
     alpha = length_penalty(*penalty, "length_penalty", 1.0)
@@ -328,7 +317,7 @@ def read_weights(
         names = row.marian if marians else row.transformers
         tensor = torch.cat([take(name, row.shape[0] // len(names), *row.shape[1:]) for name in names])
         weights[row.ours] = tensor if row.axis is None else tensor.index_select(row.axis, order_D)
-    for ours, theirs, side in zip((*EMBEDDINGS, "output.bias"), VOCABULARY, (0, -1, -1, -1), strict=True):
+    for ours, theirs, side in zip((*files.EMBEDDINGS, "output.bias"), VOCABULARY, (0, -1, -1, -1), strict=True):
         table, is_bias = tables[side], ours == "output.bias"
         tensor = take(theirs, 1, len(table)).T if is_bias else take(theirs, len(table), config.d_model)[:, order_D]
         # PAD and BOS use the added row of zeros, unless transformers trained the <pad> row.
