@@ -4,8 +4,7 @@ from functools import partial
 from typing import Any
 
 from nmt.commands import paths_and_texts
-from nmt.config import Command, TranslateConfig
-from nmt.errors import NMTError
+from nmt.config import Command, NMTError, TranslateConfig
 
 LESS_MEMORY = "pass a lower decode.batch_tokens, decode.beam_size or buffer, or fewer threads or devices"
 

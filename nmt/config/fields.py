@@ -18,7 +18,14 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin
 
 from nmt.config.mistakes import nearest_key
-from nmt.errors import NMTError
+from nmt.errors import (
+    NMTError as NMTError,
+    SameForAll as SameForAll,
+    enough_memory_or as enough_memory_or,
+    how_to_install as how_to_install,
+    is_out_of_memory as is_out_of_memory,
+    one_line as one_line,
+)
 from nmt.registry import entries_of
 
 MISSING: Any = "???"  # OmegaConf's marker for a required value

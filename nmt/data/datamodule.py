@@ -13,10 +13,9 @@ from lightning import LightningDataModule
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from nmt.config import ExperimentConfig, SourceConfig, sources_of
+from nmt.config import ExperimentConfig, SameForAll, SourceConfig, sources_of
 from nmt.data.planning import BatchPlanner, Ints, MicroBatch, Mixture, source_copies
 from nmt.data.prepared import IDS, Batch, PreparedCorpus, PreparedSplit, padded_batch
-from nmt.errors import SameForAll
 from nmt.registry import entries_of
 
 # Ctrl-C, a scheduler's SIGTERM, and the signals that SLURM sends before SIGTERM; not every system has all of them.

@@ -13,8 +13,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from nmt import __version__
-from nmt.config import DecodeConfig, ModelConfig, build, matches, require
-from nmt.errors import NMTError, one_line
+from nmt.config import DecodeConfig, ModelConfig, NMTError, build, matches, one_line, require
 from nmt.files.foreign import block, cell, check_regular, check_version, code, parse_json, plain, read_mapping
 
 FORMAT_VERSION = 1

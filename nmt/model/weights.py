@@ -11,8 +11,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_model as load_weights, save_file
 
-from nmt.config import ModelConfig, require
-from nmt.errors import NMTError, one_line
+from nmt.config import ModelConfig, NMTError, one_line, require
 from nmt.files import ModelDescription, Shapes, check_replaceable, read_description, stored_shapes, tied, whole_folder
 from nmt.model.transformer import Transformer
 

@@ -26,9 +26,8 @@ import pyarrow as pa
 
 from nmt import files
 from nmt.compat import close_answers
-from nmt.config import ExperimentConfig, difference, held_out_name, require, sources_of, to_tree
+from nmt.config import ExperimentConfig, NMTError, difference, held_out_name, require, sources_of, to_tree
 from nmt.data import IDS_SCHEMA, TOKENIZER, Manifest, check_ours, decisive, read_manifest, source_copies, transforms_for
-from nmt.errors import NMTError
 from nmt.preparation.reading import EMPTY, HELD_OUT, Reading, Say, arrow_writer, corpus_for, learn_vocabulary
 from nmt.text import Tokenizer, load_tokenizer, read_tokenizer
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import torch
 
-from nmt.config import DecodeConfig, require
-from nmt.errors import NMTError
+from nmt.config import DecodeConfig, NMTError, require
 from nmt.kernels import few_shapes, keep_freed_memory
 from nmt.model import Transformer, load_model
 from nmt.search.beam_search import beam_search, pad_source

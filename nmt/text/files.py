@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, TypeGuard, TypeVar
 from weakref import finalize
 
-from nmt.config import DataConfig, without_compression
-from nmt.errors import NMTError
+from nmt.config import DataConfig, NMTError, without_compression
 
 Pair = tuple[str, str]
 Line = TypeVar("Line", bytes, str)

@@ -12,8 +12,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from nmt.config import BOS, EOS, PAD, UNK, ModelConfig, TokenizerConfig, require
-from nmt.errors import NMTError, one_line
+from nmt.config import BOS, EOS, PAD, UNK, ModelConfig, NMTError, TokenizerConfig, one_line, require
 from nmt.files import parse_json, read_bytes, read_description, sha256, write_file
 from nmt.registry import entries_of
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import yaml
 
-from nmt.config import CheckpointConfig, ExperimentConfig, difference, require, shown, to_tree
-from nmt.errors import NMTError, one_line
+from nmt.config import CheckpointConfig, ExperimentConfig, NMTError, difference, one_line, require, shown, to_tree
 from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, remove_leftovers, within, write_file
 
 # These settings determine the weights after n updates; all others may change within a run.

@@ -15,9 +15,8 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.plugins import TorchCheckpointIO
 
 from nmt.compat import without_sigterm_broadcast
-from nmt.config import ExperimentConfig
+from nmt.config import ExperimentConfig, NMTError, one_line
 from nmt.data import Batch
-from nmt.errors import NMTError, one_line
 from nmt.files import whole_file
 from nmt.training.module import TranslationModule
 

@@ -8,9 +8,8 @@ import torch.distributed as dist
 from lightning import Trainer
 from lightning.fabric.utilities import move_data_to_device
 
-from nmt.config import ExperimentConfig
+from nmt.config import ExperimentConfig, enough_memory_or
 from nmt.data import Domain, PreparedCorpus, PreparedSplit
-from nmt.errors import enough_memory_or
 from nmt.evaluation import Score, bleu_tokenizer, score
 from nmt.model import Transformer
 from nmt.search import TorchEngine, batches_by_length

@@ -19,8 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
-from nmt.config import JobConfig, TranslatorOptions, build, flatten, keys_of, require, to_tree
-from nmt.errors import NMTError
+from nmt.config import JobConfig, NMTError, TranslatorOptions, build, flatten, keys_of, require, to_tree
 from nmt.files import LARGE, cannot_write, find_model_directory, parse_json, read_mapping, sha256, sync, write_file
 from nmt.text import decoded, open_text, raw_lines, reading, without_end
 

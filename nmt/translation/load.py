@@ -8,8 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nmt.config import JobConfig, TranslateConfig, TranslatorOptions, documents, require, shown
-from nmt.errors import NMTError
+from nmt.config import JobConfig, NMTError, TranslateConfig, TranslatorOptions, documents, require, shown
 from nmt.files import ModelDescription, expected_search, find_model_directory, read_description, within
 from nmt.registry import Entry, entries_of, import_attribute
 from nmt.search import Engine, EngineOptions

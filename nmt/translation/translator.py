@@ -17,8 +17,7 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nmt.config import TranslatorOptions, require
-from nmt.errors import NMTError
+from nmt.config import NMTError, TranslatorOptions, require
 from nmt.search import Constraints, Engine, Hypothesis, Pair, penalty
 from nmt.text import SOURCE, TARGET, Tokenizer
 from nmt.translation.scores import Describer, Details, PairScore

@@ -15,8 +15,7 @@ from typing import Any
 
 from numpy.random import Generator
 
-from nmt.config import UNK
-from nmt.errors import NMTError
+from nmt.config import UNK, NMTError
 from nmt.text import META, SentencePieceTokenizer, Tokenizer, escaped
 
 KEPT_LETTERS = 40

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmt.commands import one_run
-from nmt.config import Command, number, require
-from nmt.errors import NMTError
+from nmt.config import Command, NMTError, number, require
 
 if TYPE_CHECKING:
     from nmt.training import Average

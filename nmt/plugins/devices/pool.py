@@ -12,8 +12,7 @@ from multiprocessing.queues import SimpleQueue
 from typing import Any
 
 import nmt.translation as steps
-from nmt.config import JobConfig, TranslatorOptions, require
-from nmt.errors import NMTError, one_line
+from nmt.config import JobConfig, NMTError, TranslatorOptions, one_line, require
 from nmt.preparation import begin, worker_pool
 
 worker_options: TranslatorOptions  # in a pool process: the options, with this process's device

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from nmt.config import TranslateConfig, shown
-from nmt.errors import NMTError
+from nmt.config import NMTError, TranslateConfig, shown
 from nmt.registry import entries_of
 from nmt.text import LINE_BYTES, TOO_LONG, problem_of
 

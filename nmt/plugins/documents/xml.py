@@ -11,8 +11,7 @@ from typing import Any
 
 from lxml import etree
 
-from nmt.config import require
-from nmt.errors import NMTError
+from nmt.config import NMTError, require
 from nmt.plugins.documents.document import Document, Spliced, Translated
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 

@@ -7,8 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from nmt.commands import one_run, talker
-from nmt.config import MISSING, Command, DecodeConfig, choice, require
-from nmt.errors import NMTError
+from nmt.config import MISSING, Command, DecodeConfig, NMTError, choice, require
 
 
 @dataclass

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from nmt.config import Compute, DecodeConfig, ModelConfig, TranslatorOptions, require
+from nmt.config import Compute, DecodeConfig, ModelConfig, NMTError, TranslatorOptions, require
 from nmt.data import corpus_of
-from nmt.errors import NMTError
 from nmt.files import ModelDescription, block, expected_search, plain, read_description, whole_folder
 from nmt.model import Transformer, load_model, sinusoids
 from nmt.plugins.exchange.commands import ExportConfig

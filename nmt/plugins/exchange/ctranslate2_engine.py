@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from nmt import __version__
-from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, in_words, require
-from nmt.errors import NMTError, one_line
+from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, in_words, one_line, require
 from nmt.files import MODEL_FILES, cache_folder, is_parser, read_description, sha256
 from nmt.hardware import usable_cores
 from nmt.search import Constraints, EngineOptions, Hypothesis, Pair, TokenScores, batches_by_length, penalty

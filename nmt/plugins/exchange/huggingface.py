@@ -29,8 +29,7 @@ from safetensors.torch import save_file
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 from torch import Tensor
 
-from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, require
-from nmt.errors import NMTError, one_line
+from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, one_line, require
 from nmt.files import (
     EMBEDDINGS,
     ModelDescription,

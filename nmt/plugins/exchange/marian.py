@@ -36,8 +36,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from nmt import files
-from nmt.config import LANGUAGE, ModelConfig, build, matches, require, shown
-from nmt.errors import NMTError, one_line
+from nmt.config import LANGUAGE, ModelConfig, NMTError, build, matches, one_line, require, shown
 from nmt.model import Transformer
 from nmt.plugins.exchange.marian_tokenizer import MARIAN_SYMBOLS, VERSION_KEY, MarianTokenizer
 from nmt.plugins.exchange.names import halves, layer_table

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nmt.config import DataConfig, require
-from nmt.errors import NMTError, one_line
+from nmt.config import DataConfig, NMTError, one_line, require
 from nmt.preparation import Corpus, file_digests
 from nmt.text import MalformedLine, Pair, texts_of
 

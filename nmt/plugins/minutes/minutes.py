@@ -18,9 +18,8 @@ from lightning.pytorch.callbacks import Timer
 from rich.console import Console
 
 from nmt.commands import compose
-from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, build, require, shown
+from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, build, is_out_of_memory, require, shown
 from nmt.data import PreparedCorpus, open_corpus
-from nmt.errors import is_out_of_memory
 from nmt.plugins.minutes.trials import Pace, Trial
 from nmt.registry import entries_of
 from nmt.training import make_trainer, noam, read_config

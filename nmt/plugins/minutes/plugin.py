@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nmt.config import ENDING
-from nmt.errors import NMTError
+from nmt.config import ENDING, NMTError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

@@ -12,9 +12,8 @@ from lightning import Callback, Trainer
 from lightning.fabric.utilities import move_data_to_device
 from torch.optim import Optimizer
 
-from nmt.config import UNK, BatchingConfig, ExperimentConfig
+from nmt.config import UNK, BatchingConfig, ExperimentConfig, enough_memory_or, is_out_of_memory
 from nmt.data import Batch, BatchPlanner, PreparedCorpus, UpdateDataModule, accumulation
-from nmt.errors import enough_memory_or, is_out_of_memory
 from nmt.hardware import available_memory
 from nmt.training import TranslationModule, make_trainer, synchronize
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from nmt.config import require, undecided
-from nmt.errors import NMTError
+from nmt.config import NMTError, require, undecided
 
 if TYPE_CHECKING:
     from nmt.config import TranslatorOptions

@@ -12,8 +12,7 @@ from dataclasses import replace
 from itertools import accumulate, count, islice, pairwise
 from typing import Any
 
-from nmt.config import TranslatorOptions
-from nmt.errors import NMTError
+from nmt.config import NMTError, TranslatorOptions
 from nmt.plugins.protection.items import Finder, Items, Span, hidden, is_counted, replaced
 from nmt.text import Tokenizer
 from nmt.translation import Limits, Line, Outcome, RefusedLine, Rest, Stage, Translation, with_refused

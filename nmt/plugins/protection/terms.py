@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from nmt.config import UNK, TranslatorOptions, require
-from nmt.errors import NMTError
+from nmt.config import UNK, NMTError, TranslatorOptions, require
 from nmt.plugins.protection.constraints import (
     BEGINS,
     CONTINUES,

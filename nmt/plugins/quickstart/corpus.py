@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from nmt.config import LANGUAGE, DataConfig, flatten
-from nmt.errors import NMTError, one_line
+from nmt.config import LANGUAGE, DataConfig, NMTError, flatten, one_line
 from nmt.files import cache_folder, cannot_write, parse_json, sha256, whole_file
 from nmt.preparation import Corpus
 from nmt.text import Pair, is_text

@@ -8,8 +8,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from nmt.commands import one_run, talker
-from nmt.config import Command, Option, exists, require
-from nmt.errors import NMTError
+from nmt.config import Command, NMTError, Option, exists, require
 from nmt.plugins.results.options import AttentionConfig, CiteConfig, CompareConfig, ReportConfig, VerifyConfig
 
 

@@ -12,8 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from nmt import __version__
-from nmt.config import DecodeConfig, JobConfig, TranslatorOptions, build, matches, require
-from nmt.errors import NMTError
+from nmt.config import DecodeConfig, JobConfig, NMTError, TranslatorOptions, build, matches, require
 from nmt.files import cache_folder, find_model_directory, is_parser, read_description, sha256, write_file
 from nmt.hardware import proc_value, processor, usable_cores
 from nmt.plugins.results.test_set import TestSet, search_keys

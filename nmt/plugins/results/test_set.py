@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import track
 
-from nmt.config import DecodeConfig, TranslatorOptions, require
-from nmt.errors import NMTError
+from nmt.config import DecodeConfig, NMTError, TranslatorOptions, require
 from nmt.files import MODEL_FILES, find_model_directory, read_description, sha256
 from nmt.text import language_of_file, not_parallel, read_texts
 from nmt.translation import RefusedLine, Translator, best_translations, load_translator, warn

@@ -17,9 +17,8 @@ from matplotlib.ticker import MaxNLocator
 from rich.console import Console
 
 from nmt.commands import compose
-from nmt.config import ModelConfig, TranslatorOptions, build, flatten, matches, to_tree
+from nmt.config import ModelConfig, NMTError, TranslatorOptions, build, flatten, matches, to_tree
 from nmt.data import PreparedCorpus, corpus_of
-from nmt.errors import NMTError
 from nmt.evaluation import Score, bleu_tokenizer, score
 from nmt.files import SMALL, parse_json, read_description, read_mapping, read_text, within
 from nmt.model import described

@@ -25,8 +25,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from nmt.config import require
-from nmt.errors import NMTError
+from nmt.config import NMTError, require
 from nmt.plugins.serve import translation as forms
 from nmt.plugins.serve.command import ServeConfig, is_loopback
 from nmt.plugins.serve.worker import Failed, PlaceHandler, Rate, formats_of_documents, log, log_client, log_error

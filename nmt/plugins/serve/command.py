@@ -6,8 +6,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from nmt.commands import paths_and_texts
-from nmt.config import Command, Option, TranslatorOptions, as_list, inline, number, require
-from nmt.errors import how_to_install
+from nmt.config import Command, Option, TranslatorOptions, as_list, how_to_install, inline, number, require
 
 
 def is_loopback(address: str) -> bool:

@@ -17,8 +17,7 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request as HttpRequest
 
-from nmt.config import require
-from nmt.errors import NMTError
+from nmt.config import NMTError, require
 from nmt.files import parse_json, read_text
 from nmt.plugins.documents import Translated, plain_text
 from nmt.plugins.serve.command import ServeConfig

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from starlette.exceptions import HTTPException
 
-from nmt.config import TranslatorOptions, require
-from nmt.errors import NMTError, is_out_of_memory
+from nmt.config import NMTError, TranslatorOptions, is_out_of_memory, require
 from nmt.hardware import usable_cores
 from nmt.plugins.documents import Document, Translated, read_document
 from nmt.registry import entries_of

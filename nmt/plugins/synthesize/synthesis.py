@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 import nmt.translation as steps
 from nmt.commands import talker
-from nmt.config import JobConfig, require
-from nmt.errors import NMTError
+from nmt.config import JobConfig, NMTError, require
 from nmt.evaluation import bleu_tokenizer, sentence_scorer
 from nmt.files import parse_json, read_mapping, remove_leftovers, sha256, whole_file, write_file
 from nmt.plugins.synthesize.command import SynthesisConfig
