@@ -15,9 +15,8 @@ from torch.nn.functional import cross_entropy
 
 from nmt import training
 from nmt.commands import compose
-from nmt.config import CheckpointConfig
+from nmt.config import CheckpointConfig, NMTError
 from nmt.data import open_corpus
-from nmt.errors import NMTError
 from nmt.training.run_folder import kept_checkpoints
 
 AGAIN = ("run=run", "checkpoints.every_steps=12")

@@ -8,8 +8,7 @@ from typing import Any, get_origin
 import pytest
 
 from nmt.commands import COMMANDS
-from nmt.config import build, compose_tree, keys_of
-from nmt.errors import NMTError
+from nmt.config import NMTError, build, compose_tree, keys_of
 
 NEEDED = {
     **{"score": ["reference=x"], "attention": ["sentence=x"], "import": ["path=x", "output=y"]},

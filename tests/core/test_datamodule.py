@@ -8,10 +8,9 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from nmt.config import BatchingConfig
+from nmt.config import BatchingConfig, NMTError
 from nmt.data import BatchPlanner, PlannedBatches, PreparedSplit, accumulation, open_corpus
 from nmt.data.datamodule import UpdateDataset
-from nmt.errors import NMTError
 
 MICRO_BATCHES, UPDATES = 4, 12
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from nmt import files
-from nmt.config import ModelConfig
-from nmt.errors import NMTError
+from nmt.config import ModelConfig, NMTError
 from nmt.files.foreign import block, cell, code, plain
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from nmt.config import DataConfig
-from nmt.errors import NMTError
+from nmt.config import DataConfig, NMTError
 from nmt.text import LINE_BYTES, Pair, open_text, raw_lines, read_files, read_lines
 
 # Everything here but LF is inside a line, although str.splitlines would split there.

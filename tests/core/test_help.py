@@ -3,9 +3,8 @@
 import pytest
 
 from nmt.commands import COMMANDS
-from nmt.config import help_text, keys_of
+from nmt.config import NMTError, help_text, keys_of
 from nmt.config.help import OPTIONS
-from nmt.errors import NMTError
 from nmt.registry import entries_of
 
 

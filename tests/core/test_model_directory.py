@@ -12,8 +12,7 @@ import torch
 from options import translator_options
 from safetensors.torch import load_file
 
-from nmt.config import ModelConfig, TokenizerConfig
-from nmt.errors import NMTError
+from nmt.config import ModelConfig, NMTError, TokenizerConfig
 from nmt.files import ModelDescription, find_model_directory, read_description, sha256
 from nmt.model import Transformer, load_model, write_model_directory
 from nmt.text import train_tokenizer

@@ -5,9 +5,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from nmt.config import BatchingConfig, SourceConfig
+from nmt.config import BatchingConfig, NMTError, SourceConfig
 from nmt.data import INCREMENT, BatchPlanner, MicroBatch, planning, splitmix
-from nmt.errors import NMTError
 
 Lengths = tuple[np.ndarray, np.ndarray]
 SIZES = [*range(1, 70), 99, 100, 101, 255, 256, 257, 1000, 4095, 4096, 4097, 65_537]

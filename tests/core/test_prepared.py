@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 import torch
 
-from nmt.config import DataConfig, ExperimentConfig, TokenizerConfig
+from nmt.config import DataConfig, ExperimentConfig, NMTError, TokenizerConfig
 from nmt.data import (
     FORMAT_VERSION,
     IDS_SCHEMA,
@@ -24,7 +24,6 @@ from nmt.data import (
     read_manifest,
 )
 from nmt.data.prepared import padded_batch
-from nmt.errors import NMTError
 from nmt.preparation import arrow_writer, preprocess
 
 PAD, START, END = 0, 1, 2

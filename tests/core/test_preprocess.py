@@ -14,9 +14,8 @@ import datasets
 import pytest
 import sentencepiece
 
-from nmt.config import DataConfig, ExperimentConfig, TokenizerConfig
+from nmt.config import DataConfig, ExperimentConfig, NMTError, TokenizerConfig
 from nmt.data import open_corpus, read_manifest
-from nmt.errors import NMTError
 from nmt.preparation import preprocess
 from nmt.preparation.preparation import usual_and_longest
 from nmt.text import Pair, load_tokenizer

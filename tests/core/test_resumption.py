@@ -11,8 +11,7 @@ import pytest
 from options import translate_config
 from preloaded import python
 
-from nmt.config import DecodeConfig, TranslateConfig
-from nmt.errors import NMTError
+from nmt.config import DecodeConfig, NMTError, TranslateConfig
 from nmt.translation import translate
 from nmt.translation.job import open_output
 

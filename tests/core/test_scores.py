@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from nmt.config import BLEU_TOKENIZERS
-from nmt.errors import NMTError
+from nmt.config import BLEU_TOKENIZERS, NMTError
 from nmt.evaluation import Score, bleu_tokenizer, note_fallback, score
 
 REFERENCES = [

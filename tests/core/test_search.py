@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
-from nmt.errors import NMTError
+from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError
 from nmt.model import Transformer
 from nmt.search import Hypothesis, beam_search, penalty
 from nmt.search.beam_search import BLOCK_TOKENS, largest

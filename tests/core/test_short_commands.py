@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from nmt.commands import compose
-from nmt.config import to_tree
+from nmt.config import NMTError, to_tree
 from nmt.data import FORMAT_VERSION, read_manifest
-from nmt.errors import NMTError
 from nmt.training import check_corpus
 
 

@@ -26,21 +26,22 @@ BUDGETS = {
     "kernels": 130,
     "files": 570,
     "model": 560,
-    "text": 650,
+    "text": 640,
     "data": 770,
     "evaluation": 130,
     "search": 600,
-    "preparation": 610,
-    "translation": 1090,
-    "training": 1330,
-    "commands": 490,
+    "preparation": 600,
+    "translation": 1080,
+    "training": 1320,
+    "commands": 400,
     "api": 90,
     "cli": 130,
+    "answers": 40,
     "augment": 320,
     "average": 100,
     "devices": 190,
     "documents": 1240,
-    "exchange": 1370,
+    "exchange": 1350,
     "hub": 90,
     "judge": 300,
     "minutes": 370,
@@ -50,13 +51,15 @@ BUDGETS = {
     "protection": 1020,
     "quickstart": 140,
     "results": 1790,
+    "sentences": 60,
     "serve": 1110,
     "sweep": 240,
     "synthesize": 240,
+    "core": 8500,
     "nmt": 18000,
     "tests": 15000,
 }
-"""Most lines of each part and plugin, and of the tests. A commit that needs more changes this table openly."""
+"""Most lines of each part and plugin, of the core, and of the tests. A commit that needs more changes this table openly."""
 SMALL = 60  # most lines of a part or plugin that the table need not name
 
 
@@ -138,4 +141,5 @@ def test_every_part_keeps_to_its_budget():
     parts += [path for path in (ROOT / "plugins").iterdir() if (path / "plugin.py").is_file()]
     sizes = {path.stem: lines_of(path) for path in parts}
     sizes |= {"nmt": lines_of(ROOT), "tests": lines_of(Path(__file__).parents[1])}
+    sizes["core"] = sizes["nmt"] - lines_of(ROOT / "plugins")
     assert {name: size for name, size in sizes.items() if size > BUDGETS.get(name, SMALL)} == {}

@@ -15,8 +15,7 @@ import pytest
 import regex
 import sentencepiece
 
-from nmt.config import TokenizerConfig
-from nmt.errors import NMTError
+from nmt.config import NMTError, TokenizerConfig
 from nmt.text import (
     Tokenizer,
     clean,

@@ -21,8 +21,7 @@ from options import translate_config, translator_options
 from preloaded import python
 from test_translator import random_model
 
-from nmt.config import DecodeConfig, TokenizerConfig
-from nmt.errors import NMTError
+from nmt.config import DecodeConfig, NMTError, TokenizerConfig
 from nmt.files import ModelDescription, sha256
 from nmt.model import write_model_directory
 from nmt.text import train_tokenizer

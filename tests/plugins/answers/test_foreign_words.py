@@ -7,8 +7,7 @@ import pytest
 from lightning import Trainer
 
 from nmt.commands import COMMANDS, compose
-from nmt.config import TrainerConfig, keys_of
-from nmt.errors import NMTError
+from nmt.config import NMTError, TrainerConfig, keys_of
 from nmt.plugins.answers.foreign_words import TABLE, answer, foreign_words
 
 WORDS = {(name, word): row for (name, word), row in foreign_words().items() if name in ("nmt", *COMMANDS)}

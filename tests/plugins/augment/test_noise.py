@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from nmt.config import TokenizerConfig
-from nmt.errors import NMTError
+from nmt.config import NMTError, TokenizerConfig
 from nmt.plugins.augment import bpe_dropout, noise
 from nmt.plugins.augment.bpe_dropout import BpeDropout
 from nmt.plugins.augment.noise import KINDS, PLACES, TYPOS, noisy, sentence_generator, with_typos

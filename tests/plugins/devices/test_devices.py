@@ -14,8 +14,7 @@ import torch
 from options import translate_config
 from test_interruption import LONG, TWO, full_disk, wait_for
 
-from nmt.config import DecodeConfig, TranslateConfig
-from nmt.errors import NMTError
+from nmt.config import DecodeConfig, NMTError, TranslateConfig
 from nmt.plugins.devices.pool import device_names, on_devices, result, translate_block
 from nmt.translation import RefusedLine, load_translator
 

@@ -13,8 +13,7 @@ from safetensors.torch import load_file, save_file
 
 pytest.importorskip("ctranslate2")
 
-from nmt.config import EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig
-from nmt.errors import NMTError
+from nmt.config import EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, TokenizerConfig
 from nmt.files import ModelDescription, read_description, sha256
 from nmt.model import Transformer, load_model, write_model_directory
 from nmt.plugins.exchange.ctranslate2 import write

@@ -15,8 +15,7 @@ pytest.importorskip("ctranslate2")
 from options import translator_options
 
 from nmt.commands import compose
-from nmt.config import DecodeConfig
-from nmt.errors import NMTError
+from nmt.config import DecodeConfig, NMTError
 from nmt.plugins.exchange.commands import ExportConfig, export
 from nmt.plugins.exchange.ctranslate2_engine import weights
 from nmt.translation import load_translator, what_decides, with_engine

@@ -9,8 +9,7 @@ import torch
 from options import translator_options
 from torch.nn.functional import cross_entropy
 
-from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig
-from nmt.errors import NMTError
+from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, TokenizerConfig
 from nmt.files import ModelDescription, sha256
 from nmt.model import Transformer, write_model_directory
 from nmt.plugins.exchange.huggingface import write

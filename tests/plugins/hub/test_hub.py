@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from nmt.commands import compose
-from nmt.config import DataConfig, build
-from nmt.errors import NMTError
+from nmt.config import DataConfig, NMTError, build
 from nmt.preparation import corpus_for
 from nmt.text import Pair
 

@@ -10,9 +10,8 @@ import yaml
 from test_safety import SHORT, train_with
 
 from nmt.commands import compose
-from nmt.config import ModelConfig
+from nmt.config import ModelConfig, NMTError
 from nmt.data import open_corpus
-from nmt.errors import NMTError
 from nmt.plugins.minutes import minutes, trials
 from nmt.plugins.minutes.minutes import settle_minutes
 from nmt.training import list_checkpoints, noam, read_metrics

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from nmt.commands import compose
-from nmt.config import DataConfig, build
+from nmt.config import DataConfig, NMTError, build
 from nmt.data import open_corpus
-from nmt.errors import NMTError
 from nmt.plugins.parse.treebank import Treebank, read_trees, tree_files
 from nmt.plugins.parse.trees import parse
 from nmt.preparation import corpus_for, preprocess

@@ -11,8 +11,7 @@ from hypothesis import example, given, settings, strategies as st
 from options import translate_config
 from test_segments import Echo
 
-from nmt.config import DecodeConfig, TokenizerConfig
-from nmt.errors import NMTError
+from nmt.config import DecodeConfig, NMTError, TokenizerConfig
 from nmt.plugins.protection import items as protected
 from nmt.plugins.protection.items import Finder, Items, item
 from nmt.plugins.protection.plugin import ProtectionConfig

@@ -10,8 +10,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from nmt.commands import compose
-from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
-from nmt.errors import NMTError
+from nmt.config import DecodeConfig, ModelConfig, NMTError, TokenizerConfig
 from nmt.model import Transformer
 from nmt.plugins.protection.constraints import BEGINS, CONTINUES, EDGE, FOLLOWS, GLUED
 from nmt.plugins.protection.items import Finder

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from nmt.config import DataConfig, build
-from nmt.errors import NMTError
+from nmt.config import DataConfig, NMTError, build
 from nmt.plugins.quickstart.corpus import MEMBER_BYTES, Quickstart, fetch_wheel
 
 PACKAGE, VERSION = "toy-strings", "1.0"

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from nmt.config import ModelConfig
-from nmt.errors import NMTError
+from nmt.config import ModelConfig, NMTError
 from nmt.plugins.results.training_page import (
     BOTTOM,
     LEFT,

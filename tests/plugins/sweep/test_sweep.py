@@ -17,8 +17,7 @@ from preloaded import python
 
 import nmt.plugins.sweep.sweep as sweep_module
 from nmt.commands import compose
-from nmt.config import set_text, to_tree
-from nmt.errors import NMTError
+from nmt.config import NMTError, set_text, to_tree
 from nmt.plugins.sweep.sweep import expand, folder_name, plan, quality
 
 
