@@ -59,7 +59,7 @@ BUDGETS = {
     "nmt": 18000,
     "tests": 15000,
 }
-"""Most lines of each part and plugin, of the core, and of the tests. A commit that needs more changes this table openly."""
+"""Maximum lines of each part and plugin, the core and the tests. A commit that needs more changes this table openly."""
 SMALL = 60  # most lines of a part or plugin that the table need not name
 
 
