@@ -66,8 +66,6 @@ def run_with_options(name: str) -> int:
 
 def print_commands(words: list[str]) -> None:
     """Print the list of commands or the version."""
-    if words not in ([], ["--help"], ["-h"], ["--version"]):
-        raise NMTError(f"{words[0]}: name a command first; `nmt --help` lists them")
     if words == ["--version"]:
         print(f"nmt {__version__}")
         return
@@ -85,7 +83,7 @@ def main() -> None:
     words, code = sys.argv[1:], 0
     name = next((word for word in words if not word.startswith("-")), "")
     try:
-        if not name:
+        if words in ([], ["--help"], ["-h"], ["--version"]):
             print_commands(words)
         elif name in COMMANDS:
             with enough_memory_or(COMMANDS[name].memory):
@@ -94,7 +92,8 @@ def main() -> None:
         else:
             from nmt.config import answer, nearest
 
-            raise NMTError(answer("nmt", name) or f"unknown command {name}; {nearest(name, COMMANDS)}")
+            words = words[words.index(name) :] if name else words
+            raise NMTError(answer("nmt", words) or f"unknown command {words[0]}; {nearest(words[0], COMMANDS)}")
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:

@@ -21,4 +21,4 @@ def run(config: PluginsConfig) -> None:
         print(f"{plugin:12} {kind:9} {', '.join(added)}")
 
 
-COMMAND = Command("plugins", PluginsConfig, run)
+COMMAND = Command("plugins", PluginsConfig, run, examples=("", "| grep metric"))

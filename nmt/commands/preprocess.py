@@ -77,7 +77,10 @@ COMMAND = Command(
     corpus_files,
     initial_groups,
     usage="[SOURCE TARGET]",
-    example="corpus/train.en corpus/train.de tokenizer=bpe8k workers=8",
+    examples=(
+        "corpus/train.en corpus/train.de experiment=laptop",
+        "corpus/train.en corpus/train.de data.test=corpus/test",
+    ),
     hides="name run logger model optim batching checkpoints validation decode trainer",
     memory="pass fewer workers",
     groups=GROUPS,

@@ -98,7 +98,7 @@ COMMAND = Command(
     run,
     files_or_run,
     usage="[HYPOTHESIS REFERENCE or RUN...]",
-    example="out.de ref.de",
+    examples=("output.de corpus/test.de", "output.de corpus/test.de source=corpus/test.en examples=5"),
     options={"--json": Option("Short for format=json.", override="format=json")},
     memory="pass a lower batch_tokens",
 )

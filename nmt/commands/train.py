@@ -52,7 +52,7 @@ COMMAND = Command(
     prepared_corpus,
     initial_groups,
     usage="[CORPUS]",
-    example="data/mine model=small trainer.max_steps=20000 optim.factor=2",
+    examples=("data/corpus minutes=30", "data/corpus experiment=laptop model.dropout=0.3 name=dropout"),
     hides="data tokenizer",
     memory="close other programs; the same command resumes from the last checkpoint",
     groups=GROUPS,

@@ -31,7 +31,7 @@ COMMAND = Command(
     run,
     partial(input_and_run, "translate"),
     usage="[FILE or 'SOME TEXT'] [RUN]...",
-    example="runs/mine < input.en > output.de",
+    examples=("'A dog runs across the grass.'", "runs/corpus-30min < input.en > output.de"),
     memory=LESS_MEMORY,
     groups={"decode": "paper"},
 )

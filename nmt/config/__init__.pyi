@@ -5,7 +5,8 @@ from .corpus import BOS as BOS, EOS as EOS, IN_TRAINING as IN_TRAINING, LANGUAGE
 from .corpus import DataConfig as DataConfig, FilterConfig as FilterConfig, SourceConfig as SourceConfig
 from .corpus import TokenizerConfig as TokenizerConfig, held_out_name as held_out_name, sources_of as sources_of
 from .corpus import without_compression as without_compression
-from .fields import NMTError as NMTError, SameForAll as SameForAll, enough_memory_or as enough_memory_or
+from .fields import NMTError as NMTError, checked as checked, SameForAll as SameForAll
+from .fields import enough_memory_or as enough_memory_or
 from .fields import how_to_install as how_to_install, is_out_of_memory as is_out_of_memory, one_line as one_line
 from .fields import MISSING as MISSING, as_list as as_list, build as build, choice as choice, difference as difference
 from .fields import flatten as flatten, in_words as in_words, inline as inline, keys_of as keys_of, matches as matches

@@ -22,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
 
 from nmt.config.fields import MISSING, build, flatten, in_words, keys_of, require
-from nmt.config.mistakes import explain_option, nearest, unknown_key
+from nmt.config.mistakes import explain, nearest
 from nmt.errors import NMTError, one_line
 from nmt.registry import entries_of
 
@@ -46,7 +46,7 @@ class Command:
     """Converts arguments without = to keys and values; a value that is a mapping sets a whole group."""
     initial: Callable[[str], dict[str, dict[str, Any]]] = lambda init: {}  # groups set by the model at `init`
     usage: str = ""  # arguments without =, as shown in the help
-    example: str = ""  # example arguments
+    examples: tuple[str, ...] = ()  # the words of two command lines
     hides: str = ""  # groups and keys that the command does not read
     groups: Mapping[str, str | None] = field(default_factory=dict)
     """The YAML groups in composition order, each with its default option."""
@@ -171,7 +171,7 @@ def read_words(command: Command, words: list[str]) -> tuple[list[str], dict[str,
     for word in words:
         # Text to translate may begin with a dash, and a lone dash means standard input.
         if word.startswith("-") and not re.search(r"\s|^-$", word):
-            raise NMTError(explain_option(command.name, word, [*keys, *command.groups]))
+            raise NMTError(explain(command.name, words, word, [*keys, *groups(command)]))
         in_parts = word == "=" or re.fullmatch(r"[\w.]+=\[[^\]]*,", word)
         require(not in_parts, f"{word}: write KEY=VALUE or KEY=[A,B] without spaces")
     is_entry = re.compile(r"[\w.+-]+=\[.*\]" if command.entries else "(?!)").fullmatch
@@ -217,7 +217,7 @@ def check_overrides(command: Command, overrides: list[str], config_dir: Path | N
         key = override.key_or_group
         require(bool(key), f"{text!r} is not KEY=VALUE; `nmt {command.name} --help` lists the keys")
         if key not in options and not any(f"{name}.".startswith(f"{key}.") for name in keys):
-            raise NMTError(unknown_key(command.name, key, text, [*keys, *options]))
+            raise NMTError(explain(command.name, overrides, text, [*keys, *options]))
         if override.is_sweep_override():
             sweeps = ", or use --sweep to train with each value" if "--sweep" in command.all_options else ""
             raise NMTError(f"{text}: give one value; write a list as [a,b]{sweeps}")

@@ -32,35 +32,31 @@ def help_text(command: Command, words: list[str], config_dir: Path | None) -> st
     about |= {name: offered(choices) for name, (_, choices) in options.items() if len(choices) > 1}
     tree: Any = OmegaConf.to_container(hydra_tree(command, []))
     values = {name: in_words(value).replace(MISSING, "REQUIRED") for name, value in flatten(tree).items()}
-    rows = {name: (f"{name}={values.get(name, 'null')}", key.help) for name, key in keys.items()}
+    texts = {name: re.sub(f"^{command.name}: (.)", lambda m: m[1].upper(), key.help) for name, key in keys.items()}
+    rows = {name: (f"{name}={values.get(name, 'null')}", text) for name, text in texts.items()}
+    read = {name: row for name, row in rows.items() if is_read(command, name, row[1])}
     topic = next(filter(is_bare, words), None)
     if topic is None:
-        singles = [row for name, row in rows.items() if "." not in name and is_read(command, name, row[1])]
-        read = {name: text for name, text in about.items() if is_read(command, name)}
-        chosen = {name: f"{name}={options[name][0] or 'null'}" for name in read if name in options}
-        return first_page(command, singles, [(chosen.get(name, name), text) for name, text in read.items()])
+        sections = {
+            "Keys": [(name, first_sentence(text)) for key, (name, text) in read.items() if "." not in key],
+            "Groups of keys; list them with --help GROUP or --help all": [
+                (f"{name}={options[name][0] or 'null'}" if name in options else name, text)
+                for name, text in about.items()
+                if is_read(command, name)
+            ],
+            "Options": [*OPTIONS.items(), *((name, option.help) for name, option in command.all_options.items())],
+        }
+        usage = " ".join(filter(None, ("Usage: nmt", command.name, command.usage, "[KEY=VALUE]... [OPTIONS]")))
+        examples = [f"  nmt {command.name} {example}".rstrip() for example in command.examples]
+        lines = [usage, "", entries_of("command")[command.name].facts["summary"], "", "Examples", *examples]
+        return "\n".join([*lines, *(f"\n{title}\n{table(part)}" for title, part in sections.items() if part)]) + "\n"
     if topic not in ("all", *about):
         raise NMTError(f"--help {topic}: no such group; {nearest(topic, ['all', *about])}")
     if topic == "all":  # keys outside any group come first
-        names = [name for name, (_, text) in rows.items() if is_read(command, name, text)]
-        listed = [rows[name] for name in sorted(names, key=lambda name: "." in name)]
+        listed = [read[name] for name in sorted(read, key=lambda name: "." in name)]
     else:
         listed = [(topic, about[topic]), *(row for name, row in rows.items() if name.startswith(f"{topic}."))]
     return f"Keys of nmt {command.name}, with their defaults and meanings\n{table(listed)}\n"
-
-
-def first_page(command: Command, keys: list[tuple[str, str]], groups: list[tuple[str, str]]) -> str:
-    """Usage, keys outside any group, groups, and options."""
-    options = OPTIONS | {name: option.help for name, option in command.all_options.items()}
-    parts = [
-        " ".join(filter(None, ("Usage: nmt", command.name, command.usage, "[KEY=VALUE]... [OPTIONS]"))),
-        f"As in: nmt {command.name} {command.example}\n" if command.example else "",
-        f"{entries_of('command')[command.name].facts['summary']}\n",
-        f"Keys\n{table((name, first_sentence(text)) for name, text in keys)}\n" if keys else "",
-        f"Groups of keys; list them with --help GROUP or --help all\n{table(groups)}\n" if groups else "",
-        f"Options\n{table(options.items())}\n",
-    ]
-    return "\n".join(filter(None, parts))
 
 
 def is_read(command: Command, key: str, text: str = "") -> bool:

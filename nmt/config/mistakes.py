@@ -9,29 +9,19 @@ from nmt.registry import entries_of
 exists = os.path.exists  # unlike Path.exists, False for a string that cannot be a file name
 
 
-def answer(command: str, word: str) -> str:
-    """Return a plugin's one-line answer to a key, option or command that nmt does not have, or an empty string."""
-    return next(filter(None, (entry.load()(command, word) for entry in entries_of("answer").values())), "")
+def answer(command: str, words: list[str]) -> str:
+    """Return a plugin's one-line answer to keys, options or a command of other toolkits, or an empty string."""
+    return next(filter(None, (entry.load()(command, words) for entry in entries_of("answer").values())), "")
 
 
-def unknown_key(command: str, key: str, word: str, keys: list[str]) -> str:
-    """The message for an unknown key: a plugin's answer, text=, or the nearest key."""
-    group, _, name = key.rpartition(".")
-    if any(other.startswith(f"{group}.") for other in keys) and (special := answer(command, name)):
-        return f"{group}.{special}"
-    near = nearest_key(key, keys)
+def explain(command: str, words: list[str], word: str, keys: list[str]) -> str:
+    """The message for `word`, an unknown key or option among `words`: a plugin's answer, text= or the nearest key."""
+    name = word.partition("=")[0].lstrip("+~")
+    near = nearest_key(name.lstrip("-").replace("-", "_"), keys)
     if "text" in keys and " " in word and not near.startswith("did you mean"):
         near = f"if this is input text, write text='{word}'"
-    return answer(command, key) or f"unknown key {key}; {near}"
-
-
-def explain_option(command: str, word: str, keys: list[str]) -> str:
-    """The message for an argument with a leading dash: KEY=VALUE, a plugin's answer, or the nearest key."""
-    name, _, value = word.lstrip("-").partition("=")
-    key = name.replace("-", "_")
-    if key in keys:
-        return f"{word}: write options as KEY=VALUE, such as {key}={value or 'VALUE'}"
-    return answer(command, word) or f"{word}: no such option or key; {nearest_key(key, keys)}"
+    unknown = f"{name}: no such option" if name.startswith("-") else f"unknown key {name}"
+    return answer(command, words) or f"{unknown}; {near}"
 
 
 def nearest(word: str, words: Iterable[str]) -> str:

@@ -116,7 +116,7 @@ class TranslatorOptions:
     target_prefix: str = running_text("")
     """Text with which every translation must begin."""
     split: str = choice("auto", "auto", "never")
-    """auto: translate lines sentence by sentence; never: translate each line as a whole."""
+    """Whether to translate lines sentence by sentence (auto) or as a whole (never)."""
     decode: DecodeConfig = field(default_factory=DecodeConfig)
     # What to return: text (only translations), scores (also their scores), or tokens (token scores and alignments too).
     results: str = field(default="scores", metadata={"internal": True})

@@ -25,7 +25,7 @@ def test_nmt_alone_names_every_command(tmp_path):
 def test_help_of_a_command_is_a_page_or_the_keys_of_a_group(nmt):
     page = nmt("train", "--help")
     assert page.code == 0
-    assert "As in: nmt train data/mine model=small" in page.out
+    assert "\n  nmt train data/corpus minutes=30\n" in page.out
     assert nmt("train", "-h").out == page.out
     assert "optim.warmup=4000 " in nmt("train", "--help", "optim").out
     nmt("train", "--help", "optm").refused("did you mean optim?")
@@ -46,9 +46,9 @@ def test_cfg_prints_the_tree_and_does_nothing_and_config_dir_adds_groups(nmt, tm
     ("words", "expected"),
     [
         (["trian"], "did you mean train?"),
-        (["--cfg"], "--cfg: name a command first"),
+        (["--cfg"], "unknown command --cfg; choose from preprocess, train"),
         (["train", "big"], "KEY=VALUE"),
-        (["translate", "--sweep"], "--sweep: no such option or key"),
+        (["translate", "--sweep"], "--sweep: no such option"),
         (["train", "model=big", "trainer.devices=8"], "run `nmt preprocess`"),
         (["preprocess", "data=files", "data.train=nowhere"], "nowhere.en: no such file"),
         (["translate", "run=nowhere"], "run=nowhere: no such folder"),

@@ -96,11 +96,10 @@ def test_every_option_of_every_group_composes_and_takes_effect(group: str, optio
     ("command", "override", "line"),
     [
         ("train", "model.d_modle=3", "unknown key model.d_modle; did you mean model.d_model?"),
-        ("train", "heads=4", "unknown key heads; did you mean model.heads?"),
+        ("train", "hads=4", "unknown key hads; did you mean model.heads?"),
         ("train", "max_stesp=3", "unknown key max_stesp; did you mean trainer.max_steps?"),
         ("train", "tokenizer.size=3", "unknown key tokenizer.size; choose from tokenizer.kind, "),
-        ("train", "--model", "--model: write options as KEY=VALUE, such as model=VALUE"),
-        ("train", "--model.norm=pre", "--model.norm=pre: write options as KEY=VALUE, such as model.norm=pre"),
+        ("train", "--model.nrom=pre", "--model.nrom: no such option; did you mean model.norm?"),
         ("train", "=", "=: write KEY=VALUE or KEY=[A,B] without spaces"),
         ("score", "metrics=[bleu,", "metrics=[bleu,: write KEY=VALUE or KEY=[A,B] without spaces"),
         ("translate", "x=y is an equation", "unknown key x; if this is input text, write text='x=y is an equation'"),

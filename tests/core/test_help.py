@@ -16,10 +16,13 @@ def page(command: str, *words: str) -> str:
 def test_the_first_page_fits_a_screen_and_all_keys_are_on_that_of_all(command):
     about, first, text = COMMANDS[command], page(command), page(command, "all")
     lines = first.splitlines()
-    assert len(lines) <= 43
+    assert len(lines) <= 48
     assert all(len(line) <= 100 for line in [*lines, *text.splitlines()])
     assert lines[0].startswith(f"Usage: nmt {command} ")
-    assert entries_of("command")[command].facts["summary"] in lines
+    assert lines[1:5] == ["", entries_of("command")[command].facts["summary"], "", "Examples"]
+    assert all(line.startswith(f"  nmt {command}") for line in lines[5:7])
+    titles = [line.split(";")[0] for line in lines[7:] if line and line[0] != " "]
+    assert titles == [title for title in ("Keys", "Groups of keys", "Options") if title in titles]
     for option in (*OPTIONS, *about.all_options):
         assert any(line.startswith(f"  {option} ") for line in lines)
     for name, key in keys_of(about.config).items():

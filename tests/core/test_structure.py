@@ -36,7 +36,7 @@ BUDGETS = {
     "commands": 400,
     "api": 90,
     "cli": 130,
-    "answers": 40,
+    "answers": 85,
     "augment": 320,
     "average": 100,
     "devices": 190,

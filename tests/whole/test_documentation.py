@@ -76,15 +76,8 @@ def write_what_words_name(command, words):
             path.mkdir(parents=True, exist_ok=True)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_in_pages_compose_and_links_lead_somewhere(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    text = page.read_text()
-    folder = tmp_path if write_examples(text, tmp_path) else None
-    if "--config-dir" in text and (page.parent / "data").is_dir():
-        folder = page.parent
-    blocks = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.M | re.S) if page.suffix == ".md" else [text]
-    for command, *words in commands("".join(blocks)):
+def check_commands(text, folder):
+    for command, *words in commands(text):
         overrides = [word for word in words if not word.startswith(("-", "$")) and word not in ("FOLDER", ".")]
         overrides = [re.sub(r"(?<=^data.target=)\$.*", "xx", word) for word in overrides]
         named = [word for word in overrides if word.startswith("input=") or ("=" not in word and "/" not in word)]
@@ -95,10 +88,26 @@ def test_commands_in_pages_compose_and_links_lead_somewhere(page, tmp_path, monk
             plan(overrides)
         else:
             compose(command, overrides, folder)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_in_pages_compose_and_links_lead_somewhere(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text()
+    folder = tmp_path if write_examples(text, tmp_path) else None
+    if "--config-dir" in text and (page.parent / "data").is_dir():
+        folder = page.parent
+    blocks = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.M | re.S) if page.suffix == ".md" else [text]
+    check_commands("".join(blocks), folder)
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert target.startswith("http") or (page.parent / target).exists(), target
     for target in re.findall(r"^make ([a-z0-9-]+)", text, flags=re.M):
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), flags=re.M), target
+
+
+def test_the_examples_of_every_help_page_compose(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check_commands("\n".join(f"nmt {name} {words}" for name in COMMANDS for words in COMMANDS[name].examples), None)
 
 
 def test_every_example_of_a_file_takes_effect(tmp_path):

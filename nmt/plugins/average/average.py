@@ -83,6 +83,6 @@ COMMAND = Command(
     run,
     one_run,
     usage="[RUN]",
-    example="runs/mine last=3 output=runs/mine/last3",
+    examples=("runs/corpus-30min last=3", "runs/corpus-30min last=3 output=runs/averaged"),
     memory="averaging takes about 20 bytes per model parameter",
 )

@@ -80,7 +80,7 @@ EXPORT = Command(
     run_export,
     one_run,
     usage="[RUN]",
-    example="runs/mine precision=int8",
+    examples=("runs/corpus-30min precision=int8", "runs/corpus-30min format=huggingface output=exported"),
     groups={"decode": "paper"},
 )
 
@@ -123,4 +123,5 @@ def one_path(words: list[str]) -> dict[str, Any]:
     return {"path": words[0]}
 
 
-IMPORT = Command("import", ImportConfig, run_import, one_path, usage="PATH", example="opus-mt-en-de output=runs/opus")
+FORMS = ("opus-mt-en-de output=runs/opus", "model.npz output=runs/marian source=en target=de")
+IMPORT = Command("import", ImportConfig, run_import, one_path, usage="PATH", examples=FORMS)

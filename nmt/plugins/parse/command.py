@@ -48,7 +48,7 @@ COMMAND = Command(
     run,
     partial(input_and_run, "parse"),
     usage="[FILE or 'A SENTENCE'] [RUN]...",
-    example="runs/parser < sentences > trees",
+    examples=("'The law will never be perfect .' runs/parser", "runs/parser < sentences > trees"),
     memory=LESS_MEMORY,
     groups={"decode": "parse"},
 )

@@ -127,7 +127,7 @@ REPORT = Command(
     report,
     one_run,
     usage="[RUN]",
-    example="runs/mine",
+    examples=("runs/corpus-30min", "runs/corpus-30min split=test sentences=null"),
     groups={"decode": "paper"},
     memory="pass device=cpu, because training may have filled the device, or sentences=0 to translate nothing",
 )
@@ -137,7 +137,7 @@ ATTENTION = Command(
     attention,
     sentence_and_run,
     usage="'A SENTENCE' [RUN]",
-    example="'The law will never be perfect.' runs/mine",
+    examples=("'A dog runs across the grass.'", "'A dog runs.' runs/corpus-30min target='Ein Hund rennt.'"),
     groups={"decode": "paper"},
 )
 COMPARE = Command(
@@ -146,7 +146,7 @@ COMPARE = Command(
     compare,
     lambda words: {"systems": words},
     usage="SYSTEM SYSTEM...",
-    example="runs/new runs/old",
+    examples=("runs/new runs/old", "new.de old.de reference=corpus/test.de source=corpus/test.en"),
     groups={"decode": "paper"},
     options={"--json": Option("Short for format=json.", override="format=json")},
     entries="systems",
@@ -158,7 +158,7 @@ CITE = Command(
     run_cite,
     one_run,
     usage="[RUN]",
-    example="runs/mine",
+    examples=("runs/corpus-30min", "runs/corpus-30min source=corpus/test.en reference=corpus/test.de"),
     groups={"decode": "paper"},
     memory="pass a lower decode.batch_tokens, or device=cpu",
 )
@@ -168,6 +168,6 @@ VERIFY = Command(
     run_verify,
     one_bundle,
     usage="BUNDLE",
-    example="citation-test.zip reference=test.de",
+    examples=("citation-test.zip", "citation-test.zip reference=test.de"),
     memory="pass device=cpu, or omit run",
 )

@@ -145,7 +145,7 @@ class VerifyConfig:
     device: str = "auto"
     """Device on which to translate again: auto, cpu, cuda, cuda:1 or mps."""
     allow: list[str] = choice([])
-    """What may be missing, under the names that are printed: for example, unscored (no scores) or README.md."""
+    """Names, as printed, of what may be missing, such as unscored (no scores) or README.md."""
 
     def __post_init__(self) -> None:
         whole = re.fullmatch("[0-9a-f]{64}", self.sha256 or "0" * 64) is not None

@@ -99,7 +99,7 @@ COMMAND = Command(
     run,
     models,
     usage="[RUN]...",
-    example="runs/mine precision=int8",
+    examples=("runs/corpus-30min --open", "runs/corpus-30min precision=int8 port=8080"),
     options={"--open": Option("Short for open=true: open the page in a browser.", override="open=true")},
     memory="serve fewer models, or pass precision=int8",
     groups={"decode": "paper"},

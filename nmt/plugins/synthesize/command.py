@@ -55,7 +55,10 @@ COMMAND = Command(
     run,
     partial(input_and_run, "synthesize", forms="`nmt synthesize FILE RUN output=FOLDER`"),
     usage="FILE [RUN]... output=FOLDER",
-    example="mono.de runs/de-en output=synthetic/bt",
+    examples=(
+        "mono.de runs/de-en output=synthetic/bt",
+        "mono.en output=synthetic/distilled",
+    ),
     memory=LESS_MEMORY,
     groups={"decode": "paper"},
 )
