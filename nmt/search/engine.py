@@ -31,7 +31,6 @@ class EngineOptions:
     threads: int | None = None  # None: all CPU cores
     scores: bool = True  # False: log probabilities are not used and may be NaN
     target_prefix: str = ""  # the beginning of each translation
-    constraints: bool = False  # whether translations may have to contain given words
 
 
 @dataclass
@@ -51,6 +50,9 @@ class Constraints(Protocol):
 
     def of(self, indices: Sequence[int]) -> "Constraints":
         """The constraints of the sentences at these indices."""
+
+    def are_met(self, index: int, tokens: Sequence[int]) -> bool:
+        """Whether a translation of the sentence at this index contains what it must."""
 
     def search(
         self, models: "Sequence[Transformer]", source_BS: "Tensor", config: DecodeConfig, prefixes: Sequence[list[int]]

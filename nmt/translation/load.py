@@ -87,15 +87,9 @@ def automatic_engines(precision: str) -> list[Entry]:
 
 
 def engine_options(options: TranslatorOptions, models: Models) -> EngineOptions:
-    return EngineOptions(
-        expected_search(options.decode, models.descriptions[0]),
-        options.compute.device,
-        options.compute.precision,
-        options.compute.threads,
-        scores=options.results != "text",
-        target_prefix=options.target_prefix,
-        constraints=any(entry.facts.get("constrains") for entry in stage_entries(options)),
-    )
+    decode, compute = expected_search(options.decode, models.descriptions[0]), options.compute
+    arguments = options.results != "text", options.target_prefix
+    return EngineOptions(decode, compute.device, compute.precision, compute.threads, *arguments)
 
 
 def with_engine(options: TranslatorOptions, notice: Notice, models: Models | None = None) -> TranslatorOptions:

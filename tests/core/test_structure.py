@@ -41,7 +41,7 @@ BUDGETS = {
     "average": 100,
     "devices": 190,
     "documents": 1240,
-    "exchange": 1350,
+    "exchange": 1380,
     "hub": 90,
     "judge": 300,
     "minutes": 370,

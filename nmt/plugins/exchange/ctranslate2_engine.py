@@ -12,8 +12,11 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
+from functools import cache
 from itertools import accumulate, chain, groupby
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -22,7 +25,8 @@ from nmt import __version__
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, in_words, one_line, require
 from nmt.files import MODEL_FILES, cache_folder, is_parser, read_description, sha256
 from nmt.hardware import usable_cores
-from nmt.search import Constraints, EngineOptions, Hypothesis, Pair, TokenScores, batches_by_length, penalty
+from nmt.registry import entries_of
+from nmt.search import Constraints, Engine, EngineOptions, Hypothesis, Pair, TokenScores, batches_by_length, penalty
 from nmt.text import SOURCE, TARGET, read_tokenizer
 
 CONVERSION = "4"
@@ -58,7 +62,6 @@ def check(folders: Sequence[Path], options: EngineOptions) -> None:
     require(len(folders) == 1, f"engine=ctranslate2: {len(folders)} models, but no support for ensembles; {instead}")
     is_on_cpu = options.device in ("auto", "cpu")
     require(is_on_cpu, f"device={options.device}: engine=ctranslate2 runs only on CPUs; {instead}")
-    require(not options.constraints, f"engine=ctranslate2: does not support glossaries; {instead}")
     check_search(options.decode, options.target_prefix)
 
 
@@ -95,7 +98,15 @@ def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str]
     check(folders, options)
     require_ctranslate2("engine")
     conversion = converted(folders[0], options.precision, notice)
-    return CTranslate2Engine(folders[0], conversion, options.decode, options.threads, options.scores)
+    engine = CTranslate2Engine(folders[0], conversion, options.decode, options.threads, options.scores)
+
+    def by_torch() -> Any:
+        notice("loading engine=torch precision=float32 too, because a translation lacks a required term")
+        alike = replace(options, device="cpu", precision="float32", threads=engine.workers)
+        return entries_of("engine")["torch"].load()(folders, alike, notice)
+
+    engine.by_torch = cache(by_torch)
+    return engine
 
 
 def weights(folder: Path, precision: str) -> Path:
@@ -133,6 +144,8 @@ class CTranslate2Engine:
     """
 
     ahead = True
+    by_torch: Callable[[], Engine]  # the torch engine, loaded by the first call
+    turn = Lock()  # held by the thread that searches with it
 
     def __init__(
         self, folder: Path, conversion: Path, config: DecodeConfig, threads: int | None = None, scores: bool = True
@@ -171,15 +184,27 @@ class CTranslate2Engine:
     def search(
         self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None
     ) -> list[list[Hypothesis]]:
-        """Each sentence's n_best hypotheses; NMTError for constraints or for sequences that are too long."""
-        require(not constraints, "engine=ctranslate2: does not support glossaries; use engine=torch")
+        """Each sentence's n_best hypotheses; NMTError for sequences that are too long."""
         begun = list(zip(sentences, prefixes, strict=True))
         results = self.ranked(begun)
         # Suppressing symbols changes log probabilities, so only sentences that need it are searched again.
         unclean = [i for i, row in enumerate(results) if not row or any(set(NO_TEXT) & {*h.tokens} for h in row)]
         for index, row in zip(unclean, self.ranked([begun[i] for i in unclean], suppress=True), strict=True):
             results[index] = row
+        if constraints:
+            unmet = [i for i, row in enumerate(results) if not all(constraints.are_met(i, h.tokens) for h in row)]
+            for index, row in zip(unmet, self.again([begun[i] for i in unmet], constraints.of(unmet)), strict=True):
+                results[index] = row
         return results
+
+    def again(self, begun: Sequence[Pair], constraints: Constraints) -> list[list[Hypothesis]]:
+        """What torch finds; its search would keep the best translations of sentences whose constraints they meet."""
+        if not begun:
+            return []
+        sources, prefixes = ([pair[side] for pair in begun] for side in (SOURCE, TARGET))
+        with self.turn:
+            rows = self.by_torch().with_search(self.config).search(sources, prefixes, constraints)
+        return self.ranked(begun, True, rows)
 
     def max_length(self, begun: Pair) -> int:
         """The maximum length of a translation, including the end symbol."""
@@ -188,13 +213,13 @@ class CTranslate2Engine:
         require(max(source, target) < longest, f"{problem} of CTranslate2; use split=auto or engine=torch")
         return min(max(source + self.config.max_extra_length, target) + 1, longest)
 
-    def ranked(self, begun: Sequence[Pair], suppress: bool = False) -> list[list[Hypothesis]]:
+    def ranked(self, begun: Sequence[Pair], suppress: bool = False, rows: Any = None) -> list[list[Hypothesis]]:
         """Each sentence's n_best hypotheses, given its prefix; `suppress` excludes symbols that are not text.
 
         Corrects scores that are not log P(Y|X): CTranslate2 scores forced tokens as 0, stops at the maximum length
         without an end symbol, and suppresses symbols before the softmax.
         """
-        results = self.candidates(begun, suppress)
+        results = rows or self.candidates(begun, suppress)
         if self.has_scores:
             prefixed = [index for index, (_, prefix) in enumerate(begun) if prefix]
             for index, scores in zip(prefixed, self.forced_decoding([begun[i] for i in prefixed]), strict=True):

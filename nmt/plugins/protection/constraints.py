@@ -6,6 +6,7 @@ another one, and an occurrence counts for only one constraint.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from nmt.config import DecodeConfig
@@ -42,6 +43,10 @@ class PhraseConstraints:
 
     def of(self, indices: Sequence[int]) -> "PhraseConstraints":
         return PhraseConstraints([self.rows[index] for index in indices], self.kinds)
+
+    def are_met(self, index: int, tokens: Sequence[int]) -> bool:
+        tracker = Tracker(self.rows[index], self.kinds)
+        return not tracker.left[reduce(tracker.step, tokens, 0)]
 
     def search(
         self, models: "Sequence[Transformer]", source_BS: "Tensor", config: DecodeConfig, prefixes: Sequence[list[int]]

@@ -32,11 +32,8 @@ class ProtectionConfig:
             self.protect = []
 
     def check(self, owner: "TranslatorOptions") -> None:
-        how = "engine=ctranslate2" if owner.compute.engine == "ctranslate2" else "decode.do_sample=true"
-        is_able = how != "engine=ctranslate2" and not owner.decode.do_sample
-        require(
-            self.glossary is None or is_able, f"glossary={self.glossary}: not supported with {how}; omit one of them"
-        )
+        problem = f"glossary={self.glossary}: not supported with decode.do_sample=true; omit one of them"
+        require(self.glossary is None or not owner.decode.do_sample, problem)
 
 
 def check_pattern(kind: str) -> None:
@@ -58,5 +55,5 @@ def check_pattern(kind: str) -> None:
 def register(add: Callable[..., None]) -> None:
     path, keys = "nmt.plugins.protection", [("protection", key) for key in ("protect", "glossary")]
     add("stage", "protected", f"{path}.protection:protection", order=20, key=keys[0])
-    add("stage", "terms", f"{path}.terms:terms", order=30, key=keys[1], constrains=True)
+    add("stage", "terms", f"{path}.terms:terms", order=30, key=keys[1])
     add("options", "translator.protection", f"{path}.plugin:ProtectionConfig", inline=True)

@@ -4,6 +4,8 @@ import bz2
 import json
 import random
 from dataclasses import replace
+from itertools import chain
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,7 +19,7 @@ from nmt.plugins.protection.items import Finder
 from nmt.plugins.protection.terms import WORD, Glossary, Terms, constraint_of, judge, kinds, phrases, read_glossary
 from nmt.search import TorchEngine
 from nmt.text import TARGET, train_tokenizer
-from nmt.translation import Limits, Line, Segment, Translation, Translator, what_decides
+from nmt.translation import Limits, Line, Segment, Translation, Translator, load_translator, what_decides
 
 
 def test_a_file_of_terms(tmp_path):
@@ -193,16 +195,8 @@ def test_what_is_protected_has_no_terms():
         assert [term["source"] for term in stage.report(line, Translation("x", 0, 0))["terms"]] == terms
 
 
-def test_lines_without_terms_and_a_prefix_of_the_target():
-    made = translator(n_best=2)
-    free = replace(made, stages=())
-    lines = ["a b c", "the house", "d e"]
-    found, plain = made.translate(lines), free.translate(lines)
-    for row, other in ((found[0], plain[0]), (found[2], plain[2])):
-        assert [best.text for best in row] == [best.text for best in other]
-        assert [best.score for best in row] == pytest.approx([best.score for best in other], abs=1e-4)
-    begun = replace(made, target_prefix="Die Tür")
-    for each in begun.translate(["the house"])[0]:
+def test_a_prefix_of_the_target():
+    for each in replace(translator(n_best=2), target_prefix="Die Tür").translate(["the house"])[0]:
         assert each.text.startswith("Die Tür")
         assert "Haus" in each.text.replace(",", " ").split()
 
@@ -233,11 +227,31 @@ def test_terms_are_in_the_translations_and_in_the_report(nmt, checkpoint, terms)
     done = nmt("translate", checkpoint, "in", f"glossary={terms}", "decode.max_length=1")
     assert "line 1: the translation of a glossary term is missing: 'ka'" in done.err
     assert done.err.endswith("120 lines: the translation of a glossary term is missing\n")
+    nmt("translate", checkpoint, f"glossary={terms}", "decode.do_sample=true").refused("not supported with decode.do_")
 
 
-def test_what_cannot_be_is_refused_in_one_line(nmt, checkpoint, terms):
-    for word in ("engine=ctranslate2", "decode.do_sample=true"):
-        nmt("translate", checkpoint, "in", f"glossary={terms}", word).refused(f"not supported with {word}")
+@pytest.mark.parametrize(("precision", "n_best"), [("float32", 1), ("float32", 2), ("int8", 1)])
+def test_torch_searches_again_only_for_lines_whose_translation_lacks_a_term(word_model, terms, precision, n_best):
+    pytest.importorskip("ctranslate2")
+    lines, notices = ["va so tu pe mika.", "ri so ka", "mika nu nu pe.", "ri pelowe mika."], list[str]()
+
+    def translated(*words: str) -> list[list[Translation]]:
+        words = ("format=jsonl", f"decode.n_best={n_best}", "threads=1", f"run={word_model}", *words)
+        return load_translator(compose("translate", [*words]).translator, notices.append).translate(lines)
+
+    fast = "engine=ctranslate2", f"precision={precision}"
+    free = translated(*fast)
+    Path(terms).write_text("nu nu\tun un\n")
+    assert (translated(*fast, f"glossary={terms}") == free) == (n_best == 1)
+    assert ("torch" in "".join(notices)) == (n_best > 1)
+    Path(terms).write_text("nu nu\tun un\npelowe\tut\n")
+    forced, expected = translated(*fast, f"glossary={terms}"), translated("engine=torch", f"glossary={terms}")
+    assert (forced[1], [row[0] for row in forced[:3]]) == (free[1], [row[0] for row in free[:3]])
+    assert [[best.text for best in row] for row in forced] == [[best.text for best in row] for row in expected]
+    assert all(term in best.text for row, term in zip(forced[2:], ("un un", "ut"), strict=True) for best in row)
+    for best in chain(*forced):
+        assert best.log_probability == pytest.approx(sum(best.details.token_log_probabilities), abs=5e-3)
+    assert notices[-1] == "loading engine=torch precision=float32 too, because a translation lacks a required term"
 
 
 def test_a_file_is_resumed_only_with_the_same_terms(checkpoint, terms, tmp_path):

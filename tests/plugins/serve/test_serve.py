@@ -270,14 +270,16 @@ def test_keys_are_required_and_limits_hold(word_model, tmp_path, nmt):
             connection.close()
 
 
-def test_torch_serves_the_same_with_a_glossary(word_model, expected, tmp_path):
-    (tmp_path / "terms.tsv").write_text("mivari\tut\n")
-    with serving(word_model, f"glossary={tmp_path / 'terms.tsv'}") as server:
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_each_engine_serves_the_same_with_a_glossary(word_model, expected, tmp_path, engine):
+    (tmp_path / "terms.tsv").write_text("mivari\tut avolir\n")
+    with serving(word_model, f"engine={engine}", f"glossary={tmp_path / 'terms.tsv'}") as server:
         assert server.translated(LINES[:3]) == expected[:3]
-        assert "ut" in server.translated(LINES[3]).split()
-        assert "loaded with torch" in "".join(server.log)
         # Concurrent searches of torch must not mix up the attention that they read.
         with ThreadPoolExecutor(8) as pool:
+            assert all("ut avolir" in text for text in pool.map(server.translated, [LINES[3]] * 8))
             formats = ("text", "html", "text")
             answers = list(pool.map(lambda n: server.translated(LINES[n % 2], format=formats[n % 3]), range(24)))
         assert answers == [expected[n % 2] for n in range(24)]
+        assert f"loaded with {engine}" in "".join(server.log)
+        assert "".join(server.log).count("loading engine=torch") == (engine != "torch")
