@@ -78,8 +78,8 @@ def main(model: str, source: str, reference: str, kind: str) -> None:
     counts = [len(glossary.find(clean(line))) for line in sources]
     print(f"{file.name}: {len(glossary.terms):,} terms, {sum(counts):,} times in", end=" ")
     print(f"{sum(map(bool, counts)):,} of {len(sources):,} lines")
-    searches = {f"free, beam of {size}": nmt.load(model, "threads=1", f"decode.beam_size={size}") for size in (4, 16)}
-    searches["terms"] = nmt.load(model, "threads=1", f"glossary={file}")
+    searches = {f"free, beam of {size}": nmt.load(model, threads=1, beam_size=size) for size in (4, 16)}
+    searches["terms"] = nmt.load(model, threads=1, glossary=file)
     print("| search | used, % | BLEU | lines/s |\n|---|---|---|---|")
     for name, search in searches.items():
         begin = time.process_time()

@@ -1,17 +1,23 @@
 """MkDocs hooks that generate pages from the code."""
 
 import inspect
+import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 from omegaconf import OmegaConf
 
+import nmt
 from nmt.commands import COMMANDS
 from nmt.config import flatten, in_words, keys_of
 from nmt.config.composition import hydra_tree
 from nmt.registry import entries_of, import_attribute
+
+sys.path.append(str(Path(__file__).parent))
+from notebook import as_markdown
 
 
 def cell(text: Any) -> str:
@@ -54,6 +60,29 @@ def code_of_paper(page: Path) -> str:
     return "# Code of the paper\n\n" + "\n".join(f"{source_of(owner)}{anchors[owner]}\n" for owner in owners)
 
 
+def calls() -> str:
+    """A table of the Python API, from signatures and the first sentences of docstrings."""
+    functions = [f"nmt.{name}" for name in ("prepare", "train", "load", "score")]
+    functions += [f"nmt.Model.{name}" for name in ("translate", "explain", "stream", "score")]
+    rows = []
+    for name in functions:
+        owner, _, attribute = name.removeprefix("nmt.").rpartition(".")
+        function = getattr(getattr(nmt, owner) if owner else nmt, attribute)
+        rows.append((name.replace("nmt.Model", "model"), function))
+    rows += [(f"nmt.{name}", entry.load()) for name, entry in entries_of("api").items()]
+    table = ["| call | |", "|---|---|"]
+    for name, function in rows:
+        parameters = [str(p).partition(":")[0] for p in inspect.signature(function).parameters.values()]
+        call = f"{name}({', '.join(text for text in parameters if text != 'self')})"
+        table.append(f"| `{call}` | {cell((inspect.getdoc(function) or '').splitlines()[0])} |")
+    return "\n".join(table)
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Put the table of calls into the page that asks for it."""
+    return markdown.replace("<!-- calls -->", calls()) if "<!-- calls -->" in markdown else markdown
+
+
 def on_config(config: Any) -> Any:
     """Add the command pages to the reference section."""
     [reference] = [part["Reference"] for part in config.nav if "Reference" in part]
@@ -62,8 +91,10 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the command pages and how/code.md."""
+    """Add the command pages, the notebook and how/code.md."""
     pages = {f"reference/{name}.md": page_of(name) for name in COMMANDS}
+    notebook = Path(config.docs_dir) / "guides/python.ipynb"
+    pages["guides/python.md"] = as_markdown(json.loads(notebook.read_text(encoding="utf-8")))
     pages["how/code.md"] = code_of_paper(Path(config.docs_dir) / "how/paper.md")
     for path, content in pages.items():
         files.append(File.generated(config, path, content=content))

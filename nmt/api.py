@@ -1,68 +1,146 @@
-"""The Python API: `nmt.load`, `nmt.prepare` and `nmt.train`.
+"""The Python API: everything that `import nmt` offers. Mistakes raise `nmt.NMTError`."""
 
-They accept command-line arguments, `"model=small"`, or keyword arguments, `model="small"` and `optim={"factor": 2}`.
-"""
-
-import sys
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import logging
+import os
+import re
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from nmt.commands import COMMANDS, compose
-from nmt.config import Command, flatten, in_words, keys_of, literal, require, set_text
+from nmt.config import DecodeConfig, JobConfig, TranslatorOptions, build, flatten, in_words, literal, require, set_text
+from nmt.errors import NMTError
+from nmt.registry import entries_of
 
 if TYPE_CHECKING:
-    from nmt.translation import Translator
+    from nmt.evaluation import Score
+    from nmt.translation import Translation, Translator
+
+
+@contextmanager
+def python_names() -> Iterator[None]:
+    """In an NMTError, write `nmt train CORPUS` as nmt.train('CORPUS'), and decode.beam_size as beam_size."""
+    try:
+        yield
+    except NMTError as error:
+        text = re.sub(r"(?<![\w./-])decode\.", "", str(error)).replace("`nmt preprocess", "`nmt prepare")
+        call = r"`nmt (train|prepare)\b([^`]*)`"
+        error.args = (re.sub(call, lambda m: f"nmt.{m[1]}({str(m[2].split())[1:-1]})", text),)
+        raise
 
 
 def configuration(command: str, words: tuple[str | Path, ...], keys: dict[str, Any]) -> Any:
-    overrides = [override(COMMANDS[command], *item) for item in flatten(keys).items()]
-    return compose(command, [*map(str, words), *overrides])
+    """Compose a command's options from words and Python values, without interpolating ${} in strings."""
+    overrides = [*map(str, words)]
+    for key, value in flatten(keys).items():
+        texts = [*map(str, value)] if isinstance(value, list | tuple) else str(value)
+        is_text = isinstance(value, str | Path | list | tuple)
+        overrides.append(set_text(key, literal(texts)) if is_text else f"{key}={in_words(value)}")
+    return compose(command, overrides)
 
 
-def override(command: Command, key: str, value: Any) -> str:
-    """Return the override that sets a key to a Python value, without interpolating ${} in strings."""
-    member = keys_of(command.config).get(key)
-    texts = [*map(str, value)] if isinstance(value, list | tuple) else str(value)
-    if member and "literal" in member.metadata and value is not None:
-        return set_text(key, texts)
-    is_text = isinstance(value, str | Path | list | tuple)
-    return set_text(key, literal(texts)) if is_text else f"{key}={in_words(value)}"
+def checked(lines: Iterable[str], name: str = "lines") -> Iterator[str]:
+    """Yield the lines, or a single string as one line; NMTError for anything else."""
+    require(not (isinstance(lines, str) and "\n" in lines.strip()), f"{name}: one string is one line; use splitlines()")
+    for index, line in enumerate([lines] if isinstance(lines, str) else lines):
+        require(isinstance(line, str), f"{name}[{index}]={line!r:.60}: must be a string")
+        yield line
 
 
-@dataclass
+class Stream(closing[Generator[str]], Iterator[str]):
+    """Translations in order; leaving its `with` block, or dropping it, stops the thread that reads the lines."""
+
+    thing: Generator[str]
+
+    def __next__(self) -> str:
+        return next(self.thing)
+
+
 class Model:
-    """A trained model, or an ensemble of several."""
+    """A trained model, or an ensemble of several. Threads can share it; processes that fork later cannot.
 
-    translator: "Translator"
+    `engine` is the engine in use, "ctranslate2" or "torch".
+    """
 
-    def translate(self, lines: Iterable[str]) -> list[str]:
-        """Return the best translation of each line, in order."""
-        require(not isinstance(lines, str), "model.translate takes a list of strings, such as ['The house is old.']")
-        return [row[0].text for row in self.translator.translate([*lines])]
+    def __init__(self, translator: "Translator") -> None:
+        assert translator.models
+        self.translator, self.models, self.process = translator, translator.models, os.getpid()
+        self.engine = translator.options.compute.engine
+
+    def __repr__(self) -> str:
+        options = self.translator.options
+        return f"<nmt.Model {','.join(options.run)}, engine={self.engine}, precision={options.compute.precision}>"
+
+    @overload
+    def translate(self, lines: str, **search: Any) -> str: ...
+    @overload
+    def translate(self, lines: Iterable[str], **search: Any) -> list[str]: ...
+    def translate(self, lines: Iterable[str], **search: Any) -> str | list[str]:
+        """Return the best translation of each line, in order, as strings; for a single string, return a string.
+
+        `search` overrides search settings for this call, such as `beam_size=1`; their names are the keys `decode.*`.
+        """
+        rows = self.searching(search).translate([*checked(lines)])
+        return rows[0][0].text if isinstance(lines, str) else [row[0].text for row in rows]
+
+    @overload
+    def explain(self, lines: str, **search: Any) -> "list[Translation]": ...
+    @overload
+    def explain(self, lines: Iterable[str], **search: Any) -> "list[list[Translation]]": ...
+    def explain(self, lines: Iterable[str], **search: Any) -> "list[Translation] | list[list[Translation]]":
+        """Return the `n_best` translations of each line, best first, with scores, word alignments and flags."""
+        from nmt.translation import flagger
+
+        texts, flags_of = [*checked(lines)], flagger(self.models)
+        rows = self.searching(search, details=True).translate(texts)
+        for line, row in zip(texts, rows, strict=True):
+            for translation in row:
+                translation.flags += flags_of(line, translation)
+        return rows[0] if isinstance(lines, str) else rows
+
+    def stream(self, lines: Iterable[str], buffer: int = JobConfig.buffer, **search: Any) -> Stream:
+        """Translate the lines of any iterable as they arrive; a thread reads at most about 2 * `buffer` lines ahead."""
+        rows = self.searching(search).stream(checked(lines), build(JobConfig, {"buffer": buffer}).buffer)
+        return Stream(row[0].text for row in rows)
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """Return the natural logarithm of P(target | source) for each pair, including the end symbol."""
         from nmt.translation import score_pairs
 
-        return [score.log_probability for score in score_pairs(self.translator, [*pairs])]
+        return [score.log_probability for score in score_pairs(self.searching({}), [*pairs])]
+
+    @python_names()
+    def searching(self, search: dict[str, Any], details: bool = False) -> "Translator":
+        """The translator with other search settings."""
+        from nmt.files import expected_search
+
+        require(self.process == os.getpid(), "nmt.Model: cannot be used after a fork; load it in each process")
+        require(details or "n_best" not in search, "n_best: only model.explain returns several translations")
+        decode = build(DecodeConfig, search, base=self.translator.options.decode)
+        engine = self.translator.engine.with_search(expected_search(decode, self.models.descriptions[0]))
+        return replace(self.translator, engine=engine, details=details)
 
 
-def load(*words: str | Path, **keys: Any) -> Model:
-    """Load a run or a model directory, `runs/latest` by default; accepts the keys of `nmt translate`."""
-    from nmt.translation import find_models, load_translator
+@python_names()
+def load(run: str | Path | Sequence[str | Path] = "runs/latest", **options: Any) -> Model:
+    """Load a run or a model directory; a list of them is an ensemble.
 
-    config = configuration("translate", words, keys)
-    has_lines = (config.input, config.output, config.text) != ("-", "-", None)
-    require(not has_lines, "nmt.load takes a run or a model directory, but no text, input or output")
-    options, engine = config.translator, config.translator.compute.engine
-    require(engine in ("auto", "torch"), f"engine={engine}: nmt.load supports only torch")
-    find_models(options.run)  # fail before torch loads, which takes seconds
-    options = replace(options, compute=replace(options.compute, engine="torch"))
-    return Model(load_translator(options, lambda notice: print(f"nmt: {notice}", file=sys.stderr)))
+    `options`: the keys of `nmt translate`, such as `engine`, `precision`, `device`, `threads`, `target` and `glossary`,
+    and default search settings, such as `beam_size`.
+    """
+    from nmt.translation import load_translator, with_engine
+
+    options = {key: str(value) if isinstance(value, Path) else value for key, value in options.items()}
+    decode = options.pop("decode", {}) | {key: options.pop(key) for key in vars(DecodeConfig()) if key in options}
+    runs, log = [run] if isinstance(run, str | Path) else run, logging.getLogger("nmt")
+    config = build(TranslatorOptions, {**options, "run": [*map(str, runs)], "decode": decode})
+    require(config.compute.devices == 1, "devices: a model runs on one device; load one for each device='cuda:NUMBER'")
+    return Model(load_translator(with_engine(config, log.info), log.warning))
 
 
+@python_names()
 def prepare(*words: str | Path, **keys: Any) -> Path:
     """Prepare a corpus, like `nmt preprocess`, unless it is already prepared, and return its folder."""
     config = configuration("preprocess", words, keys)
@@ -70,6 +148,7 @@ def prepare(*words: str | Path, **keys: Any) -> Path:
     return Path(config.prepared)
 
 
+@python_names()
 def train(*words: str | Path, **keys: Any) -> Path:
     """Train a model or resume a run, like `nmt train`, and return the run folder.
 
@@ -79,3 +158,20 @@ def train(*words: str | Path, **keys: Any) -> Path:
     if COMMANDS["train"].run(config):
         raise KeyboardInterrupt
     return Path(config.run)
+
+
+def score(hypotheses: Iterable[str], references: Iterable[str], **options: Any) -> "list[Score]":
+    """Score translations, with signatures; `options` are `metrics`, `language`, `lowercase` and `tokenize`."""
+    from nmt import evaluation
+    from nmt.commands.score import ScoreConfig
+
+    config = build(ScoreConfig, options, offered=("metrics", "language", "lowercase", "tokenize"))
+    texts = [*checked(hypotheses, "hypotheses")], [*checked(references, "references")]
+    return evaluation.score(*texts, config.metrics, config.language, config.lowercase, config.tokenize)
+
+
+@python_names()
+def compare(systems: Any, **options: Any) -> Any:
+    """Compare systems on a test set; see `nmt.plugins.results`."""
+    require("compare" in entries_of("api"), "nmt.compare: requires the plugin nmt/plugins/results")
+    return entries_of("api")["compare"].load()(systems, **options)

@@ -15,7 +15,7 @@ LONGEST = 1000  # maximum length of a message in characters; messages may quote 
 
 def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None = None, help: bool = False) -> int:
     """Run a command and return its exit code."""
-    from nmt.config import compose, compose_tree, help_text, to_yaml
+    from nmt.config import compose, compose_tree, help_text, require, to_yaml
 
     command = COMMANDS[name]
     options = command.all_options
@@ -27,8 +27,7 @@ def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None 
     overrides += [options[option].override for option in given if options[option].override]
     run_instead = next((options[option].run for option in given if options[option].run), None)
     if cfg:
-        if run_instead:
-            raise NMTError(f"--cfg prints one configuration; omit {', '.join(given)}")
+        require(not run_instead, f"--cfg prints one configuration; omit {', '.join(given)}")
         sys.stdout.write(to_yaml(compose_tree(command, overrides, config_dir)))
         return 0
     if run_instead:

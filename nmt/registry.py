@@ -16,7 +16,7 @@ from nmt.errors import NMTError, one_line
 
 KINDS = (
     *("command", "option", "options", "engine", "pool", "document", "corpus", "metric", "flags"),
-    *("stage", "transform", "plan", "optimizer", "tokenizer", "splitter", "watch", "callback", "answer"),
+    *("stage", "transform", "plan", "optimizer", "tokenizer", "splitter", "watch", "callback", "answer", "api"),
 )
 
 

@@ -71,11 +71,7 @@ GROUPS = {
 }
 """The paper's base model on WMT14 English-German, or on files if the plugin `hub` is missing."""
 COMMAND = Command(
-    "preprocess",
-    ExperimentConfig,
-    run,
-    corpus_files,
-    initial_groups,
+    *("preprocess", ExperimentConfig, run, corpus_files, initial_groups),
     usage="[SOURCE TARGET]",
     examples=(
         "corpus/train.en corpus/train.de experiment=laptop",

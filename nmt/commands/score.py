@@ -93,10 +93,7 @@ def files_or_run(words: list[str]) -> dict[str, Any]:
 
 
 COMMAND = Command(
-    "score",
-    ScoreConfig,
-    run,
-    files_or_run,
+    *("score", ScoreConfig, run, files_or_run),
     usage="[HYPOTHESIS REFERENCE or RUN...]",
     examples=("output.de corpus/test.de", "output.de corpus/test.de source=corpus/test.en examples=5"),
     options={"--json": Option("Short for format=json.", override="format=json")},

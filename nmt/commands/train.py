@@ -46,11 +46,7 @@ def prepared_corpus(words: list[str]) -> dict[str, Any]:
 
 
 COMMAND = Command(
-    "train",
-    ExperimentConfig,
-    run,
-    prepared_corpus,
-    initial_groups,
+    *("train", ExperimentConfig, run, prepared_corpus, initial_groups),
     usage="[CORPUS]",
     examples=("data/corpus minutes=30", "data/corpus experiment=laptop model.dropout=0.3 name=dropout"),
     hides="data tokenizer",

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from nmt.commands import paths_and_texts
-from nmt.config import Command, NMTError, TranslateConfig
+from nmt.config import Command, TranslateConfig, require
 
 LESS_MEMORY = "pass a lower decode.batch_tokens, decode.beam_size or buffer, or fewer threads or devices"
 
@@ -19,17 +19,13 @@ def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, 
     """Return the file or text to translate or parse, and the run or runs."""
     forms = forms or f"`nmt {command} FILE RUN` or `nmt {command} 'TEXT WITH SPACES' RUN`; both arguments are optional"
     files, folders, texts = paths_and_texts(words, forms)
-    if len(files) + len(texts) > 1:
-        raise NMTError(f"{', '.join([*files, *texts])}: give one file or text; {forms}")
+    require(len(files) + len(texts) < 2, f"{', '.join([*files, *texts])}: give one file or text; {forms}")
     values = {"input": files, "text": texts, "run": folders}
     return {key: items[0] if len(items) == 1 else items for key, items in values.items() if items}
 
 
 COMMAND = Command(
-    "translate",
-    TranslateConfig,
-    run,
-    partial(input_and_run, "translate"),
+    *("translate", TranslateConfig, run, partial(input_and_run, "translate")),
     usage="[FILE or 'SOME TEXT'] [RUN]...",
     examples=("'A dog runs across the grass.'", "runs/corpus-30min < input.en > output.de"),
     memory=LESS_MEMORY,

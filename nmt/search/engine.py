@@ -78,8 +78,8 @@ class Engine(Protocol):
         Sentences and prefixes have no start or end symbols. No sentence is empty.
         """
 
-    def token_scores(self, pairs: Sequence[Pair]) -> list[TokenScores]:
-        """The scores of given translations, with attention if the model has a layer that aligns words."""
+    def token_scores(self, pairs: Sequence[Pair], align: bool = True) -> list[TokenScores]:
+        """The scores of given translations; with `align`, also the attention of the layer that aligns words."""
 
 
 def penalty(length: Any, config: DecodeConfig) -> Any:

@@ -1,9 +1,11 @@
 """PyTorch search on any device."""
 
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -43,7 +45,7 @@ class TorchEngine:
 
     longest: int | None = None
     ahead = False
-    turn: AbstractContextManager[None] = nullcontext()  # held for each batch; threads that share an engine take turns
+    turn: AbstractContextManager[Any] = threading.Lock()  # held for each batch, so that threads take turns
 
     def __init__(self, models: Sequence[Transformer], config: DecodeConfig, keeps_kernels: bool = False) -> None:
         self.models, self.config, self.keeps_kernels = [model.eval() for model in models], config, keeps_kernels
@@ -70,10 +72,10 @@ class TorchEngine:
                 with self.turn, few_shapes() if self.keeps_kernels else nullcontext():
                     for index, hypotheses in zip(batch, search(*arguments), strict=True):
                         results[index] = hypotheses
-        causes = "the model has non-finite weights, or decode.min_length conflicts with decode.no_repeat_ngram_size"
+        causes = "the model has non-finite weights, or min_length conflicts with no_repeat_ngram_size"
         require(all(results), f"a line has no translation: {causes}")
         return results
 
-    def token_scores(self, pairs: Sequence[Pair]) -> list[TokenScores]:
+    def token_scores(self, pairs: Sequence[Pair], align: bool = True) -> list[TokenScores]:
         with self.turn:
-            return forced_decoding(self.models, pairs, self.config.batch_tokens, align=True)
+            return forced_decoding(self.models, pairs, self.config.batch_tokens, align)

@@ -9,9 +9,9 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
@@ -121,12 +121,13 @@ class Translator:
     def prefix(self) -> list[int]:
         return self.tokenizer.encode([self.tokenizer.clean(self.target_prefix)], TARGET)[0]
 
-    def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[Translation]]:
+    def stream(self, lines: Iterable[str], buffer: int) -> Generator[list[Translation]]:
         """Yield the translations of a stream of lines as soon as possible; hold at most about 2 * `buffer` lines.
 
-        Raises RefusedLine after the translations of the lines before it.
+        A thread reads the lines until the generator is closed. Raises RefusedLine after the lines before it.
         """
-        return lines_of(map(self.translate_each, arriving_blocks(lines, buffer)))
+        with closing(arriving_blocks(lines, buffer)) as blocks:
+            yield from lines_of(map(self.translate_each, blocks))
 
     def translate(self, lines: list[str]) -> list[list[Translation]]:
         """The n_best translations of each line, best first; a blank line has a single empty one. Raises RefusedLine."""
@@ -221,50 +222,61 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list
 
 def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
     """Score given translations; a source without a tag gets the translator's source prefix."""
-    from nmt.search import TorchEngine, forced_decoding  # imports torch
-
-    engine, tokenizer, texts = translator.engine, translator.tokenizer, list[tuple[str, str]]()
-    assert isinstance(engine, TorchEngine)
+    tokenizer, texts = translator.tokenizer, list[tuple[str, str]]()
     for index, (source, target) in enumerate(pairs):
         line = untagged(source, tokenizer)
         if isinstance(line, RefusedLine):
             raise RefusedLine(index, line.problem)
         texts.append(((line.tag or translator.source_prefix) + line.text, target))
     encoded = encode_pairs(tokenizer, texts)
-    scores = forced_decoding(engine.models, encoded, engine.config.batch_tokens)
+    scores = translator.engine.token_scores(encoded, align=False)
     return [
         PairScore(tokenizer.subwords(target), score.log_probabilities)
         for (_, target), score in zip(encoded, scores, strict=True)
     ]
 
 
-def read_by_thread(items: Iterable[Item], size: int) -> "queue.Queue[Item | BaseException | None]":
-    """A queue of at most `size` items, filled by a thread; its last entry is None or an exception from `items`."""
+@contextmanager
+def read_by_thread(items: Iterable[Item], size: int) -> "Iterator[queue.Queue[Item | BaseException | None]]":
+    """A queue of at most `size` items, filled by a thread until the block ends.
+
+    After the last item, it holds None or an exception from `items`.
+    """
     arrived: queue.Queue[Item | BaseException | None] = queue.Queue(size)
+    closed = threading.Event()
 
     def read() -> None:
         try:
             for item in items:
                 arrived.put(item)
+                if closed.is_set():
+                    return
             arrived.put(None)
         except BaseException as error:
             arrived.put(error)
 
     threading.Thread(target=read, daemon=True).start()
-    return arrived
+    try:
+        yield arrived
+    finally:
+        closed.set()
+        with suppress(queue.Empty):  # the thread may be waiting for room
+            while True:
+                arrived.get_nowait()
 
 
-def arriving_blocks(lines: Iterable[str], size: int, patience: float = 0.05) -> Iterator[list[str]]:
+def arriving_blocks(lines: Iterable[str], size: int, patience: float = 0.05) -> Generator[list[str]]:
     """Yield blocks of at most `size` lines: those that arrive within `patience` seconds of the first of them."""
-    arrived = read_by_thread(lines, size)
-    item: str | BaseException | None = ""
-    while isinstance(item, str) and isinstance(item := arrived.get(), str):
-        block, end = [item], time.monotonic() + patience
-        with suppress(queue.Empty):
-            while len(block) < size and isinstance(
-                item := arrived.get(timeout=max(end - time.monotonic(), 0.001)), str
-            ):
-                block.append(item)
-        yield block
-    if item is not None:
-        raise item
+    with read_by_thread(lines, size) as arrived:
+        item: str | BaseException | None = ""
+        while isinstance(item, str) and isinstance(item := arrived.get(), str):
+            block, end = [item], time.monotonic() + patience
+            with suppress(queue.Empty):
+                while len(block) < size:
+                    item = arrived.get(timeout=max(end - time.monotonic(), 0.001))
+                    if not isinstance(item, str):
+                        break
+                    block.append(item)
+            yield block
+        if item is not None:
+            raise item

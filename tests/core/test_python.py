@@ -1,23 +1,31 @@
-"""The Python API: every line of docs/reference/python.md runs, and returns what the commands print."""
+"""The Python API gives what the commands give; docs/reference/python.md and the notebook run in tests/whole."""
 
+import itertools
+import json
+import os
 import re
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from conftest import TOY, write_toy_text
 
 import nmt as package
 from nmt.errors import NMTError
 
-PAGE = (Path(__file__).parents[2] / "docs/reference/python.md").read_text()
-TINY = [word for word in TOY if not word.startswith(("data", "model=", "tokenizer", "trainer.max_steps"))]
+LINES = ["ka nu lo", "mi pe", "so tu va we"]
+NAMES = ["Model", "NMTError", "Score", "Translation", "compare", "load", "prepare", "score", "train"]
 
 
-def test_three_functions_are_public_and_to_import_them_loads_nothing_heavy():
-    assert sorted(dir(package)) == sorted(package.__all__) == ["load", "prepare", "train"]
+@pytest.fixture(scope="module")
+def model(checkpoint) -> package.Model:
+    return package.load(checkpoint, engine="torch", device="cpu", beam_size=2)
+
+
+def test_to_import_the_public_names_loads_nothing_heavy():
+    assert sorted(dir(package)) == sorted(package.__all__) == NAMES
     assert (Path(package.__file__).parent / "py.typed").is_file()
     with pytest.raises(AttributeError, match="attribute translate"):
         package.translate  # noqa: B018
@@ -25,58 +33,95 @@ def test_three_functions_are_public_and_to_import_them_loads_nothing_heavy():
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "[]\n"
 
 
-def test_every_line_of_the_page_runs(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    Path("corpus").mkdir()
-    write_toy_text(Path("corpus"), seed=1)
+def test_it_gives_what_the_commands_give(model, checkpoint, nmt, tmp_path):
+    (tmp_path / "source").write_text("\n".join(LINES))
+    words = ["translate", checkpoint, "source", "decode.beam_size=2", "device=cpu", "engine=torch"]
+    texts = nmt(*words).out.splitlines()
+    assert (model.translate(LINES), model.translate(LINES[0]), model.translate([])) == (texts, texts[0], [])
+    assert list(model.stream(iter(LINES), buffer=1)) == texts
+    assert model.translate(LINES, beam_size=1) == nmt(*words, "decode.beam_size=1").out.splitlines()
+    output = nmt(*words, "decode.n_best=2", "format=jsonl").out
+    records = [json.loads(row)["translations"] for row in output.splitlines()]
+    rows = model.explain(LINES, n_best=2)
+    for row, record in zip(rows, records, strict=True):
+        for translation, fields in zip(row, record, strict=True):
+            fields["alignment"] = [*map(tuple, fields["alignment"])]
+            shown = ("text", "score", "log_probability", "flags")
+            assert {key: getattr(translation, key) for key in shown} | vars(translation.details) == fields
+    assert [t.text for t in model.explain(LINES[1], n_best=2)] == [t.text for t in rows[1]]
+    pairs = [(line, row[0].text) for line, row in zip(LINES, rows, strict=True)]
+    assert model.score(pairs) == pytest.approx([row[0].log_probability for row in rows], abs=1e-4)
+    assert repr(model) == f"<nmt.Model {checkpoint}, engine=torch, precision=float32>"
+    keys = {"target_prefix": "ka ${x} 'q\"", "decode": {"max_extra_length": 3}}
+    prefixed = package.load(Path(checkpoint), device="cpu", **keys)
+    assert prefixed.translate("ka").startswith("ka ${x} 'q\"")
 
-    def prepare(*words, tokenizer, **keys):
-        sets = ("data.valid=corpus/valid", "data.test=corpus/test")
-        return package.prepare(*words, *sets, "tokenizer.vocabulary_size=300", "workers=1", **keys)
 
-    def train(*words, **keys):
-        keys |= {"trainer": {**keys.get("trainer", {}), "max_steps": 2}}
-        return package.train(*(word for word in words if "max_steps" not in word), *TINY, "overwrite=false", **keys)
-
-    names = {"nmt": SimpleNamespace(prepare=prepare, train=train, load=package.load)}
-    given = []
-    for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.S):
-        for line in filter(None, block.replace("import nmt\n", "").splitlines()):
-            whole = line.startswith("import ") or " = " in line.partition("(")[0]
-            exec(line if whole else f"given = {line}", names)
-            given.append(names.get("given"))
-    assert given[:2] == [Path("data/corpus"), Path("runs/corpus-small")]
-    assert all(isinstance(text, str) for text in given[3])
-    assert all(isinstance(score, float) and score < 0 for score in given[4])
+def test_a_stream_that_is_dropped_closed_or_broken_leaves_no_thread(model):
+    before, endless = threading.active_count(), (f"ka {n}" for n in itertools.count())
+    with model.stream(endless, buffer=2) as translations:
+        assert isinstance(next(translations), str)
+    for _ in model.stream((f"ka {n}" for n in itertools.count()), buffer=2):
+        break
+    with pytest.raises(NMTError, match=r"^lines\[1\]=None: must be a string"):
+        list(model.stream(["ka", None]))
+    deadline = time.monotonic() + 10
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before
 
 
-def test_it_gives_what_the_commands_give(checkpoint, nmt, tmp_path):
-    lines, references = ["ka nu lo", "mi pe", "so tu va we"], ["lo ka", "mi", "we"]
-    (tmp_path / "source").write_text("\n".join(lines))
-    model = package.load(checkpoint, device="cpu", decode={"beam_size": 2})
-    printed = nmt("translate", checkpoint, "source", "decode.beam_size=2", "device=cpu", "engine=torch").out
-    assert model.translate(lines) == printed.splitlines()
-    assert (model.translate([]), model.score([])) == ([], [])
-    assert len(model.score(zip(lines, references, strict=True))) == 3
-    model = package.load(checkpoint, device="cpu", target_prefix="ka ${x} 'q\"", decode={"max_extra_length": 3})
-    assert model.translate(["ka"])[0].startswith("ka ${x} 'q\"")
-    with pytest.raises(NMTError, match=r"^model\.translate takes a list"):
-        model.translate("The house")
+def test_threads_share_a_model(model):
+    pairs = [(line, line) for line in LINES]
+    calls = [lambda: model.translate(LINES * 5), lambda: model.explain(LINES, n_best=2), lambda: model.score(pairs)] * 2
+    expected, results = [call() for call in calls], list[bool]()
+
+    def repeat(index: int) -> None:
+        results.extend(calls[index]() == expected[index] for _ in range(5))
+
+    threads = [threading.Thread(target=repeat, args=(index,)) for index in range(len(calls))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * 5 * len(calls)
+
+
+def test_scores_have_signatures():
+    [bleu, chrf] = package.score(iter(["ka lo mi nu"]), ["ka lo mi nu"], metrics=["bleu", "chrf"])
+    assert (round(bleu.value), bleu.name, bleu.signature[:8]) == (100, "BLEU", "nrefs:1|")
+    assert round(chrf.value) == 100
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
-        (lambda: package.load("runs/nowhere"), "runs/nowhere: no such file or folder"),
-        (lambda: package.load(decode={"beem_size": 3}), "did you mean decode.beam_size?"),
-        (lambda: package.train(optim={"factor": "fast"}), "optim.factor=fast: must be a number between"),
-        (lambda: package.train(name="${oc.env:HOME}", max_stesp=1), "did you mean trainer.max_steps?"),
-        (lambda: package.load("no such run"), "nmt.load takes a run or a model directory"),
-        (lambda: package.load(__file__), "nmt.load takes a run or a model directory"),
-        (lambda: package.load(engine="ctranslate2"), "engine=ctranslate2: "),
+        (lambda m: package.load("runs/nowhere"), "run=runs/nowhere: no such folder"),
+        (lambda m: package.load(), "train a model first: nmt.prepare(), then nmt.train()"),
+        (lambda m: package.load(__file__, beem_size=3), "unknown key beem_size; did you mean beam_size?"),
+        (lambda m: package.load(m.translator.options.run, devices=2), "devices: a model runs on one device"),
+        (lambda m: package.train(optim={"factor": "fast"}), "optim.factor=fast: must be a number between"),
+        (lambda m: package.train(name="${oc.env:HOME}", max_stesp=1), "did you mean trainer.max_steps?"),
+        (lambda m: package.train("nowhere"), "no such folder; nmt.train('CORPUS', 'KEY=VALUE...') takes a folder that"),
+        (lambda m: package.score(["a"], ["b"], metrics=["blue"]), "metrics=[blue]: must be a list of bleu"),
+        (lambda m: package.score(["a"], ["b", "c"]), "they are not parallel"),
+        (lambda m: m.translate("a", beam_size=0), "^beam_size=0: must be a whole number"),
+        (lambda m: m.translate("a", top_k=3), "^temperature, top_k and top_p are for sampling"),
+        (lambda m: m.translate("a", n_best=2), "only model.explain returns several"),
+        (lambda m: m.explain("a", n_best=3), "^n_best=3: must be at most beam_size=2"),
+        (lambda m: m.translate("a\nb"), "^lines: one string is one line"),
+        (lambda m: m.stream(["a"], buffer=0), "buffer=0: must be"),
     ],
 )
-def test_a_mistake_is_the_line_that_a_command_prints(call, said, tmp_path, monkeypatch):
+def test_a_mistake_is_one_line_that_names_the_argument(call, message, model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(NMTError, match=re.escape(said)):
-        call()
+    with pytest.raises(package.NMTError) as caught:
+        call(model)
+    assert re.search(re.escape(message).replace(r"\^", "^", 1), str(caught.value))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_model_does_not_survive_a_fork(model, monkeypatch):
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    with pytest.raises(NMTError, match="after a fork"):
+        model.translate("ka")

@@ -78,10 +78,7 @@ def run(config: AverageConfig) -> None:
 
 
 COMMAND = Command(
-    "average",
-    AverageConfig,
-    run,
-    one_run,
+    *("average", AverageConfig, run, one_run),
     usage="[RUN]",
     examples=("runs/corpus-30min last=3", "runs/corpus-30min last=3 output=runs/averaged"),
     memory="averaging takes about 20 bytes per model parameter",

@@ -83,8 +83,8 @@ class DeviceTranslator:
             for block in steps.arriving_blocks(lines, buffer):
                 yield self.pool.submit(translate_block, block)
 
-        pending = steps.read_by_thread(submitted(), 2 * self.count)
-        return steps.lines_of(map(result, iter(pending.get, None)))
+        with steps.read_by_thread(submitted(), 2 * self.count) as pending:
+            yield from steps.lines_of(map(result, iter(pending.get, None)))
 
 
 @contextmanager

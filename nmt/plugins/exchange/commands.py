@@ -75,10 +75,7 @@ def run_export(config: ExportConfig) -> None:
 
 
 EXPORT = Command(
-    "export",
-    ExportConfig,
-    run_export,
-    one_run,
+    *("export", ExportConfig, run_export, one_run),
     usage="[RUN]",
     examples=("runs/corpus-30min precision=int8", "runs/corpus-30min format=huggingface output=exported"),
     groups={"decode": "paper"},

@@ -316,9 +316,12 @@ class CTranslate2Engine:
         scored = self.translator.score_batch(self.tokens(pairs, SOURCE), self.tokens(pairs, TARGET), **options)
         return [result.log_probs for result in scored]
 
-    def token_scores(self, pairs: Sequence[Pair]) -> list[TokenScores]:
+    def token_scores(self, pairs: Sequence[Pair], align: bool = True) -> list[TokenScores]:
         """Log probabilities, and the attention of a greedy search that is forced to produce the translation."""
-        batches = list(batches_by_length([max(map(len, pair)) + 1 for pair in pairs], self.batch_tokens))
+        for pair in pairs:
+            self.max_length(pair)  # checks the length
+        lengths = [max(map(len, pair)) + 1 for pair in pairs if align]
+        batches = list(batches_by_length(lengths, self.batch_tokens))
         started = list[Any]()
         for batch in batches:
             forced = [pairs[index] for index in batch]

@@ -30,15 +30,7 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 from torch import Tensor
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, one_line, require
-from nmt.files import (
-    EMBEDDINGS,
-    ModelDescription,
-    expected_search,
-    plain,
-    read_description,
-    tied,
-    whole_folder,
-)
+from nmt.files import EMBEDDINGS, ModelDescription, expected_search, plain, read_description, tied, whole_folder
 from nmt.model import Transformer, load_model
 from nmt.plugins.exchange.marian import COMPUTED_BY, VOCABULARY, Weights, rows_of
 from nmt.plugins.exchange.marian_tokenizer import MARIAN_SYMBOLS, MarianTokenizer

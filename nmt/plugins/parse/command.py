@@ -43,10 +43,7 @@ def run(config: ParseConfig) -> None:
 
 
 COMMAND = Command(
-    "parse",
-    ParseConfig,
-    run,
-    partial(input_and_run, "parse"),
+    *("parse", ParseConfig, run, partial(input_and_run, "parse")),
     usage="[FILE or 'A SENTENCE'] [RUN]...",
     examples=("'The law will never be perfect .' runs/parser", "runs/parser < sentences > trees"),
     memory=LESS_MEMORY,

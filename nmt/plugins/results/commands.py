@@ -2,7 +2,6 @@
 
 import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -51,8 +50,7 @@ def attention(config: AttentionConfig) -> None:
 
 def compare(config: CompareConfig) -> int:
     """Print the numbers, write the page, and return the exit code."""
-    from nmt.files import write_file
-    from nmt.plugins.results.systems import read_systems, translated
+    from nmt.plugins.results.systems import read_systems
     from nmt.plugins.results.test_set import read_test_set
 
     console, systems = talker(), read_systems(config.systems)
@@ -60,26 +58,15 @@ def compare(config: CompareConfig) -> int:
         check_output(Path(config.output), "compare.html")
     test = read_test_set(systems[0].seeds[0].path, config.source, config.reference, config.prepared)
 
-    from nmt.evaluation import bleu_tokenizer
-    from nmt.plugins.results.comparison_page import as_text, comparison_page
-    from nmt.plugins.results.significance import FEWEST_LINES, Sampling, look_closer, measure
+    from nmt.plugins.results.comparison_page import as_text, compared
+    from nmt.plugins.results.significance import FEWEST_LINES
 
-    for system in systems:
-        with console.status(f"translating {test.name} unless it is cached"):
-            system.seeds = [translated(seed.path, test, config.translator) for seed in system.seeds]
-    tokenize = bleu_tokenizer(config.tokenize, test.language, test.references)
-    sampling = Sampling(config.seed, config.resamples, config.trials, config.alpha, tokenize)
-    with console.status("testing"):
-        measured = measure(systems, test.references, config.metrics, sampling)
-        if config.output or config.format == "json":
-            details = look_closer(systems, test, config.metrics[0], sampling)
-    tree = {"test_set": test.name, "lines": len(test.references), **asdict(sampling), **measured}
-    if config.format == "json":
+    tree, details = compared(systems, test, config, console)
+    if config.format == "json" and details:
         print(json.dumps({**tree, "buckets": details.rows}, indent=2, ensure_ascii=False))
     else:
         sys.stdout.write(as_text(tree))
     if config.output:
-        write_file(Path(config.output), comparison_page(tree, test, details))
         console.print(f"the page is {config.output}")
     if config.fail_if and tree["first_is_worse"]:
         console.print(f"nmt: {systems[0].name} is significantly worse than {systems[1].name} (fail_if=worse)")
@@ -122,20 +109,14 @@ def one_bundle(words: list[str]) -> dict[str, Any]:
 
 
 REPORT = Command(
-    "report",
-    ReportConfig,
-    report,
-    one_run,
+    *("report", ReportConfig, report, one_run),
     usage="[RUN]",
     examples=("runs/corpus-30min", "runs/corpus-30min split=test sentences=null"),
     groups={"decode": "paper"},
     memory="pass device=cpu, because training may have filled the device, or sentences=0 to translate nothing",
 )
 ATTENTION = Command(
-    "attention",
-    AttentionConfig,
-    attention,
-    sentence_and_run,
+    *("attention", AttentionConfig, attention, sentence_and_run),
     usage="'A SENTENCE' [RUN]",
     examples=("'A dog runs across the grass.'", "'A dog runs.' runs/corpus-30min target='Ein Hund rennt.'"),
     groups={"decode": "paper"},
@@ -153,20 +134,14 @@ COMPARE = Command(
     memory="pass lower resamples, trials or decode.batch_tokens",
 )
 CITE = Command(
-    "cite",
-    CiteConfig,
-    run_cite,
-    one_run,
+    *("cite", CiteConfig, run_cite, one_run),
     usage="[RUN]",
     examples=("runs/corpus-30min", "runs/corpus-30min source=corpus/test.en reference=corpus/test.de"),
     groups={"decode": "paper"},
     memory="pass a lower decode.batch_tokens, or device=cpu",
 )
 VERIFY = Command(
-    "verify",
-    VerifyConfig,
-    run_verify,
-    one_bundle,
+    *("verify", VerifyConfig, run_verify, one_bundle),
     usage="BUNDLE",
     examples=("citation-test.zip", "citation-test.zip reference=test.de"),
     memory="pass device=cpu, or omit run",

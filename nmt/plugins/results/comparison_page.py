@@ -1,19 +1,28 @@
-"""A comparison as text and as an HTML page with a script that only filters and sorts."""
+"""A comparison as a record, as text, and as an HTML page with a script that only filters and sorts."""
 
 import base64
 import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
+from rich.console import Console
 
-from nmt.evaluation import sentence_scorer
-from nmt.files import printable
+from nmt.commands import talker
+from nmt.config import build, require
+from nmt.evaluation import Score, bleu_tokenizer, sentence_scorer
+from nmt.files import printable, write_file
+from nmt.plugins.results.options import CompareConfig
 from nmt.plugins.results.pages import TEMPLATES, differences, render
-from nmt.plugins.results.significance import FEWEST_LINES, NAMES, TESTS, Details
-from nmt.plugins.results.test_set import TestSet
+from nmt.plugins.results.significance import FEWEST_LINES, NAMES, TESTS, Details, Sampling, look_closer, measure
+from nmt.plugins.results.systems import Seed, System, read_systems, translated
+from nmt.plugins.results.test_set import TestSet, Text, read_test_set
 
+OFFERED = ("prepared", "metrics", "tokenize", "seed", "resamples", "trials", "alpha", "output", "translator")
 COSTS = ("sentences/s", "tokens/s", "size", "memory")
 EXAMPLES = 25  # the page shows up to this many wins and as many losses
 
@@ -110,3 +119,77 @@ def comparison_page(tree: dict[str, Any], test: TestSet, details: Details) -> st
         now=datetime.now().astimezone(),
         **{f.__name__: f for f in (costs, differences, how_tested, how_translated, p_value, signed)},
     )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much a system's score exceeds the baseline's."""
+
+    system: str
+    metric: str
+    value: float
+    better: bool
+    p: dict[str, float]  # p-values of the tests: "bs" (paired bootstrap) and "ar" (approximate randomization)
+    significant: bool  # both are below alpha
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A comparison of systems with the first one, the baseline; `str` returns what `nmt compare` prints."""
+
+    scores: dict[str, list[Score]]  # system -> mean scores over its seeds, in the order of `metrics`
+    differences: list[Difference]
+    record: dict[str, Any]  # all results, with the keys of `nmt compare --json`
+
+    def __str__(self) -> str:
+        return as_text(self.record)
+
+
+def compared(
+    systems: list[System], test: TestSet, config: CompareConfig, console: Console
+) -> tuple[dict[str, Any], Details | None]:
+    """Translate, measure and test; write the page if `config` names one. The details are for the page and for JSON."""
+    for system in systems:
+        with console.status(f"translating {test.name} unless it is cached"):
+            system.seeds = [translated(seed, test, config.translator) for seed in system.seeds]
+    tokenize, details = bleu_tokenizer(config.tokenize, test.language, test.references), None
+    sampling = Sampling(config.seed, config.resamples, config.trials, config.alpha, tokenize)
+    with console.status("testing"):
+        measured = measure(systems, test.references, config.metrics, sampling)
+        if config.output or config.format == "json":
+            details = look_closer(systems, test, config.metrics[0], sampling)
+    tree = {"test_set": test.name, "lines": len(test.references), **asdict(sampling), **measured}
+    if config.output and details:
+        write_file(Path(config.output), comparison_page(tree, test, details))
+    return tree, details
+
+
+def compare(
+    systems: Iterable[str | Path] | Mapping[str, Iterable[str]],
+    source: Text | None = None,
+    reference: Text | None = None,
+    **options: Any,
+) -> Comparison:
+    """Compare systems on a test set, and test whether they differ significantly from the first, the baseline.
+
+    `systems` are runs, model directories or files of translations, or a mapping from names to lists of translations.
+    `source` and `reference` are files or lists of lines. `options` are further keys of `nmt compare`.
+    """
+    config = build(CompareConfig, {"output": None, **options}, offered=OFFERED)
+    if isinstance(systems, Mapping):
+        require(len(systems) > 1, "systems: name at least two")
+        rivals = [System(name, [Seed(name, [*lines])]) for name, lines in systems.items()]
+    else:
+        rivals = read_systems([*map(str, systems)])
+    test = read_test_set(rivals[0].seeds[0].path, source, reference, config.prepared)
+    tree, _ = compared(rivals, test, config, talker())
+    scores = {
+        system["name"]: [
+            Score(metric, NAMES[metric], mean["mean"], tree["signatures"][metric]["bs"])
+            for metric, mean in system["scores"].items()
+        ]
+        for system in tree["systems"]
+    }
+    rows = [(row["system"], *item) for row in tree["comparisons"] for item in row["metrics"].items()]
+    return Comparison(scores, [Difference(system, metric, **fields) for system, metric, fields in rows], tree)

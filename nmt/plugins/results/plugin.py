@@ -12,3 +12,4 @@ def register(add: Callable[..., None]) -> None:
         ("verify", "Check a bundle that `nmt cite` wrote: its files, scores and translations."),
     ):
         add("command", command, f"nmt.plugins.results.commands:{command.upper()}", summary=summary)
+    add("api", "compare", "nmt.plugins.results.comparison_page:compare")

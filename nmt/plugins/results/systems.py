@@ -81,10 +81,11 @@ def short_names(paths: list[str]) -> dict[str, str]:
     return {path: path for path in paths}
 
 
-def translated(path: str, test: TestSet, options: TranslatorOptions) -> Seed:
+def translated(seed: Seed, test: TestSet, options: TranslatorOptions) -> Seed:
     """The translations of a test set, from a file, the cache or a model; NMTError if their number is wrong."""
-    if not Path(path).is_dir():
-        hypotheses = list(read_texts(path))
+    path = seed.path
+    if seed.hypotheses or not Path(path).is_dir():
+        hypotheses = seed.hypotheses or list(read_texts(path))
         if len(hypotheses) != len(test.references):
             raise not_parallel((path, test.name), (len(hypotheses), len(test.references)))
         return Seed(path, hypotheses)

@@ -1,6 +1,6 @@
 """Models and test sets, and a model's translations of a test set."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from nmt.translation import RefusedLine, Translator, best_translations, load_tra
 if TYPE_CHECKING:
     from nmt.data import PreparedCorpus
 
+Text = str | Path | Iterable[str]  # a file, or its lines
 BLOCK_LINES = 256  # translated at a time; fixed, because a line's neighbors may change the last digit of a sum
 SPLITS = {"valid": "validation", "test": "test"}
 
@@ -66,8 +67,14 @@ def held_out_text(corpus: "PreparedCorpus", split: str) -> tuple[list[str], list
     return corpus.text(split)
 
 
-def read_test_set(model: str, source: str | None, reference: str | None, prepared: str | None) -> TestSet:
-    """The test set, from two files or from a model's corpus."""
+def named_lines(kind: str, text: Text) -> tuple[str, list[str]]:
+    if isinstance(text, str | Path):
+        return str(text), list(read_texts(str(text)))
+    return f"the {kind}", list(text)
+
+
+def read_test_set(model: str, source: Text | None, reference: Text | None, prepared: str | None) -> TestSet:
+    """The test set, from two texts (files or lists of lines) or from a model's corpus."""
     if reference is None:
         require(source is None, f"source={source}: pass its reference translations too, as reference=FILE")
         corpus = corpus_of_model(model, prepared)
@@ -75,12 +82,12 @@ def read_test_set(model: str, source: str | None, reference: str | None, prepare
         require(is_text, f"{corpus.folder}: a treebank has no translations; pass source=FILE reference=FILE")
         texts = held_out_text(corpus, "test")
         return TestSet(f"test set of {corpus.folder}", *texts, corpus, corpus.target_language)
-    references, sources = list(read_texts(reference)), list(read_texts(source)) if source else None
-    if sources is not None and len(sources) != len(references):
-        raise not_parallel((str(source), reference), (len(sources), len(references)))
-    require(bool(references), f"reference={reference}: is empty")
+    (of_sources, sources), (name, references) = named_lines("source", source or []), named_lines("reference", reference)
+    if source and len(sources) != len(references):
+        raise not_parallel((of_sources, name), (len(sources), len(references)))
+    require(bool(references), f"reference={name}: is empty")
     with_corpus = corpus_of_model(model, prepared) if prepared else None
-    return TestSet(reference, sources, references, with_corpus, language_of_file(reference))
+    return TestSet(name, sources if source else None, references, with_corpus, language_of_file(name))
 
 
 def translate_lines(

@@ -94,10 +94,7 @@ def models(words: list[str]) -> dict[str, Any]:
 
 
 COMMAND = Command(
-    "serve",
-    ServeConfig,
-    run,
-    models,
+    *("serve", ServeConfig, run, models),
     usage="[RUN]...",
     examples=("runs/corpus-30min --open", "runs/corpus-30min precision=int8 port=8080"),
     options={"--open": Option("Short for open=true: open the page in a browser.", override="open=true")},

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import sacrebleu
 
+import nmt as package
+
 FAST = ("resamples=100", "trials=100")
 NO_PAGE = "output=null"
 
@@ -53,6 +55,15 @@ def test_numbers_of_files_as_json_and_as_text(nmt, files):
     bleu = comparison["metrics"]["bleu"]
     assert (bleu["significant"], bleu["better"]) == (True, False)
     assert (tree["seed"], tree["lines"], tree["first_is_worse"]) == (12345, 80, False)
+    keys = {"resamples": 100, "trials": 100}
+    result = package.compare(["good", Path("bad")], source="source", reference="reference", **keys)
+    assert result.record == {key: value for key, value in tree.items() if key != "buckets"}
+    lines = {name: Path(name).read_text().splitlines() for name in ("good", "bad")}
+    again = package.compare(lines, reference=references, **keys)
+    assert (again.scores, again.differences) == (result.scores, result.differences)
+    assert (result.differences[0].system, result.differences[0].significant, str(result)[:6]) == ("bad", True, "system")
+    with pytest.raises(package.NMTError, match="bad has 79 lines but the reference has 80"):
+        package.compare({**lines, "bad": lines["bad"][1:]}, reference=references)
     text = nmt("compare", "good", "bad", *files, "seed=3").out
     assert "bad against good: BLEU -" in text
     assert "significantly worse (paired bootstrap p <= 0.0099, approximate randomization p <= 0.0099)" in text
