@@ -73,7 +73,6 @@ def register(add: Callable[..., None]) -> None:
         ("train", "Train a model or resume a run."),
         ("translate", "Translate raw text, line by line."),
         ("score", "Score translations with metrics or with a model's probabilities."),
-        ("plugins", "List the plugins and what each adds."),
     ):
         add("command", name, f"nmt.commands.{name}:COMMAND", summary=summary)
     for metric in ("bleu", "chrf", "chrf++", "ter"):
