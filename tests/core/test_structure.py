@@ -40,7 +40,7 @@ BUDGETS = {
     "augment": 320,
     "average": 100,
     "devices": 190,
-    "documents": 1240,
+    "documents": 1410,
     "exchange": 1380,
     "hub": 90,
     "judge": 300,

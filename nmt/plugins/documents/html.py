@@ -44,6 +44,7 @@ class Tag:
 def tags_of(text: str) -> list[Tag]:
     """The tags in `text`, in order, except those inside elements that contain only text, such as scripts."""
     tags, at, opened = list[Tag](), 0, defaultdict[str, list[int]](list)
+    is_xml = text.startswith("<?xml")  # where <script/> is a whole element
     while markup := MARKUP.search(text, at):
         at = markup.end()
         tag = Tag(markup.start(), at, (markup["name"] or "").lower(), markup["end"] == "/")
@@ -54,7 +55,7 @@ def tags_of(text: str) -> list[Tag]:
             opened[tag.name].append(len(tags) - 1)
             values = (match for match in ATTRIBUTE.finditer(text, *markup.span("attributes")) if match["value"])
             tag.attributes = {match["name"].lower(): match.span("value") for match in values}
-            if tag.name in UNSEEN | RAW | {"title"}:
+            if tag.name in UNSEEN | RAW | {"title"} and not (is_xml and text[at - 2] == "/"):
                 end = re.compile(rf"</{tag.name}[\s/>]", re.IGNORECASE).search(text, at)
                 at, tag.end = (end.start(), at) if end else (len(text), len(text))
     return tags
@@ -103,8 +104,9 @@ class Page(Part):
             index = whole if fixed or tag.name in RAW else index
             self.end_sentence()
             self.first = self.tags[index].end
-            if tag.name == "html" and self.language and "lang" in tag.attributes:
-                self.values.append(Part(*tag.attributes["lang"], otherwise=f'"{self.language}"'))
+            if tag.name == "html" and self.language:
+                spans = [tag.attributes[name] for name in ("lang", "xml:lang") if name in tag.attributes]
+                self.values += (Part(*span, otherwise=f'"{self.language}"') for span in spans)
         for begin, end in sorted(tag.attributes[name] for name in READ & tag.attributes.keys() if not fixed):
             quoted = self.text[begin] in "\"'"
             value = self.text[begin + quoted : end - (quoted and end > begin + 1)]
@@ -124,7 +126,7 @@ class Page(Part):
 
 
 class Html(Text):
-    """A page or a fragment of one. The `lang` attribute of <html>, if present, is set to the target language."""
+    """A page or a fragment of one. The languages that <html> declares are set to the target language."""
 
     charset = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 

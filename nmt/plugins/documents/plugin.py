@@ -10,5 +10,7 @@ def register(add: Callable[..., None]) -> None:
     add("document", "po", f"{here}.strings:Catalog", suffixes=(".po", ".pot"))
     add("document", "srt", f"{here}.strings:Subtitles", suffixes=(".srt",))
     add("document", "xliff", f"{here}.xml:Xliff", suffixes=(".xlf", ".xliff"))
-    add("document", "docx", f"{here}.docx:Docx", suffixes=(".docx",))
+    add("document", "json", f"{here}.strings:Strings", suffixes=(".json",))
+    for name in ("docx", "pptx", "xlsx", "odt", "odp", "ods", "epub"):
+        add("document", name, f"{here}.archives:Archive", suffixes=(f".{name}",))
     add("document", "text", f"{here}.document:PlainText", suffixes=(".txt",), by_line=True)

@@ -1,15 +1,17 @@
-"""GNU gettext message catalogs (https://www.gnu.org/software/gettext/manual, section PO Files) and subtitles."""
+"""GNU gettext message catalogs (https://www.gnu.org/software/gettext/manual, section PO Files), JSON and subtitles."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import polib
 
-from nmt.errors import NMTError
+from nmt.config import NMTError, require
 from nmt.plugins.documents.document import Document, Part, Spliced, Text, Translated, decoded
 from nmt.plugins.documents.markup import Sentence, Token
-from nmt.plugins.protection.items import is_counted
+from nmt.plugins.protection.items import USUAL, Finder, Items, is_counted
 
 ESCAPED = "\ue000"  # stands for the backslash of C escapes, which polib would lose
 ESCAPE = re.compile(r"\\(?:(?=[abfvx0-7])|.)", re.DOTALL)
@@ -20,6 +22,7 @@ MARKUP = re.compile(
 )
 # A line break before an empty line, list item or indented line.
 PARAGRAPH = re.compile(r"\r?\n(?=[ \t\r\n]|[-*•\u2013]|\d+[.)])")
+VALUE = re.compile(r'"(?:[^"\\]|\\.)*+"(?P<is_name>\s*+:)?+')
 TIMES = r"[ \t]*\d[\d:.,]* +--> "
 CUE = re.compile(rf"^{TIMES}.*\n(?P<text>(?:(?!(?:\d+[ \t\r]*\n)?{TIMES})[ \t\r]*+\S.*(?:\n|\Z))*+)", re.MULTILINE)
 FORMAT = re.compile(r"(?!no-|possible-|impossible-)([a-z][a-z+-]*)-format")
@@ -77,6 +80,39 @@ class Subtitles(Text):
         return [part for cue in CUE.finditer(text) for part in sentences_of(cue["text"], cue.start("text"))]
 
 
+class Strings(Document):
+    """A JSON file: strings are translated, except names and those that would lose a placeholder."""
+
+    def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
+        self.text, self.mark, self.encoding = decoded(content)
+        try:
+            json.loads(self.text, object_pairs_hook=check_names, parse_int=str, parse_float=str)
+        except (ValueError, RecursionError) as error:
+            raise NMTError(f"not valid JSON: {error}") from error
+        self.values = [value for value in VALUE.finditer(self.text) if not value["is_name"]]
+        self.strings = [
+            Spliced(text, [*sentences_of(text)]) for text in (json.loads(value[0]) for value in self.values)
+        ]
+        self.lines = [line for string in self.strings for line in string.lines]
+
+    def join(self, translations: Sequence[Translated]) -> bytes:
+        left, parts, refused = iter(translations), list[Part](), 0
+        for value, string in zip(self.values, self.strings, strict=True):
+            text, items = string.render(left), Finder([USUAL]).stretches(string.text)
+            if items and not Items(string.text, items).arrive(text):
+                refused += 1
+            elif text != string.text:
+                parts.append(Part(*value.span(), otherwise=json.dumps(text, ensure_ascii="\\u" in value[0])))
+        if refused:
+            self.notice = f"strings left untranslated because the model lost their placeholders: {refused:,}"
+        return self.mark + Spliced(self.text, parts).render(()).encode(self.encoding)
+
+
+def check_names(pairs: list[tuple[str, Any]]) -> None:
+    for name, count in Counter(name for name, _ in pairs).items():
+        require(count == 1, f"the name {name[:40]!r} occurs {count} times in an object")
+
+
 class Message:
     """An untranslated message; `one` is True if only the number one uses the first plural form."""
 
@@ -113,10 +149,10 @@ class Catalog(Document):
         self.text, self.mark, self.encoding = decoded(content, convert="convert it with `msgconv -t UTF-8`")
         self.content, catalog = content, self.read()
         charset = catalog.metadata.get("Content-Type", "charset=UTF-8").partition("charset=")[2].lower()
-        if charset == "charset" or "INTEGER" in catalog.metadata.get("Plural-Forms", ""):
-            raise NMTError(f"this is a template: first create a catalog with `msginit -l {target or 'CODE'}`")
-        if charset not in ("", "utf-8", "utf8", "us-ascii", "ascii"):
-            raise NMTError(f"declares the charset {charset}: convert it with `msgconv -t UTF-8`")
+        is_template = charset == "charset" or "INTEGER" in catalog.metadata.get("Plural-Forms", "")
+        require(not is_template, f"this is a template: first create a catalog with `msginit -l {target or 'CODE'}`")
+        is_usual = charset in ("", "utf-8", "utf8", "us-ascii", "ascii")
+        require(is_usual, f"declares the charset {charset}: convert it with `msgconv -t UTF-8`")
         self.lines = [line for message in self.messages(catalog) for string in message.strings for line in string.lines]
 
     def read(self) -> polib.POFile:

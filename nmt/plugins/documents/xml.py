@@ -1,9 +1,10 @@
-"""Sentences in XML, and XLIFF 1.2 (https://docs.oasis-open.org/xliff): only untranslated units are changed.
+"""Sentences in XML: XLIFF 1.2, OpenDocument, and the titles and contents of EPUB; only sentences are changed.
 
 A sentence's tokens refer to elements: `<e0>` and `</e0>` around text, `<p1/>` for a standalone element.
 """
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from html import escape
@@ -19,6 +20,17 @@ Element = Any  # lxml's classes are private and untyped
 Tree = Any
 INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 UNTRANSLATED = ("new", "needs-translation")  # target states
+AROUND = frozenset(("g", "mrk", "span", "a", "meta"))  # elements with text of their sentence
+BREAKS = frozenset(("s", "tab", "line-break", "frame"))
+OASIS, DC = "urn:oasis:names:tc:opendocument:xmlns:", "http://purl.org/dc/elements/1.1/"
+NAMES = {name: f"{OASIS}{name}:1.0" for name in ("office", "table", "text")}
+NAMES |= {"dc": DC, "ncx": "http://www.daisy.org/z3986/2005/ncx/"}
+PARAGRAPHS = etree.XPath(
+    "//*[self::text:p or self::text:h][not(ancestor::office:annotation or ancestor::text:tracked-changes or"
+    " parent::table:table-cell[@table:formula or @office:value-type != 'string'])]"
+    " | //dc:title | //ncx:text[not(parent::ncx:docAuthor)]",
+    namespaces=NAMES,
+)
 
 
 def parse_xml(content: bytes) -> Tree:
@@ -38,13 +50,6 @@ def parse_xml(content: bytes) -> Tree:
     return tree
 
 
-def serialized(tree: Tree, content: bytes) -> bytes:
-    """Serialize a tree in the encoding of its original file."""
-    info, declared = tree.docinfo, b"<?xml" in content[:10].replace(b"\0", b"")
-    options = {"xml_declaration": declared, "standalone": info.standalone or None}
-    return bytes(etree.tostring(tree, encoding=info.encoding, **options))
-
-
 def name_of(element: Element) -> str:
     """An element's local name; empty for a comment or processing instruction."""
     return etree.QName(element).localname if isinstance(element.tag, str) else ""
@@ -61,8 +66,26 @@ def text_token(text: str) -> Token:
 class Unit:
     """A sentence with references to elements."""
 
-    def __init__(self) -> None:
-        self.tokens, self.elements = list[Token](), list[Element]()
+    def __init__(self, element: Element = None) -> None:
+        self.elements = list[Element]()
+        self.tokens = [] if element is None else [*self.tokens_of(element)]
+
+    def tokens_of(self, element: Element) -> Iterator[Token]:
+        """The tokens of a sentence; in XLIFF, all elements except <g> and <mrk> contain code from the original file."""
+        yield text_token(element.text or "")
+        for inside in element:
+            name, text = name_of(inside), inside.xpath("string()")
+            if name == "mrk" and (inside.get("translate") == "no" or inside.get("mtype") == "protected"):
+                yield Token("copy" if text else "point", self.alone(inside), text)
+            elif name in AROUND and (len(inside) or inside.text):
+                yield from self.around(inside, self.tokens_of(inside), name=name, optional=name == "span")
+            elif name and OASIS in inside.tag and text and not len(inside):  # a field, such as a page number
+                yield Token("copy", self.alone(inside), text)
+            else:  # opening and closing codes share an id
+                reference = inside.get("rid") or inside.get("id") or "" if name else ""
+                kinds: dict[str, Kind] = {"bpt": "open", "bx": "open", "ept": "close", "ex": "close"}
+                yield Token(kinds.get(name, "point"), self.alone(inside), name=reference, breaks=name in BREAKS)
+            yield text_token(inside.tail or "")
 
     def alone(self, element: Element) -> str:
         self.elements.append(element)
@@ -89,22 +112,6 @@ class Unit:
             return etree.fromstring(f"<x>{content.text}</x>"), True
 
 
-def tokens_of(unit: Unit, element: Element) -> Iterator[Token]:
-    """The tokens of a <source>; all elements except <g> and <mrk> contain code from the original file, not text."""
-    yield text_token(element.text or "")
-    for inside in element:
-        name, text = name_of(inside), inside.xpath("string()")
-        if name == "mrk" and (inside.get("translate") == "no" or inside.get("mtype") == "protected"):
-            yield Token("copy" if text else "point", unit.alone(inside), text)
-        elif name in ("g", "mrk") and (len(inside) or inside.text):
-            yield from unit.around(inside, tokens_of(unit, inside), name=name)
-        else:  # opening and closing codes share an id
-            reference = inside.get("rid") or inside.get("id") or "" if name else ""
-            kinds: dict[str, Kind] = {"bpt": "open", "bx": "open", "ept": "close", "ex": "close"}
-            yield Token(kinds.get(name, "point"), unit.alone(inside), name=reference)
-        yield text_token(inside.tail or "")
-
-
 def fill(unit: Unit, element: Element, references: Element) -> None:
     """Replace an element's content with that of `references`, resolving each reference to its element."""
     element.text, element[:] = references.text, []
@@ -116,35 +123,68 @@ def fill(unit: Unit, element: Element, references: Element) -> None:
         element.append(new)
 
 
-class Xliff(Document):
+class XmlDocument(Document):
+    """An XML file, in which sentences are replaced; without a new sentence, it stays the same byte for byte."""
+
+    rewrites = False  # True: a translation that equals its source is written, too
+
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        self.content, tree = content, parse_xml(content)
-        require(not tree.getroot().get("version", "").startswith("2"), "cannot read XLIFF 2: convert it to XLIFF 1.2")
-        self.lines = [line for unit, _ in self.units(tree) for line in unit.content().lines]
+        self.content, self.target = content, target.replace("_", "-")
+        self.lines = [line for unit, _ in self.units(parse_xml(content)) for line in unit.content().lines]
+
+    @abstractmethod
+    def units(self, tree: Tree) -> Iterable[tuple[Unit, Any]]:
+        """The sentences, in the order of the file, with the place of each for `write`."""
+
+    def write(self, unit: Unit, references: Element, place: Any) -> None:
+        """Write a translation to its place."""
+        fill(unit, place, references)
+        for cell in place.iterancestors("{*}table-cell"):
+            cell.attrib.pop(f"{{{NAMES['office']}}}string-value", None)  # it would override the text
+
+    def join(self, translations: Sequence[Translated]) -> bytes:
+        tree, changed = parse_xml(self.content), False
+        units = [pair for pair in self.units(tree) if pair[0].content().lines]
+        for (unit, place), translation in reversed([*zip(units, translations, strict=True)]):  # footnotes come first
+            references, is_new = unit.render(translation)
+            if is_new or self.rewrites:
+                self.write(unit, references, place)
+                changed = True
+        for element in tree.iter(f"{{{DC}}}language") if self.target else ():
+            element.text, changed = self.target, True
+        options: dict[str, Any] = {"xml_declaration": b"<?xml" in self.content[:10].replace(b"\0", b"")}
+        options |= {"encoding": tree.docinfo.encoding, "standalone": tree.docinfo.standalone or None}
+        return bytes(etree.tostring(tree, **options)) if changed else self.content
+
+
+class Flow(XmlDocument):
+    """A part of an OpenDocument file, or an EPUB's package or table of contents; formatting is inside of paragraphs."""
 
     def units(self, tree: Tree) -> Iterator[tuple[Unit, Element]]:
-        """The untranslated sentences, each with its <trans-unit>."""
+        yield from ((Unit(element), element) for element in PARAGRAPHS(tree))
+
+
+class Xliff(XmlDocument):
+    """XLIFF 1.2 (https://docs.oasis-open.org/xliff): only units without a translation are changed."""
+
+    rewrites = True
+
+    def units(self, tree: Tree) -> Iterator[tuple[Unit, Element]]:
+        is_new = tree.getroot().get("version", "").startswith("2")
+        require(not is_new, "cannot read XLIFF 2: convert it to XLIFF 1.2")
         for element in tree.iter("{*}trans-unit"):
             source, target = element.find("{*}source"), element.find("{*}target")
             says = (around.get("translate") for around in (element, *element.iterancestors()))
             if source is None or next(filter(None, says), "") == "no":
                 continue
             if target is None or target.get("state") in UNTRANSLATED or not target.xpath("string()").strip():
-                unit = Unit()
-                unit.tokens += tokens_of(unit, source)
-                if unit.content().lines:
-                    yield unit, element
+                yield Unit(source), element
 
-    def join(self, translations: Sequence[Translated]) -> bytes:
-        if not translations:
-            return self.content
-        tree = parse_xml(self.content)
-        for (unit, element), translation in zip(list(self.units(tree)), translations, strict=True):
-            target = element.find("{*}target")
-            if target is None:
-                before = [*element.findall("{*}source"), *element.findall("{*}seg-source")][-1]
-                target = etree.Element(etree.QName(etree.QName(before).namespace, "target"))
-                before.addnext(target)
-            target.set("state", "needs-review-translation")
-            fill(unit, target, unit.render(translation)[0])
-        return serialized(tree, self.content)
+    def write(self, unit: Unit, references: Element, place: Element) -> None:
+        target = place.find("{*}target")
+        if target is None:
+            before = [*place.findall("{*}source"), *place.findall("{*}seg-source")][-1]
+            target = etree.Element(etree.QName(etree.QName(before).namespace, "target"))
+            before.addnext(target)
+        target.set("state", "needs-review-translation")
+        fill(unit, target, references)

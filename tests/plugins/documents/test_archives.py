@@ -1,0 +1,120 @@
+"""Office documents and books: other libraries write them, and read their translation into capitals."""
+
+import io
+import re
+import tracemalloc
+import zipfile
+
+import openpyxl
+import pptx
+import pytest
+import xlsxwriter
+from ebooklib import epub
+from odfdo import Annotation, Cell, Document, Header, Paragraph, Table
+from test_documents import archive_of, same, upper
+
+from nmt.errors import NMTError
+from nmt.plugins.documents import read_document
+
+
+def slides(file):
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[1])
+    slide.shapes.title.text = "One line\vand another\tcolumn"
+    for text in ("A man is ", "ri", "ding a", " horse."):
+        run = slide.placeholders[1].text_frame.paragraphs[0].add_run()
+        run.text, run.font.bold = text, (not text.endswith((" ", "."))) or None
+    run.hyperlink.address = "https://example.org/a"
+    slide.notes_slide.notes_text_frame.text = "my notes"
+    deck.save(file)
+    (slide,) = pptx.Presentation((yield)).slides
+    assert slide.shapes.title.text == "ONE LINE\vAND ANOTHER\tCOLUMN"
+    runs = [(run.text, run.font.bold) for run in slide.placeholders[1].text_frame.paragraphs[0].runs]
+    assert runs == [("A MAN IS ", None), ("RIDING A", True), (" ", None), ("HORSE.", None)]
+    yield slide.notes_slide.notes_text_frame.text == "MY NOTES"
+
+
+def sheet(file):
+    with xlsxwriter.Workbook(file) as book:
+        page = book.add_worksheet("Data")
+        page.write_column("A1", ["once", "once", "Yes", "a line\nand another", " blank ", 1.5])
+        page.write_rich_string("A7", "A ", book.add_format({"bold": True}), "red", " ball")
+        page.write_formula("A8", '=IF(A3="Yes",1,2)')
+        page.write_comment("A1", "a comment")
+        page.add_table("D1:D2", {"data": [["a boy"]], "columns": [{"header": "Name"}]})
+    page = openpyxl.load_workbook((yield), rich_text=True)["Data"]
+    assert [part.text for part in page["A7"].value if not isinstance(part, str) and part.font.b] == ["RED"]
+    assert [page["A1"].comment.text, page["D1"].value, *page.tables["Table1"].column_names] == [
+        "a comment",
+        "Name",
+        "Name",
+    ]
+    texts = [str(cell.value) for cell in (*page["A"], page["D2"])]
+    yield texts == [
+        *["ONCE", "ONCE", "Yes", "A LINE\nAND ANOTHER", " BLANK ", "1.5", "A RED BALL"],
+        '=IF(A3="Yes",1,2)',
+        "A BOY",
+    ]
+
+
+def text(file):
+    document, paragraph, table = Document("text"), Paragraph("A man rides a horse today."), Table("T", 3, 1)
+    paragraph.set_span("Bold", regex="rides a horse")
+    paragraph.insert_note(after="horse", note_id="n", citation="1", body="a big one")
+    paragraph.append(Annotation("my comment", creator="Bob"))
+    for place, cell in enumerate((Cell("a cell"), Cell(12.5, text="12 euros"), Cell("c", formula='of:=IF("A cat")'))):
+        table.set_cell((place, 0), cell)
+    document.body.clear()
+    document.body.extend([Header(1, "a title"), paragraph, table, Paragraph("a cat"), Paragraph("A cat")])
+    document.save(file)
+    body = Document((yield)).body
+    assert [span.text for span in body.get_spans()] == ["RIDES A HORSE"]
+    texts = [part.text for part in [*body.get_headers(), *body.get_paragraphs()]]
+    assert texts == ["A TITLE", "A MAN ", "A BIG ONE", "my comment", "A CELL", "12 euros", "c", "A CAT", "A cat"]
+    yield [*body.get_table(name="T").get_values()] == [["A CELL", 12.5, "c"]]
+
+
+def book(file):
+    book, chapter = epub.EpubBook(), epub.EpubHtml(title="day one", file_name="text/1 é.xhtml", lang="en")
+    book.set_title("a book")
+    book.set_language("en")
+    book.add_author("Jane Doe")
+    chapter.content = "<script src='x.js'/><p>A <b>red</b> ball<br/>is here.</p><pre>code</pre>"
+    for item in (chapter, epub.EpubNcx(), epub.EpubNav()):
+        book.add_item(item)
+    book.toc, book.spine = [chapter], ["nav", chapter]
+    epub.write_epub(file, book)
+    book = epub.read_epub(translation := (yield))
+    assert [book.title, book.toc[0].title, *book.get_metadata("DC", "creator")[0]][:3] == [
+        "A BOOK",
+        "DAY ONE",
+        "Jane Doe",
+    ]
+    assert b"DAY ONE" in book.get_item_with_id("nav").content
+    chapter = book.get_item_with_href("text/1 é.xhtml").content.decode()
+    assert 'lang="de" xml:lang="de"' in chapter
+    assert [*re.findall("<p.*", chapter)] == ["<p>A <b>RED</b> BALL<br/>IS HERE.</p>", "<pre>code</pre>"]
+    yield b"language>de</" in zipfile.ZipFile(translation).read("EPUB/content.opf")
+
+
+@pytest.mark.parametrize(("format", "case"), [("pptx", slides), ("xlsx", sheet), ("odt", text), ("epub", book)])
+def test_other_libraries_read_the_translation(format, case):
+    next(steps := case(file := io.BytesIO()))
+    document, unchanged = read_document(format, file.getvalue(), "de"), read_document(format, file.getvalue())
+    assert unchanged.join(same(unchanged.lines)) == file.getvalue()
+    result = io.BytesIO(document.join(upper(document.lines)))
+    assert steps.send(result)
+    with zipfile.ZipFile(file) as before, zipfile.ZipFile(result) as after:
+        pairs = [*zip(before.infolist(), after.infolist(), strict=True)]
+        assert all((a.filename, a.compress_type) == (b.filename, b.compress_type) for a, b in pairs)
+        changed = {a.filename for a, b in pairs if before.read(a) != after.read(b)}
+        assert changed == {name for name, member in document.members.items() if member.lines}
+
+
+def test_a_member_larger_than_it_says_is_not_unpacked():
+    content, size = archive_of(" " * 2**28, "word/document.xml"), (2**28).to_bytes(4, "little")
+    tracemalloc.start()
+    with pytest.raises(NMTError, match="damaged"):
+        read_document("docx", content.replace(size, (9).to_bytes(4, "little")))
+    assert tracemalloc.get_traced_memory()[1] < 2**22
+    tracemalloc.stop()
