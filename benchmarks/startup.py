@@ -19,6 +19,7 @@ COMMANDS = {
     "import torch": ["-c", "import torch"],
     "import lightning": ["-c", "import lightning"],
     "nmt --help": ["-m", "nmt", "--help"],
+    "nmt --complete bash train optim.l": ["-m", "nmt", "--complete", "bash", "train", "optim.l"],
     "nmt train model.headz=4": ["-m", "nmt", "train", "model.headz=4"],
     "nmt translate (nothing trained)": ["-m", "nmt", "translate", "run=nowhere"],
 }

@@ -68,13 +68,15 @@ def print_commands(words: list[str]) -> None:
     if words == ["--version"]:
         print(f"nmt {__version__}")
         return
-    commands = entries_of("command")
+    commands, options = entries_of("command"), {"--version": "Print the version.", "--help": "Print this page."}
     print("Usage: nmt COMMAND [KEY=VALUE]... [OPTIONS]\n")
     print('Neural machine translation with the Transformer of "Attention Is All You Need".\n')
     print("Commands (nmt COMMAND --help explains each)")
     for name, entry in commands.items():
         print(f"  {name:12}{entry.facts['summary']}")
-    print(f"\nOptions\n  {'--version':12}Print the version.\n  {'--help':12}Print this page.")
+    added = {name: entry.facts.get("summary") for name, entry in entries_of("option").items()}
+    options |= {name.split()[1]: text for name, text in added.items() if name.startswith("nmt ") and text}
+    print("\nOptions", *(f"  {name:22}{text}" for name, text in options.items()), sep="\n")
 
 
 def main() -> None:
@@ -82,7 +84,9 @@ def main() -> None:
     words, code = sys.argv[1:], 0
     name = next((word for word in words if not word.startswith("-")), "")
     try:
-        if words in ([], ["--help"], ["-h"], ["--version"]):
+        if option := entries_of("option").get(" ".join(["nmt", *words[:1]])):
+            code = option.load()(words[1:])
+        elif words in ([], ["--help"], ["-h"], ["--version"]):
             print_commands(words)
         elif name in COMMANDS:
             with enough_memory_or(COMMANDS[name].memory):

@@ -1,6 +1,7 @@
-from .composition import Command as Command, Option as Option, compose as compose, compose_tree as compose_tree
-from .composition import groups as groups, is_bare as is_bare, literal as literal, parse as parse, set_text as set_text
-from .composition import to_yaml as to_yaml
+from .command import OPTIONS as OPTIONS, Command as Command, Option as Option, groups as groups
+from .command import help_text as help_text
+from .composition import compose as compose, compose_tree as compose_tree, is_bare as is_bare, literal as literal
+from .composition import parse as parse, set_text as set_text, to_yaml as to_yaml
 from .corpus import BOS as BOS, EOS as EOS, IN_TRAINING as IN_TRAINING, LANGUAGE as LANGUAGE, PAD as PAD, UNK as UNK
 from .corpus import DataConfig as DataConfig, FilterConfig as FilterConfig, SourceConfig as SourceConfig
 from .corpus import TokenizerConfig as TokenizerConfig, held_out_name as held_out_name, sources_of as sources_of
@@ -12,7 +13,6 @@ from .fields import MISSING as MISSING, as_list as as_list, build as build, choi
 from .fields import flatten as flatten, in_words as in_words, inline as inline, keys_of as keys_of, matches as matches
 from .fields import number as number, plugin_options as plugin_options, require as require, running_text as running_text
 from .fields import shown as shown, to_tree as to_tree, undecided as undecided
-from .help import help_text as help_text
 from .mistakes import answer as answer, exists as exists, nearest as nearest
 from .model import ModelConfig as ModelConfig
 from .training import ENDING as ENDING, BatchingConfig as BatchingConfig, CheckpointConfig as CheckpointConfig

@@ -1,13 +1,11 @@
-"""Commands, and how their `KEY=VALUE` arguments become option records. Only this file imports Hydra.
+"""How the `KEY=VALUE` arguments of a command become its option record. Only this file imports Hydra.
 
 Hydra composes a plain tree from the record's defaults, the file chosen for each group, and the overrides. `build`
 then checks the tree against the record.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cache, lru_cache, reduce
+from functools import lru_cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -21,44 +19,11 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
 
+from nmt.config.command import Command, conf_folders, groups
 from nmt.config.fields import MISSING, build, flatten, in_words, keys_of, require
 from nmt.config.mistakes import explain, nearest
 from nmt.errors import NMTError, one_line
 from nmt.registry import entries_of
-
-
-@dataclass(frozen=True)
-class Option:
-    """A command-line option: either shorthand for an override or a function to run instead of the command's own."""
-
-    help: str
-    override: str = ""
-    # Called with the overrides, the value of `--config-dir`, and all options on the command line.
-    run: Callable[[list[str], Path | None, set[str]], int | None] | None = None
-
-
-@dataclass(frozen=True)
-class Command:
-    name: str
-    config: type  # the dataclass of its keys
-    run: Callable[[Any], int | None]  # returns the exit code; None means 0
-    words: Callable[[list[str]], dict[str, Any]] | None = None
-    """Converts arguments without = to keys and values; a value that is a mapping sets a whole group."""
-    initial: Callable[[str], dict[str, dict[str, Any]]] = lambda init: {}  # groups set by the model at `init`
-    usage: str = ""  # arguments without =, as shown in the help
-    examples: tuple[str, ...] = ()  # the words of two command lines
-    hides: str = ""  # groups and keys that the command does not read
-    groups: Mapping[str, str | None] = field(default_factory=dict)
-    """The YAML groups in composition order, each with its default option."""
-    entries: str = ""  # the key that NAME=[A,B] adds an entry to, unless NAME is itself a key
-    options: Mapping[str, Option] = field(default_factory=dict)
-    memory: str = "close other programs, or use a machine with more memory"  # advice if memory runs out
-
-    @property
-    def all_options(self) -> dict[str, Option]:
-        """All options of the command, including options that plugins register as `COMMAND --OPTION`."""
-        added = [entry for name, entry in entries_of("option").items() if name.split()[0] == self.name]
-        return {**self.options, **{entry.name.split()[1]: entry.load() for entry in added}}
 
 
 def compose(command: Command, words: list[str], config_dir: Path | None = None) -> Any:
@@ -107,24 +72,6 @@ def hydra_tree(command: Command, overrides: list[str], config_dir: Path | None =
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(conf_folders()[0]), version_base="1.3"):
         return hydra_compose(command.name, [*search, *overrides])
-
-
-@cache
-def conf_folders() -> tuple[Path, ...]:
-    package = Path(__file__).parents[1]
-    core = package / "conf"  # in a wheel; in a clone, conf/ is next to the package
-    return (core if core.is_dir() else package.parent / "conf", *sorted((package / "plugins").glob("*/conf")))
-
-
-def groups(command: Command, config_dir: Path | None = None) -> dict[str, tuple[str, list[str]]]:
-    """Each of a command's groups -> its default option and all its options (FOLDER/NAME for those in a subfolder)."""
-    options: dict[str, set[str]] = {}
-    for folder in filter(None, (*conf_folders(), config_dir)):
-        for file in folder.glob("*/**/*.yaml"):
-            group, _, option = file.relative_to(folder).with_suffix("").as_posix().partition("/")
-            options.setdefault(group, set()).add(option)
-    defaults = {group.removeprefix("optional "): option or "" for group, option in command.groups.items()}
-    return {group: (defaults[group], sorted(options[group])) for group in sorted(options.keys() & defaults)}
 
 
 def to_yaml(tree: dict[str, Any]) -> str:

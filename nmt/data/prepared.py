@@ -106,15 +106,15 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def check_ours(folder: Path) -> None:
+def check_ours(folder: Path, advice: str = "move it out of the way, or pass prepared=FOLDER") -> None:
     """Raise NMTError unless a folder to be replaced contains a prepared corpus, in any format, and nothing else."""
-    advice, path = "move it out of the way, or pass prepared=FOLDER", folder / "manifest.json"
+    path = folder / "manifest.json"
     keys = read_mapping(path, parse_json, LARGE).keys() if path.is_file() else set()
     ours = {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= keys
     require(ours, f"{folder} exists but is not a prepared corpus: {advice}")
     for path in folder.rglob("*"):
         ours = not path.is_symlink() and OUR_NAMES.fullmatch(path.relative_to(folder).as_posix()) is not None
-        require(ours, f"{path} does not belong to the prepared corpus in {folder}, which would be replaced: {advice}")
+        require(ours, f"{path} does not belong to the prepared corpus in {folder}, which would be removed: {advice}")
 
 
 class Batch(NamedTuple):

@@ -102,10 +102,13 @@ def parse_json(text: str | bytes) -> Any:
 
 def parse_yaml(text: str) -> Any:
     """Like `parse_json`, for plain YAML; aliases are rejected, as they let a few lines expand to billions of values."""
+    loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
-            raise ValueError("it contains an alias")
-        tree = yaml.safe_load(text)
+        for event in yaml.parse(text, loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent) or depth > DEPTH:  # too deep a tree would overflow libyaml's stack
+                raise ValueError("it contains an alias" if depth <= DEPTH else "nested too deeply")
+        tree = yaml.load(text, loader)
     except (yaml.YAMLError, RecursionError, ArithmeticError, AttributeError) as error:
         raise ValueError(f"not plain YAML: {one_line(error)}") from error
     check_tree(tree, plain_parts)

@@ -108,12 +108,12 @@ def remove_leftovers(folder: Path, names: str = ".*") -> None:
 
 
 @contextmanager
-def locked_file(path: Path, replace: bool, refusal: str) -> Iterator[None]:
+def locked_file(path: Path, replace: bool, refusal: str, wait: float = WAIT_SECONDS) -> Iterator[None]:
     """Lock a file to read it or, with `replace`, to replace it; NMTError(refusal) if another lock prevents that.
 
     The system releases a killed process's locks. A missing file or a file system without locks is not an error.
     """
-    kind, deadline = fcntl.LOCK_EX if replace else fcntl.LOCK_SH, time.monotonic() + WAIT_SECONDS
+    kind, deadline = fcntl.LOCK_EX if replace else fcntl.LOCK_SH, time.monotonic() + wait
     with ExitStack() as held:
         while path.is_file():
             file = path.open("r+b" if replace else "rb")  # reopened each time, as another process may have replaced it

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from nmt import files
 from nmt.config import CheckpointConfig, ExperimentConfig, NMTError, difference, one_line, require, shown, to_tree
 from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, remove_leftovers, within, write_file
 
@@ -103,6 +104,15 @@ def is_finished(run: Path, updates: int, corpus: str) -> bool:
         return False  # `nmt train` checks the folder and reports what is wrong
 
 
+def run_state(run: Path, update: int, planned: int, delivered: int) -> str:
+    """running (a process is using the folder), finished (its model has all `planned` updates), stopped or untrained."""
+    try:
+        with files.locked_file(run / files.LOCK, False, "", wait=0):
+            return "finished" if delivered >= max(update, planned, 1) else "stopped" if update else "untrained"
+    except NMTError:
+        return "running"
+
+
 def latest_beside(folder: Path) -> Path:
     """The `latest` link next to a folder; the link may not exist yet. NMTError if a folder has that name."""
     link = folder.parent / "latest"
@@ -120,13 +130,17 @@ def point_latest_to(run: Path, beside: Path | None = None) -> None:
     temporary.replace(link)
 
 
-def read_metrics(run: Path) -> list[dict[str, str]]:
-    """The complete rows of a run's metrics.csv, without a last row that is half written or cut off by a full disk."""
+def read_metrics(run: Path, last: int = 0) -> list[dict[str, str]]:
+    """The complete rows of metrics.csv, or its `last` ones, without a row that is half written or cut off."""
     path = run / "metrics.csv"
     text = read_bytes(path).decode(errors="replace") if path.exists() else ""
     whole_lines = text[: text.rfind("\n") + 1].replace("\0", "").splitlines()
     try:
-        rows = [row for row in csv.DictReader(whole_lines) if None not in (*row, *row.values())]
+        rows = [
+            row
+            for row in csv.DictReader(whole_lines[:1] + whole_lines[1:][-last:])
+            if None not in (*row, *row.values())
+        ]
     except csv.Error as error:
         raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
     return [row for row in rows if re.fullmatch("[0-9]{1,15}", row.get("step", ""))]

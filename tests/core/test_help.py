@@ -3,8 +3,7 @@
 import pytest
 
 from nmt.commands import COMMANDS
-from nmt.config import NMTError, help_text, keys_of
-from nmt.config.help import OPTIONS
+from nmt.config import OPTIONS, NMTError, help_text, keys_of
 from nmt.registry import entries_of
 
 

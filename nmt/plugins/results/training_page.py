@@ -25,7 +25,7 @@ from nmt.model import described
 from nmt.plugins.results.options import ReportConfig
 from nmt.plugins.results.pages import differences, number, render
 from nmt.plugins.results.test_set import SPLITS, held_out_text, translate_lines
-from nmt.training import read_config, read_metrics
+from nmt.training import read_config, read_metrics, run_state
 from nmt.translation import kind_of_corpus
 
 matplotlib.rcdefaults()  # ignore an untrusted matplotlibrc in the working directory
@@ -35,7 +35,6 @@ VARIABLES = ("ground", "quiet", "grid", "training", "validation")
 """Colors of the style sheet. matplotlib draws with placeholders, which are replaced in the SVG."""
 COLORS = {name: f"#00000{index}" for index, name in enumerate(VARIABLES, 1)}  # from 1: matplotlib omits #000000
 Curves = dict[str, list[tuple[int, float]]]  # "training" and "validation" -> (update, value) points
-SILENT_SECONDS = 3600.0  # a run that has logged nothing for this long counts as stopped
 
 
 @dataclass
@@ -84,12 +83,6 @@ class Run:
 
     def last(self, column: str) -> float | None:
         return next((row[column] for row in reversed(self.rows) if math.isfinite(row.get(column, math.nan))), None)
-
-    def state(self, now: float) -> str:
-        """finished, running, or stopped: nothing logged for an hour, or nothing since it was averaged early."""
-        if self.model and self.model.updates >= self.update:
-            return "finished" if self.model.updates >= self.updates else "stopped"
-        return "running" if now - self.written < SILENT_SECONDS else "stopped"
 
 
 def open_run(folder: Path, prepared: str | None) -> Run:
@@ -268,7 +261,7 @@ def training_page(run: Run, quality: dict[str, Any], translated: str) -> str:
         quality=quality,
         translated=translated,
         now=now,
-        state=run.state(now.timestamp()),
+        state=run_state(run.folder, run.update, run.updates, run.model.updates if run.model else 0),
         written=datetime.fromtimestamp(run.written).astimezone(),
         parameters=parameters,
         drawings=drawings,

@@ -9,7 +9,6 @@ import xml.etree.ElementTree as ET
 import zipfile
 from contextlib import nullcontext
 from pathlib import Path
-from statistics import fmean, stdev
 from types import SimpleNamespace
 from typing import Any
 
@@ -92,17 +91,6 @@ def test_the_exit_code_is_1_only_where_the_first_is_significantly_worse(nmt, fil
     assert "\nno *: tests need 50 lines, but there are only 49;" in ended.out
     assert (ended.out.count("*"), " p " in ended.out) == (1, False)
     assert not [star for star in parsed("compare.html").iter("b") if star.get("class") == "star"]
-
-
-def test_seeds_of_a_system_are_a_group(nmt, files):
-    lines = Path("bad").read_text().splitlines()
-    write("bad2", [lines[0], *(line.replace("vier", "v") for line in lines[1:])])
-    old, good = json.loads(nmt("compare", "old=[bad,bad2]", "good", *files, NO_PAGE, "--json").out)["systems"]
-    assert [seed["path"] for seed in old["seeds"]] == ["bad", "bad2"]
-    values = [seed["scores"]["bleu"]["value"] for seed in old["seeds"]]
-    assert old["scores"]["bleu"] == {"mean": pytest.approx(fmean(values)), "deviation": pytest.approx(stdev(values))}
-    assert good["scores"]["bleu"]["deviation"] is None
-    assert "old, 2 seeds" in nmt("compare", "good", "old=[bad,bad2]", *files, NO_PAGE).out
 
 
 def parsed(page: str) -> ET.Element:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import sacrebleu
 import yaml
+from filelock import FileLock
 
 
 @pytest.fixture
@@ -84,7 +85,8 @@ def test_a_run_that_is_still_training_and_a_model_that_it_has_left_behind(nmt, r
     row = dict.fromkeys(metrics_of(run)[0], "") | {"step": "70", "loss": "2.5"}
     with (run / "metrics.csv").open("a") as file:
         file.write(",".join(row.values()) + "\n")
-    assert nmt("report", "copy", "sentences=0").code == 0
+    with FileLock(run / ".lock"):
+        assert nmt("report", "copy", "sentences=0").code == 0
     root = parsed(run / "report.html")
     assert "running" in text(root.find("body/header"))
     assert "Training has continued: the model in copy/model is still from update 60" in text(root.find("body/header"))
@@ -124,22 +126,14 @@ def test_scores_and_examples_are_those_of_the_translations(nmt, run, toy):
     assert triples == expected
 
 
-def test_columns_and_files_of_newer_runs_are_shown(nmt, run):
-    rows = metrics_of(run)
-    more = {"gradient_norm": "1.5", "padding": "0.08", "mfu": "0.31", "flops": "1e12", "cost": "3.3e18", "skipped": "2"}
-    with (run / "metrics.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, [*rows[0], *more])
-        writer.writeheader()
-        writer.writerows(row | more if row["loss"] else row for row in rows)
-    environment = {"torch": "9.8.7", "devices": ["H200", "H200"], "peaks": {"H200": 5.0}}
-    (run / "environment.json").write_text(json.dumps(environment))
+def test_skipped_updates_and_any_environment_are_shown(nmt, run):
+    table = (run / "metrics.csv").read_text()
+    (run / "metrics.csv").write_text(table.replace(",0,,,,\n", ",2,,,,\n"))
+    (run / "environment.json").write_text(json.dumps({"devices": ["H200", "H200"], "peaks": {"H200": 5.0}}))
     assert nmt("report", "copy", "sentences=0").code == 0
     root = parsed(run / "report.html")
     assert {"Gradient norm", "Padding", "MFU", "Skipped updates"} <= set(titles(root))
-    assert facts(root)["Cost in FLOPs"].startswith("3.3e+18")
-    assert "9.8.7" in text(section(root, "Environment"))
-    assert "H200, H200" in text(section(root, "Environment"))
-    assert "peaks.H2005.0" in text(section(root, "Environment"))
+    assert all(words in text(section(root, "Environment")) for words in ("H200, H200", "peaks.H2005.0"))
 
 
 HOSTILE = "</title></style><script>alert(1)</script><img src='http://x/'>\0\u202e\" onload=\"x"

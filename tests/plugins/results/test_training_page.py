@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import re
 import subprocess
 import sys
@@ -22,7 +21,6 @@ from nmt.plugins.results.training_page import (
     draw,
     open_run,
     pick,
-    round_ticks,
     sentence_score,
 )
 
@@ -93,12 +91,6 @@ def test_colors_are_the_style_sheets_and_ids_differ_between_charts():
     assert svgs[0] == svgs[2]
 
 
-def test_ticks_are_round_numbers():
-    assert round_ticks(2.9, 8.3) == pytest.approx([2, 4, 6, 8, 10])
-    assert round_ticks(0, 0.0067) == pytest.approx([0, 0.002, 0.004, 0.006, 0.008])
-    assert round_ticks(3, 3) == pytest.approx([2.6, 2.8, 3.0, 3.2, 3.4])
-
-
 def test_matplotlib_ignores_the_settings_of_the_working_directory(tmp_path):
     (tmp_path / "matplotlibrc").write_text("text.usetex: True\n")
     program = "import matplotlib; from nmt.plugins.results import attention_page; rc = matplotlib.rcParams;"
@@ -136,21 +128,6 @@ def test_columns_are_read_by_name_without_empty_cells_and_broken_rows(run, tail)
     assert opened.series("loss") == [(10, 5.5), (20, 4.5)]
     assert (opened.series("valid_loss"), opened.series("mfu")) == ([(20, 4.25)], [])
     assert (opened.last("seconds"), opened.last("cost")) == (3, None)
-
-
-def test_an_unfinished_run_is_running_until_it_has_been_silent_for_long(run):
-    opened = open_run(run, None)
-    assert (opened.update, opened.updates) == (20, 100)
-    assert opened.state(opened.written + 5) == "running"
-    assert opened.state(opened.written + 3601) == "stopped"
-
-
-def test_a_run_is_finished_by_a_model_of_its_last_update(run):
-    for updates, state in ((100, "finished"), (20, "stopped"), (10, "running")):
-        write_model(run, updates=updates)
-        os.utime(run / "metrics.csv", (1000, 1000))
-        opened = open_run(run, None)
-        assert (opened.state(1001), opened.model.updates) == (state, updates)
 
 
 def test_the_model_directory_has_the_facts_of_its_training_and_one_of_other_types_none(run):

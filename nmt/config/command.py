@@ -1,29 +1,84 @@
-"""A command's help: a first page that fits on one screen, and the keys of one group or all groups."""
+"""Commands, their options, the YAML groups that they compose, and their help. Imports Hydra only to show help."""
 
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-
-from nmt.config.composition import Command, groups, hydra_tree, is_bare
-from nmt.config.fields import MISSING, flatten, in_words, keys_of
+from nmt.config.fields import MISSING, NMTError, flatten, in_words, keys_of
 from nmt.config.mistakes import nearest
-from nmt.errors import NMTError
 from nmt.registry import entries_of
 
-WIDTH = 100  # in columns
+WIDTH = 100  # columns of help
 OPTIONS = {
     "--cfg": "Print the composed configuration and exit.",
     "--config-dir": "FOLDER: also look for groups there.",
     "--help": "GROUP or all: print those keys; without either: print this page.",
 }
+"""The options of every command."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """A command-line option: either shorthand for an override or a function to run instead of the command's own."""
+
+    help: str
+    override: str = ""
+    # Called with the overrides, the value of `--config-dir`, and all options on the command line.
+    run: Callable[[list[str], Path | None, set[str]], int | None] | None = None
+
+
+@dataclass(frozen=True)
+class Command:
+    name: str
+    config: type  # the dataclass of its keys
+    run: Callable[[Any], int | None]  # returns the exit code; None means 0
+    words: Callable[[list[str]], dict[str, Any]] | None = None
+    """Converts arguments without = to keys and values; a value that is a mapping sets a whole group."""
+    initial: Callable[[str], dict[str, dict[str, Any]]] = lambda init: {}  # groups set by the model at `init`
+    usage: str = ""  # arguments without =, as shown in the help
+    examples: tuple[str, ...] = ()  # the words of two command lines
+    hides: str = ""  # groups and keys that the command does not read
+    groups: Mapping[str, str | None] = field(default_factory=dict)
+    """The YAML groups in composition order, each with its default option."""
+    entries: str = ""  # the key that NAME=[A,B] adds an entry to, unless NAME is itself a key
+    options: Mapping[str, Option] = field(default_factory=dict)
+    memory: str = "close other programs, or use a machine with more memory"  # advice if memory runs out
+
+    @property
+    def all_options(self) -> dict[str, Option]:
+        """All options of the command, including options that plugins register as `COMMAND --OPTION`."""
+        added = [entry for name, entry in entries_of("option").items() if name.split()[0] == self.name]
+        return {**self.options, **{entry.name.split()[1]: entry.load() for entry in added}}
+
+
+@cache
+def conf_folders() -> tuple[Path, ...]:
+    package = Path(__file__).parents[1]
+    core = package / "conf"  # in a wheel; in a clone, conf/ is next to the package
+    return (core if core.is_dir() else package.parent / "conf", *sorted((package / "plugins").glob("*/conf")))
+
+
+def groups(command: Command, config_dir: Path | None = None) -> dict[str, tuple[str, list[str]]]:
+    """Each of a command's groups -> its default option and all its options (FOLDER/NAME for those in a subfolder)."""
+    options: dict[str, set[str]] = {}
+    for folder in filter(None, (*conf_folders(), config_dir)):
+        for file in folder.glob("*/**/*.yaml"):
+            group, _, option = file.relative_to(folder).with_suffix("").as_posix().partition("/")
+            options.setdefault(group, set()).add(option)
+    defaults = {group.removeprefix("optional "): option or "" for group, option in command.groups.items()}
+    return {group: (defaults[group], sorted(options[group])) for group in sorted(options.keys() & defaults)}
 
 
 def help_text(command: Command, words: list[str], config_dir: Path | None) -> str:
     """The first page, or the keys of the group named in `words`; NMTError if the group is unknown."""
+    from omegaconf import OmegaConf
+
+    from nmt.config.composition import hydra_tree, is_bare
+
     options, keys = groups(command, config_dir), keys_of(command.config)
     about: dict[str, str] = {}
     for name, key in keys.items():

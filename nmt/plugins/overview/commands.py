@@ -1,0 +1,200 @@
+"""`nmt runs`: list the runs and prepared corpora of a folder, or delete some. Listing loads no torch."""
+
+import json
+import math
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from nmt.commands import talker
+from nmt.config import Command, NMTError, Option, choice, matches, one_line, require
+
+Row = dict[str, Any]  # facts about a folder
+MARKS = {"config.yaml": "run", "manifest.json": "corpus", "model/config.json": "run", "config.json": "run"}
+"""The file in a folder -> its kind; a model directory counts as a run."""
+OURS = re.compile(
+    r"config\.yaml|metrics\.csv|environment\.json|report\.html|citation-[^/]+\.zip|\.lock|checkpoints/(step=\d+|best)\.ckpt"
+    r"|tensorboard/(events\.out\.tfevents\.[^/]+|hparams\.yaml)|wandb/.*|(.*/)?\.[^/]+\.nmt-tmp(/.*)?"
+    r"|([\w.-]+/)?(model\.safetensors|config\.json|tokenizer\.model|README\.md|(ctranslate2-[^/]*|huggingface)/.*)"
+)
+"""The files that nmt writes into a run folder or model directory."""
+
+
+@dataclass
+class RunsConfig:
+    """Options of `nmt runs`."""
+
+    folder: str = "."
+    """Folder that contains runs/ and data/, or runs themselves; may be given without folder=."""
+    delete: list[str] = field(default_factory=list)
+    """Runs and corpora to delete; may be given as `nmt runs delete NAME...`."""
+    yes: bool = False
+    """Delete without asking."""
+    format: str = choice("text", "text", "json")
+    """Output format: text or json."""
+
+
+def folders_of(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The runs and corpora in a folder's runs/ and data/, or in itself, with their kinds. Follows no links.
+
+    A folder in runs/ or data/ that contains neither has the kind "foreign".
+    """
+    roots = [root for root in (folder / "runs", folder / "data") if root.is_dir()]
+    for top in (top for root in roots or [folder] for top in sorted(root.glob("[!.]*/")) if not top.is_symlink()):
+        inner = [path for path in (top, *top.glob("*/"), *top.glob("*/*/")) if path.name != "model"]
+        base = Path(os.path.realpath(top))
+        real = [path for path in inner if Path(os.path.realpath(path)) == base / path.relative_to(top)]
+        kinds = {path: MARKS[mark] for path in real for mark in reversed(MARKS) if (path / mark).is_file()}
+        yield from (kinds or dict.fromkeys([top][: len(roots)], "foreign")).items()
+
+
+def about_run(folder: Path) -> Row:
+    from nmt.files import find_model_directory, read_description, within
+    from nmt.training import read_config, read_metrics, run_state
+
+    config, training = read_config(folder) if (folder / "config.yaml").exists() else {}, dict[str, Any]()
+    if not config or (folder / "model").exists():
+        training = read_description(find_model_directory(str(folder))).training
+    rows, planned = read_metrics(folder, last=500), within(config, "trainer", "max_steps")
+    planned, delivered = planned if matches(planned, int) else 0, training.get("updates", 0)
+    update = max([delivered, *(int(row["step"]) for row in rows[-1:])])
+    state = run_state(folder, update, planned, delivered) if config else "model"
+    validated = next((row for row in reversed(rows) if row.get("valid_loss")), {})
+    scores = {key: float(validated.get(key) or "nan") for key in ("valid_loss", "valid_bleu", "valid_f1")}
+    finite = {key: score if math.isfinite(score) else None for key, score in scores.items()}
+    return {"state": state, "updates": update, "planned": planned, **finite}
+
+
+def about_corpus(folder: Path) -> Row:
+    from nmt.files import LARGE, parse_json, read_mapping, within
+
+    tree = read_mapping(folder / "manifest.json", parse_json, LARGE)
+    facts = {side: within(tree, "content", "data", side) for side in ("source", "target")}
+    facts |= {"pairs": within(tree, "counts", "train", "kept"), "vocabulary": tree.get("vocabulary_size")}
+    is_ours = all(map(matches, facts.values(), (str, str, int, int)))
+    require(is_ours, f"{folder / 'manifest.json'} was not written by `nmt preprocess`")
+    return {"state": "prepared", **facts}
+
+
+def about(folder: Path, kind: str) -> Row:
+    """The facts about a folder or the `problem` with it; `modified` is in seconds since 1970."""
+    size, facts = dict.fromkeys(("bytes", "modified"), 0), {"state": "foreign" if kind == "foreign" else "damaged"}
+    try:
+        require(kind != "foreign", "not a run or corpus of nmt")
+        files = [(path.name, path.lstat()) for path in folder.rglob("*") if not path.is_dir()]
+        times = [stat.st_mtime for name, stat in files if name in ("metrics.csv", *MARKS)]
+        size = {"bytes": sum(stat.st_size for _, stat in files), "modified": int(max(times, default=0))}
+        facts = about_run(folder) if kind == "run" else about_corpus(folder)
+    except (NMTError, OSError, ValueError) as error:
+        facts["problem"] = one_line(error)
+    return {"kind": kind, "name": str(folder), **facts, **size}
+
+
+def cell(key: str, value: Any) -> str:
+    from rich.filesize import decimal
+
+    from nmt.files import duration, printable
+
+    if key in ("bytes", "modified"):
+        return decimal(value) if key == "bytes" else duration(time.time() - value)
+    return printable(value) if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
+def print_tables(rows: list[Row]) -> None:
+    """Print a table of each kind of folder, without empty columns; plain columns if the output is not a terminal."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    box, width = (SIMPLE_HEAD, None) if sys.stdout.isatty() else (None, 10_000)
+    for kind, group in groupby(rows, lambda row: row["kind"]):
+        cells = [{key: cell(key, value) for key, value in row.items() if value} for row in group]
+        table, titles = Table(box=box, padding=(0, 1, 0, 0)), {"name": kind, "bytes": "size", "modified": "age"}
+        keys = [key for key in dict.fromkeys(key for row in cells for key in row) if key != "kind"]
+        for key in keys:
+            table.add_column(titles.get(key, key.removeprefix("valid_")), no_wrap=key == "name")
+        for row in cells:
+            table.add_row(*(row.get(key, "") for key in keys))
+        Console(width=width, markup=False, highlight=False, emoji=False).print(table)
+
+
+def run(config: RunsConfig) -> None:
+    folder = Path(config.folder)
+    require(folder.is_dir(), f"{folder}: no such folder")
+    rows = [about(*pair) for pair in folders_of(folder)]
+    rows.sort(key=lambda row: (("run", "corpus", "foreign").index(row["kind"]), -row["modified"]))
+    if config.delete:
+        delete([chosen(name, folder, rows) for name in dict.fromkeys(config.delete)], rows, config.yes)
+    elif config.format == "json":
+        print(json.dumps({"folder": str(folder), "folders": rows}, indent=2))
+    elif rows:
+        print_tables(rows)
+    else:
+        talker().print(f"no runs or prepared corpora in {folder}; start with `nmt preprocess`")
+
+
+def chosen(name: str, folder: Path, rows: list[Row]) -> Row:
+    """The row of a run or corpus, named with or without runs/ or data/; NMTError if nmt must not delete it."""
+    names = {str(base / name) for base in (Path(), folder, folder / "runs", folder / "data")}
+    matching = [row for row in rows if row["name"] in names]
+    problem = "several folders have this name" if matching else "no such run or corpus, or a link"
+    require(len(matching) == 1, f"{name}: {problem}; write a name that `nmt runs` lists")
+    row, path, advice = matching[0], Path(matching[0]["name"]), "move it out of the way first"
+    require("problem" not in row, f"{path}: {row.get('problem')}; nmt deletes only what it wrote")
+    if row["kind"] == "corpus":
+        from nmt.data import check_ours
+
+        check_ours(path, advice)
+    for file in path.rglob("*") if row["kind"] == "run" else ():
+        is_ours = file.is_dir() or OURS.fullmatch(file.relative_to(path).as_posix())
+        require(bool(is_ours) and not file.is_symlink(), f"{file}: nmt did not write this file; {advice}")
+    return row
+
+
+def delete(doomed: list[Row], rows: list[Row], yes: bool) -> None:
+    """Delete runs and corpora once the user agrees; point the `latest` links to them to the newest remaining run."""
+    from nmt.files import locked_file, temporary_name
+    from nmt.training import point_latest_to
+
+    paths, console = [Path(row["name"]) for row in doomed], talker()
+    with ExitStack() as locks:
+        for path, row in zip(paths, doomed, strict=True):
+            lock = path / ("tokenizer.model" if row["kind"] == "corpus" else ".lock")
+            locks.enter_context(locked_file(lock, True, f"{path}: another nmt is using it; wait until it exits"))
+            console.print(f"{path}  {cell('bytes', row['bytes'])}")
+        require(yes or sys.stdin.isatty(), "nothing was deleted: to delete without a terminal, pass --yes")
+        if not yes and console.input("Delete? [y/N] ").strip().lower() not in ("y", "yes"):
+            raise NMTError("nothing was deleted")
+        for path in paths:
+            shutil.rmtree(path.rename(temporary_name(path)))
+    runs = [Path(row["name"]) for row in rows if row not in doomed and row["kind"] == "run"]
+    for link in {parent / "latest" for path in paths for parent in path.parents}:
+        if link.is_symlink() and not link.exists():
+            newest = next((run for run in runs if link.parent in run.parents and (run / "model").is_dir()), None)
+            point_latest_to(newest, beside=link) if newest else link.unlink()
+    console.print(f"deleted {', '.join(map(str, paths))}")
+
+
+def folder_or_names(words: list[str]) -> dict[str, Any]:
+    is_delete = words[0] == "delete"
+    require(words != ["delete"], "delete: name what to delete, as in `nmt runs delete runs/mine`")
+    require(is_delete or len(words) == 1, f"{words[-1]}: give one folder, or `nmt runs delete NAME...`")
+    return {"delete": words[1:]} if is_delete else {"folder": words[0]}
+
+
+RUNS = Command(
+    *("runs", RunsConfig, run, folder_or_names),
+    usage="[FOLDER] or delete NAME...",
+    examples=("", "delete runs/old data/old"),
+    options={
+        name: Option(f"Short for {word}.", word) for name, word in (("--json", "format=json"), ("--yes", "yes=true"))
+    },
+)

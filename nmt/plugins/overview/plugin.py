@@ -1,0 +1,10 @@
+"""Overview: the runs and corpora of a folder, and shell completion."""
+
+from collections.abc import Callable
+
+
+def register(add: Callable[..., None]) -> None:
+    add("command", "runs", "nmt.plugins.overview.commands:RUNS", summary="List or delete runs and prepared corpora.")
+    add("option", "nmt --complete", "nmt.plugins.overview.completion:complete")
+    install = "Complete commands, keys and values with Tab in bash, zsh or fish."
+    add("option", "nmt --install-completion", "nmt.plugins.overview.completion:install", summary=install)

@@ -1,0 +1,143 @@
+"""What `nmt runs` lists and refuses to delete, and what Tab completes in a real bash."""
+
+import csv
+import json
+import os
+import pty
+import re
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from preloaded import python
+
+import nmt
+
+PROGRAM = "import sys\nfrom nmt.cli import main\ntry:\n main()\nfinally:\n print(*sys.modules, file=sys.stderr)"
+
+
+@pytest.fixture(autouse=True)
+def folder(finished: Path, toy: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finished run, an untrained one, a damaged one, a corpus, links, and a folder that nmt did not write."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(finished, "runs/deep/done")
+    shutil.copytree(toy[-1].removeprefix("prepared="), "data/toy")
+    for name, content in (("deep/done", None), ("new", (finished / "config.yaml").read_text()), ("bad", "[" * 10**6)):
+        Path("runs", name).mkdir(exist_ok=True)
+        Path("runs", name, "config.yaml").write_text(content) if content else None
+        os.utime(f"runs/{name}/config.yaml", (2e9 - len(name), 2e9 - len(name)))
+    Path("runs/notes/deep").mkdir(parents=True)
+    Path("runs/notes/deep/a b.txt").touch()
+    Path("runs/deep/done/citation-test.zip").touch()
+    Path("runs/latest").symlink_to("deep/done")
+    Path("data/linked").symlink_to("toy")
+
+
+def test_runs_and_corpora_are_listed_with_their_facts(nmt):
+    os.utime("runs/deep/done/metrics.csv", (2e9, 2e9))
+    rows = {row["name"]: row for row in json.loads(nmt("runs", "--json").out)["folders"]}
+    states = {name: row["state"] for name, row in rows.items()}
+    expected = {"runs/deep/done": "finished", "runs/new": "untrained", "runs/bad": "damaged", "data/toy": "prepared"}
+    assert states == {**expected, "runs/notes": "foreign"}
+    done, manifest = rows["runs/deep/done"], json.loads(Path("data/toy/manifest.json").read_text())
+    reports = csv.DictReader(Path("runs/deep/done/metrics.csv").read_text().splitlines())
+    validated = [row for row in reports if row["valid_loss"]][-1]
+    assert [done["updates"], done["planned"], done["valid_loss"]] == [60, 60, float(validated["valid_loss"])]
+    assert done["bytes"] == sum(path.stat().st_size for path in Path("runs/deep/done").rglob("*") if path.is_file())
+    facts = [manifest["counts"]["train"]["kept"], manifest["vocabulary_size"]]
+    assert [rows["data/toy"][key] for key in ("source", "target", "pairs", "vocabulary")] == ["en", "de", *facts]
+    lines = [line.split()[:2] for line in nmt("runs").out.splitlines()]
+    assert [line for line in lines if line[0] in rows] == [[*pair] for pair in states.items()]
+    assert nmt("runs", "runs/deep").out.splitlines()[1].split()[:4] == ["runs/deep/done", "finished", "60", "60"]
+    with FileLock("runs/deep/done/.lock"):
+        assert "running" in nmt("runs").out.splitlines()[1]
+    shutil.rmtree("runs/deep/done/model")
+    assert "stopped" in nmt("runs").out.splitlines()[1]
+
+
+def test_a_hundred_runs_are_listed_in_a_second_without_torch():
+    for number in range(100):
+        shutil.copytree("runs/deep/done", f"runs/{number}", ignore=shutil.ignore_patterns("checkpoints"))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    done = subprocess.run([sys.executable, "-c", PROGRAM, "runs"], check=True, capture_output=True, text=True)
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 1
+    assert done.stdout.count("finished") == 101
+    assert "torch" not in done.stderr.split()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        *(
+            (name, "no such run")
+            for name in ("..", "runs/..", "/etc", "runs", "runs/deep/../deep/done/", "runs/latest")
+        ),
+        *(("data/linked", "no such run"), ("notes", "not a run"), ("runs/bad", "config.yaml: cannot be read")),
+        *(("deep/done", "another nmt is using it"), ("toy", "another nmt is using it")),
+        *(("new", "runs/new/diary.txt: nmt did not write this"), ("new", "without a terminal, pass --yes")),
+    ],
+)
+def test_only_what_nmt_wrote_and_nobody_uses_is_deleted(nmt, name, said):
+    if "diary" in said:
+        Path("runs/new/diary.txt").touch()
+    before = sorted(Path().rglob("*"))
+    with FileLock("runs/deep/done/.lock"), FileLock("data/toy/tokenizer.model"):
+        nmt("runs", "delete", name, *["--yes"][: "--yes" not in said]).failed(said)
+    assert sorted(Path().rglob("*"))[: len(before)] == before
+
+
+def test_a_link_to_a_deleted_run_leads_to_the_newest_other_run_or_is_removed(nmt):
+    shutil.copytree("runs/deep/done", "runs/other")
+    assert nmt("runs", "delete", "deep/done", "data/toy", "--yes").code == 0
+    assert (str(Path("runs/latest").readlink()), Path("data/toy").exists()) == ("other", False)
+    for answer in (b"n\n", b"y\n"):
+        terminal, end = pty.openpty()
+        os.write(terminal, answer)
+        subprocess.run([python(), "-m", "nmt", "runs", "delete", "other"], stdin=end, capture_output=True)
+        assert Path("runs/other").exists() == Path("runs/latest").is_symlink() == (answer == b"n\n")
+
+
+REPLIES = {
+    "trans": "translate",
+    "--inst": "--install-completion",
+    "train optim.l": "optim.learning_rate= optim.label_smoothing=",
+    "train optim.schedule = noa": "noam",
+    "train model = s": "small student",
+    "train experiment = la": "laptop",
+    "train model.tied_embeddings =": "true false",
+    "train prepared = d": "data/toy",
+    "train da": "data/toy",
+    "train --sw": "--sweep",
+    "translate run = runs/d": "runs/deep/done",
+    "score metrics = '[bleu,'te": "[bleu,ter",
+    "translate runs/notes/deep/": r"runs/notes/deep/a\ b.txt",
+}
+
+
+def test_tab_completes(tmp_path, monkeypatch):
+    (tmp_path / "nmt").write_text(f'#!/bin/sh\nexec {python()} -m nmt "$@"\n')
+    (tmp_path / "nmt").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(Path(nmt.__file__).parents[1]))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    lines = ["nmt --install-completion > /dev/null", "source ~/.local/share/bash-completion/completions/nmt"]
+    tab = "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _nmt nmt; echo ${COMPREPLY[@]@Q}"
+    lines += [f"COMP_WORDS=(nmt {words}); {tab}" for words in REPLIES]
+    done = subprocess.run(["bash", "-c", "\n".join(lines)], check=True, capture_output=True, text=True)
+    expected = [" ".join(f"'{reply}'" for reply in re.split(r"(?<!\\) ", replies)) for replies in REPLIES.values()]
+    assert done.stdout.splitlines() == expected
+
+
+def test_a_tab_loads_little_and_a_completion_file_of_another_program_is_kept(nmt, tmp_path, monkeypatch):
+    words = ["--complete", "bash", "train", "optim.l"]
+    done = subprocess.run([sys.executable, "-c", PROGRAM, *words], check=True, capture_output=True, text=True)
+    assert not {"hydra", "omegaconf", "torch", "typer", "rich", "yaml", "numpy"} & {*done.stderr.split()}
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    nmt("--install-completion", "csh").refused("name yours")
+    assert str(tmp_path / "fish/completions/nmt.fish") in nmt("--install-completion", "fish").out
+    (tmp_path / "fish/completions/nmt.fish").write_text("complete -c nmt\n")
+    nmt("--install-completion", "fish").refused("not written by nmt")
