@@ -40,7 +40,7 @@ BUDGETS = {
     "augment": 320,
     "average": 100,
     "devices": 190,
-    "documents": 1410,
+    "documents": 1400,
     "exchange": 1380,
     "hub": 90,
     "judge": 300,

@@ -23,7 +23,7 @@ from nmt.plugins.documents.xml import Flow, Tree, parse_xml
 PARTS: dict[str, type[Document]] = {
     r"word/(?:document|header|footer|footnotes|endnotes)\d*\.xml": Runs,
     r"ppt/(?:slides/slide|notesSlides/notesSlide)\d*\.xml": Runs,
-    r"xl/(?:sharedStrings|worksheets/[^/]+)\.xml": Runs,
+    r"xl/(?:[sS]haredStrings|worksheets/[^/]+)\.xml": Runs,
     r"\w+/(?:drawings/drawing|charts/chart|diagrams/(?:data|drawing))\d*\.xml": Runs,
     r"(?:Object \d+/)?content\.xml|styles\.xml": Flow,
 }
@@ -63,7 +63,8 @@ class Archive(Document):
             require(not SIGNATURE.fullmatch(name), SIGNED)
         lists = [name for name in ("META-INF/manifest.xml", "META-INF/encryption.xml") if name in self.places]
         encrypted = {unquote(path) for name in lists for path in ENCRYPTED(self.tree(name))}
-        for name, reader in self.chapters() if "META-INF/container.xml" in self.places else self.parts():
+        names = ((name, reader) for part, reader in PARTS.items() for name in self.places if re.fullmatch(part, name))
+        for name, reader in self.chapters() if "META-INF/container.xml" in self.places else names:
             require(name not in encrypted, LOCKED)
             try:
                 self.members[name] = reader(self.contents[self.places[name]], source, target)
@@ -78,10 +79,6 @@ class Archive(Document):
     def tree(self, name: str) -> Tree:
         require(name in self.places, f"damaged: {name[:100]} is missing")
         return parse_xml(self.contents[self.places[name]])
-
-    def parts(self) -> Iterator[tuple[str, type[Document]]]:
-        for pattern, reader in PARTS.items():
-            yield from ((name, reader) for name in self.places if re.fullmatch(pattern, name, re.IGNORECASE))
 
     def chapters(self) -> Iterator[tuple[str, type[Document]]]:
         """A book's title, language, chapters and tables of contents."""

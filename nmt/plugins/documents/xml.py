@@ -19,7 +19,6 @@ from nmt.plugins.documents.markup import Kind, Sentence, Token
 Element = Any  # lxml's classes are private and untyped
 Tree = Any
 INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-UNTRANSLATED = ("new", "needs-translation")  # target states
 AROUND = frozenset(("g", "mrk", "span", "a", "meta"))  # elements with text of their sentence
 BREAKS = frozenset(("s", "tab", "line-break", "frame"))
 OASIS, DC = "urn:oasis:names:tc:opendocument:xmlns:", "http://purl.org/dc/elements/1.1/"
@@ -177,7 +176,8 @@ class Xliff(XmlDocument):
             says = (around.get("translate") for around in (element, *element.iterancestors()))
             if source is None or next(filter(None, says), "") == "no":
                 continue
-            if target is None or target.get("state") in UNTRANSLATED or not target.xpath("string()").strip():
+            is_open = target is None or target.get("state") in ("new", "needs-translation")
+            if is_open or not target.xpath("string()").strip():
                 yield Unit(source), element
 
     def write(self, unit: Unit, references: Element, place: Element) -> None:
