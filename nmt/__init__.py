@@ -7,25 +7,28 @@
 See docs/reference/python.md.
 """
 
-from typing import TYPE_CHECKING
-
-import lazy_loader
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 if TYPE_CHECKING:
-    from nmt.api import (
+    from nmt.errors import NMTError as NMTError
+    from nmt.evaluation import Score as Score
+    from nmt.plugins.python.api import (
         Model as Model,
         Stream as Stream,
-        compare as compare,
         load as load,
         prepare as prepare,
         score as score,
         train as train,
     )
-    from nmt.errors import NMTError as NMTError
-    from nmt.evaluation import Score as Score
+    from nmt.plugins.results.comparison_page import compare as compare
     from nmt.translation import Translation as Translation
-else:  # importing the Python API takes seconds, and the command line imports this file too
-    names = {"api": ["Model", "compare", "load", "prepare", "score", "train"], "errors": ["NMTError"]}
-    names |= {"evaluation": ["Score"], "translation": ["Translation"]}
-    __getattr__, __dir__, __all__ = lazy_loader.attach(__name__, submod_attrs=names)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of the Python API, which plugins register; the command line imports this file, but not them."""
+    from nmt.registry import entries_of
+
+    if name not in (entries := entries_of("api")):
+        raise AttributeError(f"module nmt has no attribute {name!r}")
+    return entries[name].load()

@@ -13,7 +13,7 @@ ROOT = Path(nmt.__file__).parent
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 LAYERS = (
     *("errors", "registry", "compat", "hardware", "config", "kernels", "files", "model", "text", "data"),
-    *("evaluation", "search", "preparation", "translation", "training", "commands", "api", "cli"),
+    *("evaluation", "search", "preparation", "translation", "training", "commands", "cli"),
 )
 """The parts of the core from the bottom up: each imports only from those before it."""
 BETWEEN_PLUGINS = {

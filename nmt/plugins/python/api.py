@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, overload
 from nmt.commands import COMMANDS, compose
 from nmt.config import DecodeConfig, JobConfig, TranslatorOptions, build, flatten, in_words, literal, require, set_text
 from nmt.errors import NMTError
-from nmt.registry import entries_of
 
 if TYPE_CHECKING:
     from nmt.evaluation import Score
@@ -168,10 +167,3 @@ def score(hypotheses: Iterable[str], references: Iterable[str], **options: Any) 
     config = build(ScoreConfig, options, offered=("metrics", "language", "lowercase", "tokenize"))
     texts = [*checked(hypotheses, "hypotheses")], [*checked(references, "references")]
     return evaluation.score(*texts, config.metrics, config.language, config.lowercase, config.tokenize)
-
-
-@python_names()
-def compare(systems: Any, **options: Any) -> Any:
-    """Compare systems on a test set; see `nmt.plugins.results`."""
-    require("compare" in entries_of("api"), "nmt.compare: requires the plugin nmt/plugins/results")
-    return entries_of("api")["compare"].load()(systems, **options)
