@@ -29,6 +29,12 @@ def __getattr__(name: str) -> Any:
     """Import a name of the Python API, which plugins register; the command line imports this file, but not them."""
     from nmt.registry import entries_of
 
-    if name not in (entries := entries_of("api")):
-        raise AttributeError(f"module nmt has no attribute {name!r}")
-    return entries[name].load()
+    if name == "__all__":
+        return sorted(entries_of("api"))
+    if name not in entries_of("api"):
+        raise AttributeError(f"module nmt has no attribute {name}")
+    return entries_of("api")[name].load()
+
+
+def __dir__() -> list[str]:
+    return [*__getattr__("__all__")]

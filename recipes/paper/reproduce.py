@@ -19,6 +19,8 @@ A row is a few commands of nmt, which continue where they stopped: repeat the co
 """
 
 import shlex
+import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -38,10 +40,27 @@ from nmt.config import require
 from nmt.data import read_manifest
 from nmt.errors import NMTError
 from nmt.files import only_process
-from nmt.plugins.sweep.sweep import run_process
 
 MODULES = {"table1": table1, "table2": table2, "table3": table3, "table4": table4}
 PROGRAMS = {"nmt": [sys.executable, "-m", "nmt"], "python": [sys.executable]}
+
+
+def run_process(command: list[str], output: int = 2) -> tuple[int, int | None]:
+    """Run a command whose output goes to a file descriptor; return its exit code and any signal that was received."""
+    received: list[int] = []
+    process = subprocess.Popen(command, stdout=output)
+
+    def pass_on(number: int, frame: object) -> None:
+        # A terminal or a scheduler signals the child process too. A second signal of the same kind would kill it before
+        # it has saved, so send the other kind.
+        received.append(number)
+        process.send_signal(signal.SIGTERM if number == signal.SIGINT else signal.SIGINT)
+
+    handlers = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
+    code = process.wait()
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+    return code, received[0] if received else None
 
 
 def say(words: str) -> None:

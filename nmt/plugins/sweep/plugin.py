@@ -5,4 +5,3 @@ from collections.abc import Callable
 
 def register(add: Callable[..., None]) -> None:
     add("option", "train --sweep", "nmt.plugins.sweep.sweep:SWEEP")
-    add("option", "train --dry-run", "nmt.plugins.sweep.sweep:DRY_RUN")
