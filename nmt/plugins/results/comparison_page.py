@@ -18,7 +18,7 @@ from nmt.evaluation import Score, bleu_tokenizer, sentence_scorer
 from nmt.files import printable, write_file
 from nmt.plugins.results.options import CompareConfig
 from nmt.plugins.results.pages import TEMPLATES, differences, render
-from nmt.plugins.results.significance import FEWEST_LINES, NAMES, TESTS, Details, Sampling, look_closer, measure
+from nmt.plugins.results.significance import FEWEST_LINES, NAMES, SAME, TESTS, Details, Sampling, look_closer, measure
 from nmt.plugins.results.systems import Seed, System, read_systems, translated
 from nmt.plugins.results.test_set import TestSet, Text, read_test_set
 
@@ -51,8 +51,11 @@ def how_tested(tree: dict[str, Any]) -> str:
 
 
 def how_translated(tree: dict[str, Any]) -> list[str]:
-    seeds = [seed for system in tree["systems"] for seed in system["seeds"] if seed["cost"]]
-    return [f"{seed['path']}: {seed['cost']['keys']}, on {seed['cost']['device']}" for seed in seeds]
+    """Each way of translating, after the systems that it applies to."""
+    ways: dict[str, list[str]] = {}
+    for seed in (seed for system in tree["systems"] for seed in system["seeds"] if seed["cost"]):
+        ways.setdefault(f"{seed['cost']['keys']}, on {seed['cost']['device']}", []).append(seed["path"])
+    return [f"{', '.join(paths)}: {way}" for way, paths in ways.items()]
 
 
 def as_text(tree: dict[str, Any]) -> str:
@@ -72,9 +75,12 @@ def as_text(tree: dict[str, Any]) -> str:
     padded = [[cell.ljust(max(map(len, column))) for cell in column] for column in used]
     lines = ["  ".join(row).rstrip() for row in zip(*padded, strict=True)] + [""]
     for comparison in tree["comparisons"]:
+        versus = f"{comparison['system']} against {comparison['against']}"
+        if {d["verdict"] for d in comparison["metrics"].values()} == {SAME}:
+            lines.append(f"{versus}: {SAME}")
+            continue
         for m, d in comparison["metrics"].items():
             p = ", ".join(f"{TESTS[test]} p {p_value(tree, d, test)}" for test in d["p"])
-            versus = f"{comparison['system']} against {comparison['against']}"
             lines.append(f"{versus}: {NAMES[m]} {d['value']:+.2f}, {d['verdict']}" + (f" ({p})" if p else ""))
     lines += ["", how_tested(tree)]
     lines += [f"{NAMES[m]}, {TESTS[t]}: {text}" for m, both in tree["signatures"].items() for t, text in both.items()]
@@ -112,6 +118,7 @@ def comparison_page(tree: dict[str, Any], test: TestSet, details: Details) -> st
         counted=details.counted,
         names=NAMES,
         tests=TESTS,
+        same=SAME,
         names_of_costs=COSTS,
         script=Markup(script),
         # Browsers run the script with this hash and no other, whatever the texts contain.

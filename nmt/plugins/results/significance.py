@@ -30,6 +30,7 @@ from nmt.text import SOURCE, load_tokenizer, scripts_of_language
 
 NAMES = {"bleu": "BLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
 TESTS = {"bs": "paired bootstrap", "ar": "approximate randomization"}  # sacreBLEU's names for the tests, and ours
+SAME = "not different at all"
 FEWEST_LINES = 50  # needed for a test; with fewer lines, too many resamples coincide
 CHUNK = 50  # resamples drawn at a time
 SHORT, LONG, FEW_CHARACTERS = 0.6, 1.6, 10  # bounds of the length relative to the reference's; minimum difference
@@ -122,7 +123,7 @@ def difference(
     largest = {test: float(max(values)) for test, values in p.items()}
     below = [name for test, name in TESTS.items() if largest[test] < alpha]
     if not any(gaps):  # sacreBLEU gives equal scores the lowest p-value
-        largest, verdict = {}, "not different at all"
+        largest, verdict = {}, SAME
     elif lines < FEWEST_LINES:
         largest, verdict = {}, f"not tested: fewer than {FEWEST_LINES} lines"
     elif not below:

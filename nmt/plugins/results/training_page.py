@@ -183,13 +183,18 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> dict[str, Any] | Non
     axes.set_ylim(ticks[0], ticks[-1])
     axes.set_yticks(ticks, [number(tick) for tick in ticks])
     for kind, points in curves.items():
-        marker = "o" if len(points) == 1 or (kind == "validation" and len(points) <= 60) else ""
-        axes.plot(*zip(*points, strict=True), color=COLORS[kind], linewidth=1.6, marker=marker, markersize=4, mew=0)
+        single, marker = (
+            len(points) == 1,
+            "o" if len(points) == 1 or (kind == "validation" and len(points) <= 60) else "",
+        )
+        size = {"linewidth": 1.6, "markersize": 8 if single else 4, "mew": 0}
+        axes.plot(*zip(*points, strict=True), color=COLORS[kind], marker=marker, clip_on=not single, **size)
     best = None
     if chart.best and "validation" in curves:
         choose = min if chart.best == "lowest" else max
         best = choose(curves["validation"], key=lambda point: point[1])  # the first in a tie
-        axes.plot(*best, marker="o", color=COLORS["ground"], mec=COLORS["validation"], markersize=9, mew=2)
+        shape = {"marker": "o", "markersize": 9, "mew": 2, "mec": COLORS["validation"]}
+        axes.plot(*best, color=COLORS["ground"], clip_on=not ticks[0] <= best[1] <= ticks[-1], **shape)
     svg, stray = to_svg(figure, chart.title), sum(not ticks[0] <= value <= ticks[-1] for value in values)
     return {"chart": chart, "curves": curves, "svg": svg, "best": best, "stray": stray}
 
