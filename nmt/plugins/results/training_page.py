@@ -183,12 +183,10 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> dict[str, Any] | Non
     axes.set_ylim(ticks[0], ticks[-1])
     axes.set_yticks(ticks, [number(tick) for tick in ticks])
     for kind, points in curves.items():
-        single, marker = (
-            len(points) == 1,
-            "o" if len(points) == 1 or (kind == "validation" and len(points) <= 60) else "",
-        )
-        size = {"linewidth": 1.6, "markersize": 8 if single else 4, "mew": 0}
-        axes.plot(*zip(*points, strict=True), color=COLORS[kind], marker=marker, clip_on=not single, **size)
+        single = len(points) == 1
+        marker, size = "o" if single or (kind == "validation" and len(points) <= 60) else "", 8 if single else 4
+        style = {"color": COLORS[kind], "linewidth": 1.6, "marker": marker, "markersize": size, "mew": 0}
+        axes.plot(*zip(*points, strict=True), clip_on=not single, **style)
     best = None
     if chart.best and "validation" in curves:
         choose = min if chart.best == "lowest" else max
