@@ -184,14 +184,20 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> dict[str, Any] | Non
     axes.set_yticks(ticks, [number(tick) for tick in ticks])
     for kind, points in curves.items():
         single = len(points) == 1
-        marker, size = "o" if single or (kind == "validation" and len(points) <= 60) else "", 8 if single else 4
-        style = {"color": COLORS[kind], "linewidth": 1.6, "marker": marker, "markersize": size, "mew": 0}
+        marker, width = "o" if single or (kind == "validation" and len(points) <= 60) else "", 8 if single else 4
+        style: dict[str, Any] = {
+            "color": COLORS[kind],
+            "linewidth": 1.6,
+            "marker": marker,
+            "markersize": width,
+            "mew": 0,
+        }
         axes.plot(*zip(*points, strict=True), clip_on=not single, **style)
     best = None
     if chart.best and "validation" in curves:
         choose = min if chart.best == "lowest" else max
         best = choose(curves["validation"], key=lambda point: point[1])  # the first in a tie
-        shape = {"marker": "o", "markersize": 9, "mew": 2, "mec": COLORS["validation"]}
+        shape: dict[str, Any] = {"marker": "o", "markersize": 9, "mew": 2, "mec": COLORS["validation"]}
         axes.plot(*best, color=COLORS["ground"], clip_on=not ticks[0] <= best[1] <= ticks[-1], **shape)
     svg, stray = to_svg(figure, chart.title), sum(not ticks[0] <= value <= ticks[-1] for value in values)
     return {"chart": chart, "curves": curves, "svg": svg, "best": best, "stray": stray}
