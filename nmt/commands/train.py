@@ -45,10 +45,11 @@ def prepared_corpus(words: list[str]) -> dict[str, Any]:
     return {"prepared": str(folder), "data": content["data"], "tokenizer": content["tokenizer"]}
 
 
+MINUTES = ["data/corpus minutes=30"] if entries_of("plan") else []
 COMMAND = Command(
     *("train", ExperimentConfig, run, prepared_corpus, initial_groups),
     usage="[CORPUS]",
-    examples=("data/corpus minutes=30", "data/corpus experiment=laptop model.dropout=0.3 name=dropout"),
+    examples=(*MINUTES, "data/corpus experiment=laptop model.dropout=0.3 name=dropout"),
     hides="data tokenizer",
     memory="close other programs; the same command resumes from the last checkpoint",
     groups=GROUPS,

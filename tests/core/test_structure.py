@@ -44,7 +44,7 @@ BUDGETS = {
     "exchange": 1380,
     "hub": 90,
     "judge": 300,
-    "minutes": 370,
+    "minutes": 420,
     "muon": 100,
     "overview": 310,
     "paper_bleu": 60,

@@ -7,6 +7,7 @@ for the quickstart (docs/results.md); the other constants are first guesses.
 
 import gc
 import os
+import re
 import time
 from dataclasses import replace
 from itertools import takewhile
@@ -18,13 +19,15 @@ from lightning.pytorch.callbacks import Timer
 from rich.console import Console
 
 from nmt.commands import compose
-from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, build, is_out_of_memory, require, shown
+from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, build, is_out_of_memory, require
 from nmt.data import PreparedCorpus, open_corpus
+from nmt.kernels import forget_old_kernels, keep_freed_memory
 from nmt.plugins.minutes.trials import Pace, Trial
 from nmt.registry import entries_of
-from nmt.training import make_trainer, noam, read_config
+from nmt.training import check_configuration, is_finished, list_checkpoints, make_trainer, noam, read_config
 
-CHOOSING_SHARE = 0.2  # share of the time after which no larger model is tried
+CHOOSING_SHARE = 0.05  # maximum share of the time for trials
+MINUTES = "-[0-9][0-9.e+]*min"  # the end of a run's name
 SECONDS_BESIDE = 30  # seconds to load, validate four times and score the averaged model (a small one, on two cores)
 LEARNING_SHARE = 0.94  # share of the remaining time for training; the rest is a reserve for validating larger models
 TOKENS_PER_PARAMETER = 3.0  # target tokens that a larger model must see per parameter to be worth its size
@@ -39,20 +42,15 @@ MICRO_BATCH = 5000  # tokens on a CPU, where larger micro-batches are no faster
 
 def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
     """Fill in the settings that depend on the time limit and on memory (`batching.max_tokens`)."""
-    corpus, run = open_corpus(Path(config.prepared)), Path(config.run)
-    saved = read_config(run) if (run / "config.yaml").exists() else {}
-    with console.status("trying models and batches for a few seconds each"):
-        if config.minutes is not None and saved:
-            config = as_begun(config, saved)
-        elif config.minutes is not None:
-            config = settle_minutes(config, corpus)
-            model = config.model
-            console.print(
-                f"minutes={config.minutes:g}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "
-                f"{model.decoder_layers} layers, dropout {model.dropout}), {config.trainer.max_steps:,} updates of "
-                f"{config.batching.tokens_per_update:,} tokens; saved in {run}/config.yaml"
-            )
-        elif config.trainer.max_steps is None:
+    keep_freed_memory()  # trials measure what training will do
+    forget_old_kernels()
+    corpus = open_corpus(Path(config.prepared))
+    with console.status("trying models and batches for a few seconds"):
+        if config.minutes is not None:
+            config = settle_minutes(config, corpus, console)
+        run = Path(config.run)
+        saved = read_config(run) if (run / "config.yaml").exists() else {}
+        if config.trainer.max_steps is None:
             config = settle_max_steps(config, corpus, saved)
         if config.batching.max_tokens is not None:
             config = replace(config, batching=settle_micro_batches(config, corpus, saved))
@@ -64,19 +62,62 @@ def sizes() -> list[ModelConfig]:
     return [replace(compose("train", [f"model={name}"]).model, norm="pre") for name in ("tiny", "small", "base", "big")]
 
 
-def settle_minutes(config: ExperimentConfig, corpus: PreparedCorpus) -> ExperimentConfig:
+def settle_minutes(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> ExperimentConfig:
+    """Start a run, resume the run that has these minutes, or continue the longest run in a new folder beside it."""
+    assert config.minutes is not None
+    minutes = config.minutes
+    models = sizes() if "model" in config.minutes_settles else [config.model]
+    run = Path(config.run)
+    name = re.sub(f"{MINUTES}$", "", run.name)  # mine-30min -> mine
+    pattern = re.compile(f"{re.escape(name)}({MINUTES})?")
+    beside = [file.parent for file in run.parent.glob("*/config.yaml") if pattern.fullmatch(file.parent.name)]
+    begun = {x: read_config(x).get("minutes") for x in beside if list_checkpoints(x) or (x / "model").exists()}
+    runs = {number: folder for folder, number in begun.items() if isinstance(number, int | float)}
+    if minutes in runs:
+        return as_begun(config, runs[minutes])
+    if spent := max(runs, default=0.0):
+        before, other = runs[spent], "pass name=OTHER for a new run"
+        advice = f"pass more to continue it (without init=), or {other}"
+        more = spent < minutes and config.init is None
+        require(more, f"{before} has already trained for minutes={spent:g}: {advice}")
+        config = as_begun(config, before)
+        check_configuration(before, config)
+        updates, models = config.trainer.max_steps or 0, [config.model]
+        advice = f"pass minutes={spent:g} to finish it, or {other}"
+        require(is_finished(before, 0, corpus.manifest.fingerprint), f"{before} is not finished: {advice}")
+        config = replace(config, run=str(run.with_name(f"{name}-{minutes:g}min")), init=str(before))
+        length = f"for {minutes - spent:g} minutes in {config.run}"
+        console.print(f"continuing the model of {before} from its update {updates:,} {length}; {other}")
+    config = choose(config, corpus, models, 60 * (minutes - spent))
+    model = config.model
+    console.print(
+        f"minutes={minutes:g}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "
+        f"{model.decoder_layers} layers, dropout {model.dropout}), {config.trainer.max_steps:,} updates of "
+        f"{config.batching.tokens_per_update:,} tokens; saved in {config.run}/config.yaml"
+    )
+    return config
+
+
+def choose(
+    config: ExperimentConfig, corpus: PreparedCorpus, models: list[ModelConfig], limit: float
+) -> ExperimentConfig:
+    """Set the largest model that is worth its size, batches and updates; `limit` is in seconds."""
     assert config.minutes is not None
     setting, begin, settled = f"minutes={config.minutes:g}", time.monotonic(), None
     require_one_process(setting, "trainer.max_steps")
-    end = begin + 60 * config.minutes
-    for model in sizes() if "model" in config.minutes_settles else [config.model]:
+    end, choosing, tried = begin + limit, CHOOSING_SHARE * limit, begin
+    for model in models:
+        before, tried = tried, time.monotonic()
+        if settled and 2 * tried - before - begin > choosing:  # a larger model's trial takes longer than the last
+            break
         candidate = with_batches(with_groups(config, model=model), corpus, tokens=0)
         try:
-            # Twice, because speed and update size depend on each other.
-            for _ in range(2):
-                pace = Trial(candidate, corpus).pace()
+            for _ in range(2):  # twice if the size of an update changes, because speed depends on it
+                pace, batching = Trial(candidate, corpus).pace(choosing / 8), candidate.batching
                 tokens = updates_until(end, pace) * pace.tokens
-                candidate = with_batches(candidate, corpus, tokens)
+                candidate = with_batches(candidate, corpus, tokens * 60 * config.minutes / limit)
+                if candidate.batching == batching:
+                    break
         except (RuntimeError, MemoryError) as error:
             if settled and is_out_of_memory(error):
                 break
@@ -84,8 +125,6 @@ def settle_minutes(config: ExperimentConfig, corpus: PreparedCorpus) -> Experime
         if settled and tokens < TOKENS_PER_PARAMETER * pace.parameters:
             break
         settled = candidate, pace
-        if time.monotonic() - begin > CHOOSING_SHARE * (end - begin):
-            break
     assert settled
     return with_updates(settled[0], enough_updates(setting, begin, end, settled[1]))
 
@@ -120,15 +159,13 @@ def settle_max_steps(config: ExperimentConfig, corpus: PreparedCorpus, saved: di
     return replace(config, optim=optim, trainer=replace(config.trainer, max_steps=updates))
 
 
-def as_begun(config: ExperimentConfig, saved: dict[str, Any]) -> ExperimentConfig:
-    """The configuration with a resumed run's settings."""
-    before, where = saved.get("minutes"), f"{config.run}/config.yaml"
-    advice = "its learning rate schedule ends then; pass name=OTHER for a new run"
-    require(before == config.minutes, f"{config.run} began with minutes={shown(before)}, and {advice}")
+def as_begun(config: ExperimentConfig, run: Path) -> ExperimentConfig:
+    """The configuration with the settings of a run that minutes= began."""
+    saved, where = read_config(run), f"{run}/config.yaml"
     types = {name: type(getattr(config, name)) for name in config.minutes_settles}
     groups = {name: build(kind, saved.get(name, {}), where, f"{name}.") for name, kind in types.items()}
     trainer = replace(config.trainer, max_steps=saved.get("trainer", {}).get("max_steps"))
-    return replace(config, trainer=trainer, **groups)
+    return replace(config, run=str(run), init=config.init or saved.get("init"), trainer=trainer, **groups)
 
 
 def with_groups(config: ExperimentConfig, **groups: Any) -> ExperimentConfig:
@@ -157,7 +194,7 @@ def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
 
 def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
     """Set the number of updates, a learning rate that falls to 0, and when to save and validate."""
-    rate, warmup = HIGHEST_RATE / config.model.d_model, -(-updates // 12)
+    warmup, rate = -(-updates // 12), HIGHEST_RATE / config.model.d_model
     return with_groups(
         replace(config, trainer=replace(config.trainer, max_steps=updates)),
         optim=replace(config.optim, schedule="linear", learning_rate=rate, warmup=warmup, decay_steps=max(updates, 2)),

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
+from statistics import median
 from typing import Any, NamedTuple
 
 import torch
@@ -17,7 +18,7 @@ from nmt.data import Batch, BatchPlanner, PreparedCorpus, UpdateDataModule, accu
 from nmt.hardware import available_memory
 from nmt.training import TranslationModule, make_trainer, synchronize
 
-TIMED_SECONDS, WARM_UP = 4.0, 2  # seconds of timed training per model size, and untimed updates before that
+TIMED_SECONDS, WARM_UP = 4.0, 2  # maximum seconds of timed training in a trial, and untimed updates before that
 HEADROOM = 1.25  # factor for max_tokens=auto: a reserve for fragmentation and for gradients in transit
 
 
@@ -112,13 +113,12 @@ class Trial:
         self.grown = max(self.grown, before - available_memory())
         return True
 
-    def pace(self) -> Pace:
-        """Train for a few seconds; the first updates, which compile kernels and allocate memory, do not count."""
+    def pace(self, seconds: float = TIMED_SECONDS) -> Pace:
+        """Train for some seconds; the first updates, which compile kernels and allocate memory, do not count."""
         data, strategy = UpdateDataModule(self.corpus, self.config), self.trainer.strategy
-        tokens, begin, seconds = list[int](), 0.0, 0.0
+        tokens, times = list[int](), list[float]()
         for number in count():
-            if number == WARM_UP:
-                begin = time.monotonic()
+            begin = time.monotonic()
             planned = data.planner.update(number)
             for micro_batch in planned:
                 batch = move_data_to_device(data.batches.batch(micro_batch), self.module.device)
@@ -126,11 +126,12 @@ class Trial:
             self.optimizer.step()
             self.optimizer.zero_grad()
             synchronize(self.module.device)
-            if number >= WARM_UP:
-                tokens.append(planned[0].size.target_tokens)
-                if (seconds := time.monotonic() - begin) > TIMED_SECONDS:
-                    break
+            tokens.append(planned[0].size.target_tokens)
+            times.append(time.monotonic() - begin)
+            if sum(times[WARM_UP:]) > min(seconds, TIMED_SECONDS) or sum(times) > 3 * seconds:
+                break
         parameters = sum(parameter.numel() for parameter in self.module.parameters())
         # In the trial, one process did the work of all; dividing it saves no time on a CPU, where they share the cores.
         at_once = 1 if self.module.device.type == "cpu" else self.trainer.world_size
-        return Pace(seconds / len(tokens) / at_once, sum(tokens) / len(tokens), parameters)
+        # The median, because the first updates after a pause can take ten times as long while memory is mapped.
+        return Pace(median(times[WARM_UP:] or times) / at_once, sum(tokens) / len(tokens), parameters)

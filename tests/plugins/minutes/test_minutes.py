@@ -3,18 +3,21 @@
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import yaml
+from rich.console import Console
 from test_safety import SHORT, train_with
 
 from nmt.commands import compose
-from nmt.config import ModelConfig, NMTError
+from nmt.config import ModelConfig, NMTError, OptimConfig
 from nmt.data import open_corpus
 from nmt.plugins.minutes import minutes, trials
 from nmt.plugins.minutes.minutes import settle_minutes
 from nmt.training import list_checkpoints, noam, read_metrics
+from nmt.training.module import learning_rate
 
 
 @pytest.fixture
@@ -30,36 +33,57 @@ def size(d_model: int) -> ModelConfig:
     return ModelConfig("tiny", encoder_layers=1, decoder_layers=1, d_model=d_model, d_ff=2 * d_model, heads=2)
 
 
-@pytest.mark.slow
-def test_a_run_resumes_with_its_settings(corpus, nmt, training_state):
-    words = [corpus, "minutes=0.1", "model=tiny", "model.d_model=16", "model.heads=2", "logger=csv", "run=run"]
-    said = nmt("train", *words).err
-    settled = yaml.safe_load(Path("run/config.yaml").read_text())
-    updates = settled["trainer"]["max_steps"]
-    assert f"{updates:,} updates" in said
-    assert settled["minutes_settles"] == ["optim", "batching", "checkpoints", "validation"]
-    assert settled["validation"]["every_steps"] == -(-updates // 4)
-    assert settled["model"]["d_model"] == 16
-    assert (settled["optim"]["decay_steps"], settled["optim"]["optimizer"]) == (updates, "muon")
-    assert f"run is already trained for {updates:,} updates" in nmt("train", *words).err
-    stopped = Path(shutil.copytree("run", "stopped"))
-    shutil.rmtree(stopped / "model")
-    for path in list_checkpoints(stopped)[-2:]:
-        path.unlink()
-    assert nmt("train", *words[:-1], "run=stopped").code == 0
-    assert yaml.safe_load((stopped / "config.yaml").read_text()) == settled | {"run": "stopped"}
-    torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "stopped")), rtol=0, atol=0)
-    nmt("train", *words, "minutes=0.2").failed("began with minutes=0.1")
+def settled(run: str) -> dict[str, Any]:
+    return yaml.safe_load(Path(run, "config.yaml").read_text())
 
 
-def test_a_size_pays_where_it_sees_enough_tokens(corpus, monkeypatch, tmp_path):
+def test_a_run_resumes_with_its_settings_and_more_minutes_continue_it(corpus, nmt, training_state, monkeypatch):
+    monkeypatch.setattr(trials.Trial, "pace", lambda *arguments: trials.Pace(10, 200, 1000))  # as if slow
+    words = [corpus, "model=tiny", "model.d_model=16", "model.heads=2", "logger=csv", "name=toy"]
+    said, first, second = nmt("train", *words, "minutes=3").err, "runs/toy", "runs/toy-6min"
+    updates = settled(first)["trainer"]["max_steps"]
+    assert f"{updates} updates" in said
+    assert settled(first)["minutes_settles"] == ["optim", "batching", "checkpoints", "validation"]
+    assert settled(first)["validation"]["every_steps"] == -(-updates // 4)
+    assert (settled(first)["optim"]["decay_steps"], settled(first)["optim"]["optimizer"]) == (updates, "muon")
+    assert f"is already trained for {updates:,} updates" in nmt("train", *words, "minutes=3").err
+
+    said = nmt("train", *words, "minutes=6").err
+    assert f"continuing the model of {first} from its update {updates:,} for 3 minutes in {second};" in said
+    assert settled(second)["init"] == first
+    assert settled(second)["model"] == settled(first)["model"]
+    assert settled(second)["optim"]["learning_rate"] == pytest.approx(minutes.HIGHEST_RATE / 16)
+    assert Path("runs/latest").resolve() == Path(second).resolve()
+    before, state = settled(second), training_state(Path(second))
+    shutil.rmtree(f"{second}/model")  # as if killed after the second checkpoint from the end
+    list_checkpoints(Path(second))[-1].unlink()
+    assert nmt("train", *words, "minutes=6").code == 0
+    assert settled(second) == before
+    torch.testing.assert_close(training_state(Path(second)), state, rtol=0, atol=0)
+
+    nmt("train", *words, "minutes=5").refused(f"{second} has already trained for minutes=6: pass more")
+    nmt("train", *words, "minutes=9", f"init={first}").refused(f"{second} has already", "without init=")
+    nmt("train", *words, "minutes=9", "seed=2").refused(f"run in {second}", "different configuration", "seed")
+    shutil.rmtree(f"{second}/model")
+    nmt("train", *words, "minutes=9").refused(f"{second} is not finished: pass minutes=6 to finish it")
+    assert not Path("runs/toy-9min").exists()
+
+
+def test_a_larger_model_is_tried_if_there_is_time_and_chosen_if_it_pays(corpus, monkeypatch, tmp_path):
+    tried, pace = list[int](), trials.Trial.pace
+    monkeypatch.setattr(trials.Trial, "pace", lambda self, s: tried.append(self.config.model.d_model) or pace(self, s))
     monkeypatch.setattr(minutes, "sizes", lambda: [size(16), size(32)])
     config = compose("train", [corpus, "minutes=0.05", f"run={tmp_path}/run"])
-    for needed, chosen in ((0.0, 32), (1e9, 16)):
+    for needed, share, chosen, sizes in (
+        (0.0, 100, 32, {16, 32}),
+        (1e9, 100, 16, {16, 32}),
+        (0.0, 0, 16, {16}),  # the time for choosing is over
+    ):
         monkeypatch.setattr(minutes, "TOKENS_PER_PARAMETER", needed)
-        settled = settle_minutes(config, open_corpus(Path(corpus)))
-        assert settled.model.d_model == chosen
-        assert settled.optim.learning_rate == pytest.approx(minutes.HIGHEST_RATE / chosen)
+        monkeypatch.setattr(minutes, "CHOOSING_SHARE", share)
+        assert settle_minutes(config, open_corpus(Path(corpus)), Console()).model.d_model == chosen
+        assert set(tried) == sizes
+        tried.clear()
 
 
 def test_too_little_time_is_refused_before_anything_is_written(corpus, nmt, monkeypatch):
@@ -70,29 +94,32 @@ def test_too_little_time_is_refused_before_anything_is_written(corpus, nmt, monk
     assert not Path("run/config.yaml").exists()
 
 
-def test_a_schedule_that_ends_ends_with_max_time(corpus, nmt, toy):
-    words = [*toy[:-1], corpus, "optim.schedule=linear", "trainer.max_time=2s", "logger=csv", "run=run"]
+@pytest.mark.parametrize("schedule", ["linear", "cosine"])
+def test_a_schedule_that_ends_ends_with_max_time(schedule, corpus, nmt, toy):
+    words = [*toy[:-1], corpus, f"optim.schedule={schedule}", "trainer.max_time=2s", "logger=csv", "run=run"]
     words = [word for word in words if not word.startswith("trainer.max_steps")]
     given = compose("train", words).optim
     assert nmt("train", *words).code == 0
-    settled = yaml.safe_load(Path("run/config.yaml").read_text())
-    updates = settled["trainer"]["max_steps"]
-    assert settled["optim"]["decay_steps"] == updates
-    assert settled["optim"]["warmup"] == min(given.warmup, -(-updates // 8))
-    peak = noam(given.warmup, 16, given.warmup)
-    assert settled["optim"]["learning_rate"] == pytest.approx(peak)
+    before = settled("run")
+    updates, optim = before["trainer"]["max_steps"], before["optim"]
+    assert optim["decay_steps"] == updates
+    assert optim["warmup"] == min(given.warmup, -(-updates // 8))
+    assert optim["learning_rate"] == pytest.approx(noam(given.warmup, 16, given.warmup))
+    assert learning_rate(OptimConfig(**optim), 16, updates) < optim["learning_rate"] / 5
     # Resuming measures nothing: the run has its number of updates.
     for path in list_checkpoints(Path("run"))[-1:]:
         path.unlink()
     shutil.rmtree("run/model")
     assert nmt("train", *words).code == 0
-    assert yaml.safe_load(Path("run/config.yaml").read_text()) == settled
+    assert settled("run") == before
 
 
 def test_time_settles_the_updates_unless_a_key_does(corpus):
     for words, max_steps in (
         ("optim.schedule=linear", None),
-        ("optim.schedule=noam", 100_000),  # it never ends: max_time is a limit
+        ("optim.schedule=cosine", None),
+        ("optim.schedule=noam", 100_000),  # noam and constant never end: max_time is a limit
+        ("optim.schedule=constant", 100_000),
         ("optim.schedule=linear trainer.max_steps=5000", 5_000),
         ("optim.schedule=linear optim.decay_steps=5000", 100_000),
     ):
