@@ -53,7 +53,7 @@ BUDGETS = {
     "quickstart": 140,
     "results": 1855,
     "sentences": 60,
-    "serve": 1110,
+    "serve": 1150,
     "sweep": 240,
     "synthesize": 240,
     "core": 8560,

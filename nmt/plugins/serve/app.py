@@ -11,6 +11,7 @@ import sys
 import webbrowser
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
@@ -20,8 +21,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount, Route
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -45,6 +46,7 @@ HEADERS = {
 }
 LOCAL = ("localhost", "127.0.0.1", "[::1]", "")  # names of this machine; browsers never send an empty name
 PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)  # a path prefix removed by a proxy on this machine
+PAGE = Path(__file__).parent / "page"
 UNFINISHED = (408, 413, 503, 504)  # statuses that close the connection, since the client may still be sending
 
 
@@ -94,15 +96,13 @@ class Guard:
         """Raise Failed if a page of another site sent this request through a browser that can reach this server."""
         host = headers.get("host", "").lower()
         name = (host if host.endswith("]") else host.rsplit(":", 1)[0]).rstrip(".")
-        ours = (*LOCAL, self.config.host, *self.config.hosts)
-        if self.config.is_local and not self.config.keys and name not in ours:  # any name may resolve to 127.0.0.1
+        is_ours = name in (*LOCAL, self.config.host, *self.config.hosts)  # other names may resolve to 127.0.0.1 too
+        if is_loopback(self.config.host) and not (self.config.keys or is_ours):
             raise Failed(421, "unknown host name; to allow it, start the server with hosts=[NAME]")
         scheme, _, origin = headers.get("origin", "").partition("://")
         allowed = origin == headers.get("host", "") or f"{scheme}://{origin}" in self.config.cors
         if scheme in ("http", "https", "null") and not allowed:  # browser extensions have other schemes and are allowed
-            raise Failed(
-                403, "requests from other sites are forbidden; to allow one, start the server with cors=[https://SITE]"
-            )
+            raise Failed(403, "requests from other sites are forbidden; to allow one, pass cors=[https://SITE]")
 
 
 async def error_answer(request: Request, error: Any) -> Response:
@@ -139,7 +139,8 @@ class Server:
         require(has_keys or not self.keys, f"keys={self.keys}: the file contains no keys; see docs/guides/serve.md")
         self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
         self.files, self.uploads = dict[str, bytes](), asyncio.Semaphore(UPLOADS)
-        self.service = forms.Service(config)
+        self.service, self.suggestions = forms.Service(config), config.suggestions
+        forms.collect(self.suggestions)  # fails now if the file cannot be written
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -154,13 +155,13 @@ class Server:
     async def admit(self, request: Request, form: type[forms.AnyForm]) -> forms.AnyForm:
         """Read a request; raise Failed if its key, rate, size or fields are unacceptable."""
         most, limit = self.limits.file_bytes, self.limits.characters
-        if form is not forms.FileForm:  # parsing megabytes of JSON would delay all other clients
-            most = min(most, 12 * limit + 2**16)  # an emoji in ASCII-only JSON takes 12 bytes
+        # Parsing megabytes of JSON would delay all other clients; an emoji in ASCII-only JSON takes 12 bytes.
+        most = most if form is forms.FileForm else min(most, 12 * limit + 2**16)
         fields = await forms.read_fields(request, most, self.limits.upload_seconds)
         self.check_client(request, fields.get("api_key"))
         asked = forms.validated(form, fields)
-        # An empty string counts as one character.
-        if isinstance(asked, forms.TextForm) and (size := sum(max(1, len(text)) for text in asked.texts)) > limit:
+        texts = [*asked.texts, getattr(asked, "s", "")] if isinstance(asked, forms.TextForm) else []
+        if (size := sum(max(1, len(text)) for text in texts)) > limit:  # an empty string counts as one character
             raise Failed(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
         return asked
 
@@ -174,8 +175,7 @@ class Server:
             name = forms.name_of_key(self.keys, str(key)) if key else None
             problem = "" if name else "invalid API key" if key else "this server requires an API key"
             client = f"key {name}" if name else client
-        # Attempts with wrong keys count too.
-        if limited and self.rate and (seconds := math.ceil(self.rate.wait(client))):
+        if limited and self.rate and (seconds := math.ceil(self.rate.wait(client))):  # also with a wrong key
             raise Failed(429, f"too many requests; try again in {seconds} s", seconds)
         if problem:
             raise Failed(403, problem)
@@ -207,12 +207,21 @@ class Server:
         headers = {"Content-Disposition": f'attachment; filename="{token.partition(".")[2]}"'}
         return Response(self.files[token], media_type="application/octet-stream", headers=headers)
 
+    async def suggest(self, request: Request) -> Response:
+        asked = await self.admit(request, forms.SuggestForm)
+        if not self.suggestions:
+            raise Failed(403, "suggestions are disabled; to collect them, start the server with suggestions=FILE")
+        text = " ".join(asked.texts)
+        await self.service.find_route(asked.source, asked.target, text)
+        cells = text, asked.s, asked.source, asked.target, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        await asyncio.to_thread(forms.collect, self.suggestions, *cells)
+        return JSONResponse({"success": True})
+
     async def detect(self, request: Request) -> Response:
         asked = await self.admit(request, forms.TextForm)
         ranked = await asyncio.to_thread(forms.detect, "\n".join(asked.texts), self.service.languages)
-        # LibreTranslate returns English if it cannot detect a language.
-        ranked = ranked[:3] or [("en", 0.0)]
-        return JSONResponse([{"confidence": round(100 * p), "language": code} for code, p in ranked])
+        usual = [("en", 0.0)]  # LibreTranslate's answer if it cannot detect a language
+        return JSONResponse([{"confidence": round(100 * p), "language": code} for code, p in ranked[:3] or usual])
 
 
 def make_app(config: ServeConfig) -> Starlette:
@@ -222,20 +231,18 @@ def make_app(config: ServeConfig) -> Starlette:
     languages = [{"code": code, "name": name, "targets": list(pairs.get(code, {}))} for code, name in names.items()]
     source, (target, *_) = next(iter(pairs.items()))
     usual = {side: {"code": code, "name": names[code]} for side, code in (("source", source), ("target", target))}
-    settings: dict[str, Any] = {"charLimit": config.limits.characters, "language": usual, "suggestions": False}
+    settings: dict[str, Any] = {"charLimit": config.limits.characters, "language": usual, "frontendTimeout": 500}
+    settings |= {"suggestions": bool(server.suggestions), "models": [Path(name).name for name in config.run]}
     settings |= dict.fromkeys(("apiKeys", "keyRequired"), server.keys is not None)
     settings |= {"filesTranslation": True, "supportedFilesFormat": [*formats_of_documents()]}
-    routes = [
-        Route("/translate", server.translate, methods=["POST"]),
-        Route("/translate_file", server.translate_file, methods=["POST"]),
-        Route("/download_file/{token}", server.download, name="download"),
-        Route("/detect", server.detect, methods=["POST"]),
-        Route("/languages", JSONResponse(languages), methods=["GET"]),
-        Route("/frontend/settings", JSONResponse(settings), methods=["GET"]),
-        Route("/health", JSONResponse({"status": "ok"}), methods=["GET"]),
-        Mount("/", StaticFiles(directory=Path(__file__).parent / "page", html=True)),
-    ]
+    posts = server.translate, server.translate_file, server.detect, server.suggest
+    gets: dict[str, Response] = {"/languages": JSONResponse(languages), "/frontend/settings": JSONResponse(settings)}
+    gets |= {"/health": JSONResponse({"status": "ok"}), "/spec": FileResponse(PAGE / "spec.json")}
+    routes = [Route(f"/{action.__name__}", action, methods=["POST"]) for action in posts]
+    routes += [Route(path, answer, methods=["GET"]) for path, answer in gets.items()]
+    routes.append(Route("/download_file/{token}", server.download, name="download"))
     app = Starlette(routes=routes, lifespan=server.lifespan, exception_handlers={HTTPException: error_answer})
+    app.router.default = StaticFiles(directory=PAGE, html=True)  # a mounted "/" would answer GET /detect, with 404
     if config.cors:
         app.add_middleware(CORSMiddleware, allow_origins=config.cors, allow_headers=["content-type", "authorization"])
     app.add_middleware(Guard, config=config)
@@ -252,8 +259,8 @@ def serve(config: ServeConfig) -> None:
         raise NMTError(f"host={config.host} port={config.port}: {reason}") from error
     host = f"[{config.host}]" if ":" in config.host else config.host
     address = f"http://{host}:{listener.getsockname()[1]}"
-    # At a more verbose level, clients could fill the log with garbage.
-    options: dict[str, Any] = {"log_level": "error", "log_config": None, "access_log": False, "server_header": False}
+    options: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
+    options |= {"log_level": "error"}  # at a more verbose level, clients could fill the log with garbage
     options |= {"ws": "none", "limit_concurrency": config.limits.connections}
     options |= {"timeout_graceful_shutdown": int(config.limits.seconds) + 1}
     server = uvicorn.Server(uvicorn.Config(app, **options))

@@ -1,6 +1,7 @@
 """`nmt serve`: translate over HTTP, for LibreTranslate clients and browsers."""
 
 import ipaddress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
@@ -11,10 +12,9 @@ from nmt.config import Command, Option, TranslatorOptions, as_list, how_to_insta
 
 def is_loopback(address: str) -> bool:
     """True if only this machine can reach an address."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
+    with suppress(ValueError):
+        return address == "localhost" or ipaddress.ip_address(address).is_loopback
+    return False
 
 
 @dataclass
@@ -54,10 +54,11 @@ class ServeConfig:
     anonymous: bool = False
     """Allow listening on any address without keys."""
     hosts: Any = field(default_factory=list)
-    """Additional host names to accept in requests, such as [translate.example.org] behind a proxy. Without keys, a
-    server on 127.0.0.1 refuses all other names."""
+    """Names to accept in requests besides localhost on a server without keys, such as [translate.example.org]."""
     cors: Any = field(default_factory=list)
     """Origins of other sites whose pages may send requests, such as [https://example.org]."""
+    suggestions: str | None = None
+    """File (TSV) that collects the translations that users suggest; null: suggestions are disabled."""
     # The options of `nmt translate` that apply to all models.
     translator: TranslatorOptions = inline(
         TranslatorOptions(), "engine", "precision", "threads", "device", "decode", "protection"
@@ -68,14 +69,9 @@ class ServeConfig:
         self.run, self.hosts, self.cors = as_list(self.run), as_list(self.hosts), as_list(self.cors)
         require(bool(self.run), "run: name one or more runs or model directories")
         require(not self.translator.decode.do_sample, "decode.do_sample=true: the server cannot sample translations")
-        safe = self.is_local or self.keys is not None or self.anonymous
+        safe = is_loopback(self.host) or self.keys is not None or self.anonymous
         hint = "pass keys=FILE (docs/guides/serve.md), or allow everyone with anonymous=true"
         require(safe, f"host={self.host}: other machines could use this server without a key; {hint}")
-
-    @property
-    def is_local(self) -> bool:
-        """True if only programs on this machine can connect."""
-        return self.host == "localhost" or is_loopback(self.host)
 
 
 def run(config: ServeConfig) -> None:

@@ -16,7 +16,7 @@ from nmt.config import TranslatorOptions, require
 from nmt.files import is_parser
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.worker import Failed, Line, Search, log
-from nmt.translation import find_models, language_tag, languages, stages_of
+from nmt.translation import find_models, flagger, language_tag, languages, stages_of
 
 LONG = 1000  # characters; each longer line forms a separate batch, and only one such batch runs at a time
 BATCH_LINES, BATCH_CHARACTERS = 128, 8000  # maximum per batch
@@ -32,10 +32,6 @@ class WaitingLine:
     request: "Request"
     answer: "asyncio.Future[Line]"
     lost: bool = False  # a process died while translating this line; the second time, the line fails
-
-    @property
-    def is_long(self) -> bool:
-        return len(self.text) > LONG
 
     def give(self, answer: Line | Failed) -> None:
         if not self.answer.done():  # the client may have disconnected
@@ -74,8 +70,7 @@ class Queue:
     def remove(self, request: Request) -> None:
         """Drop a request's lines that are not yet in a batch."""
         self.lost = deque(line for line in self.lost if line.request is not request)
-        with suppress(ValueError):
-            self.requests.remove(request)
+        self.requests = deque(other for other in self.requests if other is not request)
 
     def fail(self, failure: Failed) -> None:
         """Answer all queued lines with an error."""
@@ -85,22 +80,21 @@ class Queue:
         self.lost.clear()
 
     def take(self, most: int = BATCH_LINES, long_too: bool = True) -> list[WaitingLine]:
-        """Take a batch of at most `most` lines with the same search settings.
+        """Take a batch of at most `most` lines with the same search settings; requests take turns line by line.
 
-        Requests take turns line by line, so that a long text does not delay short ones. Requests with different search
-        settings take turns too, and every second batch starts with a new request. A long line gets its own batch, or
-        stays queued if `long_too` is false. Lines that may have crashed a process go first, one per batch.
+        Every second batch starts with a new request. A long line gets its own batch, or stays queued if `long_too` is
+        false. Lines that may have crashed a process go first, one per batch.
         """
         if self.lost:
             return [self.lost.popleft()]
-        turns = deque(request for request in self.requests if long_too or not request.lines[0].is_long)
+        turns = deque(request for request in self.requests if long_too or len(request.lines[0].text) <= LONG)
         new = (n for n, request in enumerate(turns) if self.new_first and len(request.lines) == len(request.answers))
         self.new_first = not self.new_first
         turns.rotate(-next(new, 0))
         batch, characters = list[WaitingLine](), 0
         while turns and len(batch) < most and characters < self.most_characters:
             request = turns.popleft()
-            alone = request.lines[0].is_long
+            alone = len(request.lines[0].text) > LONG
             if batch and (alone or request.search != batch[0].request.search):
                 continue
             batch.append(request.lines.popleft())
@@ -131,8 +125,7 @@ class Worker:
         self.numbers, self.answers = itertools.count(), dict[int, asyncio.Future[Any]]()
         code = f"import sys; sys.path[:] = {sys.path!r}; from nmt.plugins.serve.worker import main; main()"
         pipes: Any = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE, "limit": 2**20}
-        command = (sys.executable, "-c", code)
-        self.process = await asyncio.create_subprocess_exec(*command, **pipes, start_new_session=True)
+        self.process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, **pipes, start_new_session=True)
         self.reading = asyncio.create_task(self.read())
         try:
             self.facts = await self.call(LOADING_SECONDS, options)
@@ -195,7 +188,8 @@ class ServedModel:
 
     def __init__(self, name: str, config: ServeConfig) -> None:
         self.name, self.seconds, self.queue = name, config.limits.seconds, Queue()
-        _, [description], tokenizer = find_models([name])
+        models = _, [description], tokenizer = find_models([name])
+        self.flags_of = flagger(models)
         require(not is_parser(description), f"run={name}: is a parser; use `nmt parse`")
         targets = languages(tokenizer)
         self.source = description.source
@@ -243,7 +237,7 @@ class ServedModel:
                     batch = self.queue.take(min(most, BATCH_LINES), long_too=not self.long_lines)
                 if batch:
                     self.batches += 1
-                    self.long_lines += batch[0].is_long
+                    self.long_lines += len(batch[0].text) > LONG
                     group.create_task(self.translate(worker, batch))
                 else:
                     await self.queue.changed.wait()
@@ -263,5 +257,5 @@ class ServedModel:
             else:
                 line.give(answer)
         self.batches -= 1
-        self.long_lines -= batch[0].is_long
+        self.long_lines -= len(batch[0].text) > LONG
         self.queue.changed.set()

@@ -1,7 +1,9 @@
 """From a request's bytes to its answer: keys, fields, languages, and translation of texts and documents."""
 
 import asyncio
+import fcntl
 import hashlib
+import os
 import re
 from collections.abc import AsyncGenerator, Callable
 from functools import cache
@@ -11,18 +13,19 @@ from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import parse_qsl
 
 from anyio import BrokenWorkerProcess, CapacityLimiter, to_process
-from babel import Locale, UnknownLocaleError
+from babel import Locale
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request as HttpRequest
 
 from nmt.config import NMTError, require
-from nmt.files import parse_json, read_text
+from nmt.files import parse_json, printable, read_text
 from nmt.plugins.documents import Translated, plain_text
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.models import Request, ServedModel
 from nmt.plugins.serve.worker import Failed, Line, Search, SentDocument, log_client, read_lines, write
+from nmt.translation import Translation
 
 T = TypeVar("T")
 Text = Annotated[str, AfterValidator(lambda text: text.encode().decode())]  # rejects lone surrogates from JSON
@@ -49,6 +52,12 @@ class TranslateForm(TextForm):
     target: Text
     format: Literal["text", "html"] = "text"
     alternatives: Annotated[int, Field(le=MOST_ALTERNATIVES), AfterValidator(lambda count: max(0, count))] = 0
+    prefix: Annotated[Text, Field(max_length=MOST_CHARACTERS)] | None = None  # followed by another word in alternatives
+    details: bool = False  # return each line's alignment and likely failures
+
+
+class SuggestForm(TranslateForm):
+    s: Text
 
 
 class FileForm(BaseModel, arbitrary_types_allowed=True):
@@ -91,9 +100,8 @@ async def read_fields(request: HttpRequest, most: int, seconds: float) -> dict[s
 
     try:
         if body and kind == "multipart/form-data":
-            limits = {"max_files": 1, "max_fields": MOST_FIELDS, "max_part_size": len(body)}
-            parser = MultiPartParser(request.headers, stream(), **limits)
-            parser.spool_max_size = len(body) + 1  # keeps files in memory
+            parser = MultiPartParser(request.headers, stream(), max_files=1, max_fields=MOST_FIELDS, max_part_size=size)
+            parser.spool_max_size = size + 1  # keeps files in memory
             items = (await parser.parse()).multi_items()
         elif body and kind in ("", "application/json"):
             content = parse_json(bytes(body))
@@ -122,12 +130,21 @@ def name_of_key(path: Path, key: str) -> str | None:
         return None
 
 
+def collect(path: str | None, *cells: str) -> None:
+    """Append a row to a TSV file, as other servers may do at the same time; raise NMTError if that is impossible."""
+    row = "\t".join(printable(" ".join(cell.split())) for cell in cells) + "\n" * bool(cells)
+    try:
+        with Path(path or os.devnull).open("ab") as file:  # the row is written at once, when the block ends
+            fcntl.flock(file, fcntl.LOCK_EX)
+            require(file.tell() < 2**28, f"suggestions={path}: has more than 256 MiB; pass another file")
+            file.write(row.encode())
+    except OSError as error:
+        raise NMTError(f"suggestions={path}: {error.strerror}; pass a file that the server can write") from error
+
+
 def language_name(code: str) -> str:
     """A language's English name, such as German for de; if unknown, its code."""
-    try:
-        return Locale.parse(code.replace("-", "_")).get_display_name("en") or code
-    except (UnknownLocaleError, ValueError):
-        return code
+    return str(Locale("en").languages.get(code.replace("-", "_"), code))
 
 
 @cache
@@ -142,7 +159,6 @@ def detect(text: str, languages: list[str]) -> list[tuple[str, float]]:
     text = text[:MOST_CHARACTERS]
     if not any(map(str.isalpha, text)):
         return []
-    # A code such as pt-BR is treated as pt.
     codes = {code.replace("_", "-").partition("-")[0].lower(): code for code in reversed(languages)}
     ranked = ((str(language), float(probability)) for language, probability in identifier().rank(text))
     return [(codes[language], probability) for language, probability in ranked if language in codes]
@@ -197,8 +213,8 @@ class Service:
             raise Failed(400, f"{names[0]} is not available as a target language from {names[1]}")
         return None if source == target else self.pairs[source][target], target, detected
 
-    async def translate_lines(self, route: Route, lines: list[str], n_best: int, aligned: bool) -> list[Line]:
-        """Translate lines; if one fails or the request is canceled, the lines still queued are dropped."""
+    async def translate_lines(self, route: Route, lines: list[str], *search: Any) -> list[Line]:
+        """Translate lines, with further fields of `Search`; failures and cancellation drop the lines still queued."""
         (model, target, _), most = route, self.limits.characters
         if model is None:
             return [[Translated(line)] for line in lines]
@@ -208,7 +224,7 @@ class Service:
             raise Failed(400, f"a line ({longest}) exceeds text limit ({most}); split the line")
         if model.queue.lines + len(lines) > self.limits.waiting_lines:
             raise Failed(503, "too many lines are queued for this model; try again later")
-        request = Request(Search(n_best, aligned, model.tags[target]), lines)
+        request = Request(Search(model.tags[target], *search), lines)
         model.queue.add(request)
         try:
             return [await answer for answer in request.answers]
@@ -225,7 +241,8 @@ class Service:
         lines = [*chain(*rows)]
         model, _, detected = route = await self.find_route(form.source, form.target, "\n".join(lines))
         n_best = 1 if html else form.alternatives + 1
-        translations = iter(await self.translate_lines(route, lines, n_best, html))
+        search = 1 if form.prefix else n_best, html or form.details, form.prefix
+        translations = iter(await self.translate_lines(route, lines, *search))
         answers = list[dict[str, Any]]()
         for text, document, row in zip(plain, documents, rows, strict=True):
             translated = [next(translations) for _ in row]
@@ -235,8 +252,12 @@ class Service:
             else:  # a line with fewer translations repeats its last one
                 ranks = ([line[min(rank, len(line) - 1)] for line in translated] for rank in range(n_best))
                 ranked = list(dict.fromkeys(map(text.render, ranks)))
-            alternatives = {"alternatives": ranked[1:]} if form.alternatives else {}
-            answers.append({"translatedText": ranked[0], **alternatives, **detected})
+            more: dict[str, Any] = {"alternatives": ranked[1:]} if form.alternatives else {}
+            if form.details and model:
+                flags = map(model.flags_of, row, [Translation(line[0].text, 0.0, 0.0) for line in translated])
+                alignments = [line[0].alignment for line in translated]
+                more["details"] = [{"alignment": a, "flags": f} for a, f in zip(alignments, flags, strict=True)]
+            answers.append({"translatedText": ranked[0], **more, **detected})
         return {key: [answer[key] for answer in answers] for key in answers[0]} if form.q == form.texts else answers[0]
 
     async def translate_document(self, form: FileForm) -> tuple[str, bytes]:

@@ -10,10 +10,12 @@ import threading
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -23,10 +25,13 @@ from nmt.config import NMTError, TranslatorOptions, is_out_of_memory, require
 from nmt.hardware import usable_cores
 from nmt.plugins.documents import Document, Translated, read_document
 from nmt.registry import entries_of
+from nmt.search import Engine
+from nmt.text import TARGET, Tokenizer
 
 if TYPE_CHECKING:
     from nmt.translation import Translator
 
+BEAM = 12  # the number of tokens to try as the beginning of another word
 MOST_CLIENTS = 100_000  # the most clients to track; the one that has been idle longest is forgotten first
 Line = list[Translated]  # the translations of a line, best first
 
@@ -89,9 +94,10 @@ class PlaceHandler(logging.Handler):
 class Search(NamedTuple):
     """The search settings for a line; the same for all lines in a batch."""
 
+    tag: str = ""  # the target language's tag, with a trailing space
     n_best: int = 1
     aligned: bool = False
-    tag: str = ""  # the target language's tag, with a trailing space
+    prefix: str | None = None  # what each translation begins with; the next word differs
 
 
 class Turns:
@@ -106,6 +112,23 @@ class Turns:
 
     def __exit__(self, *error: object) -> None:
         self.room.release()
+
+
+def other_words(engine: Engine, tokenizer: Tokenizer, words: list[str], ids: Sequence[Any], *more: Any) -> Any:
+    """Search, but for the sentence with the word after `words`, return translations with different words there."""
+    results = engine.search(ids, *more)
+    for sentence, row in zip(ids, results, strict=True):
+        best = tokenizer.decode(row[0].tokens).split()
+        if len(best) > len(words) or best != words[: len(best)]:
+            begin = tokenizer.encode([tokenizer.clean(" ".join(words))], TARGET)[0]
+            # At a maximum length of one more token, the beam consists of the likeliest ones.
+            extra = len(begin) + 1 - len(sentence)
+            search = engine.with_search(replace(engine.config, beam_size=BEAM, n_best=BEAM, max_extra_length=extra))
+            begun = [other.tokens[: len(begin) + 1] for other in search.search([sentence], [begin])[0]]
+            row[:] = [other for [other] in engine.search([sentence] * len(begun), begun)]
+            break
+        words = words[len(best) :]
+    return results
 
 
 class ModelTasks:
@@ -126,18 +149,23 @@ class ModelTasks:
         self.facts = (searches, options.compute.engine)  # the number of parallel tasks, and the engine
 
     def translate(self, search: Search, lines: list[str]) -> list[Line | Failed]:
-        usual, answers = self.translator, list[Line | Failed]()
-        if search not in self.variants:
+        usual, prefix = self.translator, search.prefix
+        if (search := search._replace(prefix=None)) not in self.variants:
             beam_size = max(usual.engine.config.beam_size, search.n_best)
             engine = usual.engine.with_search(replace(usual.engine.config, n_best=search.n_best, beam_size=beam_size))
-            prefix = search.tag or usual.source_prefix
-            self.variants[search] = replace(usual, engine=engine, details=search.aligned, source_prefix=prefix)
-        for outcome in self.variants[search].translate_each(lines):
-            if isinstance(outcome, list):
-                answers.append([Translated(t.text, t.details.alignment if t.details else None) for t in outcome])
-            else:
-                answers.append(Failed(400, outcome.problem))
-        return answers
+            tag = search.tag or usual.source_prefix
+            self.variants[search] = replace(usual, engine=engine, details=search.aligned, source_prefix=tag)
+        translator = self.variants[search]
+        if prefix is not None:
+            other: Any = copy(translator.engine)
+            other.search = partial(other_words, translator.engine, usual.tokenizer, prefix.split())
+            translator = replace(translator, engine=other)
+        return [
+            [Translated(t.text, t.details.alignment if t.details else None) for t in outcome]
+            if isinstance(outcome, list)
+            else Failed(400, outcome.problem)
+            for outcome in translator.translate_each(lines)
+        ]
 
 
 class SentDocument(NamedTuple):
@@ -201,8 +229,7 @@ def main() -> None:
     with suppress(EOFError, OSError):  # the server exited
         number, options = pickle.load(calls)
         tasks = answer(number, ModelTasks, options)
-        # The server limits the number of calls; threads start only as needed.
-        pool = ThreadPoolExecutor(1000)
+        pool = ThreadPoolExecutor(1000)  # threads start only as needed
         while True:
             number, *arguments = pickle.load(calls)
             pool.submit(answer, number, tasks.translate, *arguments)

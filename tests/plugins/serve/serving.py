@@ -15,8 +15,7 @@ from typing import Any
 
 import httpx
 
-PATIENCE = 60.0
-"""Seconds."""
+PATIENCE = 60.0  # seconds
 
 
 class Server:

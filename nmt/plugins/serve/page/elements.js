@@ -1,7 +1,13 @@
-// The page's elements, and its messages to users.
+// The page's elements, the browser's storage, and messages to users. All input and output becomes text, never markup.
 const byId = [...document.querySelectorAll("[id]")].map((element) => [element.id, element]);
 export const page = Object.fromEntries(byId);
-let speaking;
+export const local = storage("localStorage"), session = storage("sessionStorage");
+let speaking, counting;
+
+/** A browser storage, or a plain object if storage is disabled. */
+function storage(name) {
+  try { return window[name]; } catch { return {}; }
+}
 
 export function element(name, properties, ...children) {
   const made = Object.assign(document.createElement(name), properties);
@@ -14,13 +20,25 @@ export function listen(...listeners) {
   for (const [target, event, listener] of listeners) target.addEventListener(event, listener);
 }
 
+/** Show a message with an optional button, which is pressed by itself after some seconds, if these are given. */
+export function notify(message, label = "", action = null, seconds = 0) {
+  clearInterval(counting);
+  page.error.textContent = message;
+  page.notice.hidden = !message;
+  page.retry.hidden = !label;
+  page.retry.onclick = action;
+  const show = () => { page.retry.textContent = seconds > 0 ? `${label} (${seconds} s)` : label; };
+  show();
+  if (seconds > 0) counting = setInterval(() => { seconds -= 1; if (seconds > 0) show(); else action(); }, 1000);
+}
+
 /** Run an action and show its error, unless the action was aborted. */
 export async function attempt(action, ...values) {
-  page.error.textContent = "";
+  notify("");
   try {
     await action(...values);
   } catch (error) {
-    if (error.name !== "AbortError") page.error.textContent = error.message;
+    if (error.name !== "AbortError") notify(error.message, error.label, error.action, error.seconds);
   }
 }
 

@@ -1,22 +1,15 @@
-// Both panes' languages, which the browser remembers, and the API key, which it forgets when the tab closes.
-import { page } from "./elements.js";
+// The languages of both sides, which the browser remembers, and the API key, which it forgets when the tab closes.
+import { local, page, session } from "./elements.js";
 
 const SURE = 50; // percent
-const remembered = storage("localStorage");
-export const session = storage("sessionStorage");
 let languages = [], detected = "";
-
-/** A browser storage, or a plain object if storage is disabled. */
-function storage(name) {
-  try { return window[name]; } catch { return {}; }
-}
 
 /** The fields common to all requests, plus `more`. */
 export function question(more) {
   return { source: page.source.value, target: page.target.value, ...(session.apiKey && { api_key: session.apiKey }), ...more };
 }
 
-const nameOf = (code) => languages.find((language) => language.code === code)?.name ?? code;
+export const nameOf = (code) => languages.find((language) => language.code === code)?.name ?? code;
 const targetsOf = (code) => languages.find((language) => language.code === code)?.targets ?? [];
 
 /** The language of the source text; empty if it has not been detected yet. */
@@ -25,7 +18,13 @@ export const spoken = () => (page.source.value === "auto" ? detected : page.sour
 /** Offer these languages, and select the remembered or default ones. */
 export function offer(served, usual) {
   languages = served;
-  setLanguages(remembered.source ?? usual.source.code, remembered.target ?? usual.target.code);
+  setLanguages(local.source ?? usual.source.code, local.target ?? usual.target.code);
+}
+
+/** What is served, such as English → German. */
+export function pairs() {
+  const served = languages.flatMap(({ code, targets }) => targets.map((target) => `${nameOf(code)} → ${nameOf(target)}`));
+  return served.length > 2 ? `${served.length} language pairs` : served.join(", ");
 }
 
 function fill(select, codes, chosen) {
@@ -38,7 +37,7 @@ export function setLanguages(source, target) {
   fill(page.source, ["auto", ...sources], source);
   const reachable = page.source.value === "auto" ? sources.flatMap(targetsOf) : targetsOf(page.source.value);
   fill(page.target, [...new Set(reachable)], target);
-  [remembered.source, remembered.target] = [page.source.value, page.target.value];
+  [local.source, local.target] = [page.source.value, page.target.value];
   setDetected("");
 }
 
@@ -49,5 +48,6 @@ export function setDetected(code, confidence = 0) {
   page.source.options[0].text = code && page.source.value === "auto" ? label : "Detect language";
   page.text.lang = spoken();
   page.translation.lang = page.target.value;
-  page.swap.disabled = !targetsOf(page.target.value).includes(spoken());
+  page.swap.hidden = !targetsOf(page.target.value).includes(spoken());
+  page.arrow.toggleAttribute("hidden", !page.swap.hidden);
 }

@@ -1,17 +1,51 @@
-// The page of `nmt serve`. All input and output enters the document as text, never as markup.
-import { announce, attempt, listen, page } from "./elements.js";
-import { offer, question, session, setDetected, setLanguages, spoken } from "./languages.js";
+// The page of `nmt serve`: text, its translation, and everything around them.
+import { announce, attempt, element, listen, local, notify, page, session } from "./elements.js";
+import { offerFiles, translateFiles } from "./files.js";
+import { onReopen, record } from "./history.js";
+import { offer, pairs, question, setDetected, setLanguages, spoken } from "./languages.js";
 import { ask } from "./server.js";
+import { onChoice, showWords } from "./words.js";
 
-let settings = { charLimit: -1, supportedFilesFormat: [] };
-let running = new AbortController(), reading = new AbortController();
-let typing;
+const LONG = 600; // characters; longer texts are shown in smaller letters
+const NEAR = 0.9; // share of the limit from which the count warns
+const SETTLED = 3000; // milliseconds after which a translation belongs to the history
+const EXAMPLES = {
+  en: "Open the file and select the device.", de: "Öffne die Datei und wähle das Gerät aus.",
+  fr: "Ouvrez le fichier et choisissez l’appareil.", es: "Abra el archivo y elija el dispositivo.",
+  it: "Apri il file e scegli il dispositivo.", pt: "Abra o arquivo e escolha o dispositivo.",
+};
+const FLAGS = {
+  empty: "has no translation", repetition: "words may be repeated by mistake", copied_source: "words may be left untranslated",
+  number: "a number may differ", url: "a link or an address may differ", placeholder: "a placeholder such as {name} may differ",
+  wrong_script: "some letters are from another script", length_ratio: "the translation is unusually long or short",
+};
+let settings = { charLimit: -1 };
+let running = new AbortController();
+let typing, settling;
 
-/** Show a translation, or mark the current one as outdated. */
-function show(text, old = false) {
-  if (!old) page.translation.textContent = text;
-  page.translation.classList.toggle("old", old);
-  page.copy.disabled = !page.translation.textContent;
+const mark = (old) => page.translation.classList.toggle("old", old);
+const current = () => ({ source: spoken(), target: page.target.value, text: page.text.value, translation: page.translation.textContent });
+
+/** Show the translation of a text. */
+function show(text, answer) {
+  showWords(text, answer.translatedText, answer.details);
+  mark(false);
+  const blank = !answer.translatedText;
+  page.empty.hidden = !blank;
+  page.example.hidden = !blank || Boolean(text) || !(spoken() in EXAMPLES);
+  page.example.textContent = `Try an example: “${EXAMPLES[spoken()]}”`;
+  page.copy.disabled = page.suggest.disabled = blank;
+  showFlags(answer.details ?? []);
+}
+
+/** Name likely failures, with the lines that have them if there are several. */
+function showFlags(details) {
+  const kinds = Object.keys(FLAGS).map((flag) => [flag, details.flatMap(({ flags }, index) => (flags.includes(flag) ? [index + 1] : []))]);
+  page.flags.replaceChildren(...kinds.filter(([, lines]) => lines.length).map(([flag, lines]) => {
+    const where = details.length > 1 ? ` (line ${lines.slice(0, 5).join(", ")}${lines.length > 5 ? ", …" : ""})` : "";
+    return element("li", {}, `Please check: ${FLAGS[flag]}${where}.`);
+  }));
+  page.flags.hidden = !page.flags.children.length;
 }
 
 function busy(words) {
@@ -24,17 +58,29 @@ function wait() {
   announce(page.state.textContent);
 }
 
+function settle() {
+  clearTimeout(settling);
+  if (!page.translation.classList.contains("old")) record(current());
+}
+
+/** The text changed: keep it, count it, and translate it soon. */
 function edited() {
   running.abort();
   clearTimeout(typing);
+  clearTimeout(settling);
   announce("");
   busy("");
-  page.mirror.textContent = `${page.text.value}\n`; // without a final newline, an empty last line has no height
-  show("", true);
-  const length = [...page.text.value].length, limit = settings.charLimit;
-  page.count.textContent = `${length.toLocaleString("en")}${limit > 0 ? ` of ${limit.toLocaleString("en")}` : ""} characters`;
-  page.count.classList.toggle("over", limit > 0 && length > limit);
-  page.clear.disabled = !length && page.fileState.hidden;
+  const text = page.text.value, length = [...text].length, limit = settings.charLimit;
+  try { session.text = text; } catch { delete session.text; }
+  page.mirror.textContent = `${text}\n`; // without a final newline, an empty last line has no height
+  mark(true);
+  document.body.classList.toggle("long", length > LONG);
+  const words = (number) => `${number.toLocaleString("en")} ${number === 1 ? "character" : "characters"}`;
+  const left = limit - length, near = limit > 0 && length > NEAR * limit;
+  const all = limit > 0 ? `${length.toLocaleString("en")} of ${words(limit)}` : words(length);
+  page.count.textContent = near ? `${all} (${left < 0 ? `${words(-left)} too many` : `${left.toLocaleString("en")} left`})` : all;
+  page.count.className = left < 0 && limit > 0 ? "over" : near ? "near" : "";
+  page.clear.disabled = !length;
   typing = setTimeout(() => attempt(translate), length > 1000 ? 1000 : 300);
 }
 
@@ -43,23 +89,32 @@ async function translate() {
   clearTimeout(typing);
   running = new AbortController();
   const { signal } = running, text = page.text.value;
-  if (!text.trim() || !page.target.value) return show("");
-  if (page.count.className) throw new Error(`The text is too long (${page.count.textContent}). Shorten it, or upload it as a file.`);
+  if (!text.trim() || !page.target.value) return show("", { translatedText: "" });
+  if (page.count.className === "over") throw tooLong(text);
   busy("Translating …");
   const slow = setTimeout(wait, 2000);
   try {
-    const answer = await ask("translate", question({ q: text }), signal);
+    const answer = await ask("translate", question({ q: text, details: true }), signal);
     const { language, confidence } = answer.detectedLanguage ?? {};
     if (language) setDetected(language, confidence);
-    show(answer.translatedText);
+    show(text, answer);
     announce(answer.translatedText, page.target.value, 1000);
+    settling = setTimeout(settle, SETTLED);
   } catch (error) {
     if (error.lost) typing = setTimeout(tryAgain, 3000);
+    if (error.lost || error.seconds) Object.assign(error, { label: "Try now", action: () => attempt(translate) });
     throw error;
   } finally {
     clearTimeout(slow);
     if (!signal.aborted) busy("");
   }
+}
+
+function tooLong(text) {
+  const error = new Error(`The text is too long: ${page.count.textContent}. Shorten it, or translate it as a file.`);
+  if (!settings.filesTranslation) return error;
+  const action = () => { notify(""); translateFiles([new File([text], "text.txt", { type: "text/plain" })]); };
+  return Object.assign(error, { label: "Translate as a file", action });
 }
 
 /** Translate as soon as the server responds again, unless the text is edited first. */
@@ -68,9 +123,8 @@ function tryAgain() {
 }
 
 function clear() {
-  reading.abort();
+  settle();
   page.text.value = "";
-  page.fileState.hidden = true;
   setDetected("");
   attempt(translate);
   announce("Cleared");
@@ -87,50 +141,29 @@ async function copy() {
   document.removeEventListener("copy", set);
   page.copy.textContent = "Copied";
   announce("Copied");
+  settle();
   setTimeout(() => { page.copy.textContent = "Copy"; }, 2000);
 }
 
-// Files
+function openSuggestion() {
+  const { text, translation, target } = current();
+  page.betterSource.textContent = text;
+  Object.assign(page.betterText, { value: translation, lang: target });
+  page.betterError.textContent = "";
+  page.better.showModal();
+  page.betterText.focus();
+}
 
-async function translateFile(file) {
-  page.fileState.hidden = true;
-  const suffixes = settings.filesTranslation ? settings.supportedFilesFormat : [];
-  const served = suffixes.some((suffix) => file.name.toLowerCase().endsWith(suffix));
-  if (!served) throw new Error(`${file.name}: unsupported file type. This server translates ${suffixes.join(", ") || "no"} files.`);
-  reading.abort();
-  reading = new AbortController();
-  const form = new FormData();
-  for (const [key, value] of Object.entries(question({ file }))) form.append(key, value);
-  page.fileName.textContent = `Translating ${file.name} …`;
-  page.download.hidden = true;
-  page.fileState.hidden = page.clear.disabled = false;
+async function suggest() {
+  const { source, text, target } = current(), better = page.betterText.value;
   try {
-    const { translatedFileUrl } = await ask("translate_file", form, reading.signal);
-    // A server behind a proxy may not know its public address, so only the last part (TOKEN.NAME) is used.
-    const last = new URL(translatedFileUrl, location).pathname.split("/").pop();
-    page.download.href = `download_file/${last}`;
-    page.download.download = last.slice(last.indexOf(".") + 1);
-    page.download.textContent = `Download ${page.download.download}`;
-    page.download.hidden = false;
-    page.fileName.textContent = `${file.name} has been translated.`;
-    announce(`${file.name} has been translated. The download link is below the translation.`);
+    await ask("suggest", question({ q: text, s: better, source, target }));
+    page.better.close();
+    page.state.textContent = "Thank you. The suggestion was saved.";
+    announce(page.state.textContent);
   } catch (error) {
-    page.fileState.hidden = true;
-    throw error;
+    page.betterError.textContent = error.message;
   }
-}
-
-function dropped(event) {
-  document.body.classList.remove("dropping");
-  if (!event.dataTransfer.files.length) return;
-  event.preventDefault();
-  attempt(translateFile, event.dataTransfer.files[0]);
-}
-
-function dragged(event) {
-  if (!event.dataTransfer.types.includes("Files")) return;
-  event.preventDefault();
-  document.body.classList.add("dropping");
 }
 
 function chooseLanguages() {
@@ -145,26 +178,53 @@ function swap() {
   attempt(translate);
 }
 
+/** Translate this text; without languages, keep the chosen ones. */
+function put(text, source = page.source.value, target = page.target.value) {
+  setLanguages(source, target);
+  page.text.value = text;
+  attempt(translate);
+  page.text.focus();
+}
+
 async function start() {
   let languages;
-  [languages, settings] = await Promise.all([ask("languages"), ask("frontend/settings")]);
+  page.text.value ||= session.text ?? "";
+  edited();
+  clearTimeout(typing);
+  try {
+    [languages, settings] = await Promise.all([ask("languages"), ask("frontend/settings")]);
+  } catch (error) {
+    throw Object.assign(error, { label: "Try now", action: () => attempt(start), seconds: error.seconds ?? 3 });
+  }
   offer(languages, settings.language);
+  offerFiles(settings);
+  const here = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(location.hostname);
+  const models = settings.models.length > 2 ? `${settings.models.length} models` : settings.models.join(", ");
+  page.about.textContent = `${models} · ${pairs()} · runs on ${here ? "this machine" : location.hostname}`;
+  page.where.textContent = here ? "Your text stays on this machine." : `Your text is sent only to ${location.hostname}.`;
   page.keyField.hidden = !settings.keyRequired;
-  page.choose.hidden = !settings.filesTranslation;
-  page.file.accept = settings.supportedFilesFormat.join();
+  page.suggest.hidden = !settings.suggestions;
   page.key.value = session.apiKey ?? "";
   await translate();
 }
 
+function chooseTheme() {
+  document.documentElement.dataset.theme = page.theme.value;
+  if (page.theme.value) local.theme = page.theme.value; else delete local.theme;
+}
+
+page.theme.value = local.theme ?? "";
+onChoice((text) => { announce(text, page.target.value, 1500); settling = setTimeout(settle, SETTLED); });
+onReopen(({ text, source, target }) => put(text, source, target));
 listen(
-  [page.text, "input", edited], [page.source, "change", chooseLanguages], [page.target, "change", chooseLanguages],
+  [page.text, "input", () => { notify(""); edited(); }],
+  [page.source, "change", chooseLanguages], [page.target, "change", chooseLanguages],
   [page.text, "keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && attempt(translate)],
   [page.swap, "click", swap], [page.clear, "click", clear], [page.copy, "click", () => attempt(copy)],
+  [page.example, "click", () => put(EXAMPLES[spoken()])], [page.theme, "change", chooseTheme],
+  [page.suggest, "click", openSuggestion], [page.send, "click", suggest],
   [page.keyField, "submit", (event) => event.preventDefault()],
   [page.key, "change", () => { session.apiKey = page.key.value; attempt(page.target.value ? translate : start); }],
-  [page.choose, "click", () => page.file.click()],
-  [page.file, "change", () => { attempt(translateFile, page.file.files[0]); page.file.value = ""; }],
-  [document, "dragover", dragged], [document, "drop", dropped],
-  [document, "dragleave", (event) => event.relatedTarget || document.body.classList.remove("dropping")],
+  [window, "pagehide", settle], [window, "online", () => page.retry.hidden || page.retry.click()],
 );
 attempt(start);

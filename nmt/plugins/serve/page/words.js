@@ -1,0 +1,201 @@
+// The words of the translation: which words of the source they translate, and what else could stand in their place.
+import { announce, element, listen, page } from "./elements.js";
+import { question, spoken } from "./languages.js";
+import { ask } from "./server.js";
+
+const WORD = /[^\s\x1c-\x1f\x85]+/g; // words as the server counts them
+const SHOWN = 6, CONTEXT = 7; // alternatives, and words shown with each of them
+const wordsOf = (text) => text.match(WORD) ?? [];
+let lines = []; // of the source and the translation: { source, start, text, alignment }
+let spans = [], open = null, asking = new AbortController(), chosen = () => {};
+
+/** Call a function with the whole text whenever the user replaces a word. */
+export function onChoice(listener) { chosen = listener; }
+
+/** Show a translation; `details` are the server's, one for each line of the source with text. */
+export function showWords(source, text, details = []) {
+  const remaining = [...details], sources = source.split("\n");
+  let start = 0;
+  lines = text.split("\n").map((line, index) => {
+    const of = sources[index] ?? "", { alignment = null } = wordsOf(of).length ? remaining.shift() ?? {} : {};
+    const row = { source: of, start, text: line, alignment };
+    start += of.length + 1;
+    return row;
+  });
+  draw();
+}
+
+function draw(line = -1, word = 0) {
+  close(false);
+  light([]);
+  spans = [];
+  page.translation.replaceChildren(...lines.flatMap((row, n) => {
+    const pieces = n ? ["\n"] : [];
+    let at = 0;
+    for (const [index, match] of row.alignment ? [...row.text.matchAll(WORD)].entries() : []) {
+      const span = Object.assign(element("span", {}, match[0]), { row, index });
+      spans.push(span);
+      pieces.push(row.text.slice(at, match.index), span);
+      at = match.index + match[0].length;
+    }
+    return [...pieces, row.text.slice(at)];
+  }));
+  if (!spans.length) return;
+  const current = spans.find((span) => lines.indexOf(span.row) === line && span.index === word) ?? spans[0];
+  enter(current);
+  if (line >= 0) current.focus();
+}
+
+/** Let Tab reach this word and no other. */
+function enter(span) {
+  for (const other of page.translation.querySelectorAll("[tabindex]")) {
+    for (const name of ["tabindex", "role", "aria-haspopup"]) other.removeAttribute(name);
+  }
+  for (const [name, value] of [["tabindex", "0"], ["role", "button"], ["aria-haspopup", "dialog"]]) span.setAttribute(name, value);
+}
+
+/** Mark stretches of the source text, given as [begin, end]. */
+function light(stretches) {
+  const text = page.text.value, pieces = [];
+  let at = 0;
+  for (const [begin, end] of stretches) {
+    pieces.push(text.slice(at, begin), element("mark", {}, text.slice(begin, end)));
+    at = end;
+  }
+  page.mirror.replaceChildren(...pieces, `${text.slice(at)}\n`); // without a final newline, an empty last line has no height
+}
+
+function sourcesOf({ row, index }) {
+  const numbers = new Set(row.alignment.filter(([, target]) => target === index).map(([source]) => source));
+  return [...row.source.matchAll(WORD)].filter((_, number) => numbers.has(number));
+}
+
+/** Mark the words of the source that a word translates. */
+function lightFor(span) {
+  light(sourcesOf(span).map((match) => [match.index, match.index + match[0].length].map((at) => at + span.row.start)));
+}
+
+function point(event) {
+  if (event.target.row && !open && !page.translation.classList.contains("old")) lightFor(event.target);
+}
+
+/** Mark the translation of the word at the cursor. */
+function follow() {
+  const at = page.text.selectionStart, row = lines.findLast(({ start }) => start <= at);
+  const before = row ? row.source.slice(0, at - row.start) : "";
+  const word = row ? [...row.source.matchAll(WORD)].findLastIndex((match) => match.index <= before.length) : -1;
+  const inside = document.activeElement === page.text && row?.alignment && !page.translation.classList.contains("old");
+  const lit = new Set(inside ? row.alignment.filter(([source]) => source === word).map(([, target]) => target) : []);
+  for (const span of spans) span.classList.toggle("lit", span.row === row && lit.has(span.index));
+}
+
+/** The nearest word in the next or previous row of the page. */
+function vertical(span, step) {
+  const { top, left, height } = span.getBoundingClientRect();
+  const places = spans.map((other) => [other, other.getBoundingClientRect()]).filter(([, place]) => (place.top - top) * step > height / 2);
+  const nearest = Math.min(...places.map(([, place]) => Math.abs(place.top - top)));
+  const row = places.filter(([, place]) => Math.abs(place.top - top) < nearest + height / 2);
+  return row.sort(([, one], [, two]) => Math.abs(one.left - left) - Math.abs(two.left - left))[0]?.[0];
+}
+
+function pressed(event) {
+  const span = event.target, forward = page.translation.matches(":dir(rtl)") ? -1 : 1;
+  if (!span.row || event.ctrlKey || event.altKey || event.metaKey) return;
+  const near = (step) => spans[spans.indexOf(span) + step];
+  const moves = {
+    ArrowRight: () => near(forward), ArrowLeft: () => near(-forward), Home: () => spans[0], End: () => spans.at(-1),
+    ArrowDown: () => vertical(span, 1), ArrowUp: () => vertical(span, -1),
+  };
+  if (event.key in moves) {
+    const next = moves[event.key]();
+    if (next) { enter(next); next.focus(); }
+  } else if (event.key === "Enter" || event.key === " ") {
+    choose(span);
+  } else return;
+  event.preventDefault();
+}
+
+/** Open the alternatives of a word below it, or above it if there is more room. */
+async function choose(span) {
+  if (page.translation.classList.contains("old")) return;
+  close(false);
+  enter(open = span);
+  span.classList.add("open");
+  lightFor(span);
+  const { row, index } = span, words = wordsOf(row.text), signal = (asking = new AbortController()).signal;
+  const from = sourcesOf(span).map(([word]) => word).join(" ");
+  page.word.replaceChildren(element("b", {}, words[index]), from ? ` from “${from}”` : "");
+  page.others.replaceChildren(element("p", {}, "Looking for alternatives …"));
+  page.words.showPopover();
+  place(span);
+  page.closeWords.focus();
+  const before = words.slice(0, index);
+  try {
+    const fields = { q: row.source, source: spoken(), alternatives: 10, prefix: `${before.join(" ")} ` };
+    const answer = await ask("translate", question(fields), signal);
+    const seen = new Set([words[index]]), options = [];
+    for (const text of [answer.translatedText, ...answer.alternatives]) {
+      const other = wordsOf(text), same = before.every((word, n) => word === other[n]);
+      if (!same || !other[index] || seen.has(other[index]) || options.length === SHOWN) continue;
+      seen.add(other[index]);
+      const rest = other.slice(index + 1, index + 1 + CONTEXT).join(" ");
+      const more = other.length > index + 1 + CONTEXT ? " …" : "";
+      const option = element("button", { type: "button", role: "option", lang: page.target.value }, other[index], element("small", {}, rest + more));
+      option.addEventListener("click", () => replace(row, index, text));
+      options.push(option);
+    }
+    page.others.replaceChildren(...(options.length ? options : [element("p", {}, "There are no alternatives for this word.")]));
+    if (options.length) options[0].focus();
+    announce(`${options.length} alternatives`);
+  } catch (error) {
+    if (error.name !== "AbortError") page.others.replaceChildren(element("p", {}, error.message));
+  }
+  place(span);
+}
+
+function place(span) {
+  if (open !== span) return;
+  const word = span.getBoundingClientRect(), { width, height } = page.words.getBoundingClientRect();
+  const below = word.bottom + 6 + height < innerHeight || word.top < height + 6;
+  const top = below ? Math.min(word.bottom + 6, innerHeight - height - 8) : word.top - height - 6;
+  Object.assign(page.words.style, { left: `${Math.max(8, Math.min(word.left, innerWidth - width - 8))}px`, top: `${Math.max(8, top)}px` });
+}
+
+function replace(row, index, text) {
+  const [lead] = row.text.match(/^\s*/);
+  Object.assign(row, { text: lead + text.trim(), alignment: [] });
+  draw(lines.indexOf(row), index);
+  announce(`Replaced with ${wordsOf(text)[index]}`);
+  chosen(page.translation.textContent);
+}
+
+function close(focus = true) {
+  asking.abort();
+  if (!open) return;
+  open.classList.remove("open");
+  light([]);
+  const span = open;
+  open = null;
+  if (focus) span.focus();
+  page.words.hidePopover();
+}
+
+function pressedInList(event) {
+  const options = [...page.others.querySelectorAll("button")], at = options.indexOf(document.activeElement);
+  const moves = { ArrowDown: (at + 1) % options.length, ArrowUp: (at + options.length - (at >= 0)) % options.length, Home: 0, End: options.length - 1 };
+  if (event.key === "Escape") close();
+  else if (event.key in moves && options.length) options[moves[event.key]].focus();
+  else return;
+  event.preventDefault();
+}
+
+listen(
+  [page.translation, "keydown", pressed], [page.translation, "mouseover", point], [page.translation, "focusin", point],
+  [page.translation, "mouseleave", () => open || light([])], [page.translation, "focusout", () => open || light([])],
+  [page.translation, "click", (event) => event.target.row && getSelection().isCollapsed && choose(event.target)],
+  [page.words, "keydown", pressedInList], [page.closeWords, "click", () => close()],
+  [page.words, "focusout", ({ relatedTarget }) => relatedTarget && !page.words.contains(relatedTarget) && close(false)],
+  [document, "pointerdown", (event) => page.words.contains(event.target) || event.target === open || close(false)],
+  [document, "selectionchange", follow], [window, "resize", () => close(false)],
+  [document, "scroll", () => open && place(open)],
+);
