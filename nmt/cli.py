@@ -15,7 +15,7 @@ LONGEST = 1000  # maximum length of a message in characters; messages may quote 
 
 def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None = None, help: bool = False) -> int:
     """Run a command and return its exit code."""
-    from nmt.config import compose, compose_tree, help_text, require, to_yaml
+    from nmt.config import compose, help_text, require, to_yaml
 
     command = COMMANDS[name]
     options = command.all_options
@@ -28,7 +28,7 @@ def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None 
     run_instead = next((options[option].run for option in given if options[option].run), None)
     if cfg:
         require(not run_instead, f"--cfg prints one configuration; omit {', '.join(given)}")
-        sys.stdout.write(to_yaml(compose_tree(command, overrides, config_dir)))
+        sys.stdout.write(to_yaml(command, overrides, config_dir))
         return 0
     if run_instead:
         return run_instead(overrides, config_dir, set(given)) or 0

@@ -5,7 +5,7 @@ from typing import Any
 
 from nmt.commands import talker
 from nmt.config import Command, ExperimentConfig, exists, require, without_compression
-from nmt.registry import entries_of
+from nmt.registry import entries_of, import_attribute
 
 
 def run(config: ExperimentConfig) -> None:
@@ -34,14 +34,17 @@ def run(config: ExperimentConfig) -> None:
 
 
 def corpus_files(words: list[str]) -> dict[str, Any]:
-    """Return the settings for two files whose names differ only in the language suffix, or for one file of pairs."""
-    from nmt.text import is_table
+    """Return the settings for two files whose names differ only in the language suffix, or for files of pairs."""
+    from nmt.text import table_format
 
     forms = "`nmt preprocess corpus/train.en corpus/train.de`, or `nmt preprocess data=files data.train=A:B`"
     for word in words:
         require(exists(word), f"{word}: no such file; {forms}")
-    if len(words) == 1 and is_table(words[0]):
-        return {"data": "files", "data.name": Path(words[0]).name.partition(".")[0], "data.train": words[0]}
+    if all(map(table_format, words)):
+        name = Path(words[0]).name.partition(".")[0] if len(words) == 1 else Path(words[0]).resolve().parent.name
+        reader = entries_of("pairs").get(table_format(words[0]))
+        languages = import_attribute(reader.facts["languages"])(words[0]) if reader else {}
+        return {"data": "files", "data.name": name, "data.train": words, **languages}
     plain = [without_compression(word) for word in words]
     prefixes = {name.rpartition(".")[0] for name in plain}
     is_pair = len(words) == 2 and len(prefixes) == 1 and "" not in prefixes and plain[0] != plain[1]

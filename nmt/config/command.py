@@ -8,14 +8,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nmt.config.fields import MISSING, NMTError, flatten, in_words, keys_of
+from nmt.config.fields import MISSING, NMTError, flatten, in_words, keys_of, require
 from nmt.config.mistakes import nearest
 from nmt.registry import entries_of
 
 WIDTH = 100  # columns of help
 OPTIONS = {
     "--cfg": "Print the composed configuration and exit.",
-    "--config-dir": "FOLDER: also look for groups there.",
+    "--config-dir": "FOLDER: also look for options there, before ./conf.",
     "--help": "GROUP or all: print those keys; without either: print this page.",
 }
 """The options of every command."""
@@ -57,20 +57,26 @@ class Command:
 
 @cache
 def conf_folders() -> tuple[Path, ...]:
-    package = Path(__file__).parents[1]
+    package = Path(__file__).resolve().parents[1]
     core = package / "conf"  # in a wheel; in a clone, conf/ is next to the package
     return (core if core.is_dir() else package.parent / "conf", *sorted((package / "plugins").glob("*/conf")))
 
 
+def user_folders(config_dir: Path | None) -> list[Path]:
+    """The folders of the user's own options: `--config-dir` and ./conf, unless it is nmt's own."""
+    require(config_dir is None or config_dir.is_dir(), f"--config-dir {config_dir}: no such folder")
+    folders = [folder.resolve() for folder in (config_dir, Path("conf")) if folder and folder.is_dir()]
+    return [folder for folder in folders if folder not in conf_folders()]
+
+
 def groups(command: Command, config_dir: Path | None = None) -> dict[str, tuple[str, list[str]]]:
     """Each of a command's groups -> its default option and all its options (FOLDER/NAME for those in a subfolder)."""
-    options: dict[str, set[str]] = {}
-    for folder in filter(None, (*conf_folders(), config_dir)):
-        for file in folder.glob("*/**/*.yaml"):
-            group, _, option = file.relative_to(folder).with_suffix("").as_posix().partition("/")
-            options.setdefault(group, set()).add(option)
-    defaults = {group.removeprefix("optional "): option or "" for group, option in command.groups.items()}
-    return {group: (defaults[group], sorted(options[group])) for group in sorted(options.keys() & defaults)}
+    groups = {}
+    for group, default in sorted((name.removeprefix("optional "), option) for name, option in command.groups.items()):
+        folders = [folder / group for folder in (*conf_folders(), *user_folders(config_dir))]
+        files = {file.relative_to(folder).with_suffix("") for folder in folders for file in folder.rglob("*.yaml")}
+        groups[group] = (default or "", sorted(file.as_posix() for file in files))
+    return groups
 
 
 def help_text(command: Command, words: list[str], config_dir: Path | None) -> str:

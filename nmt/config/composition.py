@@ -19,9 +19,9 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
 
-from nmt.config.command import Command, conf_folders, groups
+from nmt.config.command import Command, conf_folders, groups, user_folders
 from nmt.config.fields import MISSING, build, flatten, in_words, keys_of, require
-from nmt.config.mistakes import explain, nearest
+from nmt.config.mistakes import exists, explain, nearest
 from nmt.errors import NMTError, one_line
 from nmt.registry import entries_of
 
@@ -31,16 +31,13 @@ def compose(command: Command, words: list[str], config_dir: Path | None = None) 
     return build(command.config, compose_tree(command, words, config_dir))
 
 
-def compose_tree(command: Command, words: list[str], config_dir: Path | None = None) -> dict[str, Any]:
-    """The options as a tree, with interpolations resolved."""
+def compose_tree(command: Command, words: list[str], config_dir: Path | None = None, resolve: bool = True) -> Any:
+    """The options as a tree; interpolations are checked and, with `resolve`, replaced by their values."""
     overrides, settled = read_words(command, words)
-    require(config_dir is None or config_dir.is_dir(), f"--config-dir {config_dir}: no such folder")
     check_overrides(command, overrides, config_dir)
     keys = [word.partition("=")[0].lstrip("+~") for word in overrides]
     try:
         tree = hydra_tree(command, overrides, config_dir)
-        in_group = OmegaConf.select(tree, "experiment")
-        require(not in_group, "experiment: the first line of its file must be # @package _global_")
         initial = command.initial(str(tree.init)) if tree.get("init") else {}
         # Keys on the command line take precedence; they are checked against the model or corpus later.
         for key, value in flatten({**initial, **settled}).items():
@@ -48,16 +45,14 @@ def compose_tree(command: Command, words: list[str], config_dir: Path | None = N
                 OmegaConf.update(tree, key, literal(value))
         for plan in entries_of("plan").values() if "minutes" in tree else ():
             plan.facts["compose"](tree, keys)
-        resolved: Any = OmegaConf.to_container(tree, resolve=True)
+        raw: Any = OmegaConf.to_container(tree)
+        resolved = OmegaConf.to_container(tree, resolve=True)
     except InterpolationToMissingValueError as error:
-        values: Any = OmegaConf.to_container(tree)
-        key = next(key for key, value in flatten(values).items() if value == MISSING)
+        key = next(key for key, value in flatten(raw).items() if value == MISSING)
         raise NMTError(f"{key}: a value is needed; pass {key}=VALUE") from error
     except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError, RecursionError) as error:
-        where = f"--config-dir {config_dir}: " if config_dir and not isinstance(error, OmegaConfBaseException) else ""
-        raise NMTError(where + one_line(error.__cause__ or error)) from error
-    resolved.pop("experiment", None)
-    return resolved  # type: ignore[no-any-return]
+        raise NMTError(one_line(error.__cause__ or error)) from error
+    return resolved if resolve else raw
 
 
 def hydra_tree(command: Command, overrides: list[str], config_dir: Path | None = None) -> DictConfig:
@@ -66,16 +61,23 @@ def hydra_tree(command: Command, overrides: list[str], config_dir: Path | None =
     for name, member in keys_of(command.config).items():
         *parts, last = name.split(".")
         reduce(lambda node, part: node.setdefault(part, {}), parts, tree)[last] = member.default
-    ConfigStore.instance().store(command.name, tree)
-    folders = [folder.resolve() for folder in (*conf_folders()[1:], config_dir) if folder]
-    search = [set_text("hydra.searchpath", [f"file://{folder}" for folder in folders])] if folders else []
+    name = f"nmt {command.name}"  # a file of this name would take precedence
+    ConfigStore.instance().store(name, tree)
+    files = [f"{word.key_or_group}/{word.value()}.yaml" for word in map(parse, overrides) if word]
+    # Another folder may belong to another program.
+    folders = [folder for folder in user_folders(config_dir) if any(exists(folder / file) for file in files)]
+    for entry in entries_of("file").values() if folders else ():
+        entry.load()(command, overrides, config_dir)
+    search = set_text("hydra.searchpath", [f"file://{folder}" for folder in (*conf_folders()[1:], *folders)])
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(conf_folders()[0]), version_base="1.3"):
-        return hydra_compose(command.name, [*search, *overrides])
+        return hydra_compose(name, [search, *overrides])
 
 
-def to_yaml(tree: dict[str, Any]) -> str:
-    return OmegaConf.to_yaml(OmegaConf.create(literal(tree)), resolve=True)
+def to_yaml(command: Command, words: list[str], config_dir: Path | None = None) -> str:
+    """The options as a file; where the command has experiments, the file is one."""
+    header = "# @package _global_\n" if "optional experiment" in command.groups else ""
+    return header + OmegaConf.to_yaml(OmegaConf.create(compose_tree(command, words, config_dir, resolve=False)))
 
 
 @lru_cache(maxsize=4096)

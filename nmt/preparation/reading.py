@@ -65,13 +65,13 @@ class Files(Corpus):
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
         entries = getattr(self.data, split)
-        forms = "data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, or a .tsv or .jsonl file"
+        forms = "data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, or a .tsv, .jsonl or .tmx file"
         require(split != "train" or bool(entries), f"data=files needs {forms}")
         return read_files(entries, self.data, dropped) if entries else None
 
     def digests(self) -> dict[str, str]:
         entries = [*self.data.train, *self.data.valid, *self.data.test]
-        return file_digests(path for entry in entries for path in resolve(entry, self.data))
+        return file_digests(path for entry in entries for paths in resolve(entry, self.data) for path in paths)
 
 
 def corpus_for(data: DataConfig) -> Corpus:

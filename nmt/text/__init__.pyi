@@ -1,6 +1,7 @@
 from .files import LINE_BYTES as LINE_BYTES, TOO_LONG as TOO_LONG, MalformedLine as MalformedLine, Pair as Pair
-from .files import decode as decode, decoded as decoded, is_table as is_table, is_text as is_text
-from .files import not_parallel as not_parallel, open_text as open_text, parallel as parallel, problem_of as problem_of
+from .files import decode as decode, decoded as decoded, table_format as table_format, is_text as is_text
+from .files import not_parallel as not_parallel, open_text as open_text
+from .files import parallel as parallel, problem_of as problem_of
 from .files import raw_lines as raw_lines, read_files as read_files, read_lines as read_lines, read_texts as read_texts
 from .files import reading as reading, resolve as resolve, texts_of as texts_of, without_end as without_end
 from .languages import CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD, WITHOUT_BLANKS as WITHOUT_BLANKS

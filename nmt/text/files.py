@@ -1,4 +1,4 @@
-"""Parallel text, plain or compressed: two files side by side, tab-separated, or JSON Lines."""
+"""Parallel text, plain or compressed: two files side by side, tab-separated, JSON Lines, or a plugin's format."""
 
 import bz2
 import codecs
@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, TypeGuard, TypeVar
 from weakref import finalize
 
-from nmt.config import DataConfig, NMTError, without_compression
+from nmt.config import DataConfig, NMTError, exists, without_compression
+from nmt.registry import entries_of
 
 Pair = tuple[str, str]
 Line = TypeVar("Line", bytes, str)
@@ -191,27 +192,32 @@ def existing(name: str) -> Path | None:
     return next((path for suffix in ("", *MAGIC) if (path := Path(name + suffix)).is_file()), None)
 
 
-def is_table(name: str) -> bool:
-    """True for the name of a file that contains both sides."""
-    return without_compression(name).endswith((".tsv", ".jsonl"))
+def table_format(name: str | Path) -> str:
+    """The suffix of a file that contains both sides; empty for other files."""
+    suffix = Path(without_compression(str(name))).suffix
+    return suffix if suffix in (".tsv", ".jsonl", *entries_of("pairs")) else ""
 
 
-def resolve(entry: str, config: DataConfig) -> list[Path]:
-    """The files of an entry in data.train, data.valid or data.test: one TSV or JSONL file, or source and target.
+def resolve(entry: str, config: DataConfig) -> list[tuple[Path, ...]]:
+    """The files of an entry in data.train, data.valid or data.test: one file of pairs, or source and target.
 
-    An entry is a TSV or JSONL file, the common prefix of two files, either of these files, or SOURCE:TARGET. As names
-    may contain colons, the files that exist determine which of these it is. NMTError if a file is missing.
+    An entry is a file of pairs, the common prefix of two files, either of these files, SOURCE:TARGET, or a pattern. As
+    names may contain colons, the files that exist determine which of these it is. NMTError if a file is missing.
     """
+    if re.search("[*?[]", entry) and not exists(entry):
+        root = Path(entry).anchor
+        if names := sorted(map(str, Path(root).glob(entry.removeprefix(root)))):
+            return list(dict.fromkeys(paths for name in names for paths in resolve(name, config)))
     languages, side = (config.source, config.target), without_compression(entry)
     prefixes = [entry, *(side.removesuffix(f".{code}") for code in languages if side.endswith(f".{code}"))]
-    ways = [[entry]] if is_table(entry) else []
+    ways = [[entry]] if table_format(entry) else []
     ways += [[f"{prefix}.{code}" for code in languages] for prefix in prefixes]
     ways += [[entry[: colon.start()], entry[colon.end() :]] for colon in re.finditer(":", entry)]
     for names in ways:
-        paths = [path for name in names if (path := existing(name))]
+        paths = tuple(path for name in names if (path := existing(name)))
         if len(paths) == len(names):
-            return paths
-    likely = ways[0] if is_table(entry) and ":" not in entry else ways[-1]
+            return [paths]
+    likely = ways[0] if table_format(entry) and ":" not in entry else ways[-1]
     missing = next(name for name in likely if not existing(name))
     several = "; write several entries as [A,B]" if "," in entry else ""
     raise NMTError(f"{missing}: no such file (from {entry!r} in data.train, data.valid or data.test{several})")
@@ -249,7 +255,10 @@ def pair_of(texts: Sequence[str], is_json: bool, config: DataConfig) -> Pair:
 
 def read_files(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
     """The sentence pairs of all entries; a malformed line is an error or, with data.errors=skip, only counted."""
-    for paths in (resolve(entry, config) for entry in entries):
+    for paths in (paths for entry in entries for paths in resolve(entry, config)):
+        if len(paths) == 1 and (reader := entries_of("pairs").get(table_format(paths[0]))):
+            yield from reader.load()(paths[0], config, counts)
+            continue
         read = [read_lines(path) for path in paths]
         for number, lines in enumerate(parallel(paths, read) if len(read) == 2 else zip(*read, strict=True), 1):
             texts = list[str]()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from omegaconf import OmegaConf
 
 from nmt.commands import COMMANDS, compose
 from nmt.config import (
@@ -163,8 +164,8 @@ def test_an_override_takes_effect(command, override, key, value):
 )
 def test_running_text_is_taken_as_written(text):
     assert compose("translate", [f"target={text}"]).translator.target == text
-    printed = to_yaml(compose_tree(COMMANDS["translate"], [f"source_prefix={text}"]))
-    assert yaml.safe_load(printed)["source_prefix"] == text
+    printed = to_yaml(COMMANDS["translate"], [f"source_prefix={text}"])
+    assert OmegaConf.create(printed).source_prefix == text
     assert compose("translate", [set_text("target_prefix", text)]).translator.target_prefix == text
 
 
@@ -184,7 +185,6 @@ def config_dir(tmp_path):
         "model/typo.yaml": "name: typo\nd_modle: 64\n",
         "model/text.yaml": "name: text\nheads: many\n",
         "model/broken.yaml": "name: [broken\n",
-        "model/deep.yaml": "[" * 3000,
         "model/nowhere.yaml": "defaults: [nothing]\n",
         "data/mine.yaml": "defaults: [files]\nname: 1.10\ntrain: ${oc.env:CORPORA}/a\n",
         "data/no.yaml": "defaults: [files]\ntarget: no\n",
@@ -213,6 +213,48 @@ def test_groups_of_a_user_are_found_and_offered(config_dir, monkeypatch):
     assert compose("train", ["experiment=mine/deep"], config_dir).seed == 7
 
 
+def test_conf_in_the_working_directory_is_searched_last_and_only_for_what_is_asked(config_dir, monkeypatch):
+    folder = config_dir.parent / "conf"
+    config_dir.rename(folder)
+    for name in ("config.yaml", "train.yaml", "hydra/config.yaml", "decode/mine.yaml"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("defaults: [")
+    monkeypatch.chdir(folder.parent)
+    other = folder.parent / "other"
+    (other / "model").mkdir(parents=True)
+    (other / "model/mine.yaml").write_text("name: other\nd_model: 32\nheads: 1\n")
+    assert compose("train", ["model=big"]).model.d_model == 1024
+    (folder / "hydra/config.yaml").unlink()
+    assert compose("train", ["model=mine"], other).model.name == "other"
+    assert {"mine", "mine/deep"} < {*groups(COMMANDS["train"])["experiment"][1], "mine"}
+    assert compose("train", ["data=files", "experiment=small"]).model.d_model == 64
+    assert error_line("train", "model=typo").startswith("conf/model/typo.yaml, line 2: unknown key model.d_modle; did")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["experiment=table3/b_d_k_16", "data=files"],
+        ["minutes=3", "model=small", "init=null", "logger=[csv,wandb]"],
+        ["minutes=0.5", "name=quick", "trainer.max_time=1h"],
+        ["data=files", "data.train=[a b,c]", "data.sources=[{train:x,share:0.3,tag:'<2de>'},{train:y,name:z}]"],
+        [r"data.tag='<\${oc.env:HOME}>'", "data=files", "data.name=1.10", "optim.epsilon=1e-7", "data.path=${name}"],
+        ["experiment=laptop", "run=there", "prepared=${run}/x", "trainer.max_steps=null", "trainer.max_time=2h"],
+    ],
+)
+def test_what_cfg_prints_is_an_experiment_that_composes_the_same(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tree, printed = compose_tree(COMMANDS["train"], words), to_yaml(COMMANDS["train"], words)
+    Path("conf/experiment").mkdir(parents=True)
+    Path("conf/experiment/mine.yaml").write_text(printed)
+    assert compose_tree(COMMANDS["preprocess"], ["experiment=mine"]) == tree
+    assert to_yaml(COMMANDS["train"], ["experiment=mine"]) == printed
+    changed = compose_tree(COMMANDS["train"], ["experiment=mine", "data.name=new"])
+    pinned = any(word.startswith(("name=", "run=")) for word in words)
+    assert (changed["run"].startswith("runs/new-"), changed["run"] == tree["run"]) == (not pinned, pinned)
+
+
 def test_a_file_of_a_user_may_read_the_environment(config_dir, monkeypatch):
     assert "Environment variable 'CORPORA' not found" in error_line("train", "data=mine", config_dir=config_dir)
     monkeypatch.setenv("CORPORA", "/far/away")
@@ -227,12 +269,11 @@ def test_a_file_of_a_user_may_read_the_environment(config_dir, monkeypatch):
         ("model=nameless", "model.name: a value is needed; pass model.name=VALUE"),
         ("model=text", "model.heads=many: must be a whole number"),
         ("model=broken", "broken"),
-        ("model=deep", "--config-dir"),
-        ("model=nowhere", "model/nothing"),
+        ("model=nowhere", "nothing"),
         ("data=no", "data.target=false: must be a string"),
         ("data=unkind", "data.kind: a value is needed; pass data.kind=VALUE"),
         ("experiment=typo", "mien"),
-        ("experiment=local", "experiment: the first line of its file must be # @package _global_"),
+        ("experiment=local", "# @package _global_"),
     ],
 )
 def test_a_mistake_in_a_file_of_a_user_is_one_line(config_dir, override, message):

@@ -136,6 +136,14 @@ def test_a_name_is_that_of_the_files_that_are_there(folder: Path, entry: str, na
     assert read(entry) == [sides]
 
 
+@pytest.mark.parametrize("pattern", ["part-?.en", "part-*", "./*-[12].de.gz", "{folder}/part-*.en"])
+def test_a_pattern_names_every_pair_of_files_once_in_order(folder: Path, pattern: str) -> None:
+    for number, pair in enumerate(PAIRS[:2], 1):
+        (folder / f"part-{number}.en").write_text(pair[0] + "\n")
+        (folder / f"part-{number}.de.gz").write_bytes(gzip.compress(pair[1].encode()))
+    assert read(pattern.format(folder=folder)) == PAIRS[:2]
+
+
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "truncated": lambda data: data[: len(data) // 2],
     "overwritten": lambda data: data[: len(data) // 2] + b"\xff" * 64 + data[len(data) // 2 + 64 :],

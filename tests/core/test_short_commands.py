@@ -92,11 +92,12 @@ def test_scores_are_of_two_files():
         (["corpus/train.en", "corpus/train.de", "data.name=1.10"], "1.10", ["corpus/train"], ("en", "de")),
         (["zipped.pt_BR.gz", "zipped.en"], "zipped", ["zipped"], ("pt_BR", "en")),
         (["both.tsv", "data.target=fr"], "both", ["both.tsv"], ("en", "fr")),
+        (["both.tsv", "corpus/b.tsv.gz", "data.name=x"], "x", ["both.tsv", "corpus/b.tsv.gz"], ("en", "de")),
     ],
 )
 def test_a_corpus_is_two_files(words, name, train, languages):
     Path("zipped.pt_BR.gz").write_bytes(gzip.compress(b"um\n"))
-    for file in ("zipped.en", "both.tsv"):
+    for file in ("zipped.en", "both.tsv", "corpus/b.tsv.gz"):
         Path(file).touch()
     data = compose("preprocess", words).data
     assert (data.kind, data.name, data.train, (data.source, data.target)) == ("files", name, train, languages)

@@ -36,6 +36,7 @@ BUDGETS = {
     "commands": 400,
     "api": 180,
     "cli": 130,
+    "tmx": 90,
     "answers": 85,
     "augment": 320,
     "average": 100,

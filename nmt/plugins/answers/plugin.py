@@ -1,7 +1,8 @@
-"""Answers to the keys, options and commands of other toolkits, such as `--max-tokens`: ours, with an example."""
+"""Answers to mistakes: keys, options and commands of other toolkits, such as `--max-tokens`, and YAML files."""
 
 from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
     add("answer", "foreign_words", "nmt.plugins.answers.foreign_words:answer")
+    add("file", "mistakes", "nmt.plugins.answers.option_files:check_files")

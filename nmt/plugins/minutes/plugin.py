@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nmt.config import ENDING, NMTError
+from omegaconf import OmegaConf
+
+from nmt.config import ENDING, ExperimentConfig, NMTError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -24,6 +26,6 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
     if "trainer.max_steps" in keys:
         raise NMTError("minutes= chooses trainer.max_steps: pass only one of them")
     given = {key.split(".")[0] for key in keys} | ({"model", "optim"} if tree.init else set())
-    if "name" not in keys:
-        tree.name = f"{tree.data.name}-{tree.minutes:g}min"
+    if OmegaConf.to_container(tree)["name"] == ExperimentConfig.name:  # neither the user nor an experiment set it
+        tree.name = "${data.name}-${minutes}min"
     tree.minutes_settles = [group for group in tree.minutes_settles if group not in given]
