@@ -76,7 +76,8 @@ class UpdateDataset(IterableDataset[Batch]):
 
     def __iter__(self) -> Iterator[Batch]:
         updates = map(self.planner.update, count(self.start))
-        planned = chain.from_iterable(update[self.rank :: self.world_size] for update in updates)
+        share = self.planner.micro_batches // self.world_size  # neighbors, whose gradients this device adds
+        planned = chain.from_iterable(update[self.rank * share : (self.rank + 1) * share] for update in updates)
         # DataLoader takes one batch from each worker in turn, which restores the order. Planning is fast, so each
         # worker plans all batches but builds only its own.
         worker = get_worker_info()

@@ -20,9 +20,9 @@ from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 from lightning.pytorch.loggers import WandbLogger
 from rich.console import Console
 
+from nmt.config import NMTError, difference
 from nmt.data import UpdateSize
-from nmt.errors import NMTError
-from nmt.files import write_file
+from nmt.files import parse_json, read_mapping, write_file
 from nmt.hardware import processor, versions
 from nmt.kernels import has_fast_product, product
 from nmt.model import training_flops
@@ -40,6 +40,7 @@ REPORT = (
     "loss {loss:.3f}  ppl {perplexity:.2f}  {tokens_per_second:,.0f} tokens/s  lr {learning_rate:.2e}  "
     "grad {gradient_norm:.2f}  padding {padding:.0%}  MFU {mfu:.0%}  {cost:.1e} FLOP"
 )
+OF_BITS = ("torch", "processor", "threads")  # what may change the last bits of a sum
 REPORT_SECONDS = 10  # minimum time between two lines if the console is not a terminal
 NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
 PRECISIONS = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
@@ -151,9 +152,18 @@ class MetricsCallback(UpdateCallback):
         self.peak = trainer.world_size * peak_flops_per_second(device, precision_dtype(trainer.precision))
         if trainer.is_global_zero:
             environment: dict[str, Any] = {**versions(), "platform": platform.platform(), "processor": processor()}
-            environment |= {"devices": self.devices, "precision": str(trainer.precision)}
+            environment |= {
+                "devices": self.devices,
+                "precision": str(trainer.precision),
+                "threads": torch.get_num_threads(),
+            }
             environment |= {"peak_flops_per_second": self.peak, "command": " ".join(["nmt", *sys.argv[1:]])}
-            write_file(self.run / "environment.json", json.dumps(environment, indent=2) + "\n")
+            path = self.run / "environment.json"
+            before = read_mapping(path, parse_json) if step and path.is_file() else environment
+            changed = difference(*({key: tree.get(key) for key in OF_BITS} for tree in (before, environment)))
+            if changed:
+                self.line.console.print(f"notice: {changed}; from here on, the last bits of the weights may differ")
+            write_file(path, json.dumps(environment, indent=2) + "\n")
             self.loggers = [Logbook(self.run, step, self.columns, whole=self.interval == NOTHING)]
             if "tensorboard" in self.config["logger"]:
                 self.loggers.append(TensorBoardLogger(self.run, name="tensorboard", version="", purge_step=step + 1))
@@ -185,7 +195,7 @@ class MetricsCallback(UpdateCallback):
 
     def report_updates(self, trainer: Trainer, module: TranslationModule, step: int) -> int:
         """Report the updates since the last report and return their number of target tokens."""
-        loss, likelihood, tokens = module.total_sums().tolist()
+        loss, likelihood, tokens = module.sums.tolist()
         self.add_time()
         metrics = {
             "loss": loss / tokens if tokens else math.nan,
@@ -225,7 +235,7 @@ class MetricsCallback(UpdateCallback):
         """The fields of a checkpoint's RunState that this callback measures."""
         self.add_time()
         totals = {key: getattr(self, key) for key in ("tokens", "flops", "cost", "elapsed")}
-        tokens = self.tokens + int(module.total_sums()[2])
+        tokens = self.tokens + int(module.sums[2])
         totals["interval"] = list(self.interval)
         return {"tokens": tokens, "seconds": self.seconds, "devices": self.devices, "metrics": totals}
 

@@ -9,8 +9,10 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+import torch.distributed as dist
 from lightning import LightningModule
 from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Adam, Optimizer
 
 from nmt.config import ModelConfig, OptimConfig, require
@@ -129,19 +131,32 @@ def summed_losses(model: Transformer, batch: Batch, label_smoothing: float) -> t
     return label_smoothed_cross_entropy(hidden, weight, targets, label_smoothing, bias)
 
 
+def exchange(tensors: list[Tensor]) -> None:
+    """Sum tensors over 2^n processes in place, with the same bits in each process, because a + b equals b + a."""
+    for level in range(dist.get_world_size().bit_length() - 1 if dist.is_initialized() else 0):
+        received, other = [torch.empty_like(tensor) for tensor in tensors], dist.get_rank() ^ (1 << level)
+        operations = [dist.P2POp(dist.isend, tensor, other, tag=tag) for tag, tensor in enumerate(tensors)]
+        operations += [dist.P2POp(dist.irecv, tensor, other, tag=tag) for tag, tensor in enumerate(received)]
+        for work in dist.batch_isend_irecv(operations):
+            work.wait()
+        for tensor, addend in zip(tensors, received, strict=True):
+            tensor += addend
+
+
 class TranslationModule(LightningModule):
     """The model, its loss, its optimizer and its learning rate (sections 5.3 and 5.4)."""
 
-    def __init__(
-        self, model: ModelConfig, optim: OptimConfig, vocabulary_size: int, seed: int, micro_batches: int = 1
-    ) -> None:
+    def __init__(self, model: ModelConfig, optim: OptimConfig, vocabulary_size: int, seed: int) -> None:
         super().__init__()
         torch.manual_seed(seed)  # for the initial weights; dropout has its own seeds
         self.model = Transformer(model, vocabulary_size)
-        self.optim, self.seed, self.micro_batches = optim, seed, micro_batches
+        self.optim, self.seed = optim, seed
         # Kept on the device, so that nothing waits for them; not buffers: DDP would overwrite them with rank 0's.
-        # This rank's smoothed loss, negative log likelihood and target tokens in this update and since the last report:
+        # Smoothed loss, negative log likelihood and target tokens, in this update and since the last report:
         self.update_sums, self.sums = torch.zeros(3), torch.zeros(3)
+        # Sums over 2^n neighboring micro-batches of this update: (2^n, gradients and update_sums).
+        self.subtrees: list[tuple[int, list[Tensor]]] = []
+        self.done = 0  # this device's micro-batches in this update
         # The last update's gradient norm before clipping; the first update (from 0) whose norm was not finite, or -1.
         self.gradient_norm, self.not_finite = torch.zeros(()), torch.tensor(-1)
         self.skipped = 0  # updates skipped because their gradient was not finite
@@ -149,13 +164,18 @@ class TranslationModule(LightningModule):
     def on_fit_start(self) -> None:
         for name in ("update_sums", "sums", "gradient_norm", "not_finite"):
             setattr(self, name, getattr(self, name).to(self.device))
+        share, devices = self.trainer.accumulate_grad_batches, self.trainer.world_size
+        self.has_tree = all(number & (number - 1) == 0 for number in (share, devices))
+        if self.has_tree and isinstance(self.trainer.strategy.model, DistributedDataParallel):
+            self.trainer.strategy.model.require_backward_grad_sync = False  # `on_after_backward` adds the gradients
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         return summed_losses(self.model, batch, self.optim.label_smoothing)
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         update, number = divmod(batch_idx, self.trainer.accumulate_grad_batches)
-        due = self.global_step, self.global_step, number * self.trainer.world_size + self.global_rank
+        share = self.global_rank * self.trainer.accumulate_grad_batches
+        due = self.global_step, self.global_step, share + number
         assert (update, batch.update, batch.micro_batch) == due, f"update {due[1]}, micro-batch {due[2]} is due"
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
@@ -168,11 +188,33 @@ class TranslationModule(LightningModule):
         loss, likelihood = self.losses(batch)
         tokens = torch.full_like(likelihood, len(batch.target_indices))
         self.update_sums += torch.stack((loss.detach(), likelihood, tokens))
-        # Lightning averages over accumulated micro-batches and devices, but the update needs the sum.
-        return loss / batch.size.target_tokens * self.micro_batches
+        share = self.trainer.accumulate_grad_batches
+        self.done = batch.micro_batch % share + 1
+        # Lightning averages over accumulated micro-batches and DDP over devices, but the update needs the sum.
+        return loss / batch.size.target_tokens * share * (1 if self.has_tree else self.trainer.world_size)
 
-    def total_sums(self) -> Tensor:
-        return self.trainer.strategy.reduce(self.sums.clone(), reduce_op="sum")
+    def on_after_backward(self) -> None:
+        """Add gradients in a fixed tree, ((0 + 1) + (2 + 3)) + ..., whichever devices computed the micro-batches.
+
+        PyTorch adds each second micro-batch's gradients to those of the one before. Devices exchange their sums in
+        pairs (recursive doubling), so that all get the same bits.
+        """
+        size, is_last = 2, self.done == self.trainer.accumulate_grad_batches
+        if not self.has_tree or (self.done % 2 and not is_last):
+            return
+        parameters = [parameter for parameter in self.parameters() if parameter.grad is not None]
+        tensors = [*(cast(Tensor, parameter.grad) for parameter in parameters), self.update_sums]
+        while self.subtrees and self.subtrees[-1][0] == size:
+            for total, other in zip(tensors, self.subtrees.pop()[1], strict=True):
+                total += other
+            size *= 2
+        if is_last:
+            exchange(tensors)
+            return
+        self.subtrees.append((size, tensors))
+        self.update_sums = torch.zeros_like(self.update_sums)
+        for parameter in parameters:
+            parameter.grad = None
 
     def configure_optimizers(self) -> Optimizer:
         """Adam with the paper's betas and epsilon (section 5.3), or a plugin's optimizer with the same options."""
@@ -188,6 +230,8 @@ class TranslationModule(LightningModule):
         """Set the learning rate and count the update; optim.not_finite=skip skips updates with non-finite gradients."""
         for group in optimizer.param_groups:
             group["lr"] = self.learning_rate(self.global_step + 1)
+        if not self.has_tree:
+            self.update_sums = self.trainer.strategy.reduce(self.update_sums, reduce_op="sum")
         gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
         self.gradient_norm = torch.nn.utils.get_total_norm(gradients)
         # With 16-mixed, gradients overflow now and then; the scaler skips these updates and lowers its scale, so only
@@ -202,8 +246,8 @@ class TranslationModule(LightningModule):
         self.update_sums.zero_()
 
     def check_finite(self) -> None:
-        """Raise NMTError if, on any device, the gradient of an update was not finite."""
-        update = int(self.trainer.strategy.reduce(self.not_finite.clone(), reduce_op="max"))
+        """Raise NMTError if the gradient of an update was not finite."""
+        update = int(self.not_finite)
         require(
             update < 0,
             f"update {update + 1:,}: the gradient is not finite. Pass optim.not_finite=skip, a lower optim.factor "
@@ -216,11 +260,10 @@ class TranslationModule(LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         # Saved so that a run resumed between two reports reports the same numbers as an uninterrupted run.
-        checkpoint["sums"], checkpoint["skipped"] = self.total_sums(), self.skipped
+        checkpoint["sums"], checkpoint["skipped"] = self.sums, self.skipped
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        self.sums = checkpoint["sums"] if self.trainer.is_global_zero else torch.zeros(3)
-        self.skipped = checkpoint["skipped"]
+        self.sums, self.skipped = checkpoint["sums"], checkpoint["skipped"]
         # Lightning steps the optimizer when this count is a multiple of accumulate_grad_batches, which depends on the
         # number of devices.
         done = checkpoint["global_step"] * self.trainer.accumulate_grad_batches

@@ -122,7 +122,7 @@ class Training:
         with quiet_lightning():
             trainer = make_trainer(config, callbacks)
             trainer.accumulate_grad_batches = accumulation(config.batching.micro_batches, trainer.world_size)
-            module = TranslationModule(config.model, config.optim, size, config.seed, config.batching.micro_batches)
+            module = TranslationModule(config.model, config.optim, size, config.seed)
             if self.initial and not checkpoint:
                 module.model.load_state_dict(load_model(self.initial).state_dict())
             # Opened only now, so that a rejected configuration leaves nothing behind.

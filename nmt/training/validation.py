@@ -133,10 +133,12 @@ class Validation(UpdateCallback):
     @torch.no_grad()
     def domain_sums(self, trainer: Trainer, module: TranslationModule, domain: Domain) -> list[float]:
         """Sums of smoothed loss, negative log likelihood and target tokens; all processes share the work."""
-        sums = torch.zeros(3, device=module.device)
-        for indices in batches_of(self.split, domain.rows)[trainer.global_rank :: trainer.world_size]:
-            batch = trainer.strategy.batch_to_device(self.split.batch(indices))
+        batches = batches_of(self.split, domain.rows)
+        sums = torch.zeros(len(batches), 3, device=module.device)
+        for number in range(trainer.global_rank, len(batches), trainer.world_size):
+            batch = trainer.strategy.batch_to_device(self.split.batch(batches[number]))
             with trainer.precision_plugin.val_step_context():
                 loss, likelihood = module.losses(batch)
-            sums += torch.stack((loss, likelihood, torch.full_like(loss, len(batch.target_indices))))
-        return trainer.strategy.reduce(sums, reduce_op="sum").tolist()
+            sums[number] = torch.stack((loss, likelihood, torch.full_like(loss, len(batch.target_indices))))
+        # One process adds to each row, and the rows are added in order, so the sums are the same on any devices.
+        return trainer.strategy.reduce(sums, reduce_op="sum").sum(0).tolist()
