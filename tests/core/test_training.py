@@ -1,5 +1,6 @@
 """Training is a function of configuration, seed and update: not of clocks, stops, devices or earlier ends."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -48,10 +49,11 @@ def test_any_number_of_processes_gives_the_same_weights_and_the_same_reports(
     toy, trained, tmp_path, training_state, metrics, processes
 ):
     runs = (trained(*toy, *FIFTY), tmp_path / "run")
-    # From update 20 on, with another number of processes.
+    environment = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
     for devices, steps in ((processes, 20), (1, 23), (processes, 50)):
         flags = [*toy, *FIFTY, f"trainer.devices={devices}", f"trainer.max_steps={steps}", f"run={runs[1]}"]
-        ended = subprocess.run([python(), "-m", "nmt", "train", *flags], capture_output=True, text=True)
+        words = [python(), "-m", "nmt", "train", *flags]
+        ended = subprocess.run(words, capture_output=True, text=True, env=environment)
         assert ended.returncode == 0, ended.stderr
     assert_same(*(training_state(run) for run in runs))
     rows, others = (metrics(run) for run in runs)
