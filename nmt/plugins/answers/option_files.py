@@ -58,7 +58,8 @@ class OptionFile:
         """Check the file; return the options under `defaults`."""
         text, group, builds_on, values = path.read_text(encoding="utf-8"), self.chosen[0], list[Chosen](), set[str]()
         root, tree = yaml.compose(text, yaml.SafeLoader), OmegaConf.to_container(OmegaConf.create(text))
-        require(isinstance(root, yaml.MappingNode), "write KEY: VALUE" if root else "the file is empty")
+        if not isinstance(root, yaml.MappingNode):
+            raise NMTError("write KEY: VALUE" if root else "the file is empty")
         is_global = re.match(r"(#.*\n|\s*\n)*?# *@package _global_", text) is not None
         require(is_global or group != "experiment", "an experiment begins with the line # @package _global_")
         for name, value in self.values_of(root, tree, "" if is_global else f"{group}."):

@@ -1,7 +1,7 @@
 """`nmt train minutes=30`: settings that suit a corpus, this machine and a time limit; trials of the largest batches."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from omegaconf import OmegaConf
 
@@ -26,6 +26,7 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
     if "trainer.max_steps" in keys:
         raise NMTError("minutes= chooses trainer.max_steps: pass only one of them")
     given = {key.split(".")[0] for key in keys} | ({"model", "optim"} if tree.init else set())
-    if OmegaConf.to_container(tree)["name"] == ExperimentConfig.name:  # neither the user nor an experiment set it
+    written: Any = OmegaConf.to_container(tree)
+    if written["name"] == ExperimentConfig.name:  # neither the user nor an experiment set it
         tree.name = "${data.name}-${minutes}min"
     tree.minutes_settles = [group for group in tree.minutes_settles if group not in given]

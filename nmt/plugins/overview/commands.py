@@ -1,4 +1,4 @@
-"""`nmt runs`: list the runs and prepared corpora of a folder, or delete some. Listing loads no torch."""
+"""`nmt runs`: list the runs and prepared corpora of a folder, or delete some, without torch. `nmt plugins`."""
 
 import json
 import math
@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import Any
 
 from nmt.commands import talker
 from nmt.config import Command, NMTError, Option, choice, matches, one_line, require
+from nmt.registry import registry
 
 Row = dict[str, Any]  # facts about a folder
 MARKS = {"config.yaml": "run", "manifest.json": "corpus", "model/config.json": "run", "config.json": "run"}
@@ -198,3 +200,20 @@ RUNS = Command(
         name: Option(f"Short for {word}.", word) for name, word in (("--json", "format=json"), ("--yes", "yes=true"))
     },
 )
+
+
+@dataclass
+class PluginsConfig:
+    """No options."""
+
+
+def list_plugins(config: PluginsConfig) -> None:
+    names = defaultdict[tuple[str, str], list[str]](list)
+    for kind, entries in registry().items():
+        for entry in entries.values():
+            names[entry.plugin, kind].append(entry.name)
+    for (plugin, kind), added in sorted(names.items(), key=lambda row: (row[0][0] != "core", row[0])):
+        print(f"{plugin:12} {kind:9} {', '.join(added)}")
+
+
+PLUGINS = Command("plugins", PluginsConfig, list_plugins, examples=("", "| grep metric"))
