@@ -25,16 +25,18 @@ if TYPE_CHECKING:
     from nmt.translation import Translation as Translation
 
 
+__all__ = ["Model", "NMTError", "Score", "Translation", "compare", "load", "prepare", "score", "train"]
+
+
 def __getattr__(name: str) -> Any:
     """Import a name of the Python API, which plugins register; the command line imports this file, but not them."""
-    from nmt.registry import entries_of
+    if name in __all__:
+        from nmt.registry import entries_of
 
-    if name == "__all__":
-        return sorted(entries_of("api"))
-    if name not in entries_of("api"):
-        raise AttributeError(f"module nmt has no attribute {name}")
-    return entries_of("api")[name].load()
+        if name in entries_of("api"):
+            return entries_of("api")[name].load()
+    raise AttributeError(f"module nmt has no attribute {name}")
 
 
 def __dir__() -> list[str]:
-    return [*__getattr__("__all__")]
+    return __all__

@@ -45,7 +45,7 @@ BUDGETS = {
     "judge": 300,
     "minutes": 410,
     "muon": 100,
-    "overview": 310,
+    "overview": 330,
     "paper_bleu": 60,
     "parse": 430,
     "protection": 1020,

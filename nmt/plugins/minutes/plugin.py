@@ -3,10 +3,6 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from omegaconf import OmegaConf
-
-from nmt.config import ENDING, ExperimentConfig, NMTError
-
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
@@ -18,6 +14,10 @@ def register(add: Callable[..., None]) -> None:
 
 def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
     """Let minutes= or trainer.max_time settle the groups for which no keys are given; `init` fixes the model's size."""
+    from omegaconf import OmegaConf
+
+    from nmt.config import ENDING, ExperimentConfig, NMTError
+
     if tree.minutes is None:
         ends = tree.optim.schedule in ENDING and tree.optim.decay_steps is None
         if ends and "trainer.max_time" in keys and "trainer.max_steps" not in keys:
