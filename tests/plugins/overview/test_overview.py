@@ -124,7 +124,7 @@ def test_tab_completes(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(Path(nmt.__file__).parents[1]))
     monkeypatch.setenv("HOME", str(tmp_path))
-    lines = ["nmt --install-completion > /dev/null", "source ~/.local/share/bash-completion/completions/nmt"]
+    lines = ["nmt --install-completion bash > /dev/null", "source ~/.local/share/bash-completion/completions/nmt"]
     tab = "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _nmt nmt; echo ${COMPREPLY[@]@Q}"
     lines += [f"COMP_WORDS=(nmt {words}); {tab}" for words in REPLIES]
     done = subprocess.run(["bash", "-c", "\n".join(lines)], check=True, capture_output=True, text=True)
