@@ -39,7 +39,7 @@ BUDGETS = {
     "augment": 320,
     "average": 100,
     "devices": 190,
-    "documents": 1400,
+    "documents": 1410,
     "exchange": 1370,
     "hub": 90,
     "judge": 300,
@@ -59,7 +59,7 @@ BUDGETS = {
     "tmx": 90,
     "core": 8500,
     "nmt": 18580,
-    "tests": 15370,
+    "tests": 15380,
 }
 """Maximum lines of each part and plugin, the core and the tests. A commit that needs more changes this table openly."""
 SMALL = 60  # most lines of a part or plugin that the table need not name

@@ -58,6 +58,7 @@ class Archive(Document):
         except UNREADABLE as error:  # zipfile can raise any of these
             raise NMTError(f"not a {FORMATS}, or it is damaged or encrypted: {one_line(error)}") from error
         self.places = {file.filename: place for place, file in enumerate(self.files)}
+        require(len(self.places) == len(self.files), "damaged: two of its files have the same name")
         for name in self.places:
             require(not re.match(r"/|(.*/)?\.\./", name), f"contains a file outside its folder: {name[:40]!r}")
             require(not SIGNATURE.fullmatch(name), SIGNED)

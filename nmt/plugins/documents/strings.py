@@ -81,7 +81,7 @@ class Subtitles(Text):
 
 
 class Strings(Document):
-    """A JSON file: strings are translated, except names and those that would lose a placeholder."""
+    """A JSON file; names and strings that would lose a placeholder stay untranslated."""
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.text, self.mark, self.encoding = decoded(content)

@@ -137,8 +137,9 @@ def enough_updates(setting: str, begin: float, end: float, pace: Pace) -> int:
     """The number of updates that fit before `end`; NMTError if there are too few."""
     updates, tried = updates_until(end, pace), time.monotonic() - begin
     cost = f"an update takes {pace.seconds:.2g} seconds, trials took {tried:.0f}, and validation needs {SECONDS_BESIDE}"
-    least = -(-(FEWEST_UPDATES * pace.seconds / LEARNING_SHARE + SECONDS_BESIDE + tried) // 60)
-    few = f"that leaves fewer than {FEWEST_UPDATES} updates; allow at least {least:.0f} minutes or close other programs"
+    needed = FEWEST_UPDATES * pace.seconds / LEARNING_SHARE + SECONDS_BESIDE + tried
+    more = f"{-(-(needed - (end - begin)) // 60):.0f} minutes more"
+    few = f"that leaves fewer than {FEWEST_UPDATES} updates; allow {more} or close other programs"
     require(updates >= FEWEST_UPDATES, f"{setting}: {cost}: {few}")
     return updates
 

@@ -63,8 +63,8 @@ class MemoryCheck(Callback):
             f"gradients and Adam's moments. Pass batching.micro_batches={2 * micro_batches} (smaller ones), a lower "
             f"batching.tokens_per_update={tokens}, or batching.max_tokens=auto"
         )
-        # Room for threads, buffers and gaps between tensors: 64 MiB plus 5 % of weights, gradients and two moments;
-        # and for the gradients of the subtrees of an update, and those that another device sends.
+        # Room for threads, buffers and gaps between tensors: 64 MiB plus 5 % of weights, gradients and two moments.
+        # Further gradient copies: the partial sums of an update's tree, and the gradients that another device sends.
         copies = max(trainer.accumulate_grad_batches.bit_length() - 2, 0) + (trainer.world_size > 1)
         size = 2**26 + int((0.2 + copies) * sum(parameter.nbytes for parameter in pl_module.parameters()))
         with enough_memory_or(advice):

@@ -40,8 +40,8 @@ def candidates(before: list[str], word: str) -> Iterator[str]:
         yield from (*entries_of("command"), *added, "--help", "--version")
         return
     command, keys = COMMANDS[name], keys_of(COMMANDS[name].config)
-    own = Path(before[before.index("--config-dir") + 1]) if "--config-dir" in before[:-1] else None
-    offered = {group: options for group, (_, options) in groups(command, own).items()}
+    config_dir = Path(before[before.index("--config-dir") + 1]) if "--config-dir" in before[:-1] else None
+    offered = {group: options for group, (_, options) in groups(command, config_dir).items()}
     if before[-1] == "--config-dir":
         yield from files(word)
     elif "=" in word:

@@ -1,7 +1,7 @@
 """Lexical constraints: phrases that a translation must contain, and which of them a hypothesis has met. No torch.
 
 An automaton tracks a set of readings, because a hypothesis can be read in several ways: a phrase may begin within
-another one, and an occurrence counts for only one constraint.
+another phrase, and an occurrence of a phrase counts for only one constraint.
 """
 
 from collections.abc import Sequence

@@ -43,6 +43,7 @@ def configuration(command: str, words: tuple[str | Path, ...], keys: dict[str, A
 def checked(lines: Iterable[str], name: str = "lines") -> Iterator[str]:
     """Yield the lines, or a single string as one line; NMTError for anything else."""
     require(not (isinstance(lines, str) and "\n" in lines.strip()), f"{name}: one string is one line; use splitlines()")
+    require(isinstance(lines, Iterable), f"{name}={lines!r:.60}: must be a string or an iterable of strings")
     for index, line in enumerate([lines] if isinstance(lines, str) else lines):
         require(isinstance(line, str), f"{name}[{index}]={line!r:.60}: must be a string")
         yield line

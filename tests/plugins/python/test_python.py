@@ -95,6 +95,7 @@ def test_threads_share_a_model_but_forks_do_not(model, monkeypatch):
         (lambda m: m.translate("a", n_best=2), "only model.explain returns several"),
         (lambda m: m.explain("a", n_best=3), "n_best=3: must be at most beam_size=2"),
         (lambda m: m.translate("a\nb"), "lines: one string is one line"),
+        (lambda m: m.translate(None), "lines=None: must be a string"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_argument(call, message, model, tmp_path, monkeypatch):
