@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from nmt.errors import NMTError, is_out_of_memory, one_line
+from nmt.config import NMTError, is_out_of_memory, one_line
 
 SMALL = 2**20  # maximum number of bytes in a configuration file; real ones have a few thousand
 LARGE = 2**26  # maximum number of bytes in a tokenizer or any other file that is read all at once
