@@ -51,7 +51,7 @@ BUDGETS = {
     "protection": 1020,
     "python": 180,
     "quickstart": 140,
-    "results": 1860,
+    "results": 1765,
     "sentences": 60,
     "serve": 1150,
     "sweep": 120,

@@ -6,25 +6,21 @@ Shapes: B sentences, L layers, H heads, Q queries, K keys, T target positions, S
 import base64
 import colorsys
 import io
-import math
 from typing import Any, NamedTuple, cast
 
-import matplotlib
 import numpy as np
 import numpy.typing as npt
 import torch
-from matplotlib.image import imsave
+from PIL import Image
 from torch import Tensor
 
 from nmt.config import BOS, EOS, require
 from nmt.model import Transformer, load_model
-from nmt.plugins.results.options import AttentionConfig
+from nmt.plugins.results.commands import AttentionConfig
 from nmt.plugins.results.pages import render
-from nmt.search import TorchEngine, aligning_layer, choose_device, forced_decoding, recorded
+from nmt.search import TorchEngine, aligning_layer, choose_device, recorded
 from nmt.text import META, TARGET
 from nmt.translation import find_models
-
-matplotlib.rcdefaults()  # ignore an untrusted matplotlibrc in the working directory
 
 Weights = npt.NDArray[np.float32]
 MAX_TOKENS = 200  # per sentence, because the size of the page grows with the square of its length
@@ -54,15 +50,12 @@ class Attention(NamedTuple):
 @torch.inference_mode()
 def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) -> Attention:
     """All attention weights of a model (figures 3 to 5 of the paper show some)."""
-    encoder, decoder = cast(Any, model.encoder_layers), cast(Any, model.decoder_layers)
-    with recorded([layer.self_attention for layer in encoder]) as encoder_weights:
-        memory_BSD = model.encode(source_BS)
-    with (
-        recorded([layer.self_attention for layer in decoder]) as decoder_weights,
-        recorded([layer.cross_attention for layer in decoder]) as cross_weights,
-    ):
-        model.decode(inputs_BT, memory_BSD, source_BS)
-    return Attention(*(torch.stack(weights, 1) for weights in (encoder_weights, decoder_weights, cross_weights)))
+    depth, decoder = len(model.encoder_layers), cast(Any, model.decoder_layers)
+    attentions = [layer.self_attention for layer in cast(Any, model.encoder_layers)]
+    attentions += [attention for layer in decoder for attention in (layer.self_attention, layer.cross_attention)]
+    with recorded(attentions) as weights:
+        model.decode(inputs_BT, model.encode(source_BS), source_BS)
+    return Attention(*(torch.stack(part, 1) for part in (weights[:depth], weights[depth::2], weights[depth + 1 :: 2])))
 
 
 def attention_page(config: AttentionConfig) -> str:
@@ -78,22 +71,18 @@ def attention_page(config: AttentionConfig) -> str:
     longest = max(len(source), len(ids))
     require(longest <= MAX_TOKENS, f"sentence: {longest} tokens; at most {MAX_TOKENS} can be drawn")
     attention = model_attention(model, *(torch.tensor([t], device=place) for t in ([*source, EOS], [BOS, *ids])))
-    [forced] = forced_decoding([model], [(source, ids)], MAX_TOKENS)
     sources, outputs = (tokenizer.subwords([*tokens, EOS], side) for side, tokens in enumerate((source, ids)))
     parts = (attention.cross, attention.encoder, attention.decoder)
     cross, encoder, decoder = (part[0].float().cpu().numpy() for part in parts)
     if source and not model.config.source_end:
         cross, encoder, sources = cross[..., :-1], encoder[..., :-1, :-1], sources[:-1]
     aligning = aligning_layer(len(model.decoder_layers)) + 1
-    log_probability = sum(forced.log_probabilities)
     return render(
         "attention_page.html",
         config=config,
         model=folder,
         target=" ".join(tokenizer.decode(ids).split()),
         tokens=len(outputs),
-        log_probability=log_probability,
-        perplexity=math.exp(-log_probability / len(outputs)),
         stacks=[
             Stack("Cross-attention", cross, outputs, sources, aligning),
             Stack("Encoder self-attention", encoder, sources, sources, len(encoder)),
@@ -119,8 +108,7 @@ def picture(weights_QK: Weights, degrees: float) -> str:
     pixels = np.empty((*weights_QK.shape, 4), np.uint8)
     pixels[..., :3] = [round(255 * part) for part in colorsys.hls_to_rgb(degrees / 360, 0.47, 0.72)]
     pixels[..., 3] = np.round(255 * weights_QK / weights_QK.max())
-    file = io.BytesIO()
-    imsave(file, pixels, format="png", metadata={"Software": "nmt"})
+    Image.fromarray(pixels).save(file := io.BytesIO(), "png")
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 

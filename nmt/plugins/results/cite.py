@@ -12,8 +12,7 @@ from nmt.config import TranslatorOptions, build, require
 from nmt.evaluation import score
 from nmt.files import expected_search, parse_json, read_bytes, read_description, write_file
 from nmt.hardware import processor, versions
-from nmt.plugins.results.commands import check_output
-from nmt.plugins.results.options import CiteConfig
+from nmt.plugins.results.commands import CiteConfig, check_output
 from nmt.plugins.results.test_set import TestSet, cited_model, digests_of, read_test_set, search_keys, translate_lines
 from nmt.plugins.results.verify import MODEL_AND_RUN, Statement, digest, seal, text_of
 from nmt.search import choose_device

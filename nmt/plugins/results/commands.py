@@ -1,19 +1,169 @@
-"""`nmt report`, `attention`, `compare`, `cite` and `verify`: what they check first, print and write."""
+"""The options of `nmt report`, `attention`, `compare`, `cite` and `verify`, and what the commands check and print."""
 
 import json
+import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
 from nmt.commands import one_run, talker
-from nmt.config import Command, NMTError, Option, exists, require
-from nmt.plugins.results.options import AttentionConfig, CiteConfig, CompareConfig, ReportConfig, VerifyConfig
+from nmt.config import (
+    BLEU_TOKENIZERS,
+    MISSING,
+    Command,
+    Compute,
+    NMTError,
+    Option,
+    TranslatorOptions,
+    choice,
+    exists,
+    inline,
+    metric_names,
+    number,
+    require,
+    running_text,
+    shown,
+)
+
+BY_TORCH = TranslatorOptions(compute=Compute("torch"))
 
 
-def check_output(output: Path, name: str) -> Path:
+@dataclass
+class ReportConfig:
+    """Options of `nmt report`."""
+
+    run: str = "runs/latest"
+    """The run, finished or not; may be given without run=."""
+    output: str | None = None
+    """HTML page to write; null: report.html in the run folder."""
+    prepared: str | None = None
+    """Folder of the prepared corpus; null: as recorded by the run."""
+    split: str = choice("valid", "valid", "test")
+    """Held-out set to translate: valid or test."""
+    sentences: int | None = number(500, 0, 10**9)
+    """Number of sentences to translate, from the beginning of the set; 0: none, null: all."""
+    examples: int = number(12, 0, 10_000)
+    """Number of translations to show in each group: best, median and worst."""
+    translator: TranslatorOptions = inline(BY_TORCH, "device", "decode")
+
+
+@dataclass
+class AttentionConfig:
+    """Options of `nmt attention`."""
+
+    sentence: str = running_text(MISSING)
+    """The sentence; may be given without sentence=."""
+    target: str | None = running_text(None)
+    """The translation of the sentence; null: the model's own."""
+    run: str = "runs/latest"
+    """A run or a model directory."""
+    output: str = "attention.html"
+    """HTML page to write."""
+    translator: TranslatorOptions = inline(BY_TORCH, "device", "decode")
+
+    def __post_init__(self) -> None:
+        require(bool(self.sentence.strip()), "sentence: must not be empty")
+
+
+@dataclass
+class CompareConfig:
+    """Options of `nmt compare`."""
+
+    systems: list[str] = choice([])
+    """Runs, model directories or files of translations; may be given without systems=. NAME=[A,B] is one system
+    with several seeds. The first system is the baseline."""
+    source: str | None = None
+    """File of source lines; null: the test set of the baseline's corpus."""
+    reference: str | None = None
+    """File of reference translations; null: the test set of the baseline's corpus."""
+    prepared: str | None = None
+    """Folder of the prepared corpus; null: as recorded by the baseline's run."""
+    metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=lambda: metric_names("paired"))
+    """bleu, chrf, chrf++ or ter; the first metric given is used for fail_if and for the buckets."""
+    tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
+    """BLEU tokenizer, as in `nmt score`; null: the recommended one for the target language."""
+    fail_if: str | None = choice(None, "worse")
+    """worse: exit with code 1 if the first system is significantly worse than the second; null: never."""
+    seed: int = number(12345, 1, 2**63 - 1)
+    """Random seed for all tests, like SACREBLEU_SEED."""
+    resamples: int = number(1000, 100, 1_000_000)
+    """Number of resamples in the paired bootstrap."""
+    trials: int = number(10000, 100, 10_000_000)
+    """Number of trials in approximate randomization."""
+    alpha: float = number(0.05, 1e-6, 0.5)
+    """A difference is significant if both tests have a p-value below this."""
+    output: str | None = "compare.html"
+    """HTML page to write; null: none."""
+    format: str = choice("text", "text", "json")
+    """text or json."""
+    translator: TranslatorOptions = inline(
+        TranslatorOptions(), *("target", "engine", "precision", "threads", "device", "protect", "decode")
+    )
+
+    def __post_init__(self) -> None:
+        require(0 < len(self.metrics) == len(set(self.metrics)), "metrics: name at least one, without duplicates")
+
+
+@dataclass
+class CiteConfig:
+    """Options of `nmt cite`."""
+
+    run: str = "runs/latest"
+    """A run or a model directory; may be given without run=."""
+    source: str | None = None
+    """File of source lines; null: the test set of the model's training corpus."""
+    reference: str | None = None
+    """File of reference translations of `source`."""
+    output: str | None = None
+    """The bundle to write; null: citation-TESTSET.zip in the run, or in the working directory if there is no run."""
+    text: bool = False
+    """Include the source and reference lines; check first that their license allows it."""
+    metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=lambda: metric_names("text"))
+    """bleu, chrf, chrf++, ter, tokenized or split, as in `nmt score`."""
+    tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
+    """BLEU tokenizer, as in `nmt score`; null: the recommended one for the target language."""
+    lowercase: bool = False
+    """Ignore case in every metric."""
+    prepared: str | None = None
+    """Folder of the prepared corpus; null: as recorded by the run."""
+    translator: TranslatorOptions = inline(BY_TORCH, "target", "device", "decode")
+
+    def __post_init__(self) -> None:
+        require(bool(self.metrics), "metrics: name at least one")
+        require((self.source is None) == (self.reference is None), "source, reference: pass both or neither")
+
+
+@dataclass
+class VerifyConfig:
+    """Options of `nmt verify`."""
+
+    bundle: str = MISSING
+    """A bundle, or the folder that it was unpacked into; may be given without bundle=."""
+    sha256: str | None = None
+    """SHA-256 of the bundle as published; only this proves where the bundle came from."""
+    reference: str | None = None
+    """File of references, for a bundle without them; needed to recompute the scores."""
+    source: str | None = None
+    """File of sources, for a bundle without them; needed, together with run, to translate again."""
+    run: str | None = None
+    """The bundle's model, as a run or a model directory, to translate the sources again."""
+    device: str = "auto"
+    """Device on which to translate again: auto, cpu, cuda, cuda:1 or mps."""
+    allow: list[str] = choice([])
+    """Names, as printed, of what may be missing, such as unscored (no scores) or README.md."""
+
+    def __post_init__(self) -> None:
+        whole = re.fullmatch("[0-9a-f]{64}", self.sha256 or "0" * 64) is not None
+        require(whole, f"sha256={shown(self.sha256)}: must be 64 hexadecimal digits")
+
+
+def check_output(output: Path, example: str) -> Path:
     """Return `output` if it can be written; otherwise raise NMTError, before any work is done."""
-    require(not output.is_dir(), f"output={output}: is a folder; name a file, such as output={output / name}")
+    require(not output.is_dir(), f"output={output}: is a folder; name a file, such as output={output / example}")
+    suffix = Path(example).suffix  # text files are not overwritten by mistake
+    require(output.suffix == suffix, f"output={output}: must end in {suffix}")
     try:
         with TemporaryFile(dir=output.parent):
             return output
@@ -30,12 +180,10 @@ def report(config: ReportConfig) -> None:
         hint = "train a model first: `nmt preprocess`, then `nmt train`"
     require((folder / "config.yaml").is_file(), f"run={folder}: {hint}")
     check_no_links(folder)
-    output, console = check_output(Path(config.output or folder / "report.html"), "report.html"), talker()
-    with console.status("loading"):
-        from nmt.plugins.results.training_page import open_run, training_page, translate_held_out
+    output = check_output(Path(config.output or folder / "report.html"), "report.html")
+    from nmt.plugins.results.training_page import training_page
 
-        run = open_run(folder, config.prepared)
-    write_file(output, training_page(run, *translate_held_out(run, config, console)))
+    write_file(output, training_page(config, talker()))
     print(output)
 
 
@@ -50,28 +198,20 @@ def attention(config: AttentionConfig) -> None:
 
 def compare(config: CompareConfig) -> int:
     """Print the numbers, write the page, and return the exit code."""
-    from nmt.plugins.results.systems import read_systems
-    from nmt.plugins.results.test_set import read_test_set
-
-    console, systems = talker(), read_systems(config.systems)
-    if config.output:
-        check_output(Path(config.output), "compare.html")
-    test = read_test_set(systems[0].seeds[0].path, config.source, config.reference, config.prepared)
-
     from nmt.plugins.results.comparison_page import as_text, compared
     from nmt.plugins.results.significance import FEWEST_LINES
+    from nmt.plugins.results.systems import read_systems
 
-    tree, details = compared(systems, test, config, console)
-    if config.format == "json" and details:
-        print(json.dumps({**tree, "buckets": details.rows}, indent=2, ensure_ascii=False))
-    else:
-        sys.stdout.write(as_text(tree))
+    console, systems = talker(), read_systems(config.systems)
+    tree = compared(systems, config.source, config.reference, config, console)
+    as_json = config.format == "json"
+    sys.stdout.write(json.dumps(tree, indent=2, ensure_ascii=False) + "\n" if as_json else as_text(tree))
     if config.output:
         console.print(f"the page is {config.output}")
     if config.fail_if and tree["first_is_worse"]:
         console.print(f"nmt: {systems[0].name} is significantly worse than {systems[1].name} (fail_if=worse)")
         return 1
-    if config.fail_if and len(test.references) < FEWEST_LINES:
+    if config.fail_if and tree["lines"] < FEWEST_LINES:
         console.print(f"nmt: fail_if=worse cannot fail with fewer than {FEWEST_LINES} lines")
     return 0
 

@@ -3,9 +3,7 @@
 import base64
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from datetime import datetime
-from itertools import groupby
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +12,11 @@ from rich.console import Console
 
 from nmt.commands import talker
 from nmt.config import build, require
-from nmt.evaluation import Score, bleu_tokenizer, sentence_scorer
+from nmt.evaluation import bleu_tokenizer, sentence_scorer
 from nmt.files import printable, write_file
-from nmt.plugins.results.options import CompareConfig
-from nmt.plugins.results.pages import TEMPLATES, differences, render
-from nmt.plugins.results.significance import FEWEST_LINES, NAMES, SAME, TESTS, Details, Sampling, look_closer, measure
+from nmt.plugins.results.commands import CompareConfig, check_output
+from nmt.plugins.results.pages import TEMPLATES, render
+from nmt.plugins.results.significance import FEWEST_LINES, NAMES, SAME, TESTS, Details, look_closer, measure
 from nmt.plugins.results.systems import Seed, System, read_systems, translated
 from nmt.plugins.results.test_set import TestSet, Text, read_test_set
 
@@ -112,7 +110,6 @@ def comparison_page(tree: dict[str, Any], test: TestSet, details: Details) -> st
     return render(
         "comparison_page.html",
         tree=tree,
-        groups={title: list(rows) for title, rows in groupby(details.rows, lambda row: row["title"])},
         least=FEWEST_LINES,
         pairs=[(name, *examples(test, details, at)) for at, name in enumerate(others, 1)],
         counted=details.counted,
@@ -123,8 +120,7 @@ def comparison_page(tree: dict[str, Any], test: TestSet, details: Details) -> st
         script=Markup(script),
         # Browsers run the script with this hash and no other, whatever the texts contain.
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        now=datetime.now().astimezone(),
-        **{f.__name__: f for f in (costs, differences, how_tested, how_translated, p_value, signed)},
+        **{f.__name__: f for f in (costs, how_tested, how_translated, p_value, signed)},
     )
 
 
@@ -145,7 +141,6 @@ class Difference:
 class Comparison:
     """A comparison of systems with the first one, the baseline; `str` returns what `nmt compare` prints."""
 
-    scores: dict[str, list[Score]]  # system -> mean scores over its seeds, in the order of `metrics`
     differences: list[Difference]
     record: dict[str, Any]  # all results, with the keys of `nmt compare --json`
 
@@ -154,22 +149,26 @@ class Comparison:
 
 
 def compared(
-    systems: list[System], test: TestSet, config: CompareConfig, console: Console
-) -> tuple[dict[str, Any], Details | None]:
-    """Translate, measure and test; write the page if `config` names one. The details are for the page and for JSON."""
+    systems: list[System], source: Text | None, reference: Text | None, config: CompareConfig, console: Console
+) -> dict[str, Any]:
+    """Translate, measure and test; write the page if `config` names one, and return what `--json` prints."""
+    if config.output:
+        check_output(Path(config.output), "compare.html")
+    test = read_test_set(systems[0].seeds[0].path, source, reference, config.prepared)
     for system in systems:
         with console.status(f"translating {test.name} unless it is cached"):
             system.seeds = [translated(seed, test, config.translator) for seed in system.seeds]
-    tokenize, details = bleu_tokenizer(config.tokenize, test.language, test.references), None
-    sampling = Sampling(config.seed, config.resamples, config.trials, config.alpha, tokenize)
+    config = replace(config, tokenize=bleu_tokenizer(config.tokenize, test.language, test.references))
+    tree = {"test_set": test.name, "lines": len(test.references)}
+    tree |= {key: getattr(config, key) for key in ("seed", "resamples", "trials", "alpha", "tokenize")}
     with console.status("testing"):
-        measured = measure(systems, test.references, config.metrics, sampling)
+        tree |= measure(systems, test.references, config)
         if config.output or config.format == "json":
-            details = look_closer(systems, test, config.metrics[0], sampling)
-    tree = {"test_set": test.name, "lines": len(test.references), **asdict(sampling), **measured}
-    if config.output and details:
+            details = look_closer(systems, test, config)
+            tree["buckets"] = details.rows
+    if config.output:
         write_file(Path(config.output), comparison_page(tree, test, details))
-    return tree, details
+    return tree
 
 
 def compare(
@@ -189,14 +188,6 @@ def compare(
         rivals = [System(name, [Seed(name, [*lines])]) for name, lines in systems.items()]
     else:
         rivals = read_systems([*map(str, systems)])
-    test = read_test_set(rivals[0].seeds[0].path, source, reference, config.prepared)
-    tree, _ = compared(rivals, test, config, talker())
-    scores = {
-        system["name"]: [
-            Score(metric, NAMES[metric], mean["mean"], tree["signatures"][metric]["bs"])
-            for metric, mean in system["scores"].items()
-        ]
-        for system in tree["systems"]
-    }
-    rows = [(row["system"], *item) for row in tree["comparisons"] for item in row["metrics"].items()]
-    return Comparison(scores, [Difference(system, metric, **fields) for system, metric, fields in rows], tree)
+    record = compared(rivals, source, reference, config, talker())
+    rows = [(row["system"], *item) for row in record["comparisons"] for item in row["metrics"].items()]
+    return Comparison([Difference(system, metric, **fields) for system, metric, fields in rows], record)

@@ -5,6 +5,7 @@ Only the comparison page has a script, which its content security policy allows 
 
 import difflib
 import re
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,8 @@ def render(template: str, **content: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {function.__name__: function for function in (duration, in_words, number)}
-    return environment.get_template(template).render(version=__version__, **content)
+    content |= {"version": __version__, "now": datetime.now().astimezone(), "differences": differences}
+    return environment.get_template(template).render(**content)
 
 
 def differences(reference: str, hypothesis: str) -> tuple[Parts, Parts]:

@@ -54,11 +54,13 @@ class System:
 def read_systems(texts: list[str]) -> list[System]:
     """The systems named by words such as PATH or NAME=[A,B]; NMTError for fewer than two or for duplicates."""
     require(len(texts) > 1, "systems: name at least two, as in `nmt compare runs/new runs/old`")
-    groups = {text: re.fullmatch(r"([\w.+-]+)=\[(.*)\]", text) for text in texts}
-    names, systems = short_names([text for text, group in groups.items() if not group]), []
+    counts, systems = Counter(Path(text).name for text in texts), list[System]()
     for text in texts:
-        name, paths = (group[1], group[2].split(",")) if (group := groups[text]) else (names[text], [text])
-        systems.append(System(name, [Seed(path.strip()) for path in paths]))
+        if group := re.fullmatch(r"([\w.+-]+)=\[(.*)\]", text):
+            systems.append(System(group[1], [Seed(path.strip()) for path in group[2].split(",")]))
+        else:
+            name = Path(text).name
+            systems.append(System(name if counts[name] == 1 else text, [Seed(text)]))
     paths = [seed.path for system in systems for seed in system.seeds]
     for given in (paths, [system.name for system in systems]):
         name, count = Counter(given).most_common(1)[0]
@@ -69,16 +71,6 @@ def read_systems(texts: list[str]) -> list[System]:
         if Path(path).is_dir() and is_parser(read_description(find_model_directory(path, "systems"))):
             raise NMTError(f"{path}: is a parser; score its trees with `nmt score metrics=[brackets]`")
     return systems
-
-
-def short_names(paths: list[str]) -> dict[str, str]:
-    """The shortest endings that distinguish the paths: runs/new and runs/old become new and old."""
-    parts = {path: Path(path).parts for path in paths}
-    for count in range(1, max(map(len, parts.values()), default=0)):
-        names = {path: "/".join(part[-count:]) for path, part in parts.items()}
-        if len({*names.values()}) == len(names):
-            return names
-    return {path: path for path in paths}
 
 
 def translated(seed: Seed, test: TestSet, options: TranslatorOptions) -> Seed:

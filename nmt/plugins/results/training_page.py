@@ -1,19 +1,13 @@
 """The HTML page about a training run: its files, its curves, and its newest model's translations of a held-out set."""
 
-import io
 import math
-import re
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-import matplotlib
 import numpy as np
-from markupsafe import Markup
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from rich.console import Console
 
 from nmt.commands import compose
@@ -22,18 +16,14 @@ from nmt.data import PreparedCorpus, corpus_of
 from nmt.evaluation import Score, bleu_tokenizer, score
 from nmt.files import SMALL, parse_json, read_description, read_mapping, read_text, within
 from nmt.model import described
-from nmt.plugins.results.options import ReportConfig
-from nmt.plugins.results.pages import differences, number, render
+from nmt.plugins.results.commands import ReportConfig
+from nmt.plugins.results.pages import render
 from nmt.plugins.results.test_set import SPLITS, held_out_text, translate_lines
 from nmt.training import read_config, read_metrics, run_state
 from nmt.translation import kind_of_corpus
 
-matplotlib.rcdefaults()  # ignore an untrusted matplotlibrc in the working directory
-WIDTH, HEIGHT = 400, 216
-LEFT, RIGHT, TOP, BOTTOM = 52, 390, 24, 190  # the edges of the plot within the chart
-VARIABLES = ("ground", "quiet", "grid", "training", "validation")
-"""Colors of the style sheet. matplotlib draws with placeholders, which are replaced in the SVG."""
-COLORS = {name: f"#00000{index}" for index, name in enumerate(VARIABLES, 1)}  # from 1: matplotlib omits #000000
+LEFT, RIGHT, TOP, BOTTOM = 52, 390, 10, 176  # the edges of the plot within its chart
+MAX_POINTS = 1000  # of a curve, so that the page of a long run stays small
 Curves = dict[str, list[tuple[int, float]]]  # "training" and "validation" -> (update, value) points
 
 
@@ -114,8 +104,7 @@ def open_run(folder: Path, prepared: str | None) -> Run:
     return run
 
 
-@dataclass(frozen=True)
-class Chart:
+class Chart(NamedTuple):
     title: str
     unit: str
     columns: tuple[str, str]  # of metrics.csv, for training and validation; "" for none
@@ -138,79 +127,56 @@ CHARTS = (
 )
 
 
-def to_svg(figure: Figure, title: str) -> Markup:
-    """An SVG element without a fixed size, with the style sheet's colors and only the ids that it uses."""
-    buffer = io.StringIO()
-    # The salt makes ids reproducible, and unique to each chart of a page.
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    around = r"^.*?(?=<svg)|<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->"
-    unused = r' id="[\w.]+_\d+"| (width|height)="[^"]*pt"| transform="rotate\(-0[^"]*"|font-family: [^;]*; '
-    svg = re.sub(unused, "", re.sub(around, "", buffer.getvalue(), flags=re.DOTALL))
-    svg = re.sub(r'([" ]-?\d+\.\d)\d+', r"\1", re.sub(r"\s+", " ", svg))  # a tenth of a unit is enough
-    return Markup(re.sub(r"#00000([1-5])", lambda match: f"var(--{VARIABLES[int(match[1]) - 1]})", svg))
-
-
 def round_ticks(low: float, high: float, intervals: int = 5) -> list[float]:
     """Evenly spaced round numbers that cover `low` to `high`."""
     if high - low <= 1e-9 * max(abs(low), abs(high)):
         margin = abs(low) / 10 or 1.0
         low, high = low - margin, high + margin
-    return [float(tick) for tick in MaxNLocator(intervals, steps=[1, 2, 5, 10]).tick_values(low, high)]
+    power = 10.0 ** math.floor(math.log10((high - low) / intervals))
+    step = next(factor * power for factor in (1, 2, 5, 10, 20) if factor * power * intervals >= high - low)
+    return [step * number for number in range(math.floor(low / step), math.ceil(high / step) + 1)]
 
 
 def draw(chart: Chart, curves: Curves, last_update: int) -> dict[str, Any] | None:
-    """The SVG, the best point, and the number of values off the scale; None if no value is finite."""
+    """A chart's ticks, lines and best point, with their positions; None if no value is finite."""
     finite = {kind: [point for point in points if math.isfinite(point[1])] for kind, points in curves.items()}
     curves, last_update = {kind: points for kind, points in finite.items() if points}, max(last_update, 1)
     if not curves:
         return None
-    figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72), dpi=72)
-    size = ((RIGHT - LEFT) / WIDTH, (BOTTOM - TOP) / HEIGHT)
-    axes = figure.add_axes((LEFT / WIDTH, 1 - BOTTOM / HEIGHT, *size), frameon=False)
-    axes.tick_params(which="both", length=0, pad=6, labelcolor=COLORS["quiet"], labelsize=11)
-    axes.grid(axis="y", color=COLORS["grid"], linewidth=1)
-    axes.set_axisbelow(True)
-    axes.set_xlim(0, last_update)
-    ticks = [tick for tick in round_ticks(0, last_update, 4) if tick <= last_update]
-    axes.set_xticks(ticks, [number(tick) for tick in ticks])
     values = [value for points in curves.values() for _, value in points]
     lower, upper = np.percentile(values, [25, 75])
     fence = 5 * (upper - lower) or math.inf  # so that one bad value does not hide the others
-    typical = [value for value in values if lower - fence <= value <= upper + fence]
-    low, high = min(typical), max(typical)
-    ticks = round_ticks(min(low, 0.0), max(high, 0.0) or 1.0) if chart.from_zero else round_ticks(low, high)
-    axes.set_ylim(ticks[0], ticks[-1])
-    axes.set_yticks(ticks, [number(tick) for tick in ticks])
-    for kind, points in curves.items():
-        single = len(points) == 1
-        marker, width = "o" if single or (kind == "validation" and len(points) <= 60) else "", 8 if single else 4
-        style: dict[str, Any] = {
-            "color": COLORS[kind],
-            "linewidth": 1.6,
-            "marker": marker,
-            "markersize": width,
-            "mew": 0,
-        }
-        axes.plot(*zip(*points, strict=True), clip_on=not single, **style)
+    shown = [value for value in values if lower - fence <= value <= upper + fence] + [0.0] * chart.from_zero
+    ticks = round_ticks(min(shown), max(shown))
+
+    def place(update: float, value: float) -> tuple[float, float]:
+        """The position of a point; a value off the scale is drawn at the edge."""
+        share = (min(max(value, ticks[0]), ticks[-1]) - ticks[0]) / (ticks[-1] - ticks[0])
+        return round(LEFT + (RIGHT - LEFT) * update / last_update, 1), round(BOTTOM - (BOTTOM - TOP) * share, 1)
+
     best = None
     if chart.best and "validation" in curves:
         choose = min if chart.best == "lowest" else max
         best = choose(curves["validation"], key=lambda point: point[1])  # the first in a tie
-        shape: dict[str, Any] = {"marker": "o", "markersize": 9, "mew": 2, "mec": COLORS["validation"]}
-        axes.plot(*best, color=COLORS["ground"], clip_on=not ticks[0] <= best[1] <= ticks[-1], **shape)
-    svg, stray = to_svg(figure, chart.title), sum(not ticks[0] <= value <= ticks[-1] for value in values)
-    return {"chart": chart, "curves": curves, "svg": svg, "best": best, "stray": stray}
+    return {
+        "chart": chart,
+        "curves": curves,
+        "lines": {k: [place(*point) for point in p[:: len(p) // MAX_POINTS + 1]] for k, p in curves.items()},
+        "columns": [(place(tick, 0)[0], tick) for tick in round_ticks(0, last_update, 4) if tick <= last_update],
+        "rows": [(place(0, tick)[1], tick) for tick in ticks],
+        "best": best,
+        "best_place": best and place(*best),
+        "stray": sum(not ticks[0] <= value <= ticks[-1] for value in values),
+    }
 
 
 def pick(examples: list[dict[str, Any]], count: int) -> dict[str, list[dict[str, Any]]]:
-    """The `count` best, median and worst examples; ties go to the longest, because short ones say little."""
-    best_first = sorted(examples, key=lambda e: (-e["value"], -len(e["source"])))
-    best, rest = best_first[:count], best_first[count:]
-    worst = sorted(rest, key=lambda e: (e["value"], -len(e["source"])))[:count]
-    between = [example for example in rest if not any(example is other for other in worst)]
-    middle = max((len(between) - count) // 2, 0)
-    groups = {"Best": best, "Median": between[middle : middle + count], "Worst": worst}
+    """The `count` best, median and worst examples; of equal ones, the longest are better: short ones say little."""
+    ranked = sorted(examples, key=lambda e: (-e["value"], -len(e["source"])))
+    rest = ranked[count:]
+    between = rest[: max(len(rest) - count, 0)]
+    middle = max(len(between) - count, 0) // 2
+    groups = {"Best": ranked[:count], "Median": between[middle : middle + count], "Worst": rest[::-1][:count]}
     return {name: group for name, group in groups.items() if group}
 
 
@@ -230,33 +196,30 @@ def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tupl
         raise NMTError(f"there is nothing to translate: {run.corpus_problem}, or sentences=0 to translate nothing")
     all_sources, all_references = held_out_text(run.corpus, config.split)
     sources, references = all_sources[: config.sentences], all_references[: config.sentences]
-    kind, options, decode = kind_of_corpus(run.corpus), config.translator, config.translator.decode
+    kind, decode = kind_of_corpus(run.corpus), config.translator.decode
+    options, metrics = replace(config.translator, run=[str(run.folder)]), [kind.metric]
     if kind.metric == "bleu":
-        options = build(TranslatorOptions, {}, base=options)
+        options, metrics = build(TranslatorOptions, {}, base=options), ["bleu", "chrf"]
     else:  # trees are longer than translations, and nothing in them is protected
         trained = within(run.config, "decode", "max_extra_length")
         longest = max(decode.max_extra_length, trained if matches(trained, int) else 0)
         options = replace(options, decode=replace(decode, max_extra_length=longest), split="never")
-    is_part = len(sources) < len(all_sources)
-    lines = f"the first {len(sources):,} of {len(all_sources):,}" if is_part else f"{len(sources):,}"
+    count = f"{len(sources):,} of {len(all_sources):,} lines of the {SPLITS[config.split]} set"
     search = f"beam {decode.beam_size}, length penalty {decode.length_penalty}"
-    model = f"the model in {run.folder / 'model'}, update {run.model.updates:,}"
-    task = f"{lines} lines of the {SPLITS[config.split]} set, {search}, with {model}"
-    options = replace(options, run=[str(run.folder)])
+    task = f"{count}, {search}, with the model in {run.folder / 'model'}, update {run.model.updates:,}"
     hypotheses = translate_lines(options, sources, console, task, kind.translate)
     tokenize = bleu_tokenizer(within(run.config, "validation", "tokenize"), run.corpus.target_language, all_references)
-    metrics = ["bleu", "chrf"] if kind.metric == "bleu" else [kind.metric]
     examples = [
         {"source": s, "reference": r, "hypothesis": h, "value": sentence_score(h, r, kind.metric)}
         for s, r, h in zip(sources, references, hypotheses, strict=True)
     ]
     scores = score(hypotheses, references, metrics, tokenize=tokenize)
-    quality = {"metric": kind.metric, "scores": scores, "examples": pick(examples, config.examples)}
-    return quality, f"{task[0].upper()}{task[1:]}."
+    return {"metric": kind.metric, "scores": scores, "examples": pick(examples, config.examples)}, f"{task}."
 
 
-def training_page(run: Run, quality: dict[str, Any], translated: str) -> str:
-    now, drawings, parameters = datetime.now().astimezone(), dict[str, Any](), None
+def training_page(config: ReportConfig, console: Console) -> str:
+    run, drawings, parameters = open_run(Path(config.run), config.prepared), dict[str, Any](), None
+    quality, translated = translate_held_out(run, config, console)
     for chart in CHARTS if run.last("skipped") else CHARTS[:-1]:
         sides = ([(step, chart.factor * value) for step, value in run.series(key)] for key in chart.columns)
         if drawing := draw(chart, dict(zip(("training", "validation"), sides, strict=True)), run.update):
@@ -269,13 +232,14 @@ def training_page(run: Run, quality: dict[str, Any], translated: str) -> str:
         run=run,
         quality=quality,
         translated=translated,
-        now=now,
         state=run_state(run.folder, run.update, run.updates, run.model.updates if run.model else 0),
         written=datetime.fromtimestamp(run.written).astimezone(),
         parameters=parameters,
         drawings=drawings,
         defaults=flatten(to_tree(compose("train", []))),
         config_text=read_text(run.folder / "config.yaml", SMALL),
-        differences=differences,
         flatten=flatten,
+        left=LEFT,
+        right=RIGHT,
+        bottom=BOTTOM,
     )

@@ -40,7 +40,7 @@ from nmt.errors import NMTError, one_line
 from nmt.evaluation import Score, score
 from nmt.files import MODEL_FILES, parse_json, read_bytes
 from nmt.hardware import versions
-from nmt.plugins.results.options import VerifyConfig
+from nmt.plugins.results.commands import VerifyConfig
 from nmt.plugins.results.test_set import cited_model, digests_of, translate_lines
 from nmt.text import decoded, read_texts
 from nmt.translation import language_of

@@ -244,7 +244,7 @@ def test_an_unpacked_bundle_is_the_same_bundle_and_sha256sum_reads_its_sums(nmt,
 def test_no_flipped_bit_stays_unseen_wherever_it_is(nmt, bundles):
     """Including the names, check sums and dates of the archive itself, and without sha256=."""
     from nmt.errors import NMTError
-    from nmt.plugins.results.options import VerifyConfig
+    from nmt.plugins.results.commands import VerifyConfig
     from nmt.plugins.results.verify import DIFFERS, verify
 
     draw, whole, flipped = random.Random(1), Path("bare.zip").read_bytes(), Path("flipped.zip")

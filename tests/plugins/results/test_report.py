@@ -55,7 +55,7 @@ def test_the_page_of_a_finished_run(nmt, run, toy):
     (run / "model/config.json").write_text(json.dumps(description))
     outcome = nmt("report", "copy", "decode=greedy", "decode.max_extra_length=5")
     assert (outcome.code, outcome.out) == (0, f"{Path('copy/report.html')}\n"), outcome.err
-    assert "40 lines of the validation set, beam 1, length penalty 0.6, with the model in copy" in outcome.err
+    assert "40 of 40 lines of the validation set, beam 1, length penalty 0.6, with the model in copy" in outcome.err
     root = parsed(run / "report.html")
     head = facts(root)
     assert head["Update"] == "60 of 60"
@@ -68,7 +68,9 @@ def test_the_page_of_a_finished_run(nmt, run, toy):
     assert "1 x abacus" in head["Training time"]
     assert "0.0.7" in text(section(root, "Environment"))
     assert {"Loss", "Perplexity", "BLEU", "Learning rate", "Throughput"} <= set(titles(root))
-    assert len(list(root.iter("{http://www.w3.org/2000/svg}svg"))) == len(titles(root))  # drawn, not escaped
+    assert len(list(root.iter("svg"))) == len(titles(root))
+    training, validation = (line.get("points").split() for line in next(root.iter("svg")).iter("polyline"))
+    assert (len(training), len(validation)) == (len([r for r in metrics_of(run) if r["loss"]]), len(rows))
     assert "finished" in text(root.find("body/header"))
     manifest = json.loads((Path(toy[-1].removeprefix("prepared=")) / "manifest.json").read_text())
     assert manifest["fingerprint"] in text(section(root, "Corpus"))
@@ -108,7 +110,7 @@ def test_scores_and_examples_are_those_of_the_translations(nmt, run, toy):
     hypotheses = Path("hyp").read_text().splitlines()
     references = (prepared / "test.de").read_text().splitlines()[:15]
     shown = section(parsed(run / "report.html"), "Translations")
-    assert "The first 15 of 20 lines of the test set, beam 2, length penalty 1.0" in text(shown)
+    assert "15 of 20 lines of the test set, beam 2, length penalty 1.0" in text(shown)
     scores = section(parsed(run / "report.html"), "Scores")
     bleu, chrf = (list(div.itertext()) for div in scores.find("div/dl").findall("div"))
     scorer = sacrebleu.metrics.BLEU()

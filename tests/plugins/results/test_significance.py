@@ -15,14 +15,18 @@ import pytest
 import sacrebleu
 
 from nmt.plugins.results import significance
+from nmt.plugins.results.commands import CompareConfig
 from nmt.plugins.results.comparison_page import p_value
-from nmt.plugins.results.significance import Sampling, difference, divisions, faults_of, look_closer, measure
+from nmt.plugins.results.significance import difference, divisions, faults_of, look_closer, measure
 from nmt.plugins.results.systems import Seed, System
 from nmt.plugins.results.test_set import TestSet
 
 METRICS = ["bleu", "chrf", "ter"]
-SAMPLING = Sampling(seed=1, resamples=120, trials=300)
 WORDS = ["der", "die", "Haus", "Hund", "Katze", "läuft", "schläft", "und", "in", "unter", "12", "3,5", "."]
+
+
+def config(*metrics: str, seed: int = 1) -> CompareConfig:
+    return CompareConfig(metrics=[*metrics], seed=seed, resamples=120, trials=300)
 
 
 def spoilt(lines: list[str], share: float, seed: int) -> list[str]:
@@ -43,7 +47,7 @@ def systems_of(*groups: list[list[str]]) -> list[System]:
 
 def bleu_of(references: list[str], *groups: list[list[str]]) -> dict[str, Any]:
     """The comparison of the second system with the first."""
-    return measure(systems_of(*groups), references, ["bleu"], SAMPLING)["comparisons"][0]["metrics"]["bleu"]
+    return measure(systems_of(*groups), references, config("bleu"))["comparisons"][0]["metrics"]["bleu"]
 
 
 def command_line(test: str, seed: int, folder: Path, systems: list[list[str]], references: list[str]) -> str:
@@ -53,8 +57,14 @@ def command_line(test: str, seed: int, folder: Path, systems: list[list[str]], r
         Path(name).write_text("".join(f"{line}\n" for line in lines))
     command = [sys.executable, "-m", "sacrebleu", str(folder / "reference"), "-i", *names, "-m", *METRICS, "-w", "6"]
     # Not as JSON: sacreBLEU 2.6.0 cannot write the bootstrap of TER so.
-    samples = str(SAMPLING.resamples if test == "bs" else SAMPLING.trials)
-    options = [f"--paired-{test}", f"--paired-{test}-n", samples, "--format", "text", "--no-color"]
+    options = [
+        f"--paired-{test}",
+        f"--paired-{test}-n",
+        "120" if test == "bs" else "300",
+        "--format",
+        "text",
+        "--no-color",
+    ]
     environment = {**os.environ, "SACREBLEU_SEED": str(seed)}
     return subprocess.run([*command, *options], env=environment, capture_output=True, text=True, check=True).stdout
 
@@ -63,7 +73,7 @@ def command_line(test: str, seed: int, folder: Path, systems: list[list[str]], r
 def test_p_values_are_those_of_sacrebleus_command_line(test, seed, tmp_path, monkeypatch):
     monkeypatch.setenv("SACREBLEU_SEED", "99")  # the option must win
     references, systems = texts()
-    numbers = measure(systems_of(*([s] for s in systems)), references, METRICS, Sampling(seed, 120, 300))
+    numbers = measure(systems_of(*([s] for s in systems)), references, config(*METRICS, seed=seed))
     printed = command_line(test, seed, tmp_path, systems, references)
     rows = [line.split("│")[2:-1] for line in printed.splitlines() if line.startswith("│")][1:]
     scores, p_values = [row for row in rows if "=" not in row[0]], [row for row in rows if "=" in row[0]]
@@ -91,14 +101,14 @@ def test_a_p_below_alpha_beside_no_difference_has_a_reason():
         ([1], 0.001, 0.2, 50, "not significantly different: only the paired bootstrap has p < 0.05"),
         ([1, -1], 0.001, 0.001, 50, "not significantly different: pairs of seeds disagree on which is better"),
     ):
-        result = difference("bleu", [30], [30 + gap for gap in gaps], {"bs": [bs], "ar": [ar]}, 0.05, lines)
+        result = difference("bleu", gaps, {"bs": bs, "ar": ar}, 0.05, lines)
         assert (result["verdict"], result["significant"]) == (verdict, verdict.startswith("significantly"))
         assert bool(result["p"]) == ("significant" in verdict)
 
 
 def test_the_least_p_that_resamples_can_give_is_a_bound():
     for p, shown in (({"bs": 1 / 1001, "ar": 0.02}, ("<= 0.001", "= 0.0200")), ({}, ("", ""))):
-        assert (p_value(vars(Sampling()), {"p": p}, "bs"), p_value(vars(Sampling()), {"p": p}, "ar")) == shown
+        assert (p_value(vars(CompareConfig()), {"p": p}, "bs"), p_value(vars(CompareConfig()), {"p": p}, "ar")) == shown
 
 
 def test_of_several_seeds_every_pair_is_tested_and_the_largest_p_counts():
@@ -108,7 +118,7 @@ def test_of_several_seeds_every_pair_is_tested_and_the_largest_p_counts():
     assert result["p"] == {test: max(pair["p"][test] for pair in pairs) for test in ("bs", "ar")}
     assert result["value"] == pytest.approx(fmean(pair["value"] for pair in pairs))
     assert not result["significant"]  # good and other do not differ
-    clear = measure(systems_of([bad, good], [references]), references, ["bleu"], SAMPLING)
+    clear = measure(systems_of([bad, good], [references]), references, config("bleu"))
     assert clear["comparisons"][0]["metrics"]["bleu"]["significant"]
     first, second = clear["systems"]
     scores = [sacrebleu.corpus_bleu(lines, [references]).score for lines in (bad, good)]
@@ -127,7 +137,7 @@ def test_the_score_of_a_bucket_is_sacrebleus_of_its_lines(metric, score):
     test = made_up()
     systems = [[spoilt(test.references, 0.2, 1)], [spoilt(test.references, 0.3, 2), spoilt(test.references, 0.3, 3)]]
     [(title, labels, indices)], _ = divisions(test)
-    rows = look_closer(systems_of(*systems), test, metric, SAMPLING).rows
+    rows = look_closer(systems_of(*systems), test, config(metric)).rows
     rows = [row for row in rows if row["title"] == title]
     assert sum(row["count"] for row in rows) == 120
     for row in rows:
@@ -143,7 +153,7 @@ def test_the_score_of_a_bucket_is_sacrebleus_of_its_lines(metric, score):
 def test_the_interval_of_a_fault_is_that_of_a_plain_bootstrap():
     test = made_up()
     broken = [line.rsplit(" ", 1)[0] if n % 4 == 0 else line for n, line in enumerate(test.references)]
-    rows = look_closer(systems_of([test.references], [broken]), test, "chrf", Sampling(5, 300)).rows
+    rows = look_closer(systems_of([test.references], [broken]), test, config("chrf", seed=5)).rows
     (row,) = (row for row in rows if row["label"] == "flag number")
     assert (row["title"], row["count"], row["values"]) == ("Faults", 120, [0, 30])
     generator = random.Random(1)
@@ -156,9 +166,9 @@ def test_the_interval_of_a_fault_is_that_of_a_plain_bootstrap():
 def test_the_same_translations_differ_nowhere_and_few_lines_show_nothing():
     test, few = made_up(50), TestSet("made up", ["a"] * 49, ["Das Haus 5."] * 49)
     lines = spoilt(test.references, 0.3, 1)
-    rows = look_closer(systems_of([lines], [lines]), test, "ter", SAMPLING).rows
+    rows = look_closer(systems_of([lines], [lines]), test, config("ter")).rows
     assert {(gap["value"], gap["low"], gap["high"]) for row in rows for gap in row["gaps"]} == {(0, 0, 0)}
-    rows = look_closer(systems_of([few.references], [["x"] * 49]), few, "chrf", SAMPLING).rows
+    rows = look_closer(systems_of([few.references], [["x"] * 49]), few, config("chrf")).rows
     assert rows
     assert not any(gap["significant"] for row in rows for gap in row["gaps"])
 
