@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from nmt.config import NMTError, TranslateConfig, shown
+from nmt.config import NMTError, TranslateConfig, require, shown
 from nmt.registry import entries_of
 from nmt.text import LINE_BYTES, TOO_LONG, problem_of
 
 MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-CHARSETS = re.compile(r"(iso8859|cp\d|koi8|mac|gb|big5|euc|shift_jis).*")  # other codecs may compress or transform data
+CHARSETS = re.compile(
+    r"(iso8859|cp\d|koi8|mac|gb|big5|euc|shift_jis).*|utf-8|utf-16|ascii"
+)  # others may transform data
 # Browsers decode text declared in these encodings with a superset (https://encoding.spec.whatwg.org).
 LARGER = {"iso8859-1": "cp1252", "gb2312": "gb18030", "shift_jis": "cp932"}
 Alignment = Sequence[tuple[int, int]] | None  # pairs of source and target word indices, counted from 0
@@ -97,36 +99,40 @@ class Part:
 class Spliced:
     """A string whose `parts` are replaced; the rest is kept."""
 
-    def __init__(self, text: str, parts: Sequence[Part]) -> None:
-        self.text, self.parts = text, parts
+    def __init__(self, text: str, parts: Sequence[Part], begin: int = 0) -> None:
+        self.text, self.parts, self.begin = text, parts, begin  # the parts count from `begin`
         self.lines = [line for part in parts for line in part.lines]
 
     def render(self, translations: Iterable[Translated]) -> str:
         pieces, at, left = list[str](), 0, iter(translations)
         for part in self.parts:
-            pieces += [self.text[at : part.begin], part.render([*islice(left, len(part.lines))])]
-            at = part.end
+            pieces += [self.text[at : part.begin - self.begin], part.render([*islice(left, len(part.lines))])]
+            at = part.end - self.begin
         return "".join(pieces) + self.text[at:]
 
 
-def decoded(content: bytes, declared: str = "", convert: str = "save it as UTF-8") -> tuple[str, bytes, str]:
+def decoded(content: bytes, declared: str = "utf-8", convert: str = "save it as UTF-8") -> tuple[str, bytes, str]:
     """Decode UTF-8, UTF-16 with a byte order mark, or the declared encoding; return the text, mark and encoding."""
     mark = next((mark for mark in MARKS if content.startswith(mark)), b"")
-    encoding, text = MARKS.get(mark, "utf-8"), content[len(mark) :]
+    encoding, text, name = MARKS.get(mark, "utf-8"), content[len(mark) :], ""
     if problem := "" if encoding.startswith("utf-16") else problem_of(content[:8192]):
         raise NMTError(problem)
+    with suppress(LookupError):
+        name = codecs.lookup(declared).name
+        name = LARGER.get(name, name)
+    require(bool(CHARSETS.fullmatch(name)), f"nmt cannot read its encoding {declared[:40]!r}: {convert}")
     try:
         # ASCII text that declares another encoding stays ASCII, with character references for other characters.
-        is_plain = declared not in ("", "utf-8", "utf8") and not mark and text.isascii()
+        is_plain = name != "utf-8" and not mark and text.isascii()
         return text.decode(encoding), mark, "ascii" if is_plain else encoding
     except UnicodeDecodeError as error:
-        with suppress(LookupError, UnicodeError):
-            name = codecs.lookup(declared).name
-            name = LARGER.get(name, name)
-            if CHARSETS.fullmatch(name) and text.decode(name).encode(name) == text:
+        with suppress(UnicodeError):
+            if name not in ("utf-8", "utf-16") and text.decode(name).encode(name) == text:
                 return text.decode(name), mark, name
-        what = f"neither UTF-8 nor {declared}, as it declares" if declared else f"not {encoding.upper()} at byte "
-        raise NMTError(f"{what}{'' if declared else error.start + 1}: {convert}") from error
+        what = (
+            f"not {encoding.upper()} at byte {error.start + 1}" if name == "utf-8" else f"neither UTF-8 nor {declared}"
+        )
+        raise NMTError(f"{what}: {convert}") from error
 
 
 class Text(Document):
@@ -136,7 +142,7 @@ class Text(Document):
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         declared = self.charset and self.charset.search(content[:1024])
-        text, self.mark, self.encoding = decoded(content, declared[1].decode().lower() if declared else "")
+        text, self.mark, self.encoding = decoded(content, declared[1].decode() if declared else "utf-8")
         self.text = Spliced(text, self.parts(text, target))
         self.lines = self.text.lines
 
@@ -146,6 +152,10 @@ class Text(Document):
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         return self.mark + self.text.render(translations).encode(self.encoding, "xmlcharrefreplace")
+
+
+class MarkedUp(Text):
+    charset = re.compile(rb"""<(?:meta|\?xml)\b[^>]*?(?:charset|encoding)\s*=\s*["']?([\w.-]+)""", re.IGNORECASE)
 
 
 def plain_text(text: str) -> Spliced:

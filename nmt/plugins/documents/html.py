@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from html import escape, unescape
 
-from nmt.plugins.documents.document import Part, Spliced, Text, Translated
+from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
 from nmt.plugins.documents.markup import Sentence, Token
 
 # Quantifiers are possessive so that every input takes linear time.
@@ -125,10 +125,8 @@ class Page(Part):
         return Spliced(text, Page(text).sentences).render(left)
 
 
-class Html(Text):
+class Html(MarkedUp):
     """A page or a fragment of one. The languages that <html> declares are set to the target language."""
-
-    charset = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 
     def parts(self, text: str, target: str) -> list[Part]:
         return [Page(text, 0, target.replace("_", "-"))]

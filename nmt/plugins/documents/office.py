@@ -2,142 +2,128 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
-from copy import deepcopy
+from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import Any
 
-from lxml import etree
+from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
+from nmt.plugins.documents.markup import Kind, Sentence, Token
+from nmt.plugins.documents.xml import Element, escaped, in_order, parse_xml
 
-from nmt.plugins.documents.markup import Token
-from nmt.plugins.documents.xml import Element, Tree, Unit, XmlDocument, name_of, text_token
-
-UNSEEN = frozenset(("lang", "altLang", "noProof", "dirty", "err", "smtClean"))  # formatting without a visible effect
+# Formatting without a visible effect, and no formatting.
+UNSEEN = re.compile(r'<(?:\w+:)?(?:lang|noProof)\b[^>]*>|\s(?:lang|altLang|noProof|dirty|err|smtClean)="[^"]*"')
+EMPTY = re.compile(r"<[^\s<>]*/>|<([^\s<>]*)></\1>")
 AROUND = frozenset(("hyperlink", "ins", "moveTo", "smartTag"))
 DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen", "rPh"))  # also the reading of a cell
 BREAKS = frozenset(("br", "cr", "tab", "ptab", "drawing", "pict", "object", "oMath", "oMathPara"))
 SPACE = re.compile(r"((?:_x000[9AaDd]_|[\t\r\n])+)")  # breaks lines in cells, and aligns words on slides
-Place = tuple[list[Element], Element]  # the elements that a sentence spans, and the formatting of most of its text
+MARK = "\0"  # stands before and after markup in a sentence
+INSIDE, FORMAT = "\1", "\2"  # markup inside a run; the formatting of the text that follows
 
 
-class Runs(XmlDocument):
+def markup(kind: Kind, raw: str, **facts: Any) -> Token:
+    return Token(kind, f"{MARK}{raw}{MARK}", **facts)
+
+
+class InRuns(Part):
+    """A sentence in runs, or in a cell without formatting, which has only text; `usual` are the properties of a run."""
+
+    def __init__(self, covered: Sequence[Element], tokens: Sequence[Token], prefix: str, text: str, usual: str) -> None:
+        self.content = Spliced("".join(token.raw for token in tokens), [Sentence(0, tokens, escaped)])
+        super().__init__(covered[0].begin, max(element.end for element in covered), self.content.lines)
+        self.source, self.text, self.usual = covered[0].file[self.begin : self.end], text, usual
+        self.run = "" if covered[0].name == "t" else f"{prefix}r"
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        content = self.content.render(translations)
+        if content == self.content.text:
+            return self.source
+        properties, result = self.usual, ""
+        for number, piece in enumerate(content.split(MARK)):
+            if number % 2 and piece.startswith(FORMAT):
+                properties = piece[1:]
+            elif number % 2 and not piece.startswith(INSIDE):
+                result += piece
+            elif piece:
+                text = piece[1:] if number % 2 else f"<{self.text}>{piece}</{self.text.split()[0]}>"
+                result += f"<{self.run}>{properties}{text}</{self.run}>" if self.run else text
+        return result
+
+
+class Runs(MarkedUp):
     """A part of a DOCX, PPTX or XLSX file."""
 
-    def units(self, tree: Tree) -> list[tuple[Unit, Place]]:
-        self.ended, self.properties = list[tuple[Unit, Place]](), dict[str, Element]()
-        self.pieces = list[tuple[str | None, Token]]()  # formatting and token; outside runs, the formatting is None
-        self.unit, self.covered = Unit(), list[Element]()
-        for paragraph in tree.iter("{*}p", "{*}si", "{*}is"):
-            self.w = f"{{{etree.QName(paragraph).namespace}}}"  # several are possible, even in one file
-            self.read(paragraph)
-            self.end()
-        return self.ended
+    def parts(self, text: str, target: str) -> list[Part]:
+        self.sentences, self.properties = list[Part](), dict[str, str]()
+        self.pieces, self.covered = list[tuple[str | None, Token]](), list[Element]()
+        self.slides = re.findall(r'\sxmlns:?(\w*)="[^"]*/drawingml/', text)
+        for paragraph in parse_xml(text).iter():
+            if paragraph.name in ("p", "si", "is"):
+                self.prefix = paragraph.tag.removesuffix(paragraph.name)  # several are possible in one file
+                self.read(paragraph.children)
+                self.end()
+        return in_order(self.sentences)
 
     def end(self) -> None:
         """End a sentence, and begin the next one."""
         sizes = Counter(look for look, token in self.pieces if look is not None for _ in token.text)
-        usual = max(sizes, key=sizes.__getitem__, default="")
+        usual, tokens = max(sizes, key=sizes.__getitem__, default=""), list[Token]()
         for look, group in groupby(self.pieces, lambda piece: piece[0]):
-            tokens = [token for _, token in group]
-            if look not in (None, usual):
-                properties = self.properties[look]
-                is_link = properties.find("{*}hlinkClick") is not None
-                tokens = self.unit.around(properties, tokens, name="r", optional=not is_link)
-            self.unit.tokens += tokens
-        if usual in self.properties:
-            self.ended.append((self.unit, (self.covered, self.properties[usual])))
-        self.unit, self.pieces, self.covered = Unit(), [], list[Element]()
+            inside = [token for _, token in group]
+            if look is not None and look != usual:
+                facts: dict[str, Any] = {"name": "r", "optional": "hlinkClick" not in look}
+                inside.insert(0, markup("open", FORMAT + self.properties[look], **facts))
+                inside.append(markup("close", FORMAT + self.properties.get(usual, ""), **facts))
+            tokens += inside
+        if sizes:
+            text = f"{self.prefix}t" if self.prefix[:-1] in self.slides else f'{self.prefix}t xml:space="preserve"'
+            sentence = InRuns(self.covered, tokens, self.prefix, text, self.properties[usual])
+            self.sentences.append(sentence)
+        self.pieces, self.covered = [], []
 
     def joins(self, element: Element) -> bool:
         """True if an element belongs inside a sentence: a run, a link or similar, or anything without text."""
-        if name_of(element) in AROUND:
-            return all(map(self.joins, element))
-        if name_of(element) in ("t", "fld"):  # the text of a cell without runs, or a field of a slide
+        if element.name in AROUND:
+            return all(map(self.joins, element.children))
+        if element.name in ("t", "fld"):  # the text of a cell without runs, or a field of a slide
             return True
-        names = ("p", "fldChar") if name_of(element) == "r" else ("p", "fldChar", "t")
-        return next(element.iter(*(f"{self.w}{name}" for name in names)), None) is None
+        text = "" if element.name == "r" else f"{self.prefix}t"
+        return not any(inside.name in ("p", "fldChar") or inside.tag == text for inside in element.iter() if inside.tag)
 
     def read(self, elements: Iterable[Element]) -> None:
         """Read the content of a paragraph or of an element that wraps runs. Field characters end a sentence."""
         for element in elements:
-            name = name_of(element)
+            name = element.name
             if name in DROPPED or name.endswith("Pr"):
-                continue
-            if not self.joins(element):
+                self.covered += [element] if name == "rPh" and self.covered else []
+            elif not self.joins(element):
                 self.end()
                 if name not in ("r", "p"):
-                    self.read(element)
+                    self.read(element.children)
                     self.end()
             elif name in ("r", "t"):
-                self.read_run(element, [element] if name == "t" else element)
+                self.read_run(element, [element] if name == "t" else element.children)
             elif name in AROUND:
-                opening, closing = self.unit.around(element, [], name=name)
-                self.note(opening, element)
-                self.read(element)
-                self.note(closing)
+                properties = "".join(child.raw for child in element.children if child.name.endswith("Pr"))
+                self.note(markup("open", element.opening + properties, name=name), element)
+                self.read(element.children)
+                self.note(markup("close", f"</{element.tag}>", name=name))
             else:
-                self.note(Token("point", self.unit.alone(element), breaks=name in BREAKS), element)
+                self.note(markup("point", element.raw, breaks=name in BREAKS), element)
 
     def note(self, token: Token, *elements: Element, look: str | None = None) -> None:
         self.pieces.append((look, token))
         self.covered += elements
 
     def read_run(self, run: Element, content: Iterable[Element]) -> None:
-        properties = run.find(f"{self.w}rPr")
-        properties = etree.Element(f"{self.w}rPr") if properties is None else properties
-        shown = (part for part in properties.iter() if name_of(part) not in UNSEEN)
-        look = str([(part.tag, sorted(i for i in part.attrib.items() if i[0] not in UNSEEN)) for part in shown])
+        properties = "".join(child.raw for child in run.children if child.name == "rPr")
+        look = UNSEEN.sub("", properties)
+        look = "" if EMPTY.fullmatch(look) else look
         self.properties.setdefault(look, properties)
         for part in content:
-            name = name_of(part)
-            for number, text in enumerate(SPACE.split(part.text or "") if name == "t" else ()):
-                blank = text_in_run(self.w, text) if number % 2 else None
-                token = text_token(text) if blank is None else Token("point", self.unit.alone(blank), breaks=True)
+            for number, text in enumerate(SPACE.split(part.text) if part.name == "t" else ()):
+                is_space = number % 2 > 0
+                token = Token("point" if is_space else "text", escaped(text), "" if is_space else text, breaks=is_space)
                 self.note(token, run, look=look)
-            if name not in DROPPED | {"t"}:
-                self.note(Token("point", self.unit.alone(part), breaks=name in BREAKS), run, look=look)
-
-    def write(self, unit: Unit, references: Element, place: Place) -> None:
-        covered, properties = place
-        first = covered[0]
-        parent, new = first.getparent(), etree.Element(first.getparent().tag)
-        places = [parent.index(element) for element in covered if element.getparent() is parent]
-        write_text(unit, new, references, properties)
-        if name_of(first) == "t" and all(len(run) == 1 for run in new):  # a cell without formatting
-            new[:] = [text_in_run(properties.tag.removesuffix("rPr"), "".join(new.itertext()))]
-        parent[places[0] : places[-1] + 1] = list(new)
-        for reading in parent.findall("{*}rPh"):  # it refers to places in the source
-            parent.remove(reading)
-
-
-def text_in_run(w: str, text: str) -> Element:
-    """A new text element in a new run."""
-    space = {} if "/drawingml/" in w else {"{http://www.w3.org/XML/1998/namespace}space": "preserve"}
-    content = etree.SubElement(etree.Element(f"{w}r"), f"{w}t", space)
-    content.text = text
-    return content
-
-
-def write_text(unit: Unit, parent: Element, references: Element, properties: Element) -> None:
-    """Add the referenced elements to `parent`, and add the text between them as runs with `properties`."""
-    w = properties.tag.removesuffix("rPr")
-
-    def add_run(content: Element) -> None:
-        is_plain = not (len(properties) or properties.attrib)
-        etree.SubElement(parent, f"{w}r").extend([deepcopy(properties), content][is_plain:])
-
-    def add_text(text: str | None) -> None:
-        if text:
-            add_run(text_in_run(w, text))
-
-    add_text(references.text)
-    for reference in references:
-        element = unit.element_of(reference)
-        if name_of(element) == "rPr":
-            write_text(unit, parent, reference, element)
-        elif reference.tag.startswith("p"):
-            (add_run if name_of(element.getparent()) == "r" else parent.append)(deepcopy(element))
-        else:
-            new = etree.SubElement(parent, element.tag, element.attrib)
-            new.extend(deepcopy(inside) for inside in element if name_of(inside).endswith("Pr"))
-            write_text(unit, new, reference, properties)
-        add_text(reference.tail)
+            if part.name not in DROPPED | {"t"}:
+                self.note(markup("point", INSIDE + part.raw, breaks=part.name in BREAKS), run, look=look)

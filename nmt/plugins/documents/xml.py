@@ -1,190 +1,206 @@
-"""Sentences in XML: XLIFF 1.2, OpenDocument, and the titles and contents of EPUB; only sentences are changed.
-
-A sentence's tokens refer to elements: `<e0>` and `</e0>` around text, `<p1/>` for a standalone element.
-"""
+"""Sentences in XML: XLIFF 1.2, OpenDocument, and the titles and contents of EPUB; everything else stays as it is."""
 
 import re
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from copy import deepcopy
-from html import escape
-from typing import Any
-
-from lxml import etree
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape, unescape
+from xml.parsers import expat
 
 from nmt.config import NMTError, require
-from nmt.plugins.documents.document import Document, Spliced, Translated
+from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
+from nmt.plugins.documents.html import ATTRIBUTE, MARKUP
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 
-Element = Any  # lxml's classes are private and untyped
-Tree = Any
+DEEPEST = 256  # levels of elements
 INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-AROUND = frozenset(("g", "mrk", "span", "a", "meta"))  # elements with text of their sentence
+CDATA = "<![CDATA["
+PARAGRAPHS = frozenset(("p", "h", "navLabel", "docTitle", "dc:title"))
+AROUND = frozenset(("g", "mrk", "span", "a", "meta", "text"))  # elements with text of their sentence
+STATE = re.compile(r"""\s+state\s*=\s*("[^"]*"|'[^']*')|\s*/?>$""")
 BREAKS = frozenset(("s", "tab", "line-break", "frame"))
-OASIS, DC = "urn:oasis:names:tc:opendocument:xmlns:", "http://purl.org/dc/elements/1.1/"
-NAMES = {name: f"{OASIS}{name}:1.0" for name in ("office", "table", "text")}
-NAMES |= {"dc": DC, "ncx": "http://www.daisy.org/z3986/2005/ncx/"}
-PARAGRAPHS = etree.XPath(
-    "//*[self::text:p or self::text:h][not(ancestor::office:annotation or ancestor::text:tracked-changes or"
-    " parent::table:table-cell[@table:formula or @office:value-type != 'string'])]"
-    " | //dc:title | //ncx:text[not(parent::ncx:docAuthor)]",
-    namespaces=NAMES,
-)
+UNREAD = frozenset(("annotation", "tracked-changes"))
+NUMBERS = frozenset(("float", "percentage", "currency", "date", "time", "boolean"))
+CODES: dict[str, Kind] = {"bpt": "open", "bx": "open", "ept": "close", "ex": "close", "ph": "point", "it": "point"}
 
 
-def parse_xml(content: bytes) -> Tree:
-    """Parse a file; raise NMTError if it is not well-formed or declares entities, which can expand to gigabytes."""
+@dataclass(slots=True)
+class Element:
+    """An element or, without a tag, a comment or processing instruction; the offsets are those of its two tags."""
+
+    file: str
+    tag: str
+    begin: int
+    inside: int
+    outside: int
+    end: int
+    children: list["Element"] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.tag.rpartition(":")[2]
+
+    @property
+    def raw(self) -> str:
+        return self.file[self.begin : self.end]
+
+    @property
+    def opening(self) -> str:
+        return self.file[self.begin : self.inside]
+
+    @property
+    def text(self) -> str:
+        return text_of(self.file[self.inside : self.outside])
+
+    def iter(self) -> Iterator["Element"]:
+        yield self
+        for child in self.children:
+            yield from child.iter()
+
+    def find(self, *names: str) -> list["Element"]:
+        return [child for child in self.children if child.name in names]
+
+    def span(self, attribute: str) -> tuple[int, int]:
+        """Where the value of an attribute is, in any namespace; empty if there is none."""
+        for match in ATTRIBUTE.finditer(self.file, self.begin + 1 + len(self.tag), self.inside):
+            if match["name"].rpartition(":")[2] == attribute and match["value"]:
+                return match.start("value") + 1, match.end("value") - 1
+        return 0, 0
+
+    def get(self, attribute: str) -> str:
+        return unescape(self.file[slice(*self.span(attribute))])
+
+
+def parse_xml(text: str) -> Element:
+    """The document; NMTError if it is not well-formed or declares entities, which can expand to gigabytes."""
+    parser = expat.ParserCreate("utf-8")  # whatever the file declares
+    parser.EntityDeclHandler = refuse_entity
     try:
-        content.decode()
-        encoding = "utf-8"  # regardless of any declaration, because the server's clients may have re-encoded the file
-    except UnicodeDecodeError:
-        encoding = None
-    parser = etree.XMLParser(encoding=encoding, resolve_entities=False, strip_cdata=False)
-    try:
-        tree = etree.fromstring(content, parser).getroottree()
-    except etree.XMLSyntaxError as error:
-        raise NMTError(f"line {error.lineno}: not well-formed XML ({error.msg})") from error
-    for entity in tree.docinfo.internalDTD.iterentities() if tree.docinfo.internalDTD is not None else ():
-        raise NMTError(f"declares the entity {entity.name[:40]!r}: replace the entity with its text")
-    return tree
+        parser.Parse(text.encode(), True)
+    except expat.ExpatError as error:
+        raise NMTError(f"line {error.lineno}: not well-formed XML ({expat.ErrorString(error.code)})") from error
+    opened = [Element(text, "", 0, 0, len(text), len(text))]
+    for markup in MARKUP.finditer(text):
+        begin, end = markup.span()
+        if markup["end"]:
+            element = opened.pop()
+            element.outside, element.end = begin, end
+        elif not text.startswith(CDATA, begin):
+            element = Element(text, markup["name"] or "", begin, end, end, end)
+            opened[-1].children.append(element)
+            if element.tag and text[end - 2] != "/":
+                opened.append(element)
+                require(len(opened) <= DEEPEST, f"elements are nested more than {DEEPEST} levels deep")
+    return opened[0]
 
 
-def name_of(element: Element) -> str:
-    """An element's local name; empty for a comment or processing instruction."""
-    return etree.QName(element).localname if isinstance(element.tag, str) else ""
+def refuse_entity(name: str, *_: object) -> None:
+    raise NMTError(f"declares the entity {name[:40]!r}: replace the entity with its text")
+
+
+def text_of(raw: str) -> str:
+    return unescape(MARKUP.sub(lambda tag: escape(tag[0][9:-3]) if tag[0].startswith(CDATA) else "", raw))
 
 
 def escaped(text: str) -> str:
     return escape(INVALID.sub("", text), quote=False)
 
 
-def text_token(text: str) -> Token:
-    return Token("text", escaped(text), text)
+def in_order(parts: Iterable[Part]) -> list[Part]:
+    return sorted(parts, key=lambda part: part.begin)
 
 
-class Unit:
-    """A sentence with references to elements."""
-
-    def __init__(self, element: Element = None) -> None:
-        self.elements = list[Element]()
-        self.tokens = [] if element is None else [*self.tokens_of(element)]
-
-    def tokens_of(self, element: Element) -> Iterator[Token]:
-        """The tokens of a sentence; in XLIFF, all elements except <g> and <mrk> contain code from the original file."""
-        yield text_token(element.text or "")
-        for inside in element:
-            name, text = name_of(inside), inside.xpath("string()")
-            if name == "mrk" and (inside.get("translate") == "no" or inside.get("mtype") == "protected"):
-                yield Token("copy" if text else "point", self.alone(inside), text)
-            elif name in AROUND and (len(inside) or inside.text):
-                yield from self.around(inside, self.tokens_of(inside), name=name, optional=name == "span")
-            elif name and OASIS in inside.tag and text and not len(inside):  # a field, such as a page number
-                yield Token("copy", self.alone(inside), text)
-            else:  # opening and closing codes share an id
-                reference = inside.get("rid") or inside.get("id") or "" if name else ""
-                kinds: dict[str, Kind] = {"bpt": "open", "bx": "open", "ept": "close", "ex": "close"}
-                yield Token(kinds.get(name, "point"), self.alone(inside), name=reference, breaks=name in BREAKS)
-            yield text_token(inside.tail or "")
-
-    def alone(self, element: Element) -> str:
-        self.elements.append(element)
-        return f"<p{len(self.elements) - 1}/>"
-
-    def around(self, element: Element, tokens: Iterable[Token], **facts: Any) -> list[Token]:
-        number = len(self.elements)
-        self.elements.append(element)
-        return [Token("open", f"<e{number}>", **facts), *tokens, Token("close", f"</e{number}>", **facts)]
-
-    def element_of(self, reference: Element) -> Element:
-        return self.elements[int(reference.tag[1:])]
-
-    def content(self) -> Spliced:
-        return Spliced("".join(token.raw for token in self.tokens), [Sentence(0, self.tokens, escaped)])
-
-    def render(self, translation: Translated) -> tuple[Element, bool]:
-        """Return the translation as an XML element with references, and whether it differs from the source."""
-        content = self.content()
-        markup = content.render([translation])
-        try:
-            return etree.fromstring(f"<x>{markup}</x>"), markup != content.text
-        except etree.XMLSyntaxError:  # elements nested too deeply
-            return etree.fromstring(f"<x>{content.text}</x>"), True
+def text_token(raw: str) -> Token:
+    return Token("text", raw, text_of(raw))
 
 
-def fill(unit: Unit, element: Element, references: Element) -> None:
-    """Replace an element's content with that of `references`, resolving each reference to its element."""
-    element.text, element[:] = references.text, []
-    for reference in references:
-        new = deepcopy(unit.element_of(reference))
-        if reference.tag.startswith("e"):
-            fill(unit, new, reference)
-        new.tail = reference.tail
-        element.append(new)
+class Paragraph(Sentence):
+    """A sentence that may contain elements with other sentences, such as footnotes."""
+
+    def __init__(self, begin: int, tokens: Sequence[Token], escape: Callable[[str], str]) -> None:
+        super().__init__(begin, tokens, escape)
+        self.notes = list[Spliced]()
+
+    def add(self, note: Spliced) -> None:
+        self.notes.append(note)
+        self.lines += note.lines
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        text, left = super().render(translations[:1]), iter(translations[1:])
+        for note in self.notes:
+            text = text.replace(note.text, note.render(left), 1)
+        return text
 
 
-class XmlDocument(Document):
-    """An XML file, in which sentences are replaced; without a new sentence, it stays the same byte for byte."""
-
-    rewrites = False  # True: a translation that equals its source is written, too
-
-    def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        self.content, self.target = content, target.replace("_", "-")
-        self.lines = [line for unit, _ in self.units(parse_xml(content)) for line in unit.content().lines]
-
-    @abstractmethod
-    def units(self, tree: Tree) -> Iterable[tuple[Unit, Any]]:
-        """The sentences, in the order of the file, with the place of each for `write`."""
-
-    def write(self, unit: Unit, references: Element, place: Any) -> None:
-        """Write a translation to its place."""
-        fill(unit, place, references)
-        for cell in place.iterancestors("{*}table-cell"):
-            cell.attrib.pop(f"{{{NAMES['office']}}}string-value", None)  # it would override the text
-
-    def join(self, translations: Sequence[Translated]) -> bytes:
-        tree, changed = parse_xml(self.content), False
-        units = [pair for pair in self.units(tree) if pair[0].content().lines]
-        for (unit, place), translation in reversed([*zip(units, translations, strict=True)]):  # footnotes come first
-            references, is_new = unit.render(translation)
-            if is_new or self.rewrites:
-                self.write(unit, references, place)
-                changed = True
-        for element in tree.iter(f"{{{DC}}}language") if self.target else ():
-            element.text, changed = self.target, True
-        options: dict[str, Any] = {"xml_declaration": b"<?xml" in self.content[:10].replace(b"\0", b"")}
-        options |= {"encoding": tree.docinfo.encoding, "standalone": tree.docinfo.standalone or None}
-        return bytes(etree.tostring(tree, **options)) if changed else self.content
-
-
-class Flow(XmlDocument):
+class Flow(MarkedUp):
     """A part of an OpenDocument file, or an EPUB's package or table of contents; formatting is inside of paragraphs."""
 
-    def units(self, tree: Tree) -> Iterator[tuple[Unit, Element]]:
-        yield from ((Unit(element), element) for element in PARAGRAPHS(tree))
+    def parts(self, text: str, target: str) -> Sequence[Part]:
+        self.target = target.replace("_", "-")
+        return in_order(self.sentences(parse_xml(text)))
+
+    def sentences(self, element: Element) -> Iterator[Part]:
+        if not {element.name, element.tag}.isdisjoint(PARAGRAPHS):
+            notes = list[Spliced]()
+            sentence = Paragraph(element.inside, [*self.tokens_of(element, notes)], escaped)
+            yield sentence
+            for note in notes:
+                if sentence.lines and sentence.begin <= note.begin < sentence.end:
+                    sentence.add(note)
+                else:
+                    yield from note.parts
+        elif element.tag == "dc:language" and self.target:
+            yield Part(element.inside, element.outside, otherwise=self.target)
+        elif element.name not in UNREAD and not (element.get("formula") or element.get("value-type") in NUMBERS):
+            if element.name == "table-cell" and (value := element.get("string-value")):
+                yield Sentence(element.span("string-value")[0], [Token("text", escape(value), value)], escape)
+            for child in element.children:
+                yield from self.sentences(child)
+
+    def tokens_of(self, element: Element, notes: list[Spliced]) -> Iterator[Token]:
+        """The tokens of a sentence; adds the elements that contain other sentences to `notes`."""
+        at = element.inside
+        for child in element.children:
+            yield text_token(element.file[at : child.begin])
+            at, name, text = child.end, child.name, child.text
+            if name == "mrk" and "no" in (child.get("translate"), "no" * (child.get("mtype") == "protected")):
+                yield Token("copy" if text else "point", child.raw, text)
+            elif name in AROUND and child.inside < child.outside:
+                yield Token("open", child.opening, name=name, optional=name == "span")
+                yield from self.tokens_of(child, notes)
+                yield Token("close", element.file[child.outside : child.end], name=name)
+            elif name in CODES:  # code from the original file; opening and closing codes share an id
+                yield Token(CODES[name], child.raw, name=child.get("rid") or child.get("id"))
+            elif text and not child.children:  # a field, such as a page number
+                yield Token("copy", child.raw, text)
+            else:
+                yield Token("point", child.raw, breaks=name in BREAKS)
+                note = Spliced(child.raw, in_order(self.sentences(child)), child.begin)
+                notes += [note] if note.parts else []
+        yield text_token(element.file[at : element.outside])
 
 
-class Xliff(XmlDocument):
+class Xliff(Flow):
     """XLIFF 1.2 (https://docs.oasis-open.org/xliff): only units without a translation are changed."""
 
-    rewrites = True
-
-    def units(self, tree: Tree) -> Iterator[tuple[Unit, Element]]:
-        is_new = tree.getroot().get("version", "").startswith("2")
+    def sentences(self, element: Element, translate: str = "") -> Iterator[Part]:
+        is_new = element.name == "xliff" and element.get("version").startswith("2")
         require(not is_new, "cannot read XLIFF 2: convert it to XLIFF 1.2")
-        for element in tree.iter("{*}trans-unit"):
-            source, target = element.find("{*}source"), element.find("{*}target")
-            says = (around.get("translate") for around in (element, *element.iterancestors()))
-            if source is None or next(filter(None, says), "") == "no":
-                continue
-            is_open = target is None or target.get("state") in ("new", "needs-translation")
-            if is_open or not target.xpath("string()").strip():
-                yield Unit(source), element
-
-    def write(self, unit: Unit, references: Element, place: Element) -> None:
-        target = place.find("{*}target")
-        if target is None:
-            before = [*place.findall("{*}source"), *place.findall("{*}seg-source")][-1]
-            target = etree.Element(etree.QName(etree.QName(before).namespace, "target"))
-            before.addnext(target)
-        target.set("state", "needs-review-translation")
-        fill(unit, target, references)
+        translate = element.get("translate") or translate
+        if element.name != "trans-unit":
+            for child in element.children:
+                yield from self.sentences(child, translate)
+        elif translate != "no" and (sources := element.find("source")):
+            target = next(iter(element.find("target")), None)
+            if target and target.get("state") not in ("new", "needs-translation") and target.text.strip():
+                return
+            tokens = [*self.tokens_of(sources[0], [])]
+            sentence, raw = Sentence(0, tokens, escaped), "".join(token.raw for token in tokens)
+            before = target or element.find("source", "seg-source")[-1]
+            tag, end = before.tag.removesuffix(before.name) + "target", before.end
+            opening = STATE.sub("", target.opening) if target else f"<{tag}"
+            opening += ' state="needs-review-translation">'
+            if sentence.lines:
+                yield Part(target.begin if target else end, end, otherwise=opening + raw[: sentence.begin])
+                closing = f"{raw[sentence.end :]}</{tag}>"
+                sentence.begin = sentence.end = end
+                yield from (sentence, Part(end, end, otherwise=closing))
