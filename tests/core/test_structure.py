@@ -39,7 +39,7 @@ BUDGETS = {
     "augment": 320,
     "average": 100,
     "devices": 190,
-    "documents": 1410,
+    "documents": 1370,
     "exchange": 1370,
     "hub": 90,
     "judge": 300,

@@ -26,8 +26,6 @@ PARTS: dict[str, type[Document]] = {
     r"(?:Object \d+/)?content\.xml|styles\.xml": Flow,
 }
 LARGEST, MOST_TAGS = 2**26, 2**20  # bytes of all files when unpacked; tags in them
-SIGNED = "signed, and a translation would break the signature: remove the signature first"
-SIGNATURE = re.compile("_xmlsignatures/.*|META-INF/.*signatures.xml")
 LOCKED = "protected with a password, or in an old format: save it in its current format, without a password"
 FORMATS = "DOCX, PPTX, XLSX, OpenDocument or EPUB file"
 OLD_OFFICE = b"\xd0\xcf\x11\xe0"  # the container of old formats and of encrypted files
@@ -53,13 +51,10 @@ class Archive(Document):
         except UNREADABLE as error:  # zipfile can raise any of these
             raise NMTError(f"not a {FORMATS}, or it is damaged or encrypted: {one_line(error)}") from error
         require(len(self.contents) == len(self.files), "damaged: two of its files have the same name")
-        for name in self.contents:
-            require(not re.match(r"/|(.*/)?\.\./", name), f"contains a file outside its folder: {name[:40]!r}")
-            require(not SIGNATURE.fullmatch(name), SIGNED)
+        tags = sum(content.count(b"<") for content in self.contents.values())
+        require(tags <= MOST_TAGS, f"{tags:,} XML tags; the limit is {MOST_TAGS:,}: split the document")
         names = ((name, reader) for part, reader in PARTS.items() for name in self.contents if re.fullmatch(part, name))
         readers = dict(self.chapters() if "META-INF/container.xml" in self.contents else names)
-        tags = sum(self.contents[name].count(b"<") for name in readers)
-        require(tags <= MOST_TAGS, f"{tags:,} XML tags; the limit is {MOST_TAGS:,}: split the document")
         for name, reader in readers.items():
             try:
                 self.members[name] = reader(self.contents[name], source, target)
@@ -70,34 +65,27 @@ class Archive(Document):
         lines = (line for member in self.members.values() for line in member.lines)
         self.lines = [line for line in dict.fromkeys(lines) if line not in keep]
 
-    def read(self, name: str) -> bytes:
-        require(name in self.contents, f"damaged: {name[:100]} is missing")
-        return self.contents[name]
+    def attributes(self, file: str, element: str, attribute: str) -> list[str]:
+        require(file in self.contents, f"damaged: {file[:100]} is missing")
+        elements = parse_xml(self.contents[file].decode("utf-8-sig", "replace")).iter()
+        return [inside.attributes.get(attribute, "") for inside in elements if inside.name == element]
 
     def chapters(self) -> Iterator[tuple[str, type[Document]]]:
         """A book's title, language, chapters and tables of contents."""
-        for root in parse_xml(self.read("META-INF/container.xml").decode()).iter():
-            if not (package := root.get("full-path")):
-                continue
+        for package in filter(None, self.attributes("META-INF/container.xml", "rootfile", "full-path")):
             yield package, Flow
-            elements = [*parse_xml(self.read(package).decode()).iter()]
-            spine = {element.get("idref") for element in elements if element.name == "itemref"}
-            for item in (element for element in elements if element.name == "item"):
-                name, kind = normpath(join(dirname(package), unquote(item.get("href")))), item.get("media-type")
-                is_contents = "nav" in item.get("properties").split() or kind == "application/x-dtbncx+xml"
-                if is_contents or item.get("id") in spine:
-                    self.read(name)
+            spine = self.attributes(package, "itemref", "idref")
+            items = (self.attributes(package, "item", name) for name in ("id", "href", "media-type", "properties"))
+            for id, href, kind, properties in zip(*items, strict=True):
+                name = normpath(join(dirname(package), unquote(href)))
+                if id in spine or kind == "application/x-dtbncx+xml" or "nav" in properties.split():
+                    require(name in self.contents, f"damaged: {name[:100]} is missing")
                     yield name, Html if "html" in kind else Flow
 
     def references(self) -> Iterator[str]:
         """Text of cells to leave unchanged: formulas quote it, filters select it, or it names a column."""
-        for match in (
-            match
-            for name in self.contents
-            if SHEETS.fullmatch(name)
-            for match in REFERENCES.finditer(self.contents[name].decode(errors="replace"))
-        ):
-            text = unescape(match[match.lastindex])
+        sheets = (content.decode(errors="replace") for name, content in self.contents.items() if SHEETS.fullmatch(name))
+        for text in (unescape("".join(texts)) for sheet in sheets for texts in REFERENCES.findall(sheet)):
             for part in re.findall('"([^"]*)"', text) or [text]:
                 yield " ".join(re.sub("_x000[9AaDd]_", " ", part).split())
 

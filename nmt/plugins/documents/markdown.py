@@ -1,12 +1,11 @@
 """Markdown (CommonMark and GitHub tables): markdown-it finds the blocks and checks the markup of translations."""
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from html import unescape
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -110,43 +109,20 @@ class Markdown(Text):
 
     def parts(self, text: str, target: str) -> list[Part]:
         front = FRONT_MATTER.match(text)
-        begin = front.end() if front else 0
-        body, parts, references, row = text[begin:], list[Part](), dict[str, Any](), list[tuple[str, int]]()
-        lines = re.findall(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+", body)
-        self.begins = list(accumulate(map(len, lines), initial=begin))
-        self.rows = [line.rstrip().replace("\0", "\ufffd") for line in lines]
+        at = front.end() if front else 0
+        body, parts, references = text[at:], list[Part](), dict[str, Any]()
+        begins = [at, *(at + line.end() for line in re.finditer(r"\r\n?|\n|.\Z", body))]
         for opening, token in pairwise([Parsed("", "", 0), *PARSER.parse(body, references)]):
             first, after = token.map or (0, 0)
             if token.type == "html_block" and token.level == 0:
-                begin, end = self.begins[first], self.begins[min(after, len(self.rows))]
-                parts.append(html.Page(text[begin:end], begin))
-            elif token.type == "tr_close":
-                parts += (Inline(text, *span, references, in_paragraph=False) for span in self.cells(row))
-                row = []
-            elif token.type == "inline" and opening.type in ("th_open", "td_open"):
-                row.append((token.content, first))
+                begin, at = begins[first], begins[min(after, len(begins) - 1)]
+                parts.append(html.Page(text[begin:at], begin))
             elif token.type == "inline" and token.content:
-                lines = token.content.split("\n")
-                begin, _ = self.find(lines[0], first)
-                end, rest = self.find(lines[-1], first + len(lines) - 1)
-                if min(begin, end) >= 0 and not rest.strip(" \t#"):
-                    end += len(lines[-1].rstrip())
-                    parts.append(Inline(text, begin, end, references, opening.type == "paragraph_open"))
+                lines = token.content.rstrip().split("\n")
+                last = first + len(lines) - 1
+                begin = text.find(lines[0].rstrip(), max(at, begins[first]), begins[first + 1])
+                end = text.find(lines[-1], max(begin, begins[last]), begins[last + 1])
+                at = begins[first + 1] if min(begin, end) < 0 else end + len(lines[-1])
+                if min(begin, end) >= 0:
+                    parts.append(Inline(text, begin, at, references, opening.type == "paragraph_open"))
         return parts
-
-    def find(self, content: str, number: int, end: int = sys.maxsize) -> tuple[int, str]:
-        """Find `content` in a line, before offset `end`; return its offset (-1 if not found) and the text after it."""
-        begin, content = self.begins[number], content.rstrip()
-        line = self.rows[number][: end - begin]
-        at = line.rfind(content)
-        return (begin + at if at >= 0 else -1), line[at + len(content) :]
-
-    def cells(self, row: list[tuple[str, int]]) -> list[tuple[int, int]]:
-        """The spans of a table row's cells, searched from the end of the row; empty if a cell is not found."""
-        spans, end = list[tuple[int, int]](), sys.maxsize
-        for content, number in reversed(row):
-            end, rest = self.find(content, number, end)
-            if end < 0 or rest.strip(" \t|"):
-                return []
-            spans.insert(0, (end, end + len(content)))
-        return spans

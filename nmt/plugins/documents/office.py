@@ -105,7 +105,7 @@ class Runs(MarkedUp):
                 self.read_run(element, [element] if name == "t" else element.children)
             elif name in AROUND:
                 properties = "".join(child.raw for child in element.children if child.name.endswith("Pr"))
-                self.note(markup("open", element.opening + properties, name=name), element)
+                self.note(markup("open", element.file[element.begin : element.inside] + properties, name=name), element)
                 self.read(element.children)
                 self.note(markup("close", f"</{element.tag}>", name=name))
             else:

@@ -4,7 +4,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import polib
 
@@ -34,26 +33,23 @@ PRINTF = (
     r"(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+(?:hh|ll|[hlLqjzZt])?"
     r"(?:[A-Za-z@]|<PRI\w{1,20}+>))"
 )
-# Format -> the pattern of its directives, and the characters that a translation must not add outside directives.
-DIRECTIVES = {
-    **dict.fromkeys(("c", "objc", "c++", "python", "php", "awk", "lua", "javascript", "java-printf"), (PRINTF, "%")),
-    **dict.fromkeys(("python-brace", "csharp"), (r"\{\{|\}\}|\{(?:[^{}]|\{[^{}]{0,60}+\}){0,100}+\}", "{}")),
-    **dict.fromkeys(("qt", "qt-plural", "kde"), (r"%L?+(?:\d{1,2}+|n)", "")),
-}
+# Formats in which a translation may move directives, but not add one of their characters outside of them.
+BRACES = r"\{\{|\}\}|\{(?:[^{}]|\{[^{}]{0,60}+\}){0,100}+\}"
+DIRECTIVE = re.compile(rf"{BRACES}|{PRINTF}|%L?+(?:\d{{1,2}}+|n)")
+MOVABLE = frozenset("c objc c++ python python-brace php awk lua javascript java-printf csharp qt qt-plural kde".split())  # noqa: SIM905
 # In all other formats, words with these characters must stay unchanged and in the same order.
 OTHER = re.compile(r"(?<!\S)\S*?[%~{}<>&$'|@](?:\S+|\s*\S*)")
 
 
 def same_directives(format: str, source: str, translation: str) -> bool:
     """True if a translation takes the same arguments as the source, as `msgfmt --check` requires."""
-    if format not in DIRECTIVES:
+    if format not in MOVABLE:
         return OTHER.findall(source) == OTHER.findall(translation)
-    pattern, alone = DIRECTIVES[format]
     literal = ("%%", "{{", "}}", "%m")
-    one, other = ([w for w in re.findall(pattern, text) if w not in literal] for text in (source, translation))
-    before, after = (re.sub(pattern, "", text) for text in (source, translation))
+    one, other = ([w for w in DIRECTIVE.findall(text) if w not in literal] for text in (source, translation))
+    before, after = (DIRECTIVE.sub("", text) for text in (source, translation))
     in_order = list(filter(is_counted, one)) == list(filter(is_counted, other))
-    return in_order and Counter(one) == Counter(other) and all(after.count(c) <= before.count(c) for c in alone)
+    return in_order and Counter(one) == Counter(other) and all(after.count(c) <= before.count(c) for c in "%{}")
 
 
 def sentences_of(text: str, begin: int = 0) -> Iterator[Sentence]:
@@ -86,9 +82,11 @@ class Strings(Document):
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.text, self.mark, self.encoding = decoded(content)
         try:
-            json.loads(self.text, object_pairs_hook=check_names, parse_int=str, parse_float=str)
-        except (ValueError, RecursionError) as error:
+            json.loads(self.text, parse_int=str, parse_float=str)
+        except ValueError as error:
             raise NMTError(f"not valid JSON: {error}") from error
+        except RecursionError as error:
+            raise NMTError("its arrays and objects are nested too deeply") from error
         self.values = [value for value in VALUE.finditer(self.text) if not value["is_name"]]
         self.strings = [
             Spliced(text, [*sentences_of(text)]) for text in (json.loads(value[0]) for value in self.values)
@@ -106,11 +104,6 @@ class Strings(Document):
         if refused:
             self.notice = f"strings left untranslated because the model lost their placeholders: {refused:,}"
         return self.mark + Spliced(self.text, parts).render(()).encode(self.encoding)
-
-
-def check_names(pairs: list[tuple[str, Any]]) -> None:
-    for name, count in Counter(name for name, _ in pairs).items():
-        require(count == 1, f"the name {name[:40]!r} occurs {count} times in an object")
 
 
 class Message:

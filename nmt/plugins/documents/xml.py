@@ -17,9 +17,11 @@ CDATA = "<![CDATA["
 PARAGRAPHS = frozenset(("p", "h", "navLabel", "docTitle", "dc:title"))
 AROUND = frozenset(("g", "mrk", "span", "a", "meta", "text"))  # elements with text of their sentence
 STATE = re.compile(r"""\s+state\s*=\s*("[^"]*"|'[^']*')|\s*/?>$""")
+STRING = re.compile(r'string-value="([^"]*)"')
+OPEN = ("new", "needs-translation")  # states of targets to replace
 BREAKS = frozenset(("s", "tab", "line-break", "frame"))
 UNREAD = frozenset(("annotation", "tracked-changes"))
-NUMBERS = frozenset(("float", "percentage", "currency", "date", "time", "boolean"))
+VALUE = re.compile(r':formula=|office:value-type="(?!string")')  # of a cell without text to translate
 CODES: dict[str, Kind] = {"bpt": "open", "bx": "open", "ept": "close", "ex": "close", "ph": "point", "it": "point"}
 
 
@@ -29,6 +31,7 @@ class Element:
 
     file: str
     tag: str
+    name: str  # without the prefix of its tag
     begin: int
     inside: int
     outside: int
@@ -36,38 +39,26 @@ class Element:
     children: list["Element"] = field(default_factory=list)
 
     @property
-    def name(self) -> str:
-        return self.tag.rpartition(":")[2]
-
-    @property
     def raw(self) -> str:
         return self.file[self.begin : self.end]
 
     @property
-    def opening(self) -> str:
-        return self.file[self.begin : self.inside]
-
-    @property
     def text(self) -> str:
         return text_of(self.file[self.inside : self.outside])
+
+    @property
+    def opening(self) -> tuple[str, int, int]:
+        return self.file, self.begin, self.inside
 
     def iter(self) -> Iterator["Element"]:
         yield self
         for child in self.children:
             yield from child.iter()
 
-    def find(self, *names: str) -> list["Element"]:
-        return [child for child in self.children if child.name in names]
-
-    def span(self, attribute: str) -> tuple[int, int]:
-        """Where the value of an attribute is, in any namespace; empty if there is none."""
-        for match in ATTRIBUTE.finditer(self.file, self.begin + 1 + len(self.tag), self.inside):
-            if match["name"].rpartition(":")[2] == attribute and match["value"]:
-                return match.start("value") + 1, match.end("value") - 1
-        return 0, 0
-
-    def get(self, attribute: str) -> str:
-        return unescape(self.file[slice(*self.span(attribute))])
+    @property
+    def attributes(self) -> dict[str, str]:
+        matches = ATTRIBUTE.finditer(self.file, self.begin + 1 + len(self.tag), self.inside)
+        return {match["name"].rpartition(":")[2]: unescape(match["value"][1:-1]) for match in matches if match["value"]}
 
 
 def parse_xml(text: str) -> Element:
@@ -78,16 +69,17 @@ def parse_xml(text: str) -> Element:
         parser.Parse(text.encode(), True)
     except expat.ExpatError as error:
         raise NMTError(f"line {error.lineno}: not well-formed XML ({expat.ErrorString(error.code)})") from error
-    opened = [Element(text, "", 0, 0, len(text), len(text))]
+    opened = [Element(text, "", "", 0, 0, len(text), len(text))]
     for markup in MARKUP.finditer(text):
         begin, end = markup.span()
         if markup["end"]:
             element = opened.pop()
             element.outside, element.end = begin, end
         elif not text.startswith(CDATA, begin):
-            element = Element(text, markup["name"] or "", begin, end, end, end)
+            tag = markup["name"] or ""
+            element = Element(text, tag, tag.rpartition(":")[2], begin, end, end, end)
             opened[-1].children.append(element)
-            if element.tag and text[end - 2] != "/":
+            if tag and text[end - 2] != "/":
                 opened.append(element)
                 require(len(opened) <= DEEPEST, f"elements are nested more than {DEEPEST} levels deep")
     return opened[0]
@@ -150,9 +142,9 @@ class Flow(MarkedUp):
                     yield from note.parts
         elif element.tag == "dc:language" and self.target:
             yield Part(element.inside, element.outside, otherwise=self.target)
-        elif element.name not in UNREAD and not (element.get("formula") or element.get("value-type") in NUMBERS):
-            if element.name == "table-cell" and (value := element.get("string-value")):
-                yield Sentence(element.span("string-value")[0], [Token("text", escape(value), value)], escape)
+        elif element.name not in UNREAD and not (element.name == "table-cell" and VALUE.search(*element.opening)):
+            if element.name == "table-cell" and (value := STRING.search(*element.opening)):
+                yield Sentence(value.start(1), [text_token(value[1])], escape)  # it overrides the text of the cell
             for child in element.children:
                 yield from self.sentences(child)
 
@@ -162,14 +154,15 @@ class Flow(MarkedUp):
         for child in element.children:
             yield text_token(element.file[at : child.begin])
             at, name, text = child.end, child.name, child.text
-            if name == "mrk" and "no" in (child.get("translate"), "no" * (child.get("mtype") == "protected")):
+            attributes = child.attributes if name == "mrk" or name in CODES else {}
+            if attributes.get("translate") == "no" or attributes.get("mtype") == "protected":
                 yield Token("copy" if text else "point", child.raw, text)
             elif name in AROUND and child.inside < child.outside:
-                yield Token("open", child.opening, name=name, optional=name == "span")
+                yield Token("open", child.file[child.begin : child.inside], name=name, optional=name == "span")
                 yield from self.tokens_of(child, notes)
                 yield Token("close", element.file[child.outside : child.end], name=name)
             elif name in CODES:  # code from the original file; opening and closing codes share an id
-                yield Token(CODES[name], child.raw, name=child.get("rid") or child.get("id"))
+                yield Token(CODES[name], child.raw, name=attributes.get("rid") or attributes.get("id", ""))
             elif text and not child.children:  # a field, such as a page number
                 yield Token("copy", child.raw, text)
             else:
@@ -183,24 +176,25 @@ class Xliff(Flow):
     """XLIFF 1.2 (https://docs.oasis-open.org/xliff): only units without a translation are changed."""
 
     def sentences(self, element: Element, translate: str = "") -> Iterator[Part]:
-        is_new = element.name == "xliff" and element.get("version").startswith("2")
+        attributes, parts = element.attributes, {child.name: child for child in element.children}
+        is_new = element.name == "xliff" and attributes.get("version", "").startswith("2")
         require(not is_new, "cannot read XLIFF 2: convert it to XLIFF 1.2")
-        translate = element.get("translate") or translate
+        translate, target = attributes.get("translate", translate), parts.get("target")
         if element.name != "trans-unit":
             for child in element.children:
                 yield from self.sentences(child, translate)
-        elif translate != "no" and (sources := element.find("source")):
-            target = next(iter(element.find("target")), None)
-            if target and target.get("state") not in ("new", "needs-translation") and target.text.strip():
-                return
-            tokens = [*self.tokens_of(sources[0], [])]
-            sentence, raw = Sentence(0, tokens, escaped), "".join(token.raw for token in tokens)
-            before = target or element.find("source", "seg-source")[-1]
-            tag, end = before.tag.removesuffix(before.name) + "target", before.end
-            opening = STATE.sub("", target.opening) if target else f"<{tag}"
-            opening += ' state="needs-review-translation">'
-            if sentence.lines:
-                yield Part(target.begin if target else end, end, otherwise=opening + raw[: sentence.begin])
-                closing = f"{raw[sentence.end :]}</{tag}>"
-                sentence.begin = sentence.end = end
-                yield from (sentence, Part(end, end, otherwise=closing))
+            return
+        state = target.attributes.get("state") if target else "new"
+        if translate == "no" or "source" not in parts or (state not in OPEN and target and target.text.strip()):
+            return
+        tokens = [*self.tokens_of(parts["source"], [])]
+        sentence, raw = Sentence(0, tokens, escaped), "".join(token.raw for token in tokens)
+        last = target or parts.get("seg-source", parts["source"])
+        tag, end = last.tag.removesuffix(last.name) + "target", last.end
+        opening = STATE.sub("", last.file[target.begin : target.inside]) if target else f"<{tag}"
+        opening += f' state="needs-review-translation">{raw[: sentence.begin]}'
+        closing = f"{raw[sentence.end :]}</{tag}>"
+        if sentence.lines:
+            sentence.begin = sentence.end = end
+            yield Part(target.begin if target else end, end, otherwise=opening)
+            yield from (sentence, Part(end, end, otherwise=closing))
