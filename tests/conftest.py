@@ -1,16 +1,19 @@
 """A corpus of some hundred generated pairs, prepared once; runs on it; the command line in this process."""
 
-import csv
+import gc
 import random
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+
+if TYPE_CHECKING:
+    from nmt.model import Transformer
 
 hypothesis.settings.register_profile("nmt", deadline=None)  # a machine that does other work is no error
 hypothesis.settings.load_profile("nmt")
@@ -47,6 +50,13 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def collect_no_imports() -> None:
+    """Garbage collection, which every training calls, need not visit what the modules before have left."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def torch_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     """`engine=auto` takes torch, as on a machine with a GPU: no test converts a model without asking for it."""
@@ -67,6 +77,13 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     options = [*toy_options(folder), f"prepared={folder / 'prepared'}"]
     preprocess(compose("preprocess", options), lambda words: None)
     return options
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The test's own folder, in which it runs."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture
@@ -99,9 +116,11 @@ def finished(toy: list[str], trained: Callable[..., Path]) -> Path:
     return trained(*toy, "checkpoints.every_steps=12")
 
 
-@pytest.fixture(scope="session")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A model directory with a random model."""
+LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
+
+
+def write_random_model(folder: Path, **settings: Any) -> "Transformer":
+    """Write a model directory with a random model, which is returned; its tokenizer lies beside it."""
     import torch
 
     from nmt.config import ModelConfig, TokenizerConfig
@@ -109,16 +128,22 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
     from nmt.model import Transformer, write_model_directory
     from nmt.text import train_tokenizer
 
-    folder = tmp_path_factory.mktemp("translate")
-    lines = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
-    tokenizer, tokenizer_file = train_tokenizer(lines, TokenizerConfig("bpe", 300)), folder / "tokenizer.model"
-    tokenizer.save(tokenizer_file)
+    tokenizer, file = train_tokenizer(LINES, TokenizerConfig("bpe", 300)), folder.with_name(f"{folder.name}.spm")
+    tokenizer.save(file)
     torch.manual_seed(1)
-    config = ModelConfig(name="tiny", encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2)
-    model = Transformer(config, tokenizer.vocabulary_size)
-    description = ModelDescription(asdict(config), tokenizer.vocabulary_size, "en", "de", sha256(tokenizer_file), {})
-    write_model_directory(folder / "model", model, tokenizer_file, description, "")
-    return str(folder / "model")
+    base = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2}
+    config, size = ModelConfig(name="tiny", **{**base, **settings}), tokenizer.vocabulary_size
+    model = Transformer(config, size).eval()
+    write_model_directory(folder, model, file, ModelDescription(asdict(config), size, "en", "de", sha256(file), {}), "")
+    return model
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A model directory with a random model."""
+    folder = tmp_path_factory.mktemp("translate") / "model"
+    write_random_model(folder)
+    return str(folder)
 
 
 @pytest.fixture(scope="session")
@@ -166,11 +191,9 @@ class Outcome:
 
 
 @pytest.fixture
-def nmt(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., Outcome]:
+def nmt(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], here: Path) -> Callable[..., Outcome]:
     """The command line in this process, in the test's own folder."""
     from nmt.cli import main
-
-    monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["nmt", *arguments])
@@ -199,10 +222,7 @@ def training_state() -> Callable[[Path], dict[str, Any]]:
 @pytest.fixture(scope="session")
 def metrics() -> Callable[[Path], list[dict[str, str]]]:
     """The rows of a run's metrics.csv, without the columns that depend on time."""
+    from nmt.training import read_metrics
+
     clock = ("seconds", "tokens_per_second", "mfu", "cost")
-
-    def read(run: Path) -> list[dict[str, str]]:
-        with (run / "metrics.csv").open(newline="") as file:
-            return [{k: v for k, v in row.items() if k not in clock} for row in csv.DictReader(file)]
-
-    return read
+    return lambda run: [{k: v for k, v in row.items() if k not in clock} for row in read_metrics(run)]

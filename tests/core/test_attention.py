@@ -7,7 +7,6 @@ import torch
 
 from nmt.config import ModelConfig
 from nmt.model import MultiHeadAttention
-from nmt.model.layers import neighborhood
 
 D_MODEL, HEADS, D_K, D_V = 6, 2, 3, 5
 SCORES = {
@@ -53,15 +52,6 @@ def test_masked_attention_is_the_papers(kind, shape):
     expected = by_the_paper(module, x, memory, mask)
     for form in (mask, torch.zeros(shape).double().masked_fill(~mask, -torch.inf)):
         torch.testing.assert_close(module.attend(module.queries(x), *module.keys_values(memory), form), expected)
-
-
-@pytest.mark.parametrize("r", [1, 2, 4, 9])
-@pytest.mark.parametrize("length", [1, 5])
-def test_a_neighborhood_is_r_positions_around_a_query_or_the_last_ones(length, r):
-    around, last = (neighborhood(length, r, torch.device("cpu"), causal) for causal in (False, True))
-    for t in range(length):
-        assert around[t].tolist() == [s in range(t - r // 2, t - r // 2 + r) for s in range(length)]
-        assert last[t].tolist() == [s in range(t - r + 1, t + 1) for s in range(length)]
 
 
 def test_attention_in_mixed_precision_has_the_gradients_of_float32() -> None:

@@ -137,19 +137,15 @@ def test_a_run_resumes_only_from_a_checkpoint_that_is_whole(toy, nmt, run, finis
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-def assert_averaged(model_directory: Path, paths: list[Path], updates: list[int]) -> None:
-    """The weights are the mean of those checkpoints, correctly rounded, and its description says of which updates."""
-    states = [torch.load(path, weights_only=True)["state_dict"] for path in paths]
-    weights = load_file(model_directory / "model.safetensors")
+def test_weights_are_the_correctly_rounded_mean_of_the_last_checkpoints(finished):
+    states = [torch.load(path, weights_only=True)["state_dict"] for path in training.list_checkpoints(finished)]
+    weights = load_file(finished / "model" / "model.safetensors")
     assert weights
     for name, tensor in weights.items():
         expected = np.mean([state[f"model.{name}"].numpy().astype(np.float64) for state in states], axis=0)
         np.testing.assert_array_equal(tensor, expected.astype(np.float32), err_msg=name)
-    assert json.loads((model_directory / "config.json").read_text())["training"]["averaged"] == updates
-
-
-def test_weights_are_the_mean_of_the_last_checkpoints(finished):
-    assert_averaged(finished / "model", training.list_checkpoints(finished), [12, 24, 36, 48, 60])
+    config = json.loads((finished / "model" / "config.json").read_text())
+    assert config["training"]["averaged"] == [12, 24, 36, 48, 60]
 
 
 def test_the_delivered_model_has_the_lowest_validation_loss_of_all_means_and_the_best(run, toy):
@@ -173,24 +169,10 @@ def test_the_delivered_model_has_the_lowest_validation_loss_of_all_means_and_the
     assert delivered.made == 60
 
 
-def test_different_models_are_refused_with_the_first_difference(run, toy, nmt):
-    options = ("model.d_model=32", "trainer.max_steps=1", "validation.bleu_sentences=0", "run=wider")
-    assert nmt("train", *toy, *options).code == 0
-    paths = [training.list_checkpoints(folder)[-1] for folder in (run, Path("wider"))]
-    with pytest.raises(NMTError, match=r"step=00000001\.ckpt belongs to a different model.*model\.d_model: 16 -> 32"):
-        training.Average(*paths)
-
-
-def test_a_failed_write_leaves_the_old_model_directory_and_nothing_else(run, monkeypatch):
-    before = {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()}
-
-    def fail(*arguments, **options):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("nmt.model.weights.save_file", fail)
-    with pytest.raises(NMTError, match=r"run/model .*No space left"):
-        training.write_average(training.Average(training.list_checkpoints(run)[-1]), run, run / "model")
-    assert {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()} == before
+def test_different_models_are_refused_with_the_first_difference(run, checkpoint):
+    edited(lambda content: content["nmt"]["config"]["model"].update(activation="gelu"))(checkpoint)
+    with pytest.raises(NMTError, match=r"step=00000060\.ckpt belongs to a different model.*activation: relu -> gelu"):
+        training.Average(*training.list_checkpoints(run))
 
 
 @pytest.mark.parametrize(

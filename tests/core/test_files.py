@@ -59,17 +59,11 @@ def read(entry: str, errors: str = "strict", counts: Counter[str] | None = None)
     return list(read_files(config.train, config, Counter() if counts is None else counts))
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 @pytest.mark.parametrize("suffix", COMPRESS)
 @pytest.mark.parametrize("entry", LAYOUTS)
-def test_every_layout_and_compression_gives_the_same_pairs(folder: Path, entry: str, suffix: str) -> None:
+def test_every_layout_and_compression_gives_the_same_pairs(here: Path, entry: str, suffix: str) -> None:
     for name, text in LAYOUTS[entry].items():
-        (folder / name.format(z=suffix)).write_bytes(COMPRESS[suffix](text.encode()))
+        (here / name.format(z=suffix)).write_bytes(COMPRESS[suffix](text.encode()))
     assert read(entry.format(z=suffix)) == PAIRS
 
 
@@ -82,9 +76,9 @@ def test_only_lf_and_crlf_end_a_line_and_only_a_file_starts_with_a_mark(tmp_path
 
 
 @pytest.mark.parametrize(("sources", "targets", "errors"), [(3, 5, "strict"), (5, 3, "skip"), (0, 1, "strict")])
-def test_differing_line_counts_are_an_error_with_both_counts(folder: Path, sources: int, targets: int, errors: str):
-    (folder / "corpus.en").write_text("a\n" * sources)
-    (folder / "corpus.de").write_text("b\n" * targets)
+def test_differing_line_counts_are_an_error_with_both_counts(here: Path, sources: int, targets: int, errors: str):
+    (here / "corpus.en").write_text("a\n" * sources)
+    (here / "corpus.de").write_text("b\n" * targets)
     with pytest.raises(NMTError, match=f"corpus.en has {sources} lines but corpus.de has {targets}"):
         read("corpus", errors)
 
@@ -99,9 +93,9 @@ def test_differing_line_counts_are_an_error_with_both_counts(folder: Path, sourc
         ("a.jsonl", b'{"translation": "a"}', "malformed"),
     ],
 )
-def test_a_bad_line_is_an_error_naming_file_and_line_or_is_counted(folder, name, line, reason):
+def test_a_bad_line_is_an_error_naming_file_and_line_or_is_counted(here, name, line, reason):
     good = b"Yes.\tJa." if name == "a.tsv" else b'{"en": "Yes.", "de": "Ja."}'
-    (folder / name).write_bytes(b"\n".join([good, line, good, line, good]) + b"\n")
+    (here / name).write_bytes(b"\n".join([good, line, good, line, good]) + b"\n")
     with pytest.raises(NMTError, match=rf"{name}, line 2\b"):
         read(name)
     counts: Counter[str] = Counter()
@@ -113,8 +107,8 @@ def test_a_bad_line_is_an_error_naming_file_and_line_or_is_counted(folder, name,
     ("entry", "missing"),
     [("nowhere", "nowhere.en"), ("there.en:nowhere.de", "nowhere.de"), ("a.jsonl.gz", "a.jsonl.gz")],
 )
-def test_a_missing_file_is_named(folder: Path, entry: str, missing: str) -> None:
-    (folder / "there.en").write_text("a\n")
+def test_a_missing_file_is_named(here: Path, entry: str, missing: str) -> None:
+    (here / "there.en").write_text("a\n")
     with pytest.raises(NMTError, match=f"^{missing}: no such file"):
         read(entry)
 
@@ -129,19 +123,19 @@ def test_a_missing_file_is_named(folder: Path, entry: str, missing: str) -> None
         ("a, b ", ["a, b .en", "a, b .de"]),
     ],
 )
-def test_a_name_is_that_of_the_files_that_are_there(folder: Path, entry: str, names: list[str]) -> None:
+def test_a_name_is_that_of_the_files_that_are_there(here: Path, entry: str, names: list[str]) -> None:
     for name in names:
-        (folder / name).write_bytes(gzip.compress(b"x\ty\n") if name.endswith(".gz") else b"x\ty\n")
+        (here / name).write_bytes(gzip.compress(b"x\ty\n") if name.endswith(".gz") else b"x\ty\n")
     sides = ("x\ty", "x\ty") if len(names) == 2 else ("x", "y")
     assert read(entry) == [sides]
 
 
-@pytest.mark.parametrize("pattern", ["part-?.en", "part-*", "./*-[12].de.gz", "{folder}/part-*.en"])
-def test_a_pattern_names_every_pair_of_files_once_in_order(folder: Path, pattern: str) -> None:
+@pytest.mark.parametrize("pattern", ["part-?.en", "part-*", "./*-[12].de.gz", "{here}/part-*.en"])
+def test_a_pattern_names_every_pair_of_files_once_in_order(here: Path, pattern: str) -> None:
     for number, pair in enumerate(PAIRS[:2], 1):
-        (folder / f"part-{number}.en").write_text(pair[0] + "\n")
-        (folder / f"part-{number}.de.gz").write_bytes(gzip.compress(pair[1].encode()))
-    assert read(pattern.format(folder=folder)) == PAIRS[:2]
+        (here / f"part-{number}.en").write_text(pair[0] + "\n")
+        (here / f"part-{number}.de.gz").write_bytes(gzip.compress(pair[1].encode()))
+    assert read(pattern.format(here=here)) == PAIRS[:2]
 
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
@@ -197,7 +191,7 @@ def test_utf_16_with_a_byte_order_mark_is_read_in_constant_memory(tmp_path: Path
 @pytest.mark.parametrize(
     "content", [b"PK\3\4 word", b"%PDF-1.5", b"\xff\xfe\0\0a\0\0\0", b"a\0b\0c\0d\0", b"a\n\x7fELF\0\xff\n"]
 )
-def test_what_is_no_text_is_refused(folder: Path, content: bytes) -> None:
-    (folder / "a.tsv").write_bytes(content)
+def test_what_is_no_text_is_refused(here: Path, content: bytes) -> None:
+    (here / "a.tsv").write_bytes(content)
     with pytest.raises(NMTError, match=r"^a\.tsv, line \d: .*(not|no) (text|UTF-8)"):
         read("a.tsv", "skip")

@@ -1,31 +1,8 @@
-"""Filters: which pairs are dropped from training and under which name they are counted; which lines are alike."""
+"""Which lines are alike, and how many words they have."""
 
 import pytest
 
-from nmt.config import FilterConfig
-from nmt.preparation.reading import reason_to_drop
 from nmt.text import letters, words
-
-
-@pytest.mark.parametrize(
-    ("pair", "rules", "reason"),
-    [
-        (("a", "b"), {}, None),
-        (("", "b"), {}, "empty side"),
-        (("a", ""), {}, "empty side"),
-        (("a b", "a b c"), {"min_words": 2}, None),
-        (("a", "a b c"), {"min_words": 2}, "too short"),
-        (("a b c", "a b"), {"max_words": 3}, None),
-        (("a b c d", "a b"), {"max_words": 3}, "too long (words)"),
-        (("a", "b c d"), {"max_ratio": 3}, None),
-        (("a", "b c d e"), {"max_ratio": 3}, "length ratio"),
-        (("a b", "c d e"), {"max_ratio": 1.4}, "length ratio"),
-        (("a b", "a b"), {"drop_identical": True}, "identical sides"),
-        (("a b", "A b"), {"drop_identical": True}, None),
-    ],
-)
-def test_a_pair_is_dropped_by_the_rule_it_breaks(pair, rules, reason):
-    assert reason_to_drop(pair, FilterConfig(**rules)) == reason
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from nmt.commands import COMMANDS
-from nmt.config import OPTIONS, NMTError, help_text, keys_of
+from nmt.config import OPTIONS, help_text, keys_of
 from nmt.registry import entries_of
 
 
@@ -29,15 +29,6 @@ def test_the_first_page_fits_a_screen_and_all_keys_are_on_that_of_all(command):
         is_read = not is_hidden and key.help.split(":")[0] not in {*COMMANDS} - {command}
         assert (f"\n  {name}=" in text) == is_read
         assert (f"\n  {name}=" in first) == (is_read and "." not in name)
-
-
-def test_a_group_has_a_page_with_its_keys_alone():
-    text = page("train", "optim")
-    assert "optim.factor=1.0" in text
-    assert "model." not in text
-    assert "data.filters.max_words" in page("preprocess", "data")
-    with pytest.raises(NMTError, match="--help optm: no such group; did you mean optim"):
-        page("train", "optm")
 
 
 def test_options_of_a_group_are_named_and_those_of_a_folder_counted():

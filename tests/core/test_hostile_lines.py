@@ -75,15 +75,6 @@ def written(checkpoint: str, folder: Path, content: bytes, **settings) -> bytes:
 
 
 @few
-@given(line=any_line)
-def test_every_line_but_a_blank_one_has_tokens_which_say_it_all(tokenizer, line):
-    [ids] = tokenizer.encode([clean(line)])
-    assert bool(ids) == bool(line.strip())
-    assert all(id > 3 for id in ids)
-    assert tokenizer.decode(ids).strip() == clean(line)
-
-
-@few
 @given(lines=st.lists(any_line, max_size=7))
 def test_hostile_lines_are_translated_alike_alone_together_and_streamed(tokenizer, lines):
     ours = translator(tokenizer)

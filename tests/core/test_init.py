@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 from conftest import toy_options, write_toy_text
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
+from nmt.commands import compose
 from nmt.data import open_corpus
 from nmt.files import sha256
+from nmt.preparation import preprocess
 from nmt.text import load_tokenizer
 from nmt.training import read_metrics
 from nmt.training.train import joined
@@ -23,9 +25,6 @@ STILL = ["optim.learning_rate=1e-12", "optim.warmup=1"]
 @pytest.fixture(scope="module")
 def domain(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Overrides that train from the run `finished` on another corpus, which is prepared with its vocabulary."""
-    from nmt.commands import compose
-    from nmt.preparation import preprocess
-
     folder = tmp_path_factory.mktemp("domain")
     write_toy_text(folder, seed=3)
     data = ("data", "workers", "tokenizer")
@@ -61,8 +60,6 @@ def test_a_run_of_another_start_is_not_resumed(domain, toy, finished, nmt):
     assert nmt("train", *domain, *SHORT, "trainer.max_steps=2").code == 0
     other = Path(shutil.copytree(finished, "other"))
     weights = load_file(other / "model/model.safetensors")
-    from safetensors.torch import save_file
-
     save_file({name: tensor * 1.01 for name, tensor in weights.items()}, other / "model/model.safetensors")
     nmt("train", *domain, *SHORT, f"init={other}").refused("began with different weights than init=other", "name=OTHER")
     from_random = [word for word in toy if word.startswith("model")]

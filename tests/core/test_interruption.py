@@ -1,6 +1,5 @@
 """Runs that are killed, stopped by a signal, or out of disk space resume as if nothing had happened."""
 
-import csv
 import os
 import resource
 import shutil
@@ -17,8 +16,9 @@ import torch
 from preloaded import python
 
 from nmt.files import locked_file
-from nmt.training import checkpoint_step, list_checkpoints, load_checkpoint
+from nmt.training import checkpoint_step, list_checkpoints, load_checkpoint, read_metrics
 
+pytestmark = pytest.mark.usefixtures("here")
 # Long enough to be caught in the middle.
 LONG = ["trainer.max_steps=90", "validation.every_steps=30", "validation.bleu_sentences=0", "run=run"]
 TWO = ["trainer.devices=2"]
@@ -50,11 +50,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen]]:
 
 def last_reported(run: Path) -> int:
     """The last update that a run, which may be writing just now, has reported."""
-    path = run / "metrics.csv"
-    if not path.is_file():
-        return 0
-    with path.open(newline="") as file:
-        return max((int(row["step"]) for row in csv.DictReader(file) if row["loss"]), default=0)
+    return max((int(row["step"]) for row in read_metrics(run) if row["loss"]), default=0)
 
 
 def wait_for(process: subprocess.Popen, run: Path, update: int) -> None:
@@ -64,11 +60,6 @@ def wait_for(process: subprocess.Popen, run: Path, update: int) -> None:
         assert process.poll() is None, process.stderr.read()
         assert time.monotonic() < deadline
         time.sleep(0.005)
-
-
-@pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(scope="module")

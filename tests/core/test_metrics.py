@@ -1,6 +1,5 @@
 """What a run writes about itself, and what a terminal shows of it."""
 
-import csv
 import io
 import json
 import time
@@ -12,10 +11,11 @@ import torch
 import torch.nn.functional as F
 from rich.console import Console
 
+from nmt.commands import compose
 from nmt.config import BatchingConfig, ModelConfig
 from nmt.data import BatchPlanner, open_corpus
 from nmt.model import Transformer
-from nmt.training import list_checkpoints, load_checkpoint
+from nmt.training import list_checkpoints, load_checkpoint, read_metrics
 from nmt.training.metrics import COLUMNS, Logbook, ProgressLine
 from nmt.training.module import TranslationModule
 from nmt.training.validation import Validation
@@ -32,14 +32,9 @@ def planner(corpus) -> BatchPlanner:
     return BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, 2), seed=1)
 
 
-def read(run: Path) -> list[dict[str, str]]:
-    with (run / "metrics.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 @pytest.fixture(scope="module")
 def rows(finished) -> list[dict[str, str]]:
-    return read(finished)
+    return read_metrics(finished)
 
 
 def test_training_is_reported_every_five_updates_and_validation_every_twenty(rows):
@@ -80,11 +75,9 @@ def test_validation_loss_and_perplexity_are_those_of_the_checkpoint_sentence_by_
 def test_a_row_is_the_mean_over_tokens_of_its_updates_and_the_first_that_of_the_untrained_model(
     toy, trained, corpus, planner
 ):
-    from nmt.commands import compose
-
     options = [*toy, "model.dropout=0", "trainer.max_steps=10", "validation.every_steps=100"]
     each, five = (
-        [row for row in read(trained(*options, f"trainer.log_every_n_steps={every}")) if row["loss"]]
+        [row for row in read_metrics(trained(*options, f"trainer.log_every_n_steps={every}")) if row["loss"]]
         for every in (1, 5)
     )
     config = compose("train", options)
@@ -102,7 +95,7 @@ def test_a_row_is_the_mean_over_tokens_of_its_updates_and_the_first_that_of_the_
         assert float(row["perplexity"]) == pytest.approx(np.exp(nll), rel=1e-4)
 
 
-def test_the_model_directory_tells_of_its_training_what_the_last_checkpoint_does(finished, rows):
+def test_the_model_directory_tells_of_its_training_what_the_last_checkpoint_does(finished, corpus, rows):
     training = json.loads((finished / "model" / "config.json").read_text())["training"]
     state = load_checkpoint(list_checkpoints(finished)[-1])["nmt"]
     for key in ("tokens", "seconds", "devices", "versions", "corpus", "config"):
@@ -110,6 +103,8 @@ def test_the_model_directory_tells_of_its_training_what_the_last_checkpoint_does
     assert training["updates"] == training["averaged"][-1] == 60
     assert training["seconds"] == pytest.approx(float(rows[-1]["seconds"] or rows[-2]["seconds"]), abs=1)
     assert {"nmt", "torch", "lightning"} <= training["versions"].keys()
+    manifest = corpus.manifest  # what training held
+    assert (training["lengths"], training["characters"]) == (manifest.counts["train"]["lengths"], manifest.characters)
     score = training["score"]
     quality = f"validation BLEU {score['value']:.2f} on 4 sentences, `{score['signature']}`"
     assert quality.replace("|", "\\|") in (finished / "model" / "README.md").read_text()
@@ -119,9 +114,9 @@ def test_a_logbook_drops_rows_after_the_update_it_resumes_from(tmp_path):
     for step, loss in ((5, 0.5), (10, 1.0), (15, 1.5)):
         Logbook(tmp_path, 100).log_metrics({"loss": loss}, step)
     Logbook(tmp_path, 12).log_metrics({"loss": 9.0}, 15)
-    assert [(row["step"], row["loss"]) for row in read(tmp_path)] == [("5", "0.5"), ("10", "1"), ("15", "9")]
+    assert [(row["step"], row["loss"]) for row in read_metrics(tmp_path)] == [("5", "0.5"), ("10", "1"), ("15", "9")]
     Logbook(tmp_path, 15, whole=False)
-    assert [row["step"] for row in read(tmp_path)] == ["5", "10"]
+    assert [row["step"] for row in read_metrics(tmp_path)] == ["5", "10"]
 
 
 def test_tensorboard_holds_the_same_numbers(finished, rows):
@@ -142,7 +137,7 @@ def test_time_and_cost_are_those_of_updates_over_restarts_without_validation(toy
     options = ("trainer.log_every_n_steps=10", "validation.every_steps=5", "validation.bleu_sentences=0", "run=run")
     for updates in (9, 10):
         assert nmt("train", *toy, *options, f"trainer.max_steps={updates}").code == 0
-    (row,) = [row for row in read(Path("run")) if row["loss"]]
+    (row,) = [row for row in read_metrics(Path("run")) if row["loss"]]
     seconds, tokens = float(row["seconds"]), sum(planner.update(number)[0].size.target_tokens for number in range(10))
     assert 1 < seconds < 2.5
     assert float(row["tokens_per_second"]) == pytest.approx(tokens / seconds, rel=0.05)

@@ -1,6 +1,5 @@
 """Mixtures: sources with shares, tags and noise, from their text to the batches of an update and a model with tags."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from nmt.data import UpdateDataModule, open_corpus
 from nmt.errors import NMTError
 from nmt.preparation import preprocess
 from nmt.text import load_tokenizer
+from nmt.training import read_metrics
 
 SHORT = ["trainer.max_steps=12", "validation.every_steps=6", "checkpoints.every_steps=6", "validation.bleu_sentences=3"]
 
@@ -118,8 +118,7 @@ def test_a_run_on_a_mixture_resumes_with_the_same_bits_and_its_model_has_tags(mi
     for updates in (6, 12):
         assert nmt("train", *mixture, *SHORT, "run=resumed", f"trainer.max_steps={updates}").code == 0
     torch.testing.assert_close(training_state(Path("run")), training_state(Path("resumed")), rtol=0, atol=0)
-    rows = csv.DictReader(Path("run/metrics.csv").read_text().splitlines())
-    for row in (row for row in rows if row["valid_loss"]):
+    for row in (row for row in read_metrics(Path("run")) if row["valid_loss"]):
         one, other, both = (float(row[key]) for key in ("valid_loss/german", "valid_loss/french", "valid_loss"))
         assert min(one, other) <= both <= max(one, other)
         assert row["valid_bleu/french"]

@@ -5,13 +5,11 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import datasets
 import numpy as np
 import pyarrow as pa
 import pytest
-import torch
 
-from nmt.config import DataConfig, ExperimentConfig, NMTError, TokenizerConfig
+from nmt.config import NMTError
 from nmt.data import (
     FORMAT_VERSION,
     IDS_SCHEMA,
@@ -24,11 +22,9 @@ from nmt.data import (
     read_manifest,
 )
 from nmt.data.prepared import padded_batch
-from nmt.preparation import arrow_writer, preprocess
+from nmt.preparation import arrow_writer
 
 PAD, START, END = 0, 1, 2
-WORDS = ["ein", "kleines", "Haus", "am", "See,", "das", "im", "Winter", "leer", "steht", "und", "friert"]
-PAIRS = [(" ".join(WORDS[i : i + n]), " ".join(WORDS[n : n + i + 1])) for n in range(1, 7) for i in range(6)]
 DATA = {"name": "toy", "kind": "files", "source": "en", "target": "de", "filters": {"max_ratio": None}}
 CONTENT = {"data": DATA, "tokenizer": {"kind": "bpe"}, "seed": 1, "sources": {"a.en": "0123", "Größe.tsv": "4567"}}
 LENGTHS = {"source": {"p99": 3, "max": 3}, "target": {"p99": 3, "max": 4}}
@@ -74,30 +70,9 @@ def test_a_manifest_of_anyone_is_checked_where_it_is_read(tmp_path, changes, wor
     assert "\n" not in str(error.value)
 
 
-def prepare(folder: Path, vocabulary_size: int = 300) -> Path:
-    (folder / "train.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS))
-    (folder / "empty_sides.tsv").write_text("\t\na\t\n\tb\n")
-    train, test = [str(folder / "train.tsv")], [str(folder / "empty_sides.tsv")]
-    data = DataConfig(name="toy", kind="files", source="de", target="nl", train=train, valid=train, test=test)
-    tokenizer, prepared = TokenizerConfig(kind="bpe", vocabulary_size=vocabulary_size), folder / "prepared"
-    preprocess(ExperimentConfig(prepared=str(prepared), workers=1, data=data, tokenizer=tokenizer), lambda words: None)
-    return prepared
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedCorpus:
-    return open_corpus(prepare(tmp_path_factory.mktemp("corpus")))
-
-
-@pytest.mark.parametrize("indices", [[35, 0, 17], list(range(36))])
-def test_a_batch_holds_the_sentences_in_order_padded_on_the_right(corpus, indices):
-    rows = [datasets.Dataset.from_file(str(corpus.folder / "train" / "pairs.arrow"))[i] for i in indices]
-    batch = corpus.split("train").batch(np.array(indices))
-    expected = [[[*row["source"], END], [START, *row["target"]], [*row["target"], END]] for row in rows]
-    for tensor, sentences in zip(batch[:3], zip(*expected, strict=True), strict=True):
-        assert tensor.dtype == torch.int64
-        assert tensor.shape == (len(indices), max(map(len, sentences)))
-        assert tensor.tolist() == [ids + [PAD] * (tensor.shape[1] - len(ids)) for ids in sentences]
+@pytest.fixture
+def corpus(toy: list[str]) -> PreparedCorpus:
+    return open_corpus(Path(toy[-1].removeprefix("prepared=")))
 
 
 def test_padding_and_shifting():
@@ -156,16 +131,17 @@ def test_a_corpus_that_lies_about_its_pairs_is_refused(corpus, tmp_path, lie, wo
         prepared.split("train")
 
 
-def test_a_corpus_does_not_open_with_another_tokenizer(corpus, tmp_path):
-    folder = prepare(tmp_path, 310)
-    shutil.copy(corpus.tokenizer_file, folder)
+def test_a_corpus_does_not_open_with_another_tokenizer(corpus, checkpoint, tmp_path):
+    folder = shutil.copytree(corpus.folder, tmp_path / "prepared")
+    shutil.copy(Path(checkpoint, "tokenizer.model"), folder)
     with pytest.raises(NMTError, match=r"tokenizer\.model is not the tokenizer"):
         open_corpus(folder)
 
 
 def test_a_model_leads_to_the_corpus_that_it_was_trained_on_and_to_no_other(corpus, tmp_path, monkeypatch):
-    assert (corpus.source_language, corpus.target_language) == ("de", "nl")
-    assert list(zip(*corpus.text("valid"), strict=True)) == PAIRS
+    assert (corpus.source_language, corpus.target_language) == ("en", "de")
+    texts = [(corpus.folder / f"valid.{code}").read_text().splitlines() for code in ("en", "de")]
+    assert list(corpus.text("valid")) == texts
     run = corpus.folder.parent / "runs" / "mine"
     trained = {"config": {"prepared": "prepared"}, "corpus": corpus.manifest.fingerprint}
     monkeypatch.chdir(tmp_path)  # so that the name is only found above the run

@@ -8,6 +8,7 @@ from preloaded import python
 
 from nmt.training import list_checkpoints, load_checkpoint, read_metrics
 
+pytestmark = pytest.mark.usefixtures("here")
 SICK_UPDATE = 7
 SICK = """
 from nmt.cli import main
@@ -27,11 +28,6 @@ SHORT = (
     *("run=run", "trainer.max_steps=12", "checkpoints.every_steps=3", "validation.every_steps=12"),
     "validation.bleu_sentences=0",
 )
-
-
-@pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def train_with(code: str, *options: str) -> subprocess.CompletedProcess[str]:

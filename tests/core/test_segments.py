@@ -1,14 +1,11 @@
 """What a line is cut into: sentences, parts of those longer than training's lines, and what can only be copied."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from nmt.config import DecodeConfig, TokenizerConfig
-from nmt.data import read_manifest
-from nmt.files import ModelDescription, read_description
+from nmt.files import ModelDescription
 from nmt.search import Hypothesis, TokenScores
 from nmt.text import Tokenizer, clean, train_tokenizer
 from nmt.translation import Line, Segmenter, Translator
@@ -163,14 +160,3 @@ def test_limits_of_an_ensemble_are_those_of_all_its_models():
 def test_a_parser_copies_nothing():
     parser = described(characters={"source": "abc"}, config={"data": {"kind": "treebank"}})
     assert limits([parser], False).characters is None
-
-
-def test_what_training_held_is_in_the_manifest_and_in_the_model(toy, finished):
-    from nmt.commands import compose
-
-    manifest = read_manifest(Path(compose("train", toy).prepared))
-    lengths = manifest.counts["train"]["lengths"]
-    assert 0 < lengths["source"]["p99"] <= lengths["source"]["max"]
-    assert manifest.characters == {"source": " aeiklmnoprstuvw", "target": " aeiklmnoprstuvw"}
-    training = read_description(finished / "model").training
-    assert (training["lengths"], training["characters"]) == (lengths, manifest.characters)

@@ -32,16 +32,6 @@ def tokenizer(request) -> Tokenizer:
     return train_tokenizer(lines, TokenizerConfig(kind=request.param, vocabulary_size=620))
 
 
-@pytest.mark.parametrize("line", ["ka lo mi", "tuva wekalo xyz ka", *ODD])
-def test_tokens_of_each_word_spell_that_word(tokenizer, line):
-    text = clean(line)
-    ids = tokenizer.encode([text])[0]
-    places = words_of_tokens(tokenizer, ids)
-    assert places == sorted(places)
-    for place, word in enumerate(text.split()):
-        assert tokenizer.decode([i for i, p in zip(ids, places, strict=True) if p == place]).strip() == word
-
-
 def words_by_decoding_all_before(tokenizer: Tokenizer, ids: list[int]) -> list[int]:
     """The words of tokens, in quadratic time."""
     words = []
@@ -101,7 +91,7 @@ def test_lines_in_segments_keep_the_indices_of_the_whole_line(tokenizer, longest
             assert [(s, t) for s, t in best.details.alignment if t] == [(t - 1, t) for t in range(1, len(answered) + 1)]
 
 
-@pytest.mark.parametrize("settings", [{}, {"n_best": 3}, {"do_sample": True, "n_best": 2}])
+@pytest.mark.parametrize("settings", [{}, {"n_best": 3}, {"do_sample": True, "temperature": 0.3, "n_best": 2}])
 @pytest.mark.parametrize("longest", [None, 4])
 def test_token_log_probabilities_add_up_to_that_of_the_translation(tokenizer, settings, longest):
     torch.manual_seed(1)

@@ -7,7 +7,7 @@ import random
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,7 @@ import regex
 import sentencepiece
 
 from nmt.config import NMTError, TokenizerConfig
-from nmt.text import (
-    Tokenizer,
-    clean,
-    load_tokenizer,
-    train_tokenizer,
-)
+from nmt.text import Tokenizer, clean, load_tokenizer, train_tokenizer
 
 KINDS = ["bpe", "unigram", "wordpiece"]
 SPECIAL = {0, 1, 2, 3}
@@ -29,9 +24,13 @@ LINES = [f"The cat number {n} didn't sit on the {n * 7}th mat." for n in range(4
 LINES += [f"##Die Katze {n} saß auf <s> Nr. {n * 7}: a##größer!" for n in range(40)]
 
 
+def trained(kind: str) -> Tokenizer:
+    return train_tokenizer(iter(LINES), TokenizerConfig(kind=kind, vocabulary_size=600))
+
+
 @pytest.fixture(scope="module", params=KINDS)
 def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
-    return train_tokenizer(LINES, TokenizerConfig(kind=request.param, vocabulary_size=600))
+    return trained(request.param)
 
 
 def check_lossless(tokenizer: Tokenizer, lines: list[str]) -> None:
@@ -56,10 +55,6 @@ def test_every_assigned_character_of_unicode_and_some_others_come_back(tokenizer
     check_lossless(tokenizer, ["".join(characters[i : i + 20]) for i in range(0, len(characters), 20)])
 
 
-def bpe(*symbols: Sequence[str]) -> Tokenizer:
-    return train_tokenizer(LINES, TokenizerConfig(kind="bpe", vocabulary_size=600), *symbols)
-
-
 def sentencepiece_model(**options: Any) -> bytes:
     """What sentencepiece itself learns."""
     model = io.BytesIO()
@@ -82,7 +77,7 @@ def test_a_saved_tokenizer_is_the_same_when_loaded_and_pickled(tokenizer: Tokeni
     path = tmp_path / "one.model"
     tokenizer.save(path)
     loaded = load_tokenizer(path)
-    again = train_tokenizer(iter(LINES), TokenizerConfig(kind=tokenizer.kind, vocabulary_size=600))
+    again = trained(tokenizer.kind)
     assert path.read_bytes() == loaded.content == again.content
     lines = [*LINES, *NASTY]
     for copy in (loaded, pickle.loads(pickle.dumps(tokenizer)), pickle.loads(pickle.dumps(loaded))):
@@ -126,7 +121,7 @@ def longest_matches(word: str, vocabulary: dict[str, int], mark: str) -> Iterato
 
 
 def test_wordpiece_takes_the_longest_match_at_every_place() -> None:
-    tokenizer = train_tokenizer(LINES, TokenizerConfig(kind="wordpiece", vocabulary_size=600))
+    tokenizer = trained("wordpiece")
     model = json.loads(tokenizer.content)["model"]
     table, random_ = byte_characters(), random.Random(5)
     letters = " abcdehimnorstußöThCat.!'é日 0123"
@@ -154,7 +149,7 @@ def test_clean_text_is_nfkc_with_single_blanks(line: str, cleaned: str) -> None:
 
 
 def changed_wordpiece(entries: dict[str, int], **changes: Any) -> bytes:
-    tree = json.loads(train_tokenizer(LINES, TokenizerConfig(kind="wordpiece", vocabulary_size=600)).content)
+    tree = json.loads(trained("wordpiece").content)
     tree["model"]["vocab"] |= entries
     return json.dumps(tree | changes).encode()
 
@@ -165,7 +160,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "JSON": (lambda: b'{"model": 1}', ""),
     "bpe of others": (lambda: sentencepiece_model(model_type="bpe", vocab_size=90), "first entries are not <pad> <s>"),
     "characters": (lambda: sentencepiece_model(model_type="char", vocab_size=90), "first entries are not"),
-    "no character": (lambda: bpe().content.replace("ö".encode(), b"\xc3\xff"), "invalid"),
+    "no character": (lambda: trained("bpe").content.replace("ö".encode(), b"\xc3\xff"), "invalid"),
     "symbols": (lambda: changed_wordpiece({"<pad>": 1, "<s>": 0}), "first entries are not"),
     "ids": (lambda: changed_wordpiece({"<unk>": 10**9}), "are not 0, 1, 2 and so on"),
     "deep": (lambda: b'{"a":' * 10**5, "nested too deeply"),

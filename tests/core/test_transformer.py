@@ -9,7 +9,7 @@ from torch import nn
 
 from nmt.config import BOS, EOS, PAD, ModelConfig
 from nmt.model import Residual, Transformer, sinusoids
-from nmt.model.layers import Embedding, Positions
+from nmt.model.layers import Positions
 
 VOCABULARY = 13
 SHAPES = pytest.mark.parametrize(
@@ -294,11 +294,3 @@ def test_learned_positions_are_parameters_of_embedding_size():
     assert table.shape == (400, 64)
     assert table.std().item() == pytest.approx(64**-0.5, rel=0.03)
     assert torch.equal(positions(3, 4), table[3:7])
-
-
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-def test_an_embedding_is_sqrt_d_model_times_its_row_plus_its_position(positions):
-    embedding = Embedding(embedding_config(positions=positions, d_model=16), 7)
-    tokens = torch.tensor([[3, 3, 6], [0, 1, 2]])
-    table = embedding.positions.table if positions == "learned" else by_the_formula(0, 5, 16)
-    torch.testing.assert_close(embedding(tokens, start=2), 4 * embedding.weight[tokens] + table[2:5])

@@ -91,10 +91,9 @@ def check_commands(text, folder):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_in_pages_compose_and_links_lead_somewhere(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_commands_in_pages_compose_and_links_lead_somewhere(page, here):
     text = page.read_text()
-    folder = tmp_path if write_examples(text, tmp_path) else None
+    folder = here if write_examples(text, here) else None
     if "--config-dir" in text and (page.parent / "data").is_dir():
         folder = page.parent
     blocks = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.M | re.S) if page.suffix == ".md" else [text]
@@ -105,8 +104,7 @@ def test_commands_in_pages_compose_and_links_lead_somewhere(page, tmp_path, monk
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), flags=re.M), target
 
 
-def test_the_examples_of_every_help_page_compose(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_examples_of_every_help_page_compose(here):
     check_commands("\n".join(f"nmt {name} {words}" for name in COMMANDS for words in COMMANDS[name].examples), None)
 
 

@@ -15,9 +15,8 @@ TINY = [word for word in TOY if not word.startswith(("data", "model=", "tokenize
 SETS = ["data.valid=corpus/valid", "data.test=corpus/test", "tokenizer.vocabulary_size=300", "workers=1"]
 
 
-def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def test_the_examples_of_the_page_run(here, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here))
     Path("corpus").mkdir()
     write_toy_text(Path("corpus"), seed=1)
     smaller = {
@@ -33,8 +32,7 @@ def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.count("\n") == 22
 
 
-def test_the_notebook_prints_what_it_shows(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_notebook_prints_what_it_shows(here):
     content = (DOCS / "guides/python.ipynb").read_text()
     stored, computed = (
         [[*map(notebook.text_of, cell["outputs"])] for cell in notebook.code_cells(book)]

@@ -4,7 +4,6 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-import pytest
 import reproduce
 import table2
 from plan import Row
@@ -16,19 +15,13 @@ WORDS = ["table2", "scale=laptop", "work=work", "output=out"]
 RESULTS = Path("out/table2/results/laptop")
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(Path(package.__file__).parents[1]))
-    return tmp_path
-
-
 def made_of(monkeypatch, *commands):
     """Let Table 2 have one row, en-de-base, of these commands."""
     monkeypatch.setattr(table2, "rows", lambda options: [Row("en-de-base", [["nmt", *words] for words in commands])])
 
 
 def test_a_row_is_run_once_and_again_where_its_commands_are_others(here, monkeypatch, capfd):
+    monkeypatch.setenv("PYTHONPATH", str(Path(package.__file__).parents[1]))
     scores = ["score", "hypothesis=a", "reference=a", "format=json"]
     (here / "a").write_text("A line.\n")
     figures = {"scores": [], "devices": "cpu", "figures": {}}

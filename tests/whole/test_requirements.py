@@ -15,13 +15,7 @@ def options(*words):
 
 
 @pytest.mark.parametrize(
-    ("words", "many", "there"),
-    [
-        ((), 4, True),
-        ((), 6, False),
-        (("devices=4",), 6, True),
-        (("devices=2",), 1, False),
-    ],
+    ("words", "many", "there"), [((), 4, True), ((), 6, False), (("devices=4",), 6, True), (("devices=2",), 1, False)]
 )
 def test_gpus_share_the_papers_eight_micro_batches(words, many, there, monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: many)
@@ -45,11 +39,10 @@ def test_durations_are_rough():
     assert rough == ["2 seconds", "2 minutes", "1.5 hours", "12 hours", "3.0 days"]
 
 
-def test_what_is_missing_is_told_in_one_screen_and_nothing_is_begun(tmp_path, monkeypatch, capsys):
+def test_what_is_missing_is_told_in_one_screen_and_nothing_is_begun(here, monkeypatch, capsys):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.chdir(tmp_path)
     assert main(["all"]) == 2
     out, err = capsys.readouterr()
     first, *lines, last = err.splitlines()
@@ -60,4 +53,4 @@ def test_what_is_missing_is_told_in_one_screen_and_nothing_is_begun(tmp_path, mo
     assert "treebank=FOLDER" in lines[2]
     assert "missing here: en-de, en-fr, table4, GPUs" in last
     assert "nothing was begun" in last
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []

@@ -94,9 +94,8 @@ def test_too_little_time_is_refused_before_anything_is_written(corpus, nmt, monk
     assert not Path("run/config.yaml").exists()
 
 
-@pytest.mark.parametrize("schedule", ["linear", "cosine"])
-def test_a_schedule_that_ends_ends_with_max_time(schedule, corpus, nmt, toy):
-    words = [*toy[:-1], corpus, f"optim.schedule={schedule}", "trainer.max_time=2s", "logger=csv", "run=run"]
+def test_a_schedule_that_ends_ends_with_max_time(corpus, nmt, toy):
+    words = [*toy[:-1], corpus, "optim.schedule=cosine", "trainer.max_time=2s", "logger=csv", "run=run"]
     words = [word for word in words if not word.startswith("trainer.max_steps")]
     given = compose("train", words).optim
     assert nmt("train", *words).code == 0
