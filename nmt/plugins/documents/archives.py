@@ -15,8 +15,7 @@ from nmt.config import NMTError, require
 from nmt.errors import one_line
 from nmt.plugins.documents.document import Document, Translated
 from nmt.plugins.documents.html import Html
-from nmt.plugins.documents.office import Runs
-from nmt.plugins.documents.xml import Flow, parse_xml
+from nmt.plugins.documents.xml import Flow, Runs, parse_xml
 
 PARTS: dict[str, type[Document]] = {
     r"word/(?:document|header|footer|footnotes|endnotes)\d*\.xml": Runs,
@@ -26,7 +25,7 @@ PARTS: dict[str, type[Document]] = {
     r"(?:Object \d+/)?content\.xml|styles\.xml": Flow,
 }
 LARGEST, MOST_TAGS = 2**26, 2**20  # bytes of all files when unpacked; tags in them
-LOCKED = "protected with a password, or in an old format: save it in its current format, without a password"
+LOCKED = "save it in its current format, without a password, or convert it: soffice --convert-to docx FILE"
 FORMATS = "DOCX, PPTX, XLSX, OpenDocument or EPUB file"
 OLD_OFFICE = b"\xd0\xcf\x11\xe0"  # the container of old formats and of encrypted files
 UNREADABLE = (BadZipFile, EOFError, LookupError, OSError, RuntimeError, ValueError, struct.error, zlib.error)
@@ -40,7 +39,7 @@ REFERENCES = re.compile(  # formulas, column names and filters, which contain th
 class Archive(Document):
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.content, self.members = content, dict[str, Document]()
-        require(not content.startswith(OLD_OFFICE), LOCKED)
+        require(not content.startswith(OLD_OFFICE), f"protected with a password, or in an old format: {LOCKED}")
         try:
             with ZipFile(io.BytesIO(content)) as archive:
                 self.files, self.comment = archive.infolist(), archive.comment
@@ -50,7 +49,6 @@ class Archive(Document):
                 self.contents = {file.filename: archive.open(file).read(file.file_size + 1) for file in self.files}
         except UNREADABLE as error:  # zipfile can raise any of these
             raise NMTError(f"not a {FORMATS}, or it is damaged or encrypted: {one_line(error)}") from error
-        require(len(self.contents) == len(self.files), "damaged: two of its files have the same name")
         tags = sum(content.count(b"<") for content in self.contents.values())
         require(tags <= MOST_TAGS, f"{tags:,} XML tags; the limit is {MOST_TAGS:,}: split the document")
         names = ((name, reader) for part, reader in PARTS.items() for name in self.contents if re.fullmatch(part, name))
@@ -59,7 +57,7 @@ class Archive(Document):
             try:
                 self.members[name] = reader(self.contents[name], source, target)
             except NMTError as error:
-                raise NMTError(f"{name}: {error}, or the file is {LOCKED}") from error
+                raise NMTError(f"{name}: {error}; if it has a password, save it without a password") from error
         require(bool(self.members), f"not a {FORMATS}, or its text is missing or encrypted")
         keep = frozenset(self.references())
         lines = (line for member in self.members.values() for line in member.lines)

@@ -26,8 +26,6 @@ TIMES = r"[ \t]*\d[\d:.,]* +--> "
 CUE = re.compile(rf"^{TIMES}.*\n(?P<text>(?:(?!(?:\d+[ \t\r]*\n)?{TIMES})[ \t\r]*+\S.*(?:\n|\Z))*+)", re.MULTILINE)
 FORMAT = re.compile(r"(?!no-|possible-|impossible-)([a-z][a-z+-]*)-format")
 FORMS = re.compile(r"nplurals[ \t]*=[ \t]*([1-9])(?!\d)")
-# The plural rule of languages that use the first form only for the number one.
-NOT_ONE = re.compile(r"plural[ \t]*=[ \t]*\(?[ \t]*n[ \t]*!=[ \t]*1[ \t]*\)?[ \t]*;")
 PRINTF = (
     r"%(?:%|\{\w{1,60}+\}|(?:\d{1,3}+\$|\([^()%]{1,60}+\)|<(?!PRI)\w{1,60}+>)?+[-+#0' ,I]{0,5}+"
     r"(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+(?:hh|ll|[hlLqjzZt])?"
@@ -106,37 +104,6 @@ class Strings(Document):
         return self.mark + Spliced(self.text, parts).render(()).encode(self.encoding)
 
 
-class Message:
-    """An untranslated message; `one` is True if only the number one uses the first plural form."""
-
-    def __init__(self, entry: polib.POEntry, forms: int, one: bool) -> None:
-        self.entry, self.forms, self.one = entry, forms, one
-        self.sources = [text for text in (entry.msgid, entry.msgid_plural) if text]
-        self.strings = [Spliced(text, list(sentences_of(text))) for text in self.sources]
-
-    def write(self, translations: Iterator[Translated]) -> bool:
-        """Store the next translations; return False if a format string would be invalid."""
-        entry, texts = self.entry, [string.render(translations) for string in self.strings]
-        if len(texts) > 1 and not self.alike(self.sources[not self.one], texts[0]):
-            texts[0] = texts[1]
-        if not self.alike(self.sources[-1], texts[-1]):
-            return False
-        if len(texts) == 1:
-            entry.msgstr = texts[0]
-        else:  # a language without plurals has one form for all numbers
-            new = {form: texts[form > 0 or self.forms == 1] for form in range(self.forms)}
-            entry.msgstr_plural = {form: entry.msgstr_plural.get(form) or text for form, text in new.items()}
-        # Gettext ignores fuzzy translations until someone has reviewed them.
-        entry.flags = entry.flags if "fuzzy" in entry.flags else ["fuzzy", *entry.flags]
-        return True
-
-    def alike(self, source: str, text: str) -> bool:
-        """True if a translation has the same leading and trailing line breaks and the same arguments as its source."""
-        ends = [(side.startswith("\n"), side.endswith("\n")) for side in (source, text)]
-        formats = [kind[1] for flag in self.entry.flags if (kind := FORMAT.fullmatch(flag))]
-        return ends[0] == ends[1] and all(same_directives(format, source, text) for format in formats)
-
-
 class Catalog(Document):
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.text, self.mark, self.encoding = decoded(content, convert="convert it with `msgconv -t UTF-8`")
@@ -146,7 +113,9 @@ class Catalog(Document):
         require(not is_template, f"this is a template: first create a catalog with `msginit -l {target or 'CODE'}`")
         is_usual = charset in ("", "utf-8", "utf8", "us-ascii", "ascii")
         require(is_usual, f"declares the charset {charset}: convert it with `msgconv -t UTF-8`")
-        self.lines = [line for message in self.messages(catalog) for string in message.strings for line in string.lines]
+        nplurals = FORMS.search(catalog.metadata.get("Plural-Forms", ""))
+        self.forms = int(nplurals[1]) if nplurals else 0
+        self.lines = [line for _, strings in self.messages(catalog) for string in strings for line in string.lines]
 
     def read(self) -> polib.POFile:
         text = ESCAPE.sub(lambda escape: escape[0] if escape[0] != "\\" else ESCAPED, self.text)
@@ -155,23 +124,45 @@ class Catalog(Document):
         except (OSError, ValueError, IndexError) as error:
             raise NMTError(f"not a message catalog, or it is damaged: {error}") from error
 
-    def messages(self, catalog: polib.POFile) -> Iterator[Message]:
+    def messages(self, catalog: polib.POFile) -> Iterator[tuple[polib.POEntry, list[Spliced]]]:
         """The untranslated messages, except plural messages if the catalog has no Plural-Forms."""
-        rule = catalog.metadata.get("Plural-Forms", "")
-        forms = int(nplurals[1]) if (nplurals := FORMS.search(rule)) else 0
         for entry in catalog:
             done = list(entry.msgstr_plural.values()) if entry.msgid_plural else [entry.msgstr]
-            if not (entry.obsolete or all(done)) and (forms or not entry.msgid_plural):
-                message = Message(entry, max(forms, len(done)), bool(NOT_ONE.search(rule)))
-                if message.strings and all(string.lines for string in message.strings):
-                    yield message
+            if not (entry.obsolete or all(done)) and (self.forms or not entry.msgid_plural):
+                strings = [Spliced(text, [*sentences_of(text)]) for text in (entry.msgid, entry.msgid_plural) if text]
+                if strings and all(string.lines for string in strings):
+                    yield entry, strings
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         if not translations:
             return self.content
-        catalog, left = self.read(), iter(translations)
-        if refused := sum(not message.write(left) for message in self.messages(catalog)):
+        catalog, left, refused = self.read(), iter(translations), 0
+        for entry, strings in self.messages(catalog):
+            texts = [string.render(left) for string in strings]
+            first, last = (text if fits(entry, text) else "" for text in (texts[0], texts[-1]))
+            if not last:
+                refused += 1
+                continue
+            if entry.msgid_plural:  # a language without plurals has one form for all numbers
+                forms, count = (
+                    (last if self.forms == 1 else first or last, last),
+                    max(self.forms, len(entry.msgstr_plural)),
+                )
+                entry.msgstr_plural = {n: entry.msgstr_plural.get(n) or forms[min(n, 1)] for n in range(count)}
+            else:
+                entry.msgstr = last
+            # Gettext ignores fuzzy translations until someone has reviewed them.
+            entry.flags = entry.flags if "fuzzy" in entry.flags else ["fuzzy", *entry.flags]
+        if refused:
             self.notice = f"messages left untranslated because the model lost their format directives: {refused:,}"
         text = str(catalog).replace(ESCAPED, "\\")
         text = text if catalog.metadata else text.partition('msgstr ""\n\n')[2]  # polib adds a header if there was none
         return self.mark + text.replace("\n", "\r\n" if "\r\n" in self.text else "\n").encode(self.encoding)
+
+
+def fits(entry: polib.POEntry, text: str) -> bool:
+    """True if a translation has the line breaks at its ends and the arguments of its message."""
+    source = entry.msgid_plural or entry.msgid
+    formats = [kind[1] for flag in entry.flags if (kind := FORMAT.fullmatch(flag))]
+    ends = [(side.startswith("\n"), side.endswith("\n")) for side in (source, text)]
+    return ends[0] == ends[1] and all(same_directives(format, source, text) for format in formats)

@@ -118,13 +118,3 @@ def test_a_member_larger_than_it_says_is_not_unpacked():
         read_document("docx", content.replace(size, (9).to_bytes(4, "little")))
     assert tracemalloc.get_traced_memory()[1] < 2**22
     tracemalloc.stop()
-
-
-@pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_two_members_of_one_name_are_refused():
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("word/document.xml", "<w/>")
-        archive.writestr("word/document.xml", "<w/>")
-    with pytest.raises(NMTError, match="two of its files have the same name"):
-        read_document("docx", file.getvalue())

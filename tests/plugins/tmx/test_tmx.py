@@ -15,24 +15,20 @@ from nmt.text import read_files
 
 HEAD = "<?xml version='1.0' encoding='{}'?>\n<!DOCTYPE tmx SYSTEM 'tmx14.dtd'>\n<tmx version='1.4'><header/><body>\n"
 CODES = {"bpt", "ept", "it", "ph", "ut"}
+CODED = "a<ph>{0}<sub>note</sub></ph> b<!-- no --> &amp; c<it pos='begin'>x</it>"
 SEGMENTS = [
     ("Press <bpt i='1'>&lt;b&gt;</bpt>Start<ept i='1'>&lt;/b&gt;</ept>.", "<hi>Start</hi> drücken."),
-    (
-        "a<ph>{0}<sub>note</sub></ph> b<!-- no --> &amp; c<it pos='begin'>x</it>",
-        "日本 <hi>A<ut>y</ut>B<hi>C</hi></hi>D",
-    ),
+    (CODED, "日本 <hi>A<ut>y</ut>B<hi>C</hi></hi>D"),
     ("", "leer"),
 ]
 
 
 def memory(*segments: tuple[str, ...], codes: tuple[str, ...] = ("en-US", "de-DE"), encoding: str = "utf-8") -> bytes:
-    units = (
-        "<tu><prop type='x'>y</prop>"
-        + "".join(f"<tuv xml:lang='{c}'><seg>{s}</seg></tuv>" for c, s in zip(codes, unit, strict=True))
-        + "</tu>\n"
-        for unit in segments
-    )
-    return (HEAD.format(encoding) + "".join(units) + "</body></tmx>").encode(encoding)
+    content = HEAD.format(encoding)
+    for unit in segments:
+        texts = (f"<tuv xml:lang='{c}'><seg>{s}</seg></tuv>" for c, s in zip(codes, unit, strict=True))
+        content += f"<tu><prop type='x'>y</prop>{''.join(texts)}</tu>\n"
+    return f"{content}</body></tmx>".encode(encoding)
 
 
 def read(path: Path, errors: str = "strict", source: str = "en", target: str = "de") -> list[tuple[str, str]]:
@@ -46,8 +42,7 @@ def text_of(element: ElementTree.Element) -> str:
     return (element.text or "") + "".join(inside)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize(("encoding", "suffix"), [("utf-8", ""), ("utf-16", ".gz")])
 def test_pairs_are_those_of_another_reader(tmp_path, encoding, suffix):
     content = memory(*SEGMENTS * 300, encoding=encoding)
     path = tmp_path / f"m.tmx{suffix}"
@@ -83,11 +78,11 @@ ENTITIES = "<!DOCTYPE tmx [<!ENTITY a SYSTEM 'file:///etc/passwd'>]><tmx><body>"
         (memory(*SEGMENTS)[:190], "line 4: not well-formed XML ("),
         (memory(("a", "<b>c")), "line 4: not well-formed XML (Opening and ending tag mismatch"),
         (memory(("a&nbsp;b", "c")), "line 4: replace the entity &nbsp;"),
-        (memory(("a", "b")).replace(HEAD.format("utf-8").encode(), ENTITIES.encode()), "it declares entities"),
+        (memory(("a&a;", "b")).replace(HEAD.format("utf-8").encode(), ENTITIES.encode()), "replace the entity &a;"),
         (memory(("x" * 2**21, "b")), "a segment is longer than"),
         (memory(("a", "b")).replace(b"<tu>", b"<x/>" * LONGEST + b"<tu>"), "bytes without a unit"),
         (memory(("<hi>" * 300 + "</hi>" * 300, "b")), "Excessive depth"),
-        (b"", "it is empty"),
+        (b"", "no element found"),
         (b"PK\3\4", "not well-formed"),
     ],
 )
