@@ -198,14 +198,13 @@ def make_random(shapes: str, folder: Path, lines: int) -> tuple[str, Path]:
 def prepare(model: str, folder: Path) -> Path:
     """A copy of the model directory, with its exports inside."""
     from nmt.errors import NMTError
-    from nmt.files import find_model_directory, read_description
+    from nmt.files import find_model_directory
     from nmt.plugins.exchange import ctranslate2 as ctranslate2_model, huggingface
 
     copy = Path(shutil.copytree(find_model_directory(model), folder / "model"))
     for precision in ("float32", "int8"):
         ctranslate2_model.write(copy, copy / f"ctranslate2-{precision}", precision)
     try:
-        huggingface.check(read_description(copy))
         huggingface.write(copy, copy / "huggingface")
     except NMTError as error:
         print(f"without Hugging Face: {error}")

@@ -51,11 +51,11 @@ def paths_and_texts(words: list[str], forms: str) -> tuple[list[str], list[str],
     return files, folders, texts
 
 
-def one_run(words: list[str]) -> dict[str, Any]:
-    """Return the run or model directory; raise NMTError if several are given."""
+def one_run(words: list[str], key: str = "run") -> dict[str, Any]:
+    """Return the run, or the value of another key; raise NMTError if several are given."""
     if len(words) > 1:
-        raise NMTError(f"{words[-1]}: this command takes one run, but {words[0]} is also given")
-    return {"run": words[0]}
+        raise NMTError(f"{words[-1]}: this command takes one {key}, but {words[0]} is also given")
+    return {key: words[0]}
 
 
 def talker() -> "Console":

@@ -100,9 +100,9 @@ def parse_json(text: str | bytes) -> Any:
     return tree
 
 
-def parse_yaml(text: str) -> Any:
+def parse_yaml(text: str, kind: str = "SafeLoader") -> Any:
     """Like `parse_json`, for plain YAML; aliases are rejected, as they let a few lines expand to billions of values."""
-    loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0
+    loader, depth = getattr(yaml, f"C{kind}", getattr(yaml, kind)), 0
     try:
         for event in yaml.parse(text, loader):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)

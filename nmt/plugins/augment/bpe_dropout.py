@@ -39,8 +39,7 @@ class BpeDropout:
         self.reserved = frozenset(subword.piece for subword in pieces if subword.type == subword.USER_DEFINED)
         symbols = map(re.escape, sorted(self.reserved, key=len, reverse=True))
         self.cuts = re.compile(f"({'|'.join(symbols) or '(?!)'})")
-        whole = any(META in subword[1:] for subword in self.scores)
-        self.word = re.compile("(?s:.+)" if whole else f"{META}?[^{META}]+|{META}")
+        self.word = re.compile(f"{META}?[^{META}]+|{META}")
         self.kept = lru_cache(KEPT_MERGES)(self.merged)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -139,15 +139,11 @@ class Noise:
     """A transform that adds to each pair the noise configured for its data source."""
 
     def __init__(self, tokenizer_file: Path, sources: Sequence[SourceConfig], noises: list[NoiseConfig], seed: int):
-        self.made_of = tokenizer_file, sources, noises, seed
         self.tokenizer, self.noises, self.seed = load_tokenizer(tokenizer_file), noises, seed % 2**64
         self.tags = [int(source.data.tag is not None) for source in sources]
         self.samplers = [BpeDropout(self.tokenizer, x.bpe_dropout) if x.bpe_dropout else None for x in noises]
         # Few sentences grow by more than this factor. On Multi30k, BPE-dropout 0.1 gave a factor of 1.4 on average.
         self.growth = np.array([1 + 6 * x.bpe_dropout if x.bpe_dropout else 1 + (x != OFF) / 4 for x in noises])
-
-    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), self.made_of
 
     def __call__(self, pairs: list[IdPair], sources: Ints, planned: MicroBatch) -> list[IdPair]:
         place = self.seed, planned.update, planned.micro_batch

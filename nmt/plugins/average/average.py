@@ -1,8 +1,7 @@
 """`nmt average`: average checkpoints into a model directory."""
 
-import os
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,27 +18,10 @@ class AverageConfig:
 
     run: str = "runs/latest"
     """Run whose last checkpoints are averaged."""
-    checkpoints: list[str] = field(default_factory=list)
-    """Checkpoint files to average instead of the last ones of `run`."""
     last: int | None = number(None, 1, 10_000)
     """How many of the last checkpoints to average; null: follow the run's `checkpoints.average`."""
     output: str | None = None
     """Model directory to write; null: model/ in the run folder."""
-
-
-def choose_checkpoints(config: AverageConfig) -> list[Path]:
-    """Return the checkpoints to average or to choose from."""
-    from nmt.training import check_no_links, list_checkpoints
-
-    if config.checkpoints:
-        require(config.last is None, "last=N selects checkpoints of a run; omit it with checkpoints=...")
-        return [Path(os.path.realpath(path)) for path in config.checkpoints]  # resolve() raises on circular links
-    check_no_links(Path(config.run))
-    paths = list_checkpoints(Path(config.run))
-    require(bool(paths), f"run={config.run}: has no checkpoints; train first, or pass checkpoints=[FILE,FILE]")
-    last = config.last or len(paths)
-    require(last <= len(paths), f"last={last}: {config.run} has only {len(paths)} checkpoints")
-    return paths[-last:]
 
 
 def average_of_run(folder: Path, newest: Path) -> "Average":
@@ -64,15 +46,17 @@ def average_of_run(folder: Path, newest: Path) -> "Average":
 def run(config: AverageConfig) -> None:
     from nmt.files import only_process, weights_in_words
     from nmt.model import check_ours
-    from nmt.training import Average, write_average
+    from nmt.training import Average, check_no_links, list_checkpoints, write_average
 
-    paths = choose_checkpoints(config)
-    folder = paths[-1].parent.parent
+    folder = Path(config.run)
+    check_no_links(folder)
+    paths = list_checkpoints(folder)
+    require(bool(paths), f"run={folder}: has no checkpoints; train first")
+    require((config.last or 1) <= len(paths), f"last={config.last}: {folder} has only {len(paths)} checkpoints")
     output = Path(config.output or folder / "model")
     check_ours(output)
     with nullcontext() if config.output else only_process(folder, "output"):
-        by_rule = not config.checkpoints and config.last is None
-        averaged = average_of_run(folder, paths[-1]) if by_rule else Average(*paths)
+        averaged = Average(*paths[-config.last :]) if config.last else average_of_run(folder, paths[-1])
         write_average(averaged, folder, output)
     print(f"{output} is the {weights_in_words(averaged.updates, averaged.losses)}")
 

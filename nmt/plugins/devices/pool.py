@@ -12,7 +12,7 @@ from multiprocessing.queues import SimpleQueue
 from typing import Any
 
 import nmt.translation as steps
-from nmt.config import JobConfig, NMTError, TranslatorOptions, one_line, require
+from nmt.config import JobConfig, NMTError, TranslatorOptions, require
 from nmt.preparation import begin, worker_pool
 
 worker_options: TranslatorOptions  # in a pool process: the options, with this process's device
@@ -46,13 +46,7 @@ def worker_translator() -> steps.Translator:
 
 
 def translate_block(block: list[str]) -> list[steps.Outcome]:
-    """Translate a block in a pool process; an unexpected error becomes an NMTError that names the device."""
-    try:
-        return worker_translator().translate_each(block)
-    except NMTError:
-        raise
-    except Exception as error:
-        raise NMTError(f"{worker_options.compute.device}: {type(error).__name__}: {one_line(error)}") from error
+    return worker_translator().translate_each(block)
 
 
 def result(future: "Future[Any] | BaseException") -> Any:

@@ -1,13 +1,12 @@
 """`nmt export` and `nmt import`: exchange models with other programs."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from nmt.commands import one_run, talker
-from nmt.config import MISSING, Command, DecodeConfig, NMTError, choice, require
+from nmt.config import MISSING, Command, NMTError, choice, require
 
 
 @dataclass
@@ -24,61 +23,41 @@ class ExportConfig:
     """The folder to write; null: a folder ctranslate2-PRECISION or huggingface in the model directory."""
     sample: str | None = None
     """ctranslate2: file of lines to translate with both programs and compare; null: 200 lines of the validation set."""
-    decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
         fits = self.format == "ctranslate2" or (self.precision == "float32" and self.sample is None)
         require(fits, f"format={self.format}: precision and sample are for format=ctranslate2; leave them out")
-        require(not self.decode.do_sample, "decode.do_sample=true: sampled translations cannot be compared")
-
-
-def export(config: ExportConfig, status: Callable[[str], None]) -> list[str]:
-    """Write the model, compare it with the original, and return the lines to print; report each step to `status`."""
-    from nmt.files import find_model_directory
-
-    folder = find_model_directory(config.run)
-    name = f"ctranslate2-{config.precision}" if config.format == "ctranslate2" else "huggingface"
-    output, comparison = Path(config.output or folder / name), list[str]()
-    require(replaceable(output), f"output={output}: exists and is not an earlier export; name another folder")
-    status("writing")
-    if config.format == "huggingface":
-        from nmt.plugins.exchange import huggingface
-
-        huggingface.write(folder, output.resolve())
-    else:
-        from nmt.plugins.exchange.ctranslate2_engine import require_ctranslate2
-
-        require_ctranslate2("format")
-        from nmt.plugins.exchange import ctranslate2
-
-        comparison = ctranslate2.export(folder, output.resolve(), config, status)
-    return [f"{output}: {folder} with format={config.format} precision={config.precision}", *comparison]
-
-
-def replaceable(output: Path) -> bool:
-    """True if a folder does not exist, is empty or contains an earlier export."""
-    from nmt.files import parse_json, read_mapping
-
-    if not output.is_dir():
-        return not output.exists()
-    try:
-        settings = output / "config.json"
-        return not any(output.iterdir()) or read_mapping(settings, parse_json).get("exported_by") == "nmt"
-    except (OSError, NMTError):
-        return False
 
 
 def run_export(config: ExportConfig) -> None:
-    with talker().status("loading") as status:
-        lines = export(config, status.update)
-    print("\n".join(lines))
+    """Write the model, and for CTranslate2, compare it with the original."""
+    from nmt.files import find_model_directory, parse_json, read_mapping
+
+    folder, comparison = find_model_directory(config.run), list[str]()
+    name = f"ctranslate2-{config.precision}" if config.format == "ctranslate2" else "huggingface"
+    output = Path(config.output or folder / name)
+    try:
+        is_free = not output.exists() or (output.is_dir() and not any(output.iterdir()))
+        is_free = is_free or read_mapping(output / "config.json", parse_json).get("exported_by") == "nmt"
+    except NMTError:
+        is_free = False
+    require(is_free, f"output={output}: exists and is not an earlier export; name another folder")
+    with talker().status("writing") as status:
+        if config.format == "huggingface":
+            from nmt.plugins.exchange import huggingface
+
+            huggingface.write(folder, output.resolve())
+        else:
+            from nmt.plugins.exchange import ctranslate2
+
+            comparison = ctranslate2.export(folder, output.resolve(), config, status.update)
+    print(f"{output}: {folder} with format={config.format} precision={config.precision}", *comparison, sep="\n")
 
 
 EXPORT = Command(
     *("export", ExportConfig, run_export, one_run),
     usage="[RUN]",
     examples=("runs/corpus-30min precision=int8", "runs/corpus-30min format=huggingface output=exported"),
-    groups={"decode": "paper"},
 )
 
 
@@ -104,7 +83,7 @@ def run_import(config: ImportConfig) -> None:
     output = Path(config.output)
     check_ours(output)
     with talker().status("reading"), TemporaryDirectory() as folder:
-        model, tokenizer, trained_by, alpha, (source, target) = read_model(Path(config.path))
+        model, trained_by, tokenizer, alpha, (source, target) = read_model(Path(config.path))
         file, origin = Path(folder) / "tokenizer.model", f"trained by {trained_by}"
         tokenizer.save(file)
         training = {"imported": origin, "length_penalty": alpha, "length_penalty_kind": "marian"}
@@ -115,10 +94,5 @@ def run_import(config: ImportConfig) -> None:
     print(f"{output}: {config.path}, {origin}")
 
 
-def one_path(words: list[str]) -> dict[str, Any]:
-    require(len(words) == 1, f"{words[-1]}: this command takes one folder or file; {words[0]} is given too")
-    return {"path": words[0]}
-
-
 FORMS = ("opus-mt-en-de output=runs/opus", "model.npz output=runs/marian source=en target=de")
-IMPORT = Command("import", ImportConfig, run_import, one_path, usage="PATH", examples=FORMS)
+IMPORT = Command("import", ImportConfig, run_import, partial(one_run, key="path"), usage="PATH", examples=FORMS)

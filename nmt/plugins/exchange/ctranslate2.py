@@ -2,15 +2,14 @@
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nmt.config import Compute, DecodeConfig, ModelConfig, NMTError, TranslatorOptions, require
+from nmt.config import Compute, ModelConfig, NMTError, TranslatorOptions
 from nmt.data import corpus_of
-from nmt.files import ModelDescription, block, expected_search, plain, read_description, whole_folder
+from nmt.files import ModelDescription, block, plain, read_description, whole_folder
 from nmt.model import Transformer, load_model, sinusoids
 from nmt.plugins.exchange.commands import ExportConfig
 from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine, check_model, converted, table_length
@@ -38,10 +37,7 @@ weights up to 127, as in CTranslate2's own conversion, many sums saturate; up to
 def write(folder: Path, output: Path, precision: str) -> None:
     """Write a model directory's float32 or int8 conversion to `output`, replacing any existing folder."""
     check_model(ModelConfig(**read_description(folder).model))
-    model = load_model(folder)
-    is_finite = all(tensor.isfinite().all() for tensor in model.parameters())
-    require(is_finite, f"{folder}: the model has weights that are not finite")
-    spec = specification(model, read_tokenizer(folder))
+    spec = specification(load_model(folder), read_tokenizer(folder))
     if precision == "int8":
         quantize(spec)
     with whole_folder(output) as temporary:
@@ -82,11 +78,8 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
         size = model.vocabulary_size
         bias = weights.get("output.bias", np.zeros(size, np.float32))
         spec.decoder.projection.bias = np.where(np.arange(size) < config.unpredicted, np.float32(NEVER), bias)
-    entries = [tokenizer.vocabulary(side) for side in (SOURCE, TARGET)]
-    unique = all(len(set(side)) == len(side) for side in entries)
-    require(unique, "format=ctranslate2: two vocabulary entries have the same name")
-    spec.register_source_vocabulary(entries[SOURCE])
-    spec.register_target_vocabulary(entries[TARGET])
+    spec.register_source_vocabulary(tokenizer.vocabulary(SOURCE))
+    spec.register_target_vocabulary(tokenizer.vocabulary(TARGET))
     spec.validate()
     spec.optimize()
     return spec
@@ -122,49 +115,51 @@ print(SentencePieceProcessor(model_file="{}").decode(result.hypotheses[0]))
 """
 
 
+def heading(description: ModelDescription) -> str:
+    """The beginning of an exported folder's README.md."""
+    source, target = plain(description.source), plain(description.target)
+    return f"# {source}-{target}\n\nA Transformer that translates {source} to {target}, exported with `nmt export`.\n"
+
+
 def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[str], None]) -> list[str]:
     """Write the conversion, its vocabularies and a README.md; return the lines that compare CTranslate2 with torch."""
     description, tokenizer = read_description(folder), read_tokenizer(folder)
-    lines, origin = sample_of(folder, description, config.sample)
-    decode = expected_search(replace(config.decode, n_best=1), description)
-    conversion, comparison = converted(folder, config.precision, status), list[str]()
-    if lines:
-        status(f"translating {len(lines):,} lines twice")
-        comparison = list(compare(folder, config.precision, decode, lines, origin))
+    conversion = converted(folder, config.precision, status)
+    comparison = list(compare(folder, description, config, status))
     names, models = ["tokenizer.model"] * 2, [tokenizer.content] * 2
     if isinstance(tokenizer, MarianTokenizer):
         names, models = ["source.spm", "target.spm"], tokenizer.models
-    source, target = plain(description.source), plain(description.target)
-    text = f"# {source}-{target}\n\nA Transformer that translates {source} to {target}, exported with `nmt export`.\n"
+    text = heading(description)
     if isinstance(tokenizer, SentencePieceTokenizer | MarianTokenizer):
         text += USAGE.format(*names)
-    if comparison:
-        text += f"\nCompared with the original:\n\n{block(chr(10).join(comparison))}\n"
+    text += f"\nComparison with the original:\n\n{block(chr(10).join(comparison))}\n"
     with whole_folder(output) as temporary:
         shutil.copytree(conversion, temporary, dirs_exist_ok=True)
         for name, model in zip(names, models, strict=True):
             (temporary / name).write_bytes(model)
         (temporary / "README.md").write_text(text, encoding="utf-8")
-    return comparison or [f"no sample was compared: {origin}; pass sample=FILE"]
+    return comparison
 
 
-def sample_of(folder: Path, description: ModelDescription, sample: str | None) -> tuple[list[str], str]:
-    """The lines to translate for the comparison and where they come from, or no lines and the reason why."""
-    if sample is not None:
-        lines = list(read_texts(sample))
-        return lines, sample if lines else f"{sample} is empty"
+def compare(
+    folder: Path, description: ModelDescription, config: ExportConfig, status: Callable[[str], None]
+) -> Iterator[str]:
+    """Translate the sample with CTranslate2 and torch, and report where they agree, or why there is no sample."""
+    origin, lines = config.sample, list(read_texts(config.sample)) if config.sample else []
     try:
-        corpus = corpus_of(folder, description.training)
-        name = corpus.folder / f"valid.{description.source}"
-        return corpus.text("valid")[0][:SAMPLE_LINES], f"the first lines of {name}"
+        if origin is None:
+            corpus = corpus_of(folder, description.training)
+            origin = f"the first lines of {corpus.folder / f'valid.{description.source}'}"
+            lines = corpus.text("valid")[0][:SAMPLE_LINES]
     except NMTError as error:
-        return [], str(error)
-
-
-def compare(folder: Path, precision: str, decode: DecodeConfig, lines: list[str], origin: str) -> Iterator[str]:
+        origin = str(error)
+    if not lines:
+        yield f"no sample was compared: {origin}; pass sample=FILE"
+        return
+    status(f"translating {len(lines):,} lines twice")
     ours, theirs = (
-        load_translator(TranslatorOptions([str(folder)], compute, decode=decode), lambda words: None)
-        for compute in (Compute("torch", device="cpu"), Compute("ctranslate2", precision=precision))
+        load_translator(TranslatorOptions([str(folder)], compute), lambda words: None)
+        for compute in (Compute("torch", device="cpu"), Compute("ctranslate2", precision=config.precision))
     )
     texts, others = ([row[0].text for row in program.translate(lines)] for program in (ours, theirs))
     pairs, engine = list(zip(lines, texts, strict=True)), theirs.engine

@@ -41,28 +41,18 @@ NO_HYPOTHESIS = -1e9
 """CTranslate2 pads its lists with hypotheses whose score is -1e10."""
 
 
-def require_ctranslate2(key: str) -> None:
-    problem = f"{key}=ctranslate2: CTranslate2 is not installed; pip install ctranslate2"
-    require(importlib.util.find_spec("ctranslate2") is not None, problem)
-
-
-def check_search(config: DecodeConfig, target_prefix: str = "") -> None:
-    """Raise NMTError for search settings that CTranslate2 lacks, or with which it translates worse than torch."""
-    problem, usual = "engine=ctranslate2 lacks it, or translates worse with it; use engine=torch", vars(DecodeConfig())
-    for key, value in vars(config).items():
-        is_worse = key == "length_penalty" and value > 1 and config.beam_size > 1
-        is_able = value == usual[key] or key in ABLE
-        require(is_able and not is_worse, f"decode.{key}={in_words(value)}: {problem}")
-    require(not target_prefix.strip(), f"target_prefix={in_words(target_prefix)}: {problem}")
-
-
 def check(folders: Sequence[Path], options: EngineOptions) -> None:
-    """Raise NMTError for options that CTranslate2 does not support, whatever the model."""
-    instead = "use engine=torch"
+    """Raise NMTError for options that CTranslate2 lacks, or with which it translates worse than torch."""
+    instead, decode, usual = "use engine=torch", options.decode, vars(DecodeConfig())
     require(len(folders) == 1, f"engine=ctranslate2: {len(folders)} models, but no support for ensembles; {instead}")
     is_on_cpu = options.device in ("auto", "cpu")
     require(is_on_cpu, f"device={options.device}: engine=ctranslate2 runs only on CPUs; {instead}")
-    check_search(options.decode, options.target_prefix)
+    problem = f"engine=ctranslate2 lacks it, or translates worse with it; {instead}"
+    for key, value in vars(decode).items():
+        is_worse = key == "length_penalty" and value > 1 and decode.beam_size > 1
+        is_able = value == usual[key] or key in ABLE
+        require(is_able and not is_worse, f"decode.{key}={in_words(value)}: {problem}")
+    require(not options.target_prefix.strip(), f"target_prefix={in_words(options.target_prefix)}: {problem}")
 
 
 def check_model(model: ModelConfig) -> None:
@@ -96,7 +86,6 @@ def why_not_automatic(folders: Sequence[Path], options: EngineOptions) -> str:
 
 def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str], None]) -> "CTranslate2Engine":
     check(folders, options)
-    require_ctranslate2("engine")
     conversion = converted(folders[0], options.precision, notice)
     engine = CTranslate2Engine(folders[0], conversion, options.decode, options.threads, options.scores)
 
@@ -118,15 +107,12 @@ def weights(folder: Path, precision: str) -> Path:
 
 def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Path:
     """The folder of the conversion in our cache, created if missing."""
+    installed = importlib.util.find_spec("ctranslate2") is not None
+    require(installed, "CTranslate2 is not installed; pip install ctranslate2")
     output = weights(folder, precision).parent
     if not output.exists():
         from nmt.plugins.exchange.ctranslate2 import write
 
-        try:
-            output.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            reason = f"cannot write {output.parent} ({error.strerror})"
-            raise NMTError(f"{reason}: set XDG_CACHE_HOME to use another cache folder") from error
         notice(f"converting the model for CTranslate2, once: {output}")
         write(folder, output, precision)
     return output
@@ -152,7 +138,7 @@ class CTranslate2Engine:
     ) -> None:
         import ctranslate2
 
-        self.config, self.scores, self.workers = config, scores, threads or usable_cores()
+        self.folder, self.config, self.scores, self.workers = folder, config, scores, threads or usable_cores()
         self.longest: int | None = table_length(ModelConfig(**read_description(folder).model))
         tokenizer = read_tokenizer(folder)
         self.vocabularies = tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET)
@@ -176,7 +162,7 @@ class CTranslate2Engine:
         return self.scores or self.config.beam_size > 1
 
     def with_search(self, config: DecodeConfig) -> "CTranslate2Engine":
-        check_search(config)
+        check([self.folder], EngineOptions(config))
         other = copy(self)
         other.config = config
         return other
@@ -193,18 +179,13 @@ class CTranslate2Engine:
             results[index] = row
         if constraints:
             unmet = [i for i, row in enumerate(results) if not all(constraints.are_met(i, h.tokens) for h in row)]
-            for index, row in zip(unmet, self.again([begun[i] for i in unmet], constraints.of(unmet)), strict=True):
-                results[index] = row
+            sources, targets = [sentences[i] for i in unmet], [prefixes[i] for i in unmet]
+            if unmet:  # torch would keep the translations of the other sentences
+                with self.turn:
+                    rows = self.by_torch().with_search(self.config).search(sources, targets, constraints.of(unmet))
+                for index, row in zip(unmet, self.ranked([begun[i] for i in unmet], True, rows), strict=True):
+                    results[index] = row
         return results
-
-    def again(self, begun: Sequence[Pair], constraints: Constraints) -> list[list[Hypothesis]]:
-        """What torch finds; its search would keep the best translations of sentences whose constraints they meet."""
-        if not begun:
-            return []
-        sources, prefixes = ([pair[side] for pair in begun] for side in (SOURCE, TARGET))
-        with self.turn:
-            rows = self.by_torch().with_search(self.config).search(sources, prefixes, constraints)
-        return self.ranked(begun, True, rows)
 
     def max_length(self, begun: Pair) -> int:
         """The maximum length of a translation, including the end symbol."""

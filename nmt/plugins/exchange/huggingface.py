@@ -24,15 +24,15 @@ from typing import Any
 
 import tokenizers
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import save_file
+from safetensors.torch import save
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 from torch import Tensor
 
-from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, one_line, require
-from nmt.files import EMBEDDINGS, ModelDescription, expected_search, plain, read_description, tied, whole_folder
+from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, require
+from nmt.files import EMBEDDINGS, ModelDescription, expected_search, read_description, tied, whole_folder
 from nmt.model import Transformer, load_model
-from nmt.plugins.exchange.marian import COMPUTED_BY, VOCABULARY, Weights, rows_of
+from nmt.plugins.exchange.ctranslate2 import heading
+from nmt.plugins.exchange.marian import COMPUTED_BY, HUB_KEYS, SHARED, VOCABULARY, Weights, rows_of
 from nmt.plugins.exchange.marian_tokenizer import MARIAN_SYMBOLS, MarianTokenizer
 from nmt.plugins.exchange.names import halves, layer_table
 from nmt.text import (
@@ -57,15 +57,25 @@ SPELT_SYMBOL = Regex("<(?=0x[0-9A-F]{2}>|/?s>|pad>|unk>)")
 
 
 def write(folder: Path, output: Path) -> None:
-    """Export a model directory for transformers to `output`, replacing any existing folder."""
+    """Export a model directory for transformers, replacing any folder; NMTError if Marian cannot express the model."""
     description = read_description(folder)
-    check(description)
     tokenizer, model = read_tokenizer(folder), load_model(folder)
-    is_marians, zero_start = isinstance(tokenizer, MarianTokenizer), model.config.zero_start
-    problem = f"model.zero_start={zero_start}: format=huggingface requires true with Marian's tokenizer, false without"
-    require(is_marians == bool(model.config.unpredicted), problem)
-    trees, source, target = settings(description, tokenizer), plain(description.source), plain(description.target)
-    files = {"README.md": CARD.format(source=source, target=target).encode()}
+    config, is_marians = model.config, isinstance(tokenizer, MarianTokenizer)
+    problem = "format=huggingface requires true with Marian's tokenizer, false without"
+    require(is_marians == bool(config.unpredicted), f"model.zero_start={config.zero_start}: {problem}")
+    as_marian = all(getattr(config, key) == value for key, value in COMPUTED_BY["marian"].items())
+    expressible = {
+        **{"norm": ("post",), "attention": ("scaled_dot_product",), "attention_window": (None,)},
+        **{"source_end": (True,), "source_vocabulary_size": (None, description.vocabulary_size)},
+        **dict.fromkeys(("d_k", "d_v"), (config.d_model / config.heads,)),
+        **({} if as_marian else {"positions": ("sinusoidal",), "norm_epsilon": (1e-5,)}),
+    }
+    for key, values in expressible.items():
+        value, only = getattr(config, key), " or ".join(map(str, values))
+        require(value in values, f"model.{key}={value}: format=huggingface, like Marian, supports only {only}")
+    files = {"README.md": (heading(description) + USAGE).encode()}
+    files["model.safetensors"] = save(weights_of(model, tokenizer), {"format": "pt"})
+    trees = settings(description, tokenizer)
     if isinstance(tokenizer, MarianTokenizer):
         trees["vocab.json"] = {entry: number for number, entry in enumerate(marian_table(tokenizer))}
         files |= zip(("source.spm", "target.spm"), tokenizer.models, strict=True)
@@ -73,19 +83,12 @@ def write(folder: Path, output: Path) -> None:
         files["tokenizer.json"] = fast_tokenizer(tokenizer).to_str().encode()
     for name, tree in trees.items():
         files[name] = (json.dumps(tree, ensure_ascii=False, indent=2) + "\n").encode()
-    try:
-        with whole_folder(output) as temporary:
-            save_file(weights_of(model, tokenizer), temporary / "model.safetensors", {"format": "pt"})
-            for name, content in files.items():
-                (temporary / name).write_bytes(content)
-    except SafetensorError as error:
-        raise NMTError(f"cannot write {output} ({one_line(error)}): is the disk full?") from error
+    with whole_folder(output) as temporary:
+        for name, content in files.items():
+            (temporary / name).write_bytes(content)
 
 
-CARD = """# {source}-{target}
-
-A Transformer that translates {source} to {target}, exported with `nmt export` for Hugging Face transformers:
-
+USAGE = """
 ```
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
@@ -94,21 +97,6 @@ lines = tokenizer(["A line of text."], return_tensors="pt", padding=True)
 print(tokenizer.batch_decode(model.generate(**lines), skip_special_tokens=True))
 ```
 """
-
-
-def check(description: ModelDescription) -> None:
-    """Raise NMTError if Marian cannot represent the model."""
-    model = ModelConfig(**description.model)
-    marians = all(getattr(model, key) == value for key, value in COMPUTED_BY["marian"].items())
-    expressible = {
-        **{"norm": ("post",), "attention": ("scaled_dot_product",), "attention_window": (None,)},
-        **{"source_end": (True,), "source_vocabulary_size": (None, description.vocabulary_size)},
-        **dict.fromkeys(("d_k", "d_v"), (model.d_model / model.heads,)),
-        **({} if marians else {"positions": ("sinusoidal",), "norm_epsilon": (1e-5,)}),
-    }
-    for key, values in expressible.items():
-        value, only = getattr(model, key), " or ".join(map(str, values))
-        require(value in values, f"model.{key}={value}: format=huggingface, like Marian, supports only {only}")
 
 
 def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
@@ -130,7 +118,7 @@ def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
 
     weights[VOCABULARY[-1]] = in_order(ours.get("output.bias", torch.zeros(model.vocabulary_size)))[None]
     shared = len(tied(config)) == len(EMBEDDINGS)
-    matrices = {"model.shared.weight": EMBEDDINGS[-1]} if shared else dict(zip(VOCABULARY, EMBEDDINGS, strict=False))
+    matrices = {SHARED: EMBEDDINGS[-1]} if shared else dict(zip(VOCABULARY, EMBEDDINGS, strict=False))
     weights |= {theirs: in_order(ours[name])[:, order_D] for theirs, name in matrices.items()}
     return {name: weight.clone() for name, weight in weights.items()}
 
@@ -170,9 +158,8 @@ def from_sentencepiece(ours: SentencePieceTokenizer, cleaning: list[normalizers.
         pipeline = tokenizers.Tokenizer(models.BPE(vocabulary, merges, byte_fallback=True))
     escapes = [(ESCAPE, ESCAPE + "0"), (META, ESCAPE + "1")]
     escape = [normalizers.Replace(plain, escaped) for plain, escaped in escapes]
-    pipeline.normalizer = normalizers.Sequence(
-        [*cleaning, *escape, normalizers.Replace(" ", META), normalizers.Prepend(META)]
-    )
+    spaces = [normalizers.Replace(" ", META), normalizers.Prepend(META)]
+    pipeline.normalizer = normalizers.Sequence([*cleaning, *escape, *spaces])
     join = [decoders.Replace(META, " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
     restore = [decoders.Replace(escaped, plain) for plain, escaped in reversed(escapes)]
     pipeline.decoder = decoders.Sequence([*join, *restore])
@@ -201,21 +188,15 @@ def settings(description: ModelDescription, tokenizer: Tokenizer) -> dict[str, d
     of_model = {
         **{"exported_by": "nmt", "model_type": "marian", "architectures": ["MarianMTModel"]},
         **{"is_encoder_decoder": True, "share_encoder_decoder_embeddings": len(tied(model)) == len(EMBEDDINGS)},
-        **{"tie_word_embeddings": model.tied_embeddings, "scale_embedding": True, "d_model": model.d_model},
-        **{"encoder_layers": model.encoder_layers, "encoder_attention_heads": model.heads},
-        **{"encoder_ffn_dim": model.d_ff, "decoder_layers": model.decoder_layers},
-        **{"decoder_attention_heads": model.heads, "decoder_ffn_dim": model.d_ff},
-        **{"activation_function": model.activation, "dropout": model.dropout},
-        **{"attention_dropout": 0.0, "activation_dropout": 0.0, "torch_dtype": "float32"},
+        **{"tie_word_embeddings": model.tied_embeddings, "scale_embedding": True, "torch_dtype": "float32"},
+        **{theirs: getattr(model, ours) for theirs, ours in HUB_KEYS.items()},
         **{"vocab_size": size, "decoder_vocab_size": size, **tokens, "max_position_embeddings": positions},
     }
     # At the typical length, |Y|^beta grows as fast as ((5 + |Y|) / 6)^alpha.
     share = 1 if decode.length_penalty_kind == "marian" else TYPICAL_LENGTH / (5 + TYPICAL_LENGTH)
-    beam = {"length_penalty": decode.length_penalty * share, "early_stopping": "never"}
     generation = {
-        **{"num_beams": decode.beam_size, "do_sample": False, **(beam if decode.beam_size > 1 else {})},
+        **{"num_beams": decode.beam_size, "do_sample": False, "early_stopping": "never"},
+        **{"length_penalty": decode.length_penalty * share, **tokens, "max_length": positions},
         "suppress_tokens": sorted({ids["pad"], ids["decoder_start"], ids["unk"]}),
-        **{"min_new_tokens": decode.min_length, "no_repeat_ngram_size": decode.no_repeat_ngram_size},
-        **{**tokens, "max_length": positions},
     }
     return {"config.json": of_model, "generation_config.json": generation, "tokenizer_config.json": of_tokenizer}

@@ -7,7 +7,7 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,18 +15,15 @@ import numpy.typing as npt
 from nmt.config import ModelConfig
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """An nmt parameter, and the parameters into which other programs split it along its first dimension."""
 
     ours: str
     shape: tuple[int, ...]
-    axis: int | None
-    """The d_model dimension, whose entries other programs may order differently; None if there is no such dimension."""
+    axis: int | None  # the d_model dimension, whose entries other programs may order differently
     transformers: tuple[str, ...]
     marian: tuple[str, ...]
-    ctranslate2: tuple[str, ...]
-    """Of two names, the first is for the query rows, the second for the key and value rows."""
+    ctranslate2: tuple[str, ...]  # of two names, the first is for the query rows, the second for the others
 
 
 def layer_table(model: ModelConfig) -> Iterator[Row]:

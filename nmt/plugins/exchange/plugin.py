@@ -10,12 +10,6 @@ def register(add: Callable[..., None]) -> None:
     summary = "Import a Marian or OPUS-MT model for translation or further training."
     add("command", "import", f"{here}.commands:IMPORT", summary=summary)
     add("tokenizer", "marian", f"{here}.marian_tokenizer:MarianTokenizer", key="nmt_marian")
-    add(
-        "engine",
-        "ctranslate2",
-        f"{here}.ctranslate2_engine:load",
-        precisions=("float32", "int8"),
-        module="ctranslate2",
-        suits=f"{here}.ctranslate2_engine:why_not_automatic",
-        weights=f"{here}.ctranslate2_engine:weights",
-    )
+    engine, facts = f"{here}.ctranslate2_engine", {"precisions": ("float32", "int8"), "module": "ctranslate2"}
+    facts |= {"suits": f"{engine}:why_not_automatic", "weights": f"{engine}:weights"}
+    add("engine", "ctranslate2", f"{engine}:load", **facts)

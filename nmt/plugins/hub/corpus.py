@@ -47,9 +47,8 @@ class Hub(Corpus):
                 try:
                     yield texts_of(row, self.data)
                 except MalformedLine as error:
-                    if self.data.errors == "strict":
-                        advice = "check data.source and data.target, or pass data.errors=skip"
-                        raise NMTError(f"{where}, {split}, row {number}: {error}; {advice}") from error
+                    advice = "check data.source and data.target, or pass data.errors=skip"
+                    require(self.data.errors != "strict", f"{where}, {split}, row {number}: {error}; {advice}")
                     dropped[error.counted_as] += 1
         except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
             raise NMTError(f"{where}: cannot be read ({one_line(error)})") from error
@@ -58,6 +57,4 @@ class Hub(Corpus):
         """Hashes of a local copy's files; a dataset on the hub is identified by its name and subset instead."""
         if not self.data.path:
             return {str(self.name): str(self.subset)}
-        folder = Path(self.data.path)
-        files = sorted(folder.glob(f"{self.subset}/*.parquet")) or sorted(folder.rglob("*"))
-        return file_digests(path for path in files if path.is_file())
+        return file_digests(sorted(Path(self.data.path).glob(f"{self.subset}/*.parquet")))

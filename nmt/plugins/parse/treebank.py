@@ -4,13 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from fnmatch import fnmatch
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 
 from nmt.config import require, without_compression
-from nmt.plugins.parse.trees import BrokenTree, Tree, escape, model_word, parse, read_linear
+from nmt.plugins.parse.trees import Tree, escape, model_word, parse, read_linear
 from nmt.preparation import Corpus, file_digests
 from nmt.text import LINE_BYTES, MalformedLine, Pair, clean as clean_line, decode, read_lines
 from nmt.translation import Translation, Translator
@@ -25,8 +24,7 @@ def tree_files(entry: str) -> list[Path]:
     path = Path(entry)
     if path.is_file():
         return [path]
-    siblings = path.parent.iterdir() if path.parent.is_dir() else ()
-    folders = [path] if path.is_dir() else sorted(item for item in siblings if fnmatch(item.name, path.name))
+    folders = [path] if path.is_dir() else sorted(path.parent.glob(path.name))
     advice = "check data.path, data.train, data.valid and data.test"
     require(bool(folders), f"{entry}: no such file or folder; {advice}")
     files = [file for folder in folders for file in sorted(folder.rglob("*"))]
@@ -38,9 +36,9 @@ def tree_files(entry: str) -> list[Path]:
 def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
     """Group a file's lines into whole trees; yield each group's first line number and its lines."""
     group, depth, first, size = list[bytes](), 0, 1, 0
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(chain(read_lines(path), [b"("]), 1):  # the last line ends the last tree
         # A tree larger than this is malformed; reading on could fill memory.
-        if group and (BEGINNING.match(line) or size + len(line) > 2 * LINE_BYTES):
+        if group and (depth <= 0 or BEGINNING.match(line) or size + len(line) > 2 * LINE_BYTES):
             yield first, group
             group = []
         if not group:
@@ -48,29 +46,19 @@ def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
         group += [line] if group or line.strip() else []
         size += len(line)
         depth += line.count(b"(") - line.count(b")")
-        if group and depth <= 0:
-            yield first, group
-            group = []
-    if group:
-        yield first, group
 
 
 def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
     """The trees that have words; a broken tree raises NMTError or, with errors=skip, is counted."""
     for first, lines in tree_lines(path):
-        texts = list[str]()
         try:
-            for line in lines:
-                texts.append(decode(line))
-            yield from (tree for tree in parse("\n".join(texts)) if tree.words)
-        except (BrokenTree, MalformedLine) as error:
-            # A MalformedLine error refers to the line after the last one in `texts`.
-            inside = "\n".join(texts).count("\n", 0, error.index) if isinstance(error, BrokenTree) else len(texts)
-            advice = "repair it, or pass data.errors=skip"
-            require(errors != "strict", f"{path}, line {first + inside}: {error}; {advice}")
-            counts["broken tree" if isinstance(error, BrokenTree) else error.counted_as] += 1
+            yield from (tree for tree in parse("\n".join(map(decode, lines))) if tree.words)
+        except MalformedLine as error:
+            advice = "repair the tree that begins there, or pass data.errors=skip"
+            require(errors != "strict", f"{path}, line {first}: {error}; {advice}")
+            counts[error.counted_as] += 1
             for line in lines[1:]:  # single-line trees that follow an unclosed tree
-                with suppress(BrokenTree, MalformedLine):
+                with suppress(MalformedLine):
                     yield from [tree for tree in parse(decode(line)) if tree.words] if line.startswith(b"(") else ()
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from nmt import __version__
 from nmt.errors import NMTError
 from nmt.evaluation import Score, Scoring
-from nmt.text import nfkc
+from nmt.text import MalformedLine, nfkc
 
 TOPS = ("", "TOP", "ROOT", "S1")  # labels of a tree's outermost bracket, which is not a constituent
 TRACE = "-NONE-"
@@ -35,12 +35,8 @@ PLAIN_LABEL = re.compile(r"-[^-]+-|[^-=]+|.+")
 LINEAR_STEP = re.compile(r"(\()([^()]+)(\)?)|(\))([^()]+)")
 
 
-class BrokenTree(Exception):
-    """Raised for text that is not a tree; `index` is the offset of the error."""
-
-    def __init__(self, problem: str, index: int) -> None:
-        super().__init__(problem)
-        self.index = index
+def broken(problem: str) -> MalformedLine:
+    return MalformedLine("broken tree", problem)
 
 
 class Constituent(NamedTuple):
@@ -108,7 +104,7 @@ def model_word(word: str) -> str:
 
 
 def parse(text: str) -> Iterator[Tree]:
-    """The trees in a text, without traces, function tags or indices; BrokenTree if any text is not a tree."""
+    """The trees in a text, without traces, function tags or indices; MalformedLine if any text is not a tree."""
     tree, opened = Tree(), list[re.Match[str]]()
     for token in TOKEN.finditer(text):
         tag, word, opens, label, closes = token.groups()
@@ -116,23 +112,23 @@ def parse(text: str) -> Iterator[Tree]:
             tree.add(plain, word)
         elif opens:
             if opened and not label:
-                raise BrokenTree("a bracket opens without a label, or the previous tree is not closed", token.start())
+                raise broken("a bracket opens without a label, or the previous tree is not closed")
             opened.append(token)
             if len(opened) > 1 or label not in TOPS:
                 tree.open(PLAIN_LABEL.findall(label)[0])
         elif closes:
             if not opened:
-                raise BrokenTree("a closing bracket has no opening bracket", token.start())
+                raise broken("a closing bracket has no opening bracket")
             label = opened.pop()["label"]
             if opened or label not in TOPS:
                 tree.close()
         elif not tag:
-            raise BrokenTree(f"{token[0]!r} is not in brackets with a tag", token.start())
+            raise broken(f"{token[0]!r} is not in brackets with a tag")
         if not opened:
             yield tree.without_empty()
             tree = Tree()
     if opened:
-        raise BrokenTree("a tree is not closed", opened[0].start())
+        raise broken("a tree is not closed")
 
 
 def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
@@ -190,49 +186,36 @@ def brackets(tree: Tree, is_word: list[bool]) -> Counter[tuple[str, int, int]]:
     return Counter((label, start, end) for label, start, end in spans if label not in TOPS and start < end)
 
 
-@dataclass
-class BracketCounts:
-    """Totals over a corpus's sentences."""
-
-    matched: int = 0
-    hypothesis: int = 0
-    reference: int = 0
-    complete: int = 0  # sentences with exactly the reference's brackets
-    sentences: int = 0  # sentences that were compared
-    errors: int = 0  # sentences not compared because their words differ (ignoring punctuation)
-
-
 def tree_of(line: str, where: str) -> Tree:
     """The tree on a line (without words if the line is blank); NMTError if there are several trees or a broken one."""
     try:
         trees = list(parse(line))
-    except BrokenTree as error:
+    except MalformedLine as error:
         raise NMTError(f"{where}: not a tree ({error})") from error
     if len(trees) > 1:
         raise NMTError(f"{where}: {len(trees)} trees; write one tree per line")
     return trees[0] if trees else Tree()
 
 
-def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts:
+def compare_trees(hypotheses: list[str], references: list[str]) -> Counter[str]:
     """Count all brackets and the matching ones in trees given one per line, for F1 (table 4).
 
+    Also counts the sentences that were compared, those with exactly the reference's brackets (complete), and errors:
+    sentences that were not compared because their words differ, ignoring punctuation.
     The reference's tags decide what is punctuation; if the words differ, each tree's own tags do, as in EVALB.
     """
-    sums = BracketCounts()
+    sums = Counter[str]()
     for number, (hypothesis, reference) in enumerate(zip(hypotheses, references, strict=True), 1):
         trees = tree_of(hypothesis, f"hypothesis, line {number}"), tree_of(reference, f"reference, line {number}")
         tagged = trees[0] if trees[0].words != trees[1].words else trees[1]
         are_words = [[tag not in NOT_SCORED for tag in tree.tags] for tree in (tagged, trees[1])]
         written, words = ([*compress(tree.words, row)] for tree, row in zip(trees, are_words, strict=True))
         if words and written != words:
-            sums.errors += 1
+            sums["errors"] += 1
         elif words:  # like EVALB, skip sentences of only punctuation
             ours, theirs = map(brackets, trees, are_words)
-            sums.matched += (ours & theirs).total()
-            sums.hypothesis += ours.total()
-            sums.reference += theirs.total()
-            sums.complete += ours == theirs
-            sums.sentences += 1
+            sums.update(matched=(ours & theirs).total(), hypothesis=ours.total(), reference=theirs.total())
+            sums.update(complete=int(ours == theirs), sentences=1)
     return sums
 
 
@@ -240,11 +223,11 @@ def bracket_scores(hypotheses: list[str], references: list[str], scoring: Scorin
     """Bracketing F1 (table 4), precision, recall and complete matches of trees given one per line."""
     sums = compare_trees(hypotheses, references)
     rules = "nrefs:1|rules:COLLINS|punct:by-reference-tags|length:all"
-    signature = f"{rules}|sentences:{sums.sentences}|errors:{sums.errors}|version:{__version__}"
+    signature = f"{rules}|sentences:{sums['sentences']}|errors:{sums['errors']}|version:{__version__}"
     figures = (
-        ("brackets", "Bracketing F1", 2 * sums.matched, sums.hypothesis + sums.reference),
-        ("brackets_precision", "Bracketing precision", sums.matched, sums.hypothesis),
-        ("brackets_recall", "Bracketing recall", sums.matched, sums.reference),
-        ("brackets_complete", "Complete match", sums.complete, sums.sentences),
+        ("brackets", "Bracketing F1", 2 * sums["matched"], sums["hypothesis"] + sums["reference"]),
+        ("brackets_precision", "Bracketing precision", sums["matched"], sums["hypothesis"]),
+        ("brackets_recall", "Bracketing recall", sums["matched"], sums["reference"]),
+        ("brackets_complete", "Complete match", sums["complete"], sums["sentences"]),
     )
     return [Score(metric, name, 100 * part / max(1, whole), signature) for metric, name, part, whole in figures]

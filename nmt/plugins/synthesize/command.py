@@ -36,11 +36,9 @@ class SynthesisConfig:
 
     def __post_init__(self) -> None:
         n_best = self.job.translator.decode.n_best
-        require(
-            (n_best > 1) == (self.reference is not None),
-            f"reference={self.reference} with decode.n_best={n_best}: to choose the best of several, pass both "
-            "reference=FILE and, for example, decode.n_best=8 decode.beam_size=8",
-        )
+        problem = f"reference={self.reference} with decode.n_best={n_best}: to choose the best of several, pass both"
+        example = "reference=FILE and, for example, decode.n_best=8 decode.beam_size=8"
+        require((n_best > 1) == (self.reference is not None), f"{problem} {example}")
 
 
 def run(config: SynthesisConfig) -> None:
@@ -55,10 +53,7 @@ COMMAND = Command(
     run,
     partial(input_and_run, "synthesize", forms="`nmt synthesize FILE RUN output=FOLDER`"),
     usage="FILE [RUN]... output=FOLDER",
-    examples=(
-        "mono.de runs/de-en output=synthetic/bt",
-        "mono.en output=synthetic/distilled",
-    ),
+    examples=("mono.de runs/de-en output=synthetic/bt", "mono.en output=synthetic/distilled"),
     memory=LESS_MEMORY,
     groups={"decode": "paper"},
 )

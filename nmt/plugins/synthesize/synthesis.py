@@ -9,9 +9,9 @@ summary.json        how many pairs were kept, and how many were dropped for each
 import json
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -74,69 +74,45 @@ def worst(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
     return order[: math.floor(share * len(scores) + 1e-9)]
 
 
-def read_references(config: SynthesisConfig, models: steps.Models) -> tuple[Iterable[str], Callable[[str, str], float]]:
-    """A reference for each line, and a function that measures a translation's similarity to it."""
-    if config.reference is None:
-        return repeat(""), lambda text, reference: 0.0
-    with open_text(config.reference) as file:
-        references = list(steps.input_lines(raw_lines(file, config.reference)))
-    tokenizer = bleu_tokenizer(None, models.target(config.job.translator), references)
-    return references, sentence_scorer(config.metric, tokenizer)
+def choose_pairs(config: SynthesisConfig, models: steps.Models) -> tuple[list[str], list[int], Counter[str]]:
+    """Each line's fate and the index of its chosen translation, and the number of pairs with each flag.
 
-
-@dataclass
-class Choice:
-    """The decision on each line; `picks`, `scores` and `fates` have one entry per line."""
-
-    picks: list[int] = field(default_factory=list)  # index of the chosen translation
-    scores: list[float] = field(default_factory=list)  # log P per token
-    fates: list[str] = field(default_factory=list)  # kept, empty, flagged or unlikely
-    flags: Counter[str] = field(default_factory=Counter)  # number of pairs per flag
-
-
-def choose_pairs(config: SynthesisConfig, models: steps.Models) -> Choice:
-    """Drop empty pairs, then flagged pairs unless flagged=keep, then the worst share of the rest."""
-    choice, (references, similarity) = Choice(), read_references(config, models)
+    Drops empty pairs, then flagged pairs unless flagged=keep, then the worst share of the rest. All others are kept.
+    """
+    fates, picks, scores, flags = list[str](), list[int](), list[float](), Counter[str]()
+    references: Iterable[str] = repeat("")
+    similarity: Callable[[str, str], float] = lambda text, reference: 0.0  # noqa: E731
+    if config.reference is not None:
+        with open_text(config.reference) as file:
+            references = list(steps.input_lines(raw_lines(file, config.reference)))
+        tokenizer = bleu_tokenizer(None, models.target(config.job.translator), references)
+        similarity = sentence_scorer(config.metric, tokenizer)
     for row, reference in zip(read_translations(Path(config.output)), references, strict=False):
         similarities = [similarity(t["text"], reference) for t in row["translations"]]
-        pick = int(np.argmax(similarities))  # in a tie, the first one, which is the most likely
-        best = row["translations"][pick]
+        picks.append(int(np.argmax(similarities)))  # in a tie, the first one, which is the most likely
+        best = row["translations"][picks[-1]]
         is_empty = not (row["source"].strip() and best["text"].strip())
         is_flagged = best["flags"] and config.flagged == "drop"
-        choice.picks.append(pick)
-        choice.scores.append(best["log_probability_per_token"])
-        choice.fates.append("empty" if is_empty else "flagged" if is_flagged else "kept")
-        choice.flags.update([] if is_empty else best["flags"])
-    candidates = [index for index, fate in enumerate(choice.fates) if fate == "kept"]
-    for index in worst(np.array(choice.scores)[candidates], config.drop):
-        choice.fates[candidates[index]] = "unlikely"
-    return choice
+        scores.append(best["log_probability_per_token"])
+        fates.append("empty" if is_empty else "flagged" if is_flagged else "kept")
+        flags.update([] if is_empty else best["flags"])
+    candidates = [index for index, fate in enumerate(fates) if fate == "kept"]
+    for index in worst(np.array(scores)[candidates], config.drop):
+        fates[candidates[index]] = "unlikely"
+    return fates, picks, flags
 
 
-def write_pairs(folder: Path, choice: Choice, sides: tuple[str | None, str | None]) -> dict[str, Any]:
-    """Write the chosen pairs and the summary, and return the summary; NMTError if no pair is left."""
-    fates = choice.fates
-    dropped = {reason: fates.count(reason) for reason in ("empty", "flagged", "unlikely")}
-    why = f"{dropped['empty']:,} are empty and {dropped['flagged']:,} are flagged (flagged=keep keeps those)"
-    require("kept" in fates, f"{folder}: none of the {len(fates):,} pairs is left: {why}")
+def write_pairs(folder: Path, fates: list[str], picks: list[int], sides: Sequence[str]) -> None:
     # Remove these first, so that a killed process never leaves files from an earlier choice next to new ones.
     for name in ("summary.json", *(f"train.{side}" for side in sides)):
         (folder / name).unlink(missing_ok=True)
     with ExitStack() as stack:
         paths = [stack.enter_context(whole_file(folder / f"train.{side}")) for side in sides]
         sources, targets = (stack.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in paths)
-        for row, pick, fate in zip(read_translations(folder), choice.picks, fates, strict=True):
+        for row, pick, fate in zip(read_translations(folder), picks, fates, strict=True):
             if fate == "kept":
                 sources.write(f"{row['source']}\n")
                 targets.write(f"{row['translations'][pick]['text']}\n")
-    summary = {
-        **{"given": sides[0], "written": sides[1]},
-        **{"lines": len(fates), "kept": fates.count("kept"), "dropped": dropped},
-        "flags": dict(choice.flags.most_common()),
-        "least": min(score for score, fate in zip(choice.scores, fates, strict=True) if fate == "kept"),
-    }
-    write_file(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
-    return summary
 
 
 def synthesize(config: SynthesisConfig) -> None:
@@ -154,14 +130,21 @@ def synthesize(config: SynthesisConfig) -> None:
     claim(folder, {"input": sha256(Path(config.input).resolve()), **steps.what_decides(job)})
     if not Path(job.output).exists():
         write_translations(job, models)
+    source, target = models.descriptions[0].source, models.descriptions[0].target
     with talker().status("choosing pairs"):
-        about = models.descriptions[0]
         try:
-            summary = write_pairs(folder, choose_pairs(config, models), (about.source, about.target))
+            fates, picks, flags = choose_pairs(config, models)
+            counts = {fate: fates.count(fate) for fate in ("empty", "flagged", "unlikely", "kept")}
+            why = f"{counts['empty']:,} are empty and {counts['flagged']:,} are flagged (flagged=keep keeps those)"
+            require(counts["kept"] > 0, f"{folder}: none of the {len(fates):,} pairs is left: {why}")
+            write_pairs(folder, fates, picks, (source, target))
         except (LookupError, TypeError, ValueError) as error:
             raise NMTError(f"{job.output}: damaged; remove it and run the same command to translate again") from error
-    flags = ", ".join(f"{flag} {count:,}" for flag, count in summary["flags"].items())
-    reasons = {"empty": "empty", "flagged": f"flagged ({flags})", "unlikely": "least likely under the model"}
-    dropped = ", ".join(f"{count:,} {reasons[reason]}" for reason, count in summary["dropped"].items() if count)
-    print(f"{summary['kept']:,} of {summary['lines']:,} pairs kept" + (f" (dropped: {dropped})" if dropped else ""))
-    print(f"{folder}/train.{summary['written']} (written by the model) and train.{summary['given']}")
+    kept, lines = counts.pop("kept"), len(fates)
+    summary = {"lines": lines, "kept": kept, "dropped": counts, "flags": dict(flags.most_common())}
+    write_file(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
+    named = ", ".join(f"{flag} {count:,}" for flag, count in flags.most_common())
+    reasons = {"empty": "empty", "flagged": f"flagged ({named})", "unlikely": "least likely under the model"}
+    dropped = ", ".join(f"{count:,} {reasons[reason]}" for reason, count in counts.items() if count)
+    print(f"{kept:,} of {lines:,} pairs kept" + (f" (dropped: {dropped})" if dropped else ""))
+    print(f"{folder}/train.{target} (written by the model) and train.{source}")

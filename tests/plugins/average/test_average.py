@@ -18,11 +18,9 @@ def run(finished: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished, tmp_path / "run"))
 
 
-@pytest.mark.parametrize("by_name", [False, True])
-def test_the_model_is_the_mean_of_the_last_checkpoints_or_of_those_named(run, nmt, by_name):
+def test_the_model_is_the_mean_of_the_last_checkpoints(run, nmt):
     paths = list_checkpoints(run)[-2:]
-    words = [f"checkpoints=[{','.join(map(str, paths))}]"] if by_name else [f"run={run}", "last=2"]
-    assert nmt("average", *words).out == f"{run}/model is the mean of the checkpoints at updates 48, 60\n"
+    assert nmt("average", "run=run", "last=2").out == "run/model is the mean of the checkpoints at updates 48, 60\n"
     states = [torch.load(path, weights_only=True)["state_dict"] for path in paths]
     for name, tensor in load_file(run / "model" / "model.safetensors").items():
         mean = (states[0][f"model.{name}"].double() + states[1][f"model.{name}"].double()) / 2
@@ -47,12 +45,9 @@ def test_an_average_waits_for_no_other_command(run, nmt):
     ("words", "said"),
     [
         ([], "has no checkpoints"),
-        (["checkpoints=[loop]"], "loop: no such checkpoint"),
         (["run", "last=6"], "last=6: run has only 5 checkpoints"),
-        (["run", "last=1", "checkpoints=[a]"], "omit it with checkpoints"),
         (["run", "other"], "run, but run is also given"),
     ],
 )
-def test_what_cannot_be_averaged_is_refused_in_one_line(run, nmt, tmp_path, words, said):
-    (tmp_path / "loop").symlink_to("loop")
+def test_what_cannot_be_averaged_is_refused_in_one_line(run, nmt, words, said):
     nmt("average", *words).refused(said)

@@ -2,14 +2,12 @@
 
 import math
 import random
-import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 
 pytest.importorskip("ctranslate2")
 
@@ -193,15 +191,6 @@ def test_a_sentence_without_positions_is_an_error_that_names_them(kind):
     words = f"{engine.longest + 1:,} tokens is longer than the {engine.longest:,} positions"
     with pytest.raises(NMTError, match=words):
         engine.search([[5] * engine.longest], [[]])
-
-
-def test_a_model_with_nan_is_not_converted(folder, tmp_path):
-    shutil.copytree(folder / "model", tmp_path / "model")
-    weights = load_file(tmp_path / "model/model.safetensors")
-    next(iter(weights.values())).fill_(math.nan)
-    save_file(weights, tmp_path / "model/model.safetensors", {"format": "pt"})
-    with pytest.raises(NMTError, match="not finite"):
-        write(tmp_path / "model", tmp_path / "out", "float32")
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
