@@ -3,7 +3,6 @@
 import json
 import random
 import subprocess
-import sys
 import unicodedata
 from collections import Counter
 from hashlib import sha256
@@ -13,6 +12,7 @@ from typing import Any
 import datasets
 import pytest
 import sentencepiece
+from preloaded import python
 
 from nmt.config import DataConfig, ExperimentConfig, NMTError, TokenizerConfig
 from nmt.data import open_corpus, read_manifest
@@ -272,7 +272,7 @@ def test_overwrite_replaces_nothing_but_a_prepared_corpus_and_says_so_before_any
 
 SLEEPING = """
 import sys, time
-sys.path[:0] = [{root!r}, {tests!r}]
+sys.path[:0] = [{root!r}, {tests!r}, {tests!r} + "/.."]
 from pathlib import Path
 from test_preprocess import configuration
 from nmt.preparation import preprocess
@@ -289,7 +289,7 @@ preprocess(configuration(Path({folder!r}), workers=3), say)
 def test_two_at_once_are_refused_and_after_sigkill_the_workers_end_and_what_is_left_is_removed(folder):
     tests = Path(__file__).parent
     script = SLEEPING.format(root=str(tests.parents[1]), tests=str(tests), folder=str(folder))
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([python(), "-c", script], stdout=subprocess.PIPE, text=True) as process:
         assert any(line.startswith("encoded") for line in process.stdout)
         with pytest.raises(NMTError, match=r"toy: another nmt is using it"):
             prepare(folder)
