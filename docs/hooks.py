@@ -38,7 +38,7 @@ def page_of(name: str) -> str:
     usage = " ".join(filter(None, ("nmt", name, command.usage, "[KEY=VALUE]... [OPTIONS]")))
     example = f"\nnmt {name} {command.example}" if command.example else ""
     parts = [f"# nmt {name}", entries_of("command")[name].facts["summary"], f"```text\n{usage}{example}\n```"]
-    options = "\n".join(f"- `{option}`: {about.help}" for option, about in command.all_options.items())
+    options = "\n".join(f"- `{option}`: short for `{word}`" for option, word in command.options.items())
     table = "| key | default | |\n|---|---|---|\n" + "\n".join(rows) if rows else ""
     return "\n\n".join(filter(None, [*parts, options, table])) + "\n"
 

@@ -15,23 +15,16 @@ LONGEST = 1000  # maximum length of a message in characters; messages may quote 
 
 def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None = None, help: bool = False) -> int:
     """Run a command and return its exit code."""
-    from nmt.config import compose, help_text, require, to_yaml
+    from nmt.config import compose, help_text, to_yaml
 
     command = COMMANDS[name]
-    options = command.all_options
-    given = [word for word in words if word in options]
-    overrides = [word for word in words if word not in given]
+    overrides = [command.options.get(word, word) for word in words]
     if help or "-h" in words:
         sys.stdout.write(help_text(command, [word for word in overrides if word != "-h"], config_dir))
         return 0
-    overrides += [options[option].override for option in given if options[option].override]
-    run_instead = next((options[option].run for option in given if options[option].run), None)
     if cfg:
-        require(not run_instead, f"--cfg prints one configuration; omit {', '.join(given)}")
         sys.stdout.write(to_yaml(command, overrides, config_dir))
         return 0
-    if run_instead:
-        return run_instead(overrides, config_dir, set(given)) or 0
     try:
         config = compose(command, overrides, config_dir)
     except NMTError as error:
@@ -74,8 +67,7 @@ def print_commands(words: list[str]) -> None:
     print("Commands (nmt COMMAND --help explains each)")
     for name, entry in commands.items():
         print(f"  {name:12}{entry.facts['summary']}")
-    added = {name: entry.facts.get("summary") for name, entry in entries_of("option").items()}
-    options |= {name.split()[1]: text for name, text in added.items() if name.startswith("nmt ") and text}
+    options |= {name: text for name, entry in entries_of("option").items() if (text := entry.facts.get("summary"))}
     print("\nOptions", *(f"  {name:22}{text}" for name, text in options.items()), sep="\n")
 
 
@@ -84,7 +76,7 @@ def main() -> None:
     words, code = sys.argv[1:], 0
     name = next((word for word in words if not word.startswith("-")), "")
     try:
-        if option := entries_of("option").get(" ".join(["nmt", *words[:1]])):
+        if option := entries_of("option").get("".join(words[:1])):
             code = option.load()(words[1:])
         elif words in ([], ["--help"], ["-h"], ["--version"]):
             print_commands(words)

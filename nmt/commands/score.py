@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nmt.commands import paths_and_texts
-from nmt.config import BLEU_TOKENIZERS, Command, Option, choice, metric_names, number, plugin_options, require
+from nmt.config import BLEU_TOKENIZERS, Command, choice, metric_names, number, plugin_options, require
 
 FORMS = "`nmt score HYPOTHESIS REFERENCE` or, with a model, `nmt score RUN source=FILE hypothesis=FILE`"
 
@@ -96,6 +96,6 @@ COMMAND = Command(
     *("score", ScoreConfig, run, files_or_run),
     usage="[HYPOTHESIS REFERENCE or RUN...]",
     examples=("output.de corpus/test.de", "output.de corpus/test.de source=corpus/test.en examples=5"),
-    options={"--json": Option("Short for format=json.", override="format=json")},
+    options={"--json": "format=json"},
     memory="pass a lower batch_tokens",
 )

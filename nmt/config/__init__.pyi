@@ -1,6 +1,6 @@
-from .command import OPTIONS as OPTIONS, Command as Command, Option as Option, groups as groups
+from .command import OPTIONS as OPTIONS, Command as Command, groups as groups
 from .command import help_text as help_text, user_folders as user_folders
-from .composition import compose as compose, compose_tree as compose_tree, is_bare as is_bare, literal as literal
+from .composition import compose as compose, is_bare as is_bare, literal as literal
 from .composition import parse as parse, set_text as set_text, to_yaml as to_yaml
 from .corpus import BOS as BOS, EOS as EOS, IN_TRAINING as IN_TRAINING, LANGUAGE as LANGUAGE, PAD as PAD, UNK as UNK
 from .corpus import DataConfig as DataConfig, FilterConfig as FilterConfig, SourceConfig as SourceConfig

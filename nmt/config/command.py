@@ -22,16 +22,6 @@ OPTIONS = {
 
 
 @dataclass(frozen=True)
-class Option:
-    """A command-line option: either shorthand for an override or a function to run instead of the command's own."""
-
-    help: str
-    override: str = ""
-    # Called with the overrides, the value of `--config-dir`, and all options on the command line.
-    run: Callable[[list[str], Path | None, set[str]], int | None] | None = None
-
-
-@dataclass(frozen=True)
 class Command:
     name: str
     config: type  # the dataclass of its keys
@@ -45,14 +35,8 @@ class Command:
     groups: Mapping[str, str | None] = field(default_factory=dict)
     """The YAML groups in composition order, each with its default option."""
     entries: str = ""  # the key that NAME=[A,B] adds an entry to, unless NAME is itself a key
-    options: Mapping[str, Option] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)  # an option -> the override that it is short for
     memory: str = "close other programs, or use a machine with more memory"  # advice if memory runs out
-
-    @property
-    def all_options(self) -> dict[str, Option]:
-        """All options of the command, including options that plugins register as `COMMAND --OPTION`."""
-        added = [entry for name, entry in entries_of("option").items() if name.split()[0] == self.name]
-        return {**self.options, **{entry.name.split()[1]: entry.load() for entry in added}}
 
 
 @cache
@@ -105,7 +89,7 @@ def help_text(command: Command, words: list[str], config_dir: Path | None) -> st
                 for name, text in about.items()
                 if is_read(command, name)
             ],
-            "Options": [*OPTIONS.items(), *((name, option.help) for name, option in command.all_options.items())],
+            "Options": [*OPTIONS.items(), *((name, f"Short for {word}.") for name, word in command.options.items())],
         }
         usage = " ".join(filter(None, ("Usage: nmt", command.name, command.usage, "[KEY=VALUE]... [OPTIONS]")))
         examples = [f"  nmt {command.name} {example}".rstrip() for example in command.examples]

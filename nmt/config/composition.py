@@ -15,30 +15,52 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Quote, QuotedString
+from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from hydra.plugins.config_source import ConfigSource
+from omegaconf import OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
 
 from nmt.config.command import Command, conf_folders, groups, user_folders
 from nmt.config.fields import MISSING, build, flatten, in_words, keys_of, require
-from nmt.config.mistakes import exists, explain, nearest
+from nmt.config.mistakes import explain, nearest
 from nmt.errors import NMTError, one_line
 from nmt.registry import entries_of
+
+SOURCES: Any = Plugins.instance().discover(ConfigSource)
+FileSource: Any = next(source for source in SOURCES if source.scheme() == "file")
+
+
+class OurGroups(FileSource):  # type: ignore[misc]
+    """A folder of groups. A user's may belong to another program too: Hydra must not read its hydra/config.yaml."""
+
+    @staticmethod
+    def scheme() -> str:
+        return "groups"
+
+    def is_config(self, config_path: str) -> bool:
+        return not config_path.startswith("hydra/") and super().is_config(config_path)
+
+
+Plugins.instance().register(OurGroups)
 
 
 def compose(command: Command, words: list[str], config_dir: Path | None = None) -> Any:
     """Compose and check a command's options; NMTError at the first mistake."""
-    return build(command.config, compose_tree(command, words, config_dir))
+    return options_and_tree(command, words, config_dir)[0]
 
 
-def compose_tree(command: Command, words: list[str], config_dir: Path | None = None, resolve: bool = True) -> Any:
-    """The options as a tree; interpolations are checked and, with `resolve`, replaced by their values."""
+def options_and_tree(command: Command, words: list[str], config_dir: Path | None) -> tuple[Any, Any]:
+    """A command's checked options, and their tree with interpolations that are checked but not resolved."""
     overrides, settled = read_words(command, words)
     check_overrides(command, overrides, config_dir)
     keys = [word.partition("=")[0].lstrip("+~") for word in overrides]
     try:
         tree = hydra_tree(command, overrides, config_dir)
         initial = command.initial(str(tree.init)) if tree.get("init") else {}
+        if initial and "init" not in keys:  # an experiment that sets init may change keys of the model
+            chosen = {group: values for group, values in initial.items() if group not in keys}
+            tree, initial = hydra_tree(command, overrides, config_dir, chosen), {}
         # Keys on the command line take precedence; they are checked against the model or corpus later.
         for key, value in flatten({**initial, **settled}).items():
             if not any(f"{key}.".startswith(f"{name}.") for name in keys):
@@ -46,38 +68,40 @@ def compose_tree(command: Command, words: list[str], config_dir: Path | None = N
         for plan in entries_of("plan").values() if "minutes" in tree else ():
             plan.facts["compose"](tree, keys)
         raw: Any = OmegaConf.to_container(tree)
-        resolved = OmegaConf.to_container(tree, resolve=True)
-    except InterpolationToMissingValueError as error:
+        options: Any = build(command.config, OmegaConf.to_container(tree, resolve=True))
+    except InterpolationToMissingValueError as missing:
         key = next(key for key, value in flatten(raw).items() if value == MISSING)
-        raise NMTError(f"{key}: a value is needed; pass {key}=VALUE") from error
-    except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError, RecursionError) as error:
-        raise NMTError(one_line(error.__cause__ or error)) from error
-    return resolved if resolve else raw
+        raise NMTError(f"{key}: a value is needed; pass {key}=VALUE") from missing
+    except (NMTError, HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError, RecursionError) as error:
+        cause = error if isinstance(error, NMTError) else error.__cause__ or error
+        for entry in entries_of("file").values():
+            entry.load()(command, overrides, config_dir, cause)
+        raise cause if isinstance(cause, NMTError) else NMTError(one_line(cause).partition(" full_key:")[0]) from error
+    for entry in entries_of("file").values():
+        entry.load()(command, overrides, config_dir, None)
+    return options, raw
 
 
-def hydra_tree(command: Command, overrides: list[str], config_dir: Path | None = None) -> DictConfig:
-    chosen = [{group: option} for group, option in command.groups.items()]
-    tree: dict[str, Any] = {"defaults": ["_self_", *chosen]}
-    for name, member in keys_of(command.config).items():
-        *parts, last = name.split(".")
-        reduce(lambda node, part: node.setdefault(part, {}), parts, tree)[last] = member.default
+def hydra_tree(command: Command, overrides: list[str], config_dir: Path | None = None, initial: Any = None) -> Any:
+    """The tree that Hydra composes; `initial` replaces the groups' options but not the keys of an experiment."""
     name = f"nmt {command.name}"  # a file of this name would take precedence
+    tree: Any = {"defaults": ["_self_", *({group: option} for group, option in command.groups.items())]}
+    tree["defaults"].insert(-1, f"{name} init")
+    for key, member in keys_of(command.config).items():
+        *parts, last = key.split(".")
+        reduce(lambda node, part: node.setdefault(part, {}), parts, tree)[last] = member.default
     ConfigStore.instance().store(name, tree)
-    files = [f"{word.key_or_group}/{word.value()}.yaml" for word in map(parse, overrides) if word]
-    # Another folder may belong to another program.
-    folders = [folder for folder in user_folders(config_dir) if any(exists(folder / file) for file in files)]
-    for entry in entries_of("file").values() if folders else ():
-        entry.load()(command, overrides, config_dir)
-    search = set_text("hydra.searchpath", [f"file://{folder}" for folder in (*conf_folders()[1:], *folders)])
+    ConfigStore.instance().store(f"{name} init", literal(initial or {}))
+    folders = [f"groups://{folder}" for folder in (*conf_folders()[1:], *user_folders(config_dir))]
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(conf_folders()[0]), version_base="1.3"):
-        return hydra_compose(name, [search, *overrides])
+        return hydra_compose(name, [set_text("hydra.searchpath", folders), *overrides])
 
 
 def to_yaml(command: Command, words: list[str], config_dir: Path | None = None) -> str:
     """The options as a file; where the command has experiments, the file is one."""
     header = "# @package _global_\n" if "optional experiment" in command.groups else ""
-    return header + OmegaConf.to_yaml(OmegaConf.create(compose_tree(command, words, config_dir, resolve=False)))
+    return header + OmegaConf.to_yaml(OmegaConf.create(options_and_tree(command, words, config_dir)[1]))
 
 
 @lru_cache(maxsize=4096)
@@ -168,8 +192,7 @@ def check_overrides(command: Command, overrides: list[str], config_dir: Path | N
         if key not in options and not any(f"{name}.".startswith(f"{key}.") for name in keys):
             raise NMTError(explain(command.name, overrides, text, [*keys, *options]))
         if override.is_sweep_override():
-            sweeps = ", or use --sweep to train with each value" if "--sweep" in command.all_options else ""
-            raise NMTError(f"{text}: give one value; write a list as [a,b]{sweeps}")
+            raise NMTError(f"{text}: give one value; write a list as [a,b]")
         value = None if override.is_delete() else override.value()
         if key in options and value not in options[key][1] and (key, value) != ("experiment", None):
             raise NMTError(f"{key}={in_words(value)}: no such option; {nearest(str(value), options[key][1])}")

@@ -50,7 +50,7 @@ def test_cfg_prints_the_tree_and_does_nothing_and_config_dir_adds_groups(nmt, tm
         (["trian"], "did you mean train?"),
         (["--cfg"], "unknown command --cfg; choose from preprocess, train"),
         (["train", "big"], "KEY=VALUE"),
-        (["translate", "--sweep"], "--sweep: no such option"),
+        (["translate", "--swap"], "--swap: no such option"),
         (["train", "model=big", "trainer.devices=8"], "run `nmt preprocess`"),
         (["translate", "decode.n_best=2"], "format=tsv or jsonl"),
         (["score", "hypothesis=/dev/null"], "`nmt score HYPOTHESIS REFERENCE`"),

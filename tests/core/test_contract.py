@@ -3,12 +3,13 @@
 import math
 from functools import cache
 from types import NoneType
-from typing import Any, get_origin
+from typing import Any, cast, get_origin
 
 import pytest
+from omegaconf import OmegaConf
 
 from nmt.commands import COMMANDS
-from nmt.config import NMTError, build, compose_tree, keys_of
+from nmt.config import NMTError, build, keys_of, to_yaml
 
 NEEDED = {
     **{"score": ["reference=x"], "attention": ["sentence=x"], "import": ["path=x", "output=y"]},
@@ -21,7 +22,8 @@ ONCE = list({((key.count(".") and key) or command, key): (command, key) for comm
 
 @cache
 def tree_of(command: str) -> dict[str, Any]:
-    return compose_tree(COMMANDS[command], NEEDED.get(command, []))
+    printed = to_yaml(COMMANDS[command], NEEDED.get(command, []))
+    return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.create(printed), resolve=True))
 
 
 def changed(tree: dict[str, Any], key: str, value: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def test_the_first_page_fits_a_screen_and_all_keys_are_on_that_of_all(command):
     assert all(line.startswith(f"  nmt {command}") for line in lines[5:7])
     titles = [line.split(";")[0] for line in lines[7:] if line and line[0] != " "]
     assert titles == [title for title in ("Keys", "Groups of keys", "Options") if title in titles]
-    for option in (*OPTIONS, *about.all_options):
+    for option in (*OPTIONS, *about.options):
         assert any(line.startswith(f"  {option} ") for line in lines)
     for name, key in keys_of(about.config).items():
         is_hidden = any(f"{name}.".startswith(f"{hidden}.") for hidden in about.hides.split())

@@ -16,7 +16,6 @@ import yaml
 from nmt.commands import COMMANDS, compose
 from nmt.config import is_bare, to_tree
 from nmt.data import FORMAT_VERSION
-from nmt.plugins.sweep.sweep import plan
 
 YAML = r"```yaml\n(.*?)```"
 TIMES = {"12h": "00:12:00:00", "1d12h": "01:12:00:00"}
@@ -84,10 +83,7 @@ def check_commands(text, folder):
         if command == "synthesize" and not named:  # a file of lines by a variable of the shell
             overrides.append("input=mono")
         write_what_words_name(command, overrides)
-        if "--sweep" in words:
-            plan(overrides)
-        else:
-            compose(command, overrides, folder)
+        compose(command, overrides, folder)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

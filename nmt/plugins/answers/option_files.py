@@ -1,114 +1,88 @@
-"""Mistakes in the user's own YAML files, reported with file and line before Hydra reads these files."""
+"""Mistakes in the user's own YAML files, reported with file and line."""
 
+import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
-from nmt.config import (
-    MISSING,
-    Command,
-    NMTError,
-    as_list,
-    checked,
-    explain,
-    groups,
-    keys_of,
-    nearest,
-    parse,
-    require,
-    user_folders,
-)
-
-Chosen = tuple[str, str]  # group and option
+from nmt.config import Command, NMTError, explain, groups, keys_of, nearest, user_folders
 
 
-def check_files(command: Command, overrides: list[str], config_dir: Path | None) -> None:
-    """Raise NMTError for the first mistake in the files that the overrides choose, or that these files build on."""
-    choices = {group: options for group, (_, options) in groups(command, config_dir).items()}
-    given = [(word.key_or_group, str(word.value())) for word in map(parse, overrides) if word and not word.is_delete()]
-    chosen = [(group, option) for group, option in given if group in choices]
+def check_files(command: Command, words: list[str], config_dir: Path | None, error: Exception | None) -> None:
+    """Raise NMTError with file and line if a file of the user caused `error` or leaves a word without effect."""
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark: Any = error.context_mark if "simple key" in str(error.context) else error.problem_mark
+        advice = "; indent with spaces, not tabs" if "\\t" in str(error.problem) else ""
+        raise NMTError(f"{os.path.relpath(mark.name)}, line {mark.line + 1}: {error.problem}{advice}") from error
+    options = {group: names for group, (_, names) in groups(command, config_dir).items()}
+    chosen = [(group, option) for group, _, option in (word.partition("=") for word in words) if group in options]
+    chosen.sort(key=lambda choice: choice[0] != "experiment")  # its keys take precedence
     for group, option in chosen:
-        paths = (folder / group / f"{option}.yaml" for folder in user_folders(config_dir))
-        for path in [path for path in paths if path.is_file()][:1]:
-            file = OptionFile(command, choices, (group, option))
-            try:
-                chosen += [choice for choice in file.check(path, given) if choice not in chosen]
-            except (NMTError, OmegaConfBaseException, UnicodeDecodeError, RecursionError, yaml.YAMLError) as error:
-                line, problem = file.line, str(error).partition("\n")[0]
-                if isinstance(error, yaml.MarkedYAMLError):
-                    mark = error.context_mark if "simple key" in str(error.context) else error.problem_mark
-                    advice = "; indent with spaces, not tabs" if "\\t" in str(error.problem) else ""
-                    line, problem = mark.line + 1 if mark else line, f"{error.problem}{advice}"
-                where = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-                raise NMTError(f"{where}, line {line}: {problem}") from error
+        files = [folder / group / f"{option}.yaml" for folder in user_folders(config_dir)]
+        for path in [path for path in files if path.is_file()][:1]:
+            with suppress(UnicodeDecodeError, RecursionError, yaml.YAMLError):
+                text = path.read_text(encoding="utf-8")
+                is_global = re.match(r"(#.*\n|\s*\n)*?# *@package _global_", text) is not None
+                lines = [*lines_of(yaml.compose(text, yaml.SafeLoader), "" if is_global else f"{group}.")]
+                for line, problem in mistakes(command, words, options, group, lines, error):
+                    raise NMTError(f"{os.path.relpath(path)}, line {line}: {problem}") from error
+                names = [(entry_group(name) or group, value) for name, _, value in lines if "defaults." in name]
+                chosen += [choice for choice in names if choice not in chosen and choice[0] in options]
 
 
-class OptionFile:
-    line = 1
+def mistakes(
+    command: Command,
+    words: list[str],
+    options: dict[str, list[str]],
+    group: str,
+    lines: list[tuple[str, int, str]],
+    error: Exception | None,
+) -> Iterator[tuple[int, str]]:
+    """The mistakes in a file of a group, with their lines."""
+    keys, names = [*keys_of(command.config)], {name for name, _, _ in lines}
+    for word in words if group == "experiment" and not error else ():
+        of_group = {key for key in keys if key.startswith(f"{word.partition('=')[0]}.")}
+        if of_group and of_group <= names:
+            yield 1, f"sets every key of the group, so {word} would have no effect; delete the group from the file"
+    if any(name.startswith("experiment.") for name in names):
+        yield 1, "an experiment begins with the line # @package _global_"
+    message = re.sub(r"^\w+ raised while [\w ]+: |\n.*", "", str(error), flags=re.S)
+    cause = getattr(error, "full_key", None) or re.sub(r"unknown key |[^\w.].*", "", message)
+    for name, line, value in lines if error else ():
+        if "defaults." in name:
+            target = entry_group(name) or group
+            if target not in options:
+                yield line, f"defaults: no such group {target}; {nearest(target, options)}"
+            if value not in (*options[target], "null", "_self_") and "${" not in value:
+                yield line, f"defaults: {target}={value}: no such option; {nearest(value, options[target])}"
+            if target != group and "override /" not in name:
+                yield line, f"defaults: write - override /{target}: {value}"
+            if target == group and isinstance(error, RecursionError):
+                yield line, f"defaults: {target}={value} builds on itself"
+        elif name in options and value:
+            yield line, f"{name} is a group: indent its keys below it, or under defaults: - override /{name}: {value}"
+        elif name == cause and not any(word.startswith(f"{name}=") for word in words):
+            advice = f"{name}: write one name per line, each indented below its group" if name in keys else ""
+            unknown = advice or explain(command.name, [f"{name}={value}"], name, [*keys, *options])
+            yield line, unknown if message.startswith("unknown key") else message
 
-    def __init__(self, command: Command, choices: dict[str, list[str]], chosen: Chosen) -> None:
-        self.command, self.choices, self.keys, self.chosen = command, choices, keys_of(command.config), chosen
 
-    def check(self, path: Path, given: list[Chosen]) -> list[Chosen]:
-        """Check the file; return the options under `defaults`."""
-        text, group, builds_on, values = path.read_text(encoding="utf-8"), self.chosen[0], list[Chosen](), set[str]()
-        root, tree = yaml.compose(text, yaml.SafeLoader), OmegaConf.to_container(OmegaConf.create(text))
-        if not isinstance(root, yaml.MappingNode):
-            raise NMTError("write KEY: VALUE" if root else "the file is empty")
-        is_global = re.match(r"(#.*\n|\s*\n)*?# *@package _global_", text) is not None
-        require(is_global or group != "experiment", "an experiment begins with the line # @package _global_")
-        for name, value in self.values_of(root, tree, "" if is_global else f"{group}."):
-            values.add(name)
-            if name in ("defaults", f"{group}.defaults"):
-                require(isinstance(value, list), "defaults: must be a list, such as [base]")
-                builds_on += [self.choice(entry) for entry in value]
-            else:
-                self.check_value(name, value)
-        for other in {name for name, _ in given if group == "experiment"} & self.choices.keys() - {group}:
-            is_used = any(key not in values for key in self.keys if key.startswith(f"{other}."))
-            require(
-                is_used, f"sets every key of {other}, so {other}= would have no effect; delete {other} from the file"
-            )
-        return builds_on
-
-    def values_of(self, node: yaml.MappingNode, tree: Any, prefix: str) -> Iterator[tuple[str, Any]]:
-        """Dotted keys and values; `line` is the current key's."""
+def lines_of(node: Any, name: str) -> Iterator[tuple[str, int, str]]:
+    """Dotted keys with their lines and values; an entry under `defaults` has the key `defaults.` and its group."""
+    if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            self.line, name, content = key.start_mark.line + 1, f"{prefix}{key.value}", tree.get(key.value)
-            require("." not in key.value, f"{key.value}: write one name per line, each indented below its group")
-            if isinstance(value, yaml.MappingNode) and isinstance(content, dict) and name not in self.keys:
-                yield from self.values_of(value, content, f"{name}.")
-            elif key.value != "<<":
-                yield name, content
+            yield f"{name}{key.value}", key.start_mark.line + 1, value.value if isinstance(value.value, str) else ""
+            yield from lines_of(value, f"{name}{key.value}.")
+    elif isinstance(node, yaml.SequenceNode) and name.endswith("defaults."):
+        for item in node.value:
+            is_text = isinstance(item, yaml.ScalarNode)
+            yield from [(name, item.start_mark.line + 1, item.value)] if is_text else lines_of(item, name)
 
-    def check_value(self, name: str, value: Any) -> None:
-        keys, text = [*self.keys, *self.choices], " ".join(as_list(value))
-        if name not in self.keys:
-            advice = f", or under defaults: - override /{name}: {text or 'OPTION'}" if name in self.choices else ""
-            is_group = any(key.startswith(f"{name}.") for key in self.keys)
-            require(not is_group, f"{name} is a group: indent its keys below it{advice}")
-            raise NMTError(explain(self.command.name, [f"{name}={text}"], name, keys))
-        for dots, path in re.findall(r"(?<!\\)\$\{(\.*)([\w.]+)\}", text):
-            absolute = ".".join([*name.split(".")[: -len(dots)], path]) if dots else path
-            exists = any(f"{key}.".startswith(f"{absolute}.") for key in self.keys)
-            require(exists, f"{name}: ${{{dots}{path}}}: {explain('', [], absolute, keys)}")
-        if "${" not in text and value != MISSING:
-            checked(name, value, self.keys[name])
 
-    def choice(self, entry: Any) -> Chosen:
-        """The group and option of an entry under `defaults`."""
-        path, option = next(iter(entry.items())) if isinstance(entry, dict) else ("", entry)
-        *words, path = path.split(" ")
-        group, option = path.strip("/") or self.chosen[0], "null" if option is None else str(option)
-        require(group in self.choices, f"defaults: no such group {group}; {nearest(group, self.choices)}")
-        is_one = option in ("null", "_self_", *self.choices[group]) or "${" in option
-        require(is_one, f"defaults: {group}={option}: no such option; {nearest(option, self.choices[group])}")
-        require((group, option) != self.chosen, f"defaults: {option} cannot build on itself")
-        fits = group == self.chosen[0] or ("override" in words and path.startswith("/"))
-        require(fits, f"defaults: write - override /{group}: {option}")
-        return group, option
+def entry_group(name: str) -> str:
+    """The group in the key of an entry under `defaults`, such as `defaults.override /model`; empty if there is none."""
+    return re.sub(r".*defaults\.(\w+ )?/?", "", name)

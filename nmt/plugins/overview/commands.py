@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.commands import talker
-from nmt.config import Command, NMTError, Option, choice, matches, one_line, require
+from nmt.config import Command, NMTError, choice, matches, one_line, require
 from nmt.registry import registry
 
 Row = dict[str, Any]  # facts about a folder
@@ -196,9 +196,7 @@ RUNS = Command(
     *("runs", RunsConfig, run, folder_or_names),
     usage="[FOLDER] or delete NAME...",
     examples=("", "delete runs/old data/old"),
-    options={
-        name: Option(f"Short for {word}.", word) for name, word in (("--json", "format=json"), ("--yes", "yes=true"))
-    },
+    options={"--json": "format=json", "--yes": "yes=true"},
 )
 
 

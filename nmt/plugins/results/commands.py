@@ -15,7 +15,6 @@ from nmt.config import (
     Command,
     Compute,
     NMTError,
-    Option,
     TranslatorOptions,
     choice,
     exists,
@@ -269,7 +268,7 @@ COMPARE = Command(
     usage="SYSTEM SYSTEM...",
     examples=("runs/new runs/old", "new.de old.de reference=corpus/test.de source=corpus/test.en"),
     groups={"decode": "paper"},
-    options={"--json": Option("Short for format=json.", override="format=json")},
+    options={"--json": "format=json"},
     entries="systems",
     memory="pass lower resamples, trials or decode.batch_tokens",
 )

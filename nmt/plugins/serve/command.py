@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from nmt.commands import paths_and_texts
-from nmt.config import Command, Option, TranslatorOptions, as_list, how_to_install, inline, number, require
+from nmt.config import Command, TranslatorOptions, as_list, how_to_install, inline, number, require
 
 
 def is_loopback(address: str) -> bool:
@@ -93,7 +93,7 @@ COMMAND = Command(
     *("serve", ServeConfig, run, models),
     usage="[RUN]...",
     examples=("runs/corpus-30min --open", "runs/corpus-30min precision=int8 port=8080"),
-    options={"--open": Option("Short for open=true: open the page in a browser.", override="open=true")},
+    options={"--open": "open=true"},
     memory="serve fewer models, or pass precision=int8",
     groups={"decode": "paper"},
 )

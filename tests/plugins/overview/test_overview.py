@@ -111,7 +111,6 @@ REPLIES = {
     "train model.tied_embeddings =": "true false",
     "train prepared = d": "data/toy",
     "train da": "data/toy",
-    "train --sw": "--sweep",
     "translate run = runs/d": "runs/deep/done",
     "score metrics = '[bleu,'te": "[bleu,ter",
     "translate runs/notes/deep/": r"runs/notes/deep/a\ b.txt",
