@@ -14,14 +14,13 @@ and how many of the translations differ from those of `nmt translate`.
 
 The second form has 16 clients ask for MINUTES (30), with pauses of up to half a second: lines, texts of 20 lines and
 files; about one request in a hundred hangs, is cut off, or is garbage. Prints each minute the
-requests answered, the latencies, and the memory of the server and of the model's process.
+requests answered, the latencies, and the memory of the server.
 """
 
 import asyncio
 import json
 import os
 import random
-import re
 import resource
 import statistics
 import subprocess
@@ -41,8 +40,6 @@ CLIENTS = ((1, 1), (8, 1), (64, 1), (64, 10))
 SOAK_CLIENTS = 16
 FAULTS = 0.01
 MOST_PAUSE = 0.5
-MODELS = list[int]()
-"""Processes of models, as the server logs them."""
 HEAD = "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
 
 
@@ -181,7 +178,6 @@ def threading_drain(server: subprocess.Popen[bytes]) -> None:
     def drain() -> None:
         assert server.stderr
         for line in server.stderr:
-            MODELS.extend(int(number) for number in re.findall(rb"as process (\d+)", line))
             sys.stderr.buffer.write(line)
             sys.stderr.flush()
 
@@ -270,7 +266,7 @@ class Soak:
 
     async def report(self, pid: int) -> None:
         """A line for each minute."""
-        print(" minute  answered  failed  p50 ms  p99 ms  server MiB  model MiB")
+        print(" minute  answered  failed  p50 ms  p99 ms  server MiB")
         minute = 0
         while time.monotonic() < self.until:
             await asyncio.sleep(min(60, max(0.1, self.until - time.monotonic())))
@@ -278,7 +274,7 @@ class Soak:
             seen, self.latencies = self.latencies or [0.0], []
             failed = sum(count for name, count in self.counts.items() if name.startswith("FAILED"))
             p50, p99 = (1000 * percentile(seen, share) for share in (0.5, 0.99))
-            sizes = f"{memory(pid):11} {memory(MODELS[-1]):10}"
+            sizes = f"{memory(pid):11}"
             print(f"{minute:6} {len(seen):9,} {failed:7} {p50:7.0f} {p99:7.0f} {sizes}", flush=True)
 
     async def run(self, pid: int) -> None:

@@ -30,14 +30,16 @@ LEAST_PROBABILITY = 0.45  # minimum geometric mean of the probabilities of the t
 IN_WORDS = 31  # numbers up to this, such as days and hours, are often written in words
 FIRST_LINES = 10  # maximum number of line numbers reported per flag
 
-URL = re.compile(r"\b(?:https?://|ftp://|www\.)(?=\w)[!#-;=?-~]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+# The bound and the lookbehind keep the time proportional to a line's length, even for thousands of letters or braces.
+URL = re.compile(r"\b(?:https?://|ftp://|www\.)(?=\w)[!#-;=?-~]+|[\w.+-]{1,64}+@[\w-]+(?:\.[\w-]+)+")
 URL_END = ".,;:!?)]}'*`"
 PLACEHOLDER = re.compile(
-    r"\$?\{+[^{}\s]*\}+|\{\{ [^{}]{1,60} \}\}"  # {name}, {{name}}, ${name}, {{ name }}
+    r"\$?(?<!\{)\{++[^{}\s]*+\}+|\{\{ [^{}]{1,60} \}\}"  # {name}, {{name}}, ${name}, {{ name }}
     r"|(?<!\w)%(?:\(\w+\)|\d+\$|\{\w+\})?[-+0#]*\d*(?:\.\d+)?[sdifuxXgGcr@](?!\w)"  # %s, %1$s, %(name)d
     r"|</?([A-Za-z][\w-]*)(?:\s+[\w:-]+=(?:\"[^\"]*\"|'[^']*'|[^\s>\"']+))*\s*/?>"  # <b>, </b>, <a href="...">
 )
 WORD = re.compile(r"[^\W\d_]+")
+UNIT = re.compile(r"[^\W_](?:.*[^\W_])?")
 INTEGER = re.compile(r"\d+|\d{1,3}(\D)(?:\d{2,3}\1)*\d{3}")  # in India, all groups except the last have two digits
 PLAIN = r"\d+(?:[.,'\u2019\u066b\u066c]\d+)*"
 NUMERALS = re.compile(PLAIN), re.compile(rf"(?<!\d)\d{{1,3}}(?: \d{{3}})+(?!\d)(?:[.,\u066b]\d+)?|{PLAIN}")
@@ -48,7 +50,7 @@ TWELVE_HOURS = re.compile(r"(\d{1,2})(?:[:.]\d\d)? ?[ap]\.? ?m\b", re.I)
 def units(text: str) -> list[str]:
     """A text's words in lowercase, without surrounding punctuation; in scripts without spaces, its characters."""
     spaced = WITHOUT_BLANKS.sub(r" \g<0> ", text.lower())
-    return [unit for word in spaced.split() if (unit := re.sub(r"^[\W_]+|[\W_]+$", "", word))]
+    return [unit[0] for word in spaced.split() if (unit := UNIT.search(word))]
 
 
 def repetitions(text: str) -> dict[int, int]:
@@ -194,8 +196,8 @@ def count_flags(
 
     def flagged_lines(translations: list[str]) -> dict[str, list[int]]:
         raised = [flags(*pair, scripts) for pair in zip(sources, translations, strict=True)]
-        lines = {flag: [number for number, row in enumerate(raised, 1) if flag in row] for flag in FLAGS}
-        return {**lines, "any": [number for number, row in enumerate(raised, 1) if row]}
+        rows = [*enumerate(([*row, "any"] if row else [] for row in raised), 1)]
+        return {flag: [number for number, row in rows if flag in row] for flag in (*FLAGS, "any")}
 
     alarms, total = flagged_lines(references) if references else {}, max(len(sources), 1)
     return [

@@ -42,7 +42,6 @@ class JudgeConfig:
         require(not self.flags, f"{name}: leave it out with flags=true, which needs no model")
         require(config.reference is None and config.examples == 0, f"{name}: leave out reference and examples")
         require(bool(config.source), "source: required with run; pass source=FILE")
-        require({config.source, config.hypothesis} != {"-"}, "source=-, hypothesis=-: standard input is a single file")
         self.write_scores((str(config.source), config.hypothesis), config.format)
         return True
 

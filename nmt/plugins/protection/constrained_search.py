@@ -17,7 +17,7 @@ from torch import Tensor
 
 from nmt.config import EOS, PAD, DecodeConfig
 from nmt.model import Transformer
-from nmt.plugins.protection.constraints import PhraseConstraints, Tracker
+from nmt.plugins.protection.constraints import PhraseConstraints, State, Tracker
 from nmt.search import Hypothesis, Search, beam_search
 
 
@@ -48,11 +48,11 @@ class ConstrainedSearch(Search):
         self.trackers = [Tracker(row, constraints.kinds) for row in constraints.rows]
         self.likeliest_kept = config.beam_size
         # The width of a sentence's beam does not depend on other sentences.
-        self.widths = [min(2 * config.beam_size + one.left[0], 4 * config.beam_size) for one in self.trackers]
+        self.widths = [min(2 * config.beam_size + one.left(one.start), 4 * config.beam_size) for one in self.trackers]
         super().__init__(models, source_BS, replace(config, beam_size=max(self.widths)), prefixes)
-        self.states = [[0] * self.beam_size for _ in self.trackers]
+        self.states = [[tracker.start] * self.beam_size for tracker in self.trackers]
 
-    def living(self, hypotheses: int) -> list[tuple[int, int, Tracker, int]]:
+    def living(self, hypotheses: int) -> list[tuple[int, int, Tracker, State]]:
         """Row, slot, tracker and state of each unfinished hypothesis in the first `hypotheses` slots."""
         sentences = self.sentences.tolist()
         slots = self.log_probabilities[:, :hypotheses].isfinite().nonzero().tolist()
@@ -60,7 +60,7 @@ class ConstrainedSearch(Search):
 
     def next_tokens(self) -> Tensor:
         logp_BKN = super().next_tokens()
-        unmet = [(row, k) for row, k, tracker, state in self.living(logp_BKN.shape[1]) if tracker.left[state]]
+        unmet = [(row, k) for row, k, tracker, state in self.living(logp_BKN.shape[1]) if tracker.left(state)]
         if unmet:
             rows, slots = torch.tensor(unmet, device=logp_BKN.device).unbind(1)
             logp_BKN[rows, slots, EOS] = -torch.inf
@@ -92,7 +92,7 @@ class ConstrainedSearch(Search):
         places = [
             (row, k, token)
             for row, k, tracker, state in self.living(logp_BKN.shape[1])
-            for token in (sorted(tracker.advancing(state)) if tracker.left[state] else [EOS])
+            for token in (sorted(tracker.advancing(state)) if tracker.left(state) else [EOS])
         ]
         if places:
             at, slots, tokens = torch.tensor(places, device=logp_BKN.device).unbind(1)
@@ -112,8 +112,8 @@ class ConstrainedSearch(Search):
             if candidate.log_probability > -math.inf:
                 state, ends = states[candidate.parent], candidate.token == EOS
                 after = state if ends else tracker.step(state, candidate.token)
-                if ends or tracker.least[after] <= room:
-                    banks[tracker.left[after]].append(candidate)
+                if ends or tracker.least(after) <= room:
+                    banks[tracker.left(after)].append(candidate)
                     kept += [candidate] * (not ends)
         ended = [candidate for candidate in banks[0][:width] if candidate.token == EOS]
         kept = kept[: self.likeliest_kept]

@@ -4,12 +4,14 @@ An automaton tracks a set of readings, because a hypothesis can be read in sever
 another phrase, and an occurrence of a phrase counts for only one constraint.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, lru_cache, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from nmt.config import DecodeConfig
+from nmt.config import UNK, DecodeConfig
+from nmt.text import META, TARGET, WITHOUT_BLANKS, Tokenizer
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 BEGINS, FOLLOWS, GLUED = range(3)
 # Bits of a token's kind. CONTINUES: it continues a word; EDGE: a word can follow without a space, as after a hyphen.
 CONTINUES, EDGE = 1, 2
+LETTER = re.compile(rf"(?!{WITHOUT_BLANKS.pattern})\w")
+CLOSING = ".,;:!?)]}%\u2026"  # punctuation that is followed by a space
+CONTEXTS = {BEGINS: [""], FOLLOWS: ["x "], GLUED: ["x-", "x ("]}  # what may precede a phrase
 
 
 class Phrase(NamedTuple):
@@ -46,7 +51,7 @@ class PhraseConstraints:
 
     def are_met(self, index: int, tokens: Sequence[int]) -> bool:
         tracker = Tracker(self.rows[index], self.kinds)
-        return not tracker.left[reduce(tracker.step, tokens, 0)]
+        return not tracker.left(reduce(tracker.step, tokens, tracker.start))
 
     def search(
         self, models: "Sequence[Transformer]", source_BS: "Tensor", config: DecodeConfig, prefixes: Sequence[list[int]]
@@ -56,15 +61,46 @@ class PhraseConstraints:
         return constrained_search(models, source_BS, config, prefixes, self)
 
 
+@lru_cache
+def kinds(tokenizer: Tokenizer) -> bytes:
+    """The kind of each token, made up of the bits CONTINUES and EDGE."""
+
+    def kind(id: int) -> int:
+        symbol, text = tokenizer.subwords([id])[0], tokenizer.decode([id])
+        blank = symbol.startswith(META) or text.startswith(" ")
+        if not text or "\ufffd" in text:  # a space, or part of a character
+            return EDGE if symbol == META else CONTINUES * (not blank)
+        edge = not LETTER.match(text[-1]) and text[-1] not in CLOSING
+        return CONTINUES * bool(not blank and LETTER.match(text)) + EDGE * edge
+
+    return bytes(map(kind, range(tokenizer.vocabulary_size)))
+
+
+@lru_cache(100_000)
+def phrases(tokenizer: Tokenizer, text: str, where: int) -> list[Phrase]:
+    """The tokens of a term in each context; empty if the vocabulary cannot spell it."""
+    contexts = CONTEXTS[where] + ["\u3002"] * (where == FOLLOWS and bool(WITHOUT_BLANKS.match(text)))
+    closed, ways = bool(LETTER.match(text[-1])), []
+    for context in contexts:
+        before, both = tokenizer.encode([context.strip(), tokenizer.clean(context + text)], TARGET)
+        tokens = tuple(both[len(before) :])
+        if both[: len(before)] == before and tokens and UNK not in tokens:
+            ways.append(Phrase(tokens, where, closed))
+    return ways
+
+
 Place = tuple[int, int]  # the phrase in progress and the number of its tokens so far, or one of these:
 START, FREE, MARKED, CLOSED = (-1, 0), (-2, 0), (-3, 0), (-4, 0)
 OPEN = {START: (BEGINS,), MARKED: (FOLLOWS, GLUED)}
 Reading = tuple[int, Place]  # constraints met so far, one bit each, and the place
+State = frozenset[Reading]
 MOST_READINGS = 64  # a limit for constraints that overlap in hundreds of ways
 
 
 class Tracker:
-    """The states of a sentence's hypotheses, numbered in the order first reached; 0 belongs to the empty hypothesis."""
+    """Follows hypotheses of a sentence; the state of a hypothesis is the set of its readings."""
+
+    start: State = frozenset([(0, START)])
 
     def __init__(self, constraints: Sequence[Constraint], kinds: bytes) -> None:
         self.kinds = kinds
@@ -73,66 +109,53 @@ class Tracker:
         self.before = [max((m for m, same in numbered[:n] if same == phrases), default=-1) for n, phrases in numbered]
         self.owners = [index for index, constraint in enumerate(constraints) for _ in constraint]
         self.phrases = [phrase for constraint in constraints for phrase in constraint]
-        self.shortest = [min(len(phrase.tokens) for phrase in constraint) for constraint in constraints]
+        shortest = [min(len(phrase.tokens) for phrase in constraint) for constraint in constraints]
         # Only phrases that can begin anywhere are possible after every token.
         usual = [[len(phrase.tokens) for phrase in phrases if phrase.where == FOLLOWS] for phrases in constraints]
         self.usual = [min(lengths, default=99) for lengths in usual]
         self.relevant = {token for phrase in self.phrases for token in phrase.tokens}
-        self.numbers, self.readings = dict[frozenset[Reading], int](), list[frozenset[Reading]]()
-        self.left = list[int]()  # tokens needed to meet all constraints using only phrases that can begin anywhere
-        self.least = list[int]()  # fewest tokens needed if every phrase is allowed
-        self.opened, self.steps = dict[Reading, dict[int, list[int]]](), dict[tuple[int, int], int]()
-        self.number(frozenset([(0, START)]))
+        self.open, self.after = cache(self.phrases_at), cache(self.readings_after)
+        self.left = cache(lambda state: min(self.tokens_left(reading, self.usual) for reading in state))
+        """Tokens needed to meet all constraints using only phrases that can begin anywhere."""
+        self.least = cache(lambda state: min(self.tokens_left(reading, shortest) for reading in state))
+        """Fewest tokens needed if every phrase is allowed."""
 
-    def step(self, state: int, token: int) -> int:
+    def step(self, state: State, token: int) -> State:
         # Tokens that occur in no phrase differ only in their kind.
-        key = state, token if token in self.relevant else -1 - self.kinds[token]
-        if key not in self.steps:
-            readings = {after for reading in self.readings[state] for after in self.follow(reading, token)}
-            self.steps[key] = self.number(frozenset(self.best(readings)))
-        return self.steps[key]
+        return self.after(state, token if token in self.relevant else -1, self.kinds[token])
 
-    def number(self, readings: frozenset[Reading]) -> int:
-        if readings not in self.numbers:
-            self.numbers[readings] = len(self.readings)
-            self.readings.append(readings)
-            self.left.append(min(self.tokens_left(reading, self.usual) for reading in readings))
-            self.least.append(min(self.tokens_left(reading, self.shortest) for reading in readings))
-        return self.numbers[readings]
+    def readings_after(self, state: State, token: int, kind: int) -> State:
+        return frozenset(self.best({after for reading in state for after in self.follow(reading, token, kind)}))
 
-    def follow(self, reading: Reading, token: int) -> list[Reading]:
+    def follow(self, reading: Reading, token: int, kind: int) -> list[Reading]:
         met, (phrase, done) = reading
         if phrase >= 0:
             return [self.reached(met, phrase, done + 1)] if self.phrases[phrase].tokens[done] == token else []
-        if reading[1] == CLOSED and self.kinds[token] & CONTINUES:
+        if reading[1] == CLOSED and kind & CONTINUES:
             return []
         begun = [self.reached(met, phrase, 1) for phrase in self.open(reading).get(token, ())]
-        return [(met, self.behind(token)), *begun]
-
-    def behind(self, token: int) -> Place:
-        return MARKED if self.kinds[token] & EDGE else FREE
+        return [(met, MARKED if kind & EDGE else FREE), *begun]
 
     def reached(self, met: int, phrase: int, done: int) -> Reading:
         if done < len(self.phrases[phrase].tokens):
             return met, (phrase, done)
         tokens, _, closed = self.phrases[phrase]
-        return met | 1 << self.owners[phrase], CLOSED if closed else self.behind(tokens[-1])
+        behind = MARKED if self.kinds[tokens[-1]] & EDGE else FREE
+        return met | 1 << self.owners[phrase], CLOSED if closed else behind
 
-    def open(self, reading: Reading) -> dict[int, list[int]]:
+    def phrases_at(self, reading: Reading) -> dict[int, list[int]]:
         """The phrases that can begin, by first token; of identical constraints, only those of the first unmet one."""
-        if reading not in self.opened:
-            (met, place), by_token = reading, dict[int, list[int]]()
-            unmet = [not met >> n & 1 and (before < 0 or met >> before & 1) for n, before in enumerate(self.before)]
-            for n, phrase in enumerate(self.phrases):
-                if unmet[self.owners[n]] and phrase.where in OPEN.get(place, (FOLLOWS,)):
-                    by_token.setdefault(phrase.tokens[0], []).append(n)
-            self.opened[reading] = by_token
-        return self.opened[reading]
+        (met, place), by_token = reading, dict[int, list[int]]()
+        unmet = [not met >> n & 1 and (before < 0 or met >> before & 1) for n, before in enumerate(self.before)]
+        for n, phrase in enumerate(self.phrases):
+            if unmet[self.owners[n]] and phrase.where in OPEN.get(place, (FOLLOWS,)):
+                by_token.setdefault(phrase.tokens[0], []).append(n)
+        return by_token
 
-    def advancing(self, state: int) -> set[int]:
+    def advancing(self, state: State) -> set[int]:
         """The tokens that can continue or begin a phrase in a given state."""
         tokens = set[int]()
-        for reading in self.readings[state]:
+        for reading in state:
             phrase, done = reading[1]
             tokens |= {self.phrases[phrase].tokens[done]} if phrase >= 0 else self.open(reading).keys()
         return tokens

@@ -26,7 +26,8 @@ class ProtectionConfig:
 
     def __post_init__(self) -> None:
         for kind in self.protect:
-            check_pattern(kind)
+            if kind not in ("usual", "none"):
+                check_pattern(str(kind))
         if "none" in self.protect:
             require(len(self.protect) == 1, "protect=none: cannot be combined with other values")
             self.protect = []
@@ -38,9 +39,6 @@ class ProtectionConfig:
 
 def check_pattern(kind: str) -> None:
     """Raise NMTError if a value of `protect` is not a regular expression or is probably a misspelled word."""
-    if kind in ("usual", "none"):
-        return
-    kind = str(kind)
     is_word = get_close_matches(kind.lower(), WORDS, cutoff=0.8)  # as a pattern, it would disable the usual kinds
     require(not is_word, f"protect={kind}: pass usual, none, or regular expressions, such as [{kind[:1]}]{kind[1:]}")
     import regex  # slow to import and rarely needed

@@ -5,28 +5,15 @@ A word is a run of letters and digits, a single character of a script without sp
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
-from nmt.config import UNK, NMTError, TranslatorOptions, require
-from nmt.plugins.protection.constraints import (
-    BEGINS,
-    CONTINUES,
-    EDGE,
-    FOLLOWS,
-    GLUED,
-    Constraint,
-    Phrase,
-    PhraseConstraints,
-)
+from nmt.config import NMTError, TranslatorOptions, require
+from nmt.plugins.protection.constraints import BEGINS, FOLLOWS, GLUED, Constraint, PhraseConstraints, kinds, phrases
 from nmt.plugins.protection.items import Finder, hidden
-from nmt.text import META, SOURCE, TARGET, WITHOUT_BLANKS, Tokenizer, clean, open_text, raw_lines, without_end
+from nmt.text import SOURCE, WITHOUT_BLANKS, Tokenizer, clean, read_texts
 from nmt.translation import Limits, Segment, Stage, Translation
 
 WORD = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\w)+|[^\w\s]")
-LETTER = re.compile(rf"(?!{WITHOUT_BLANKS.pattern})\w")
-CLOSING = ".,;:!?)]}%\u2026"  # punctuation that is followed by a space
-CONTEXTS = {BEGINS: [""], FOLLOWS: ["x "], GLUED: ["x-", "x ("]}  # what may precede a phrase
 
 
 class Term(NamedTuple):
@@ -60,37 +47,29 @@ class Glossary:
 
     def __init__(self, entries: Iterable[tuple[str, str, bool]]) -> None:
         self.terms: dict[tuple[tuple[str, ...], bool], Term] = {}
-        self.beginnings: dict[str, Any] = {}  # a tree of the terms' casefolded words; "" marks the end of a term
         for source, target, case in entries:
             words = tuple(WORD.findall(source))
             key = words if case else folded(words), case
             term = self.terms.get(key, Term(source, (), case))
             self.terms[key] = term._replace(targets=tuple(dict.fromkeys((*term.targets, target))))
-            node = self.beginnings
-            for word in folded(words):
-                node = node.setdefault(word, {})
-            node[""] = {}
+        self.most_words = max((len(words) for words, _ in self.terms), default=0)
 
     def find(self, line: str) -> list[Match]:
         """The terms in a clean line, in order."""
-        words, matches, at = list(WORD.finditer(line)), list[Match](), 0
-        small = folded([word[0] for word in words])
+        matches, places, at = list[Match](), list(WORD.finditer(line)), 0
+        words = tuple(place[0] for place in places)
         while at < len(words):
-            node, end, match = self.beginnings, at, None
-            while end < len(words) and (node := node.get(small[end], {})):
-                end += 1
-                if "" in node and (term := self.term(words[at:end])):
-                    capital = words[at][0][0].isupper() and term.source[0].islower()
-                    match, behind = Match(term, words[at].start(), words[end - 1].end(), capital), end
-            if match:
-                matches.append(match)
-            at = behind if match else at + 1
+            ends = range(min(at + self.most_words, len(words)), at, -1)
+            term, end = next(((term, end) for end in ends if (term := self.term(words[at:end]))), (None, at + 1))
+            if term:
+                capital = words[at][0].isupper() and term.source[0].islower()
+                matches.append(Match(term, places[at].start(), places[end - 1].end(), capital))
+            at = end
         return matches
 
-    def term(self, words: Sequence[re.Match[str]]) -> Term | None:
+    def term(self, words: tuple[str, ...]) -> Term | None:
         """The term with these words; if two differ only in case, the one whose case matches."""
-        spelled = tuple(word[0] for word in words)
-        return self.terms.get((spelled, True)) or self.terms.get((folded(spelled), False))
+        return self.terms.get((words, True)) or self.terms.get((folded(words), False))
 
 
 def folded(words: Sequence[str]) -> tuple[str, ...]:
@@ -114,15 +93,12 @@ def entry(line: str) -> tuple[str, str, bool]:
 def read_glossary(name: str) -> Glossary:
     """Read a glossary file; NMTError with the number of the first invalid line."""
     entries = list[tuple[str, str, bool]]()
-    with open_text(name) as file:
-        for number, line in enumerate(raw_lines(file, name), 1):
-            try:
-                text = without_end(line).decode("utf-8-sig" if number == 1 else "utf-8")
-                if text.strip() and not text.startswith("#"):
-                    entries.append(entry(text))
-            except (UnicodeDecodeError, NMTError) as error:
-                problem = error if isinstance(error, NMTError) else "not UTF-8"
-                raise NMTError(f"{name}, line {number}: {problem}") from error
+    for number, line in enumerate(read_texts(name), 1):
+        try:
+            if line.strip() and not line.startswith("#"):
+                entries.append(entry(line))
+        except NMTError as error:
+            raise NMTError(f"{name}, line {number}: {error}") from error
     require(bool(entries), f"{name}: contains no terms")
     return Glossary(entries)
 
@@ -180,21 +156,6 @@ def terms(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits) -> T
     return Terms(read_glossary(keys.glossary), tokenizer, Finder(keys.protect))
 
 
-@lru_cache
-def kinds(tokenizer: Tokenizer) -> bytes:
-    """The kind of each token, made up of the bits CONTINUES and EDGE."""
-
-    def kind(id: int) -> int:
-        symbol, text = tokenizer.subwords([id])[0], tokenizer.decode([id])
-        blank = symbol.startswith(META) or text.startswith(" ")
-        if not text or "\ufffd" in text:  # a space, or part of a character
-            return EDGE if symbol == META else CONTINUES * (not blank)
-        edge = not LETTER.match(text[-1]) and text[-1] not in CLOSING
-        return CONTINUES * bool(not blank and LETTER.match(text)) + EDGE * edge
-
-    return bytes(map(kind, range(tokenizer.vocabulary_size)))
-
-
 def constraint_of(tokenizer: Tokenizer, match: Match, capital: bool) -> Constraint:
     """The ways to write a term, capitalized at the beginning of a translation if `capital`.
 
@@ -205,16 +166,3 @@ def constraint_of(tokenizer: Tokenizer, match: Match, capital: bool) -> Constrai
     ways = [phrase for text in begins for phrase in phrases(tokenizer, text, BEGINS)]
     ways += [phrase for where in (FOLLOWS, GLUED) for text in plain for phrase in phrases(tokenizer, text, where)]
     return tuple(dict.fromkeys(ways))
-
-
-@lru_cache(100_000)
-def phrases(tokenizer: Tokenizer, text: str, where: int) -> list[Phrase]:
-    """The tokens of a term in each context; empty if the vocabulary cannot spell it."""
-    contexts = CONTEXTS[where] + ["\u3002"] * (where == FOLLOWS and bool(WITHOUT_BLANKS.match(text)))
-    closed, ways = bool(LETTER.match(text[-1])), []
-    for context in contexts:
-        before, both = tokenizer.encode([context.strip(), tokenizer.clean(context + text)], TARGET)
-        tokens = tuple(both[len(before) :])
-        if both[: len(before)] == before and tokens and UNK not in tokens:
-            ways.append(Phrase(tokens, where, closed))
-    return ways

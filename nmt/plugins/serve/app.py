@@ -20,7 +20,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
@@ -29,7 +29,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from nmt.config import NMTError, require
 from nmt.plugins.serve import translation as forms
 from nmt.plugins.serve.command import ServeConfig, is_loopback
-from nmt.plugins.serve.worker import Failed, PlaceHandler, Rate, formats_of_documents, log, log_client, log_error
+from nmt.plugins.serve.failures import Failed, PlaceHandler, Rate, failure_of, log, log_client
+from nmt.plugins.serve.parsing import formats_of_documents
 
 T = TypeVar("T")
 UPLOADS = 16  # maximum number of files in memory at a time; further uploads wait
@@ -47,7 +48,7 @@ HEADERS = {
 LOCAL = ("localhost", "127.0.0.1", "[::1]", "")  # names of this machine; browsers never send an empty name
 PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)  # a path prefix removed by a proxy on this machine
 PAGE = Path(__file__).parent / "page"
-UNFINISHED = (408, 413, 503, 504)  # statuses that close the connection, since the client may still be sending
+UNFINISHED = (413, 503, 504)  # statuses that close the connection, since the client may still be sending
 
 
 class Guard:
@@ -78,15 +79,10 @@ class Guard:
             async with asyncio.timeout(seconds):
                 await self.inner(scope, receive, send_with_headers)
             return
-        except Failed as error:
-            failure = error
         except TimeoutError:
             failure = Failed(504, f"no answer within {seconds:g} seconds; send less text per request")
-        except ClientDisconnect:
-            failure = Failed(499, "the client disconnected")
         except Exception as error:
-            log_error(error)
-            failure = Failed(500, "internal error; see the server's log")
+            failure = failure_of(error)
         if not begun:  # otherwise, the response has begun and is cut off
             await (await error_answer(Request(scope), failure))(scope, receive, send_with_headers)
         if failure.status_code >= 500:
@@ -135,8 +131,8 @@ class Server:
 
     def __init__(self, config: ServeConfig) -> None:
         self.limits, self.keys = config.limits, Path(config.keys) if config.keys else None
-        has_keys = bool(self.keys and forms.read_keys(self.keys))
-        require(has_keys or not self.keys, f"keys={self.keys}: the file contains no keys; see docs/guides/serve.md")
+        problem = f"keys={self.keys}: the file contains no keys; see docs/guides/serve.md"
+        require(self.keys is None or bool(forms.read_keys(self.keys)), problem)
         self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
         self.files, self.uploads = dict[str, bytes](), asyncio.Semaphore(UPLOADS)
         self.service, self.suggestions = forms.Service(config), config.suggestions
@@ -146,18 +142,15 @@ class Server:
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
         tasks = [asyncio.create_task(model.run()) for model in self.service.models]
         yield
-        for task, model in zip(tasks, self.service.models, strict=True):
+        for task in tasks:
             task.cancel()
-            if model.worker:
-                model.worker.kill()
-                await model.worker.reading
 
     async def admit(self, request: Request, form: type[forms.AnyForm]) -> forms.AnyForm:
         """Read a request; raise Failed if its key, rate, size or fields are unacceptable."""
         most, limit = self.limits.file_bytes, self.limits.characters
         # Parsing megabytes of JSON would delay all other clients; an emoji in ASCII-only JSON takes 12 bytes.
         most = most if form is forms.FileForm else min(most, 12 * limit + 2**16)
-        fields = await forms.read_fields(request, most, self.limits.upload_seconds)
+        fields = await forms.read_fields(request, most)
         self.check_client(request, fields.get("api_key"))
         asked = forms.validated(form, fields)
         texts = [*asked.texts, getattr(asked, "s", "")] if isinstance(asked, forms.TextForm) else []
@@ -224,9 +217,7 @@ class Server:
         return JSONResponse([{"confidence": round(100 * p), "language": code} for code, p in ranked[:3] or usual])
 
 
-def make_app(config: ServeConfig) -> Starlette:
-    """Build the application; raise NMTError if its models or keys cannot be used."""
-    server = Server(config)
+def make_app(server: Server, config: ServeConfig) -> Starlette:
     pairs, names = server.service.pairs, {code: forms.language_name(code) for code in server.service.languages}
     languages = [{"code": code, "name": name, "targets": list(pairs.get(code, {}))} for code, name in names.items()]
     source, (target, *_) = next(iter(pairs.items()))
@@ -251,7 +242,7 @@ def make_app(config: ServeConfig) -> Starlette:
 
 def serve(config: ServeConfig) -> None:
     """Serve until SIGTERM or Ctrl-C, then finish all accepted requests; raise NMTError if the server cannot start."""
-    app, family = make_app(config), socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    server, family = Server(config), socket.AF_INET6 if ":" in config.host else socket.AF_INET
     try:  # clients can connect from now on, but wait until the server is running
         listener = socket.create_server((config.host, config.port), family=family, backlog=2048)
     except OSError as error:
@@ -263,9 +254,10 @@ def serve(config: ServeConfig) -> None:
     options |= {"log_level": "error"}  # at a more verbose level, clients could fill the log with garbage
     options |= {"ws": "none", "limit_concurrency": config.limits.connections}
     options |= {"timeout_graceful_shutdown": int(config.limits.seconds) + 1}
-    server = uvicorn.Server(uvicorn.Config(app, **options))
+    for model in server.service.models:
+        model.load()
     logging.lastResort = PlaceHandler(logging.ERROR)
     log(f"serving {', '.join(config.run)} at {address} (press Ctrl-C to stop)")
     if config.open and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform != "linux"):
         webbrowser.open(address)  # without a display, this would open a text browser in the terminal
-    server.run(sockets=[listener])
+    uvicorn.Server(uvicorn.Config(make_app(server, config), **options)).run(sockets=[listener])

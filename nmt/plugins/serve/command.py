@@ -27,8 +27,6 @@ class LimitsConfig:
     """Maximum size of a file, or of any other request body, in bytes."""
     seconds: float = number(120.0, 0.1, 86_400.0)
     """Maximum number of seconds from the start of a request to the end of its answer."""
-    upload_seconds: float = number(20.0, 0.1, 86_400.0)
-    """Maximum number of seconds that a request may take to arrive completely."""
     requests_per_minute: int | None = number(120, 1, 10**9)
     """Requests per minute per key or, without keys, per remote address; null: unlimited."""
     waiting_lines: int = number(20_000, 1, 10**9)

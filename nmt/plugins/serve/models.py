@@ -1,29 +1,98 @@
-"""The served models: each has a queue of lines from all clients, and a process that translates them."""
+"""The served models: each has a queue of lines from all clients, and threads that translate them."""
 
 import asyncio
-import itertools
 import math
-import pickle
-import sys
+import threading
 import time
 from collections import deque
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple, cast
 
-from nmt.config import TranslatorOptions, require
+from nmt.config import require
 from nmt.files import is_parser
+from nmt.hardware import usable_cores
+from nmt.plugins.documents import Translated
 from nmt.plugins.serve.command import ServeConfig
-from nmt.plugins.serve.worker import Failed, Line, Search, log
-from nmt.translation import find_models, flagger, language_tag, languages, stages_of
+from nmt.plugins.serve.failures import Failed, failure_of, log
+from nmt.plugins.serve.parsing import Line
+from nmt.search import Engine
+from nmt.text import TARGET, Tokenizer
+from nmt.translation import (
+    find_models,
+    flagger,
+    language_tag,
+    languages,
+    load_translator,
+    stages_of,
+    with_engine,
+)
 
 LONG = 1000  # characters; each longer line forms a separate batch, and only one such batch runs at a time
 BATCH_LINES, BATCH_CHARACTERS = 128, 8000  # maximum per batch
 BATCH_SECONDS = 0.3  # target time per batch, so that no batch delays the next one for long
 BATCH_WAIT = 0.003  # seconds that a batch's first line waits for more lines
 TURN_TOKENS = 1500  # maximum tokens per torch search, so that the next text need not wait long
-LOADING_SECONDS = 600  # a process that is not ready by then is killed
+BEAM = 12  # the number of tokens to try as the beginning of another word
+MOST_REPLACED = 20  # the most words of a line that a user can replace and still get alternatives for later words
+
+
+class Search(NamedTuple):
+    """The search settings for a line; the same for all lines in a batch."""
+
+    tag: str = ""  # the target language's tag, with a trailing space
+    n_best: int = 1
+    aligned: bool = False
+    prefix: str | None = None  # what each translation begins with; the next word differs
+
+
+class Turns:
+    """A lock that threads acquire in the order in which they request it."""
+
+    def __init__(self) -> None:
+        self.entrance, self.room = threading.Lock(), threading.Lock()
+
+    def __enter__(self) -> None:
+        with self.entrance:  # the next thread waits here; with a single lock, a leaving thread could re-enter first
+            self.room.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self.room.release()
+
+
+def other_words(engine: Engine, tokenizer: Tokenizer, words: list[str], ids: Sequence[Any], *more: Any) -> Any:
+    """Search, but for the sentence with the word after `words`, return translations with different words there.
+
+    The sentences before it are translated with the words that the user replaced.
+    """
+
+    def beginning(count: int) -> list[int]:
+        return tokenizer.encode([tokenizer.clean(" ".join(words[:count]))], TARGET)[0]
+
+    results = engine.search(ids, *more)
+    for index, sentence in enumerate(ids):
+        forced, other = 0, None
+        for _ in range(MOST_REPLACED):
+            best = tokenizer.decode(results[index][0].tokens).split()
+            other = next((n for n, pair in enumerate(zip(best, words, strict=False)) if pair[0] != pair[1]), None)
+            if other is None or forced == len(words):
+                break
+            forced = max(forced, other) + 1
+            results[index] = engine.search([sentence], [beginning(forced)])[0]
+        if other is not None or len(best) > len(words):
+            begin = beginning(len(words))
+            # At a maximum length of one more token, the beam consists of the likeliest ones.
+            extra = len(begin) + 1 - len(sentence)
+            search = engine.with_search(replace(engine.config, beam_size=BEAM, n_best=BEAM, max_extra_length=extra))
+            begun = [begun.tokens[: len(begin) + 1] for begun in search.search([sentence], [begin])[0]]
+            results[index] = [row[0] for row in engine.search([sentence] * len(begun), begun)]
+            break
+        words = words[len(best) :]
+    return results
 
 
 @dataclass(eq=False)
@@ -31,7 +100,6 @@ class WaitingLine:
     text: str
     request: "Request"
     answer: "asyncio.Future[Line]"
-    lost: bool = False  # a process died while translating this line; the second time, the line fails
 
     def give(self, answer: Line | Failed) -> None:
         if not self.answer.done():  # the client may have disconnected
@@ -53,14 +121,14 @@ class Queue:
     """Requests in the order in which they take turns."""
 
     def __init__(self) -> None:
-        self.requests, self.lost = deque[Request](), deque[WaitingLine]()
+        self.requests = deque[Request]()
         self.new_first = True  # whether the next batch starts with a new request; alternates
         self.most_characters = LONG  # characters translated in about BATCH_SECONDS, as measured so far
         self.changed = asyncio.Event()
 
     @property
     def lines(self) -> int:
-        return len(self.lost) + sum(len(request.lines) for request in self.requests)
+        return sum(len(request.lines) for request in self.requests)
 
     def add(self, request: Request) -> None:
         if request.lines:
@@ -69,24 +137,14 @@ class Queue:
 
     def remove(self, request: Request) -> None:
         """Drop a request's lines that are not yet in a batch."""
-        self.lost = deque(line for line in self.lost if line.request is not request)
         self.requests = deque(other for other in self.requests if other is not request)
-
-    def fail(self, failure: Failed) -> None:
-        """Answer all queued lines with an error."""
-        for line in (*self.lost, *(line for request in self.requests for line in request.lines)):
-            line.give(failure)
-        self.requests.clear()
-        self.lost.clear()
 
     def take(self, most: int = BATCH_LINES, long_too: bool = True) -> list[WaitingLine]:
         """Take a batch of at most `most` lines with the same search settings; requests take turns line by line.
 
         Every second batch starts with a new request. A long line gets its own batch, or stays queued if `long_too` is
-        false. Lines that may have crashed a process go first, one per batch.
+        false.
         """
-        if self.lost:
-            return [self.lost.popleft()]
         turns = deque(request for request in self.requests if long_too or len(request.lines[0].text) <= LONG)
         new = (n for n, request in enumerate(turns) if self.new_first and len(request.lines) == len(request.answers))
         self.new_first = not self.new_first
@@ -114,80 +172,13 @@ class Queue:
             self.most_characters = max(LONG, min(BATCH_CHARACTERS, in_time))
 
 
-class Worker:
-    """The server's side of a model's process; a call that exceeds its time limit kills the process."""
-
-    facts: Any  # ModelTasks.facts
-    ended = ""  # how the process ended; empty while it is running
-
-    async def begin(self, options: TranslatorOptions) -> "Worker":
-        """Start the process; raise Failed if it does not become ready."""
-        self.numbers, self.answers = itertools.count(), dict[int, asyncio.Future[Any]]()
-        code = f"import sys; sys.path[:] = {sys.path!r}; from nmt.plugins.serve.worker import main; main()"
-        pipes: Any = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE, "limit": 2**20}
-        self.process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, **pipes, start_new_session=True)
-        self.reading = asyncio.create_task(self.read())
-        try:
-            self.facts = await self.call(LOADING_SECONDS, options)
-        except BaseException:
-            self.kill()
-            raise
-        return self
-
-    async def read(self) -> None:
-        """Relay the process's answers until it exits."""
-        assert self.process.stdout
-        with suppress(asyncio.IncompleteReadError, OSError):
-            while True:
-                size = int.from_bytes(await self.process.stdout.readexactly(8))
-                number, answer = pickle.loads(await self.process.stdout.readexactly(size))
-                if (future := self.answers.get(number)) and not future.done():
-                    future.set_result(answer)
-        code = await self.process.wait()
-        self.ended = f"was killed by signal {-code}" if code < 0 else f"exited with code {code}"
-        for future in self.answers.values():
-            if not future.done():
-                future.set_result(self.loss())
-
-    def loss(self) -> Failed:
-        return Failed(503, f"the worker process {self.ended}; send the request again", 1, lost=True)
-
-    async def call(self, seconds: float, *arguments: Any) -> Any:
-        """Create the process's `ModelTasks`; in later calls, call its `translate`. Raise Failed if that fails."""
-        if self.ended:
-            raise self.loss()
-        number = next(self.numbers)
-        future = self.answers[number] = asyncio.get_running_loop().create_future()
-        assert self.process.stdin
-        try:
-            async with asyncio.timeout(seconds):
-                with suppress(OSError):  # the process may have just exited; `read` then sets the answer
-                    self.process.stdin.write(pickle.dumps((number, *arguments)))
-                    await self.process.stdin.drain()
-                answer = await future
-        except TimeoutError as error:
-            self.kill()
-            raise Failed(503, f"not translated within {seconds:g} seconds; send less text per request") from error
-        finally:
-            del self.answers[number]
-        if isinstance(answer, Failed):
-            raise answer
-        return answer
-
-    def kill(self) -> None:
-        self.ended = self.ended or "was killed by the server"
-        with suppress(ProcessLookupError):
-            self.process.kill()
-
-
 class ServedModel:
-    """A model and its process; raises NMTError if the model cannot be read or is not for translation."""
+    """A model and its threads; raises NMTError if the model cannot be read or is not for translation."""
 
-    worker: Worker | None = None
     batches, long_lines = 0, 0  # batches being translated, and how many of them are a single long line
 
     def __init__(self, name: str, config: ServeConfig) -> None:
-        self.name, self.seconds, self.queue = name, config.limits.seconds, Queue()
+        self.name, self.queue = name, Queue()
         models = _, [description], tokenizer = find_models([name])
         self.flags_of = flagger(models)
         require(not is_parser(description), f"run={name}: is a parser; use `nmt parse`")
@@ -200,62 +191,71 @@ class ServedModel:
         self.options = replace(config.translator, run=[name], target=next(iter(targets), None), decode=decode)
         stages_of(self.options)  # checks glossaries
 
-    async def loaded(self) -> Worker:
-        """The process, started if it is not running; raises Failed if the model cannot be loaded."""
-        if self.worker and self.worker.ended:
-            log(f"{self.name}: process {self.worker.process.pid} {self.worker.ended}")
-            self.worker = None
-        if not self.worker:
-            begun = time.monotonic()
-            try:
-                self.worker = await Worker().begin(self.options)
-            except Failed as error:
-                log(f"{self.name}: the model cannot be loaded: {error.detail}")
-                raise Failed(503, f"the model cannot be loaded: {error.detail}", 1) from error
-            seconds, (_, engine) = time.monotonic() - begun, self.worker.facts
-            log(f"{self.name}: loaded with {engine} in {seconds:.1f} s as process {self.worker.process.pid}")
-        return self.worker
+    def load(self) -> None:
+        """Load the model; raises NMTError if that fails."""
+        begun, options = time.monotonic(), with_engine(self.options, log)
+        translator = load_translator(options, log)
+        engine = cast(Any, translator.engine)
+        self.searches = 1
+        if translator.ahead:  # a CPU engine: each search uses one core
+            self.searches, engine.workers = options.compute.threads or usable_cores(), 1
+        else:
+            engine.turn = Turns()
+        # At least two batches: while the search runs on one, the other is encoded or decoded.
+        self.most_batches = max(2, self.searches)
+        self.pool = ThreadPoolExecutor(self.most_batches)
+        self.translator = replace(translator, ahead=False)
+        log(f"{self.name}: loaded with {options.compute.engine} in {time.monotonic() - begun:.1f} s")
 
     async def run(self) -> None:
-        """Load the model, and translate queued lines until the server stops."""
+        """Translate queued lines until the server stops."""
         async with asyncio.TaskGroup() as group:
             while True:
                 self.queue.changed.clear()
-                try:
-                    worker = await self.loaded()
-                except Failed as failure:
-                    self.queue.fail(failure)
-                    await self.queue.changed.wait()
-                    continue
                 if self.queue.lines and not self.batches:
                     await asyncio.sleep(BATCH_WAIT)
-                searches, batch = worker.facts[0], list[WaitingLine]()
-                # Allow at least two batches: while the search runs on one, the other is encoded or decoded.
-                if self.queue.lines and self.batches < max(2, searches):
+                batch = list[WaitingLine]()
+                if self.queue.lines and self.batches < self.most_batches:
                     # Leave some lines for further searches, which can run in parallel.
-                    most = math.ceil(self.queue.lines / max(1, searches - self.batches))
+                    most = math.ceil(self.queue.lines / max(1, self.searches - self.batches))
                     batch = self.queue.take(min(most, BATCH_LINES), long_too=not self.long_lines)
                 if batch:
                     self.batches += 1
                     self.long_lines += len(batch[0].text) > LONG
-                    group.create_task(self.translate(worker, batch))
+                    group.create_task(self.answer(batch))
                 else:
                     await self.queue.changed.wait()
 
-    async def translate(self, worker: Worker, batch: list[WaitingLine]) -> None:
+    async def answer(self, batch: list[WaitingLine]) -> None:
         """Translate a batch and deliver the result for each of its lines."""
         begun, texts = time.monotonic(), [line.text for line in batch]
-        try:
-            answers = await worker.call(self.seconds, batch[0].request.search, texts)
-            self.queue.took(sum(map(len, texts)), time.monotonic() - begun)
-        except Failed as failure:
-            answers = [failure] * len(batch)
-        for line, answer in zip(batch, answers, strict=True):
-            if isinstance(answer, Failed) and answer.lost and not line.lost and not line.answer.done():
-                line.lost = True
-                self.queue.lost.append(line)
-            else:
-                line.give(answer)
+        loop, search = asyncio.get_running_loop(), batch[0].request.search
+        for line, answer in zip(
+            batch, await loop.run_in_executor(self.pool, self.translate, search, texts), strict=True
+        ):
+            line.give(answer)
+        self.queue.took(sum(map(len, texts)), time.monotonic() - begun)
         self.batches -= 1
         self.long_lines -= len(batch[0].text) > LONG
         self.queue.changed.set()
+
+    def translate(self, search: Search, lines: list[str]) -> list[Line | Failed]:
+        usual, blocks = self.translator, [lines]
+        beam_size = max(usual.engine.config.beam_size, search.n_best)
+        engine = usual.engine.with_search(replace(usual.engine.config, n_best=search.n_best, beam_size=beam_size))
+        if search.prefix is not None:
+            blocks, other = [[line] for line in lines], cast(Any, copy(engine))
+            other.search = partial(other_words, engine, usual.tokenizer, search.prefix.split())
+            engine = other
+        tag = search.tag or usual.source_prefix
+        translator = replace(usual, engine=engine, details=search.aligned, source_prefix=tag)
+        try:
+            outcomes = [*chain.from_iterable(map(translator.translate_each, blocks))]
+        except Exception as error:
+            return [failure_of(error)] * len(lines)
+        return [
+            [Translated(t.text, t.details.alignment if t.details else None) for t in outcome]
+            if isinstance(outcome, list)
+            else Failed(400, outcome.problem)
+            for outcome in outcomes
+        ]

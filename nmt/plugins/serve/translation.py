@@ -5,26 +5,27 @@ import fcntl
 import hashlib
 import os
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
-from urllib.parse import parse_qsl
 
 from anyio import BrokenWorkerProcess, CapacityLimiter, to_process
 from babel import Locale
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.formparsers import MultiPartParser
 from starlette.requests import Request as HttpRequest
+from starlette.types import Message
 
 from nmt.config import NMTError, require
 from nmt.files import parse_json, printable, read_text
 from nmt.plugins.documents import Translated, plain_text
 from nmt.plugins.serve.command import ServeConfig
-from nmt.plugins.serve.models import Request, ServedModel
-from nmt.plugins.serve.worker import Failed, Line, Search, SentDocument, log_client, read_lines, write
+from nmt.plugins.serve.failures import Failed, log_client
+from nmt.plugins.serve.models import Request, Search, ServedModel
+from nmt.plugins.serve.parsing import Line, SentDocument, read_lines, write
 from nmt.translation import Translation
 
 T = TypeVar("T")
@@ -35,8 +36,8 @@ MOST_FIELDS, MOST_ALTERNATIVES = 1000, 10
 KEY_LINE = re.compile(r"^(\S+)\s+([0-9a-f]{64})\b", re.MULTILINE)
 MOST_CHARACTERS = 2000  # a text's language is detected from at most this many leading characters
 SURE = 0.8  # text stays untranslated if its probability of being in the target language is higher than this
-SMALL_BYTES = 2**15  # documents up to this size have their own process, so that they need not wait for large ones
 PARSING_LIMITS = 2**30, 10  # bytes of memory and seconds of CPU time to parse or write a document
+MultiPartParser.spool_max_size = 2**30  # keeps files in memory; `limits.file_bytes` is at most as large
 
 
 class TextForm(BaseModel):
@@ -80,35 +81,27 @@ def validated(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
         raise Failed(400, problem) from error
 
 
-async def read_fields(request: HttpRequest, most: int, seconds: float) -> dict[str, Any]:
+async def read_fields(request: HttpRequest, most: int) -> dict[str, Any]:
     """The fields of the query string and of a JSON or form body of at most `most` bytes; several `q` become a list."""
-    address, items, content = request.query_params.multi_items(), list[tuple[str, Any]](), dict[str, Any]()
-    body, size = bytearray(), 0
-    try:
-        async with asyncio.timeout(seconds):
-            async for part in request.stream():  # all of it, even if too long: most clients read the answer only then
-                size += len(part)
-                body += part if size <= most else b""
-    except TimeoutError as error:
-        raise Failed(408, f"the request did not arrive within {seconds:g} seconds") from error
+    address, items, content, body, size = request.query_params.multi_items(), [], dict[str, Any](), bytearray(), 0
+    async for part in request.stream():  # all of it, even if too long: most clients read the answer only then
+        size += len(part)
+        body += part if size <= most else b""
     if size > most:
         raise Failed(413, f"the request has more than {most:,} bytes")
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": bytes(body)}
+
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-    async def stream() -> AsyncGenerator[bytes, None]:
-        yield bytes(body)
-
     try:
-        if body and kind == "multipart/form-data":
-            parser = MultiPartParser(request.headers, stream(), max_files=1, max_fields=MOST_FIELDS, max_part_size=size)
-            parser.spool_max_size = size + 1  # keeps files in memory
-            items = (await parser.parse()).multi_items()
-        elif body and kind in ("", "application/json"):
+        if body and kind in ("", "application/json"):
             content = parse_json(bytes(body))
             require(isinstance(content, dict), "not a JSON object")
         else:
-            items = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
-    except (ValueError, MultiPartException, KeyError, NMTError) as error:
+            again = HttpRequest(request.scope, receive)
+            items = (await again.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=size)).multi_items()
+    except (ValueError, KeyError, NMTError) as error:
         raise Failed(400, "the request body is neither valid JSON nor a valid form") from error
     texts = [value for name, value in items if name == "q"] or [value for name, value in address if name == "q"]
     return dict(address) | dict(items) | ({"q": texts} if len(texts) > 1 else {}) | content
@@ -183,17 +176,17 @@ class Service:
                 self.pairs.setdefault(model.source, {}).setdefault(target, model)
         self.languages = list(dict.fromkeys(chain(self.pairs, *self.pairs.values())))
         self.most_lines = max(1, self.limits.waiting_lines // 2)  # so that no single request fills the queue
-        self.small, self.large = CapacityLimiter(1), CapacityLimiter(1)
+        self.parsing = CapacityLimiter(2)  # a short document need not wait for a long one
 
     async def parse(self, function: Callable[..., T], document: SentDocument, *arguments: Any) -> T:
         """Run a function on a document in a separate process, which is killed if the client disconnects."""
-        turn, limits = self.small if len(document.content) <= SMALL_BYTES else self.large, PARSING_LIMITS
+        arguments = PARSING_LIMITS, document, *arguments
         try:
-            return await to_process.run_sync(function, limits, document, *arguments, cancellable=True, limiter=turn)
+            return await to_process.run_sync(function, *arguments, cancellable=True, limiter=self.parsing)
         except NMTError as error:
             raise Failed(400, f"file: {error}") from error
         except (BrokenWorkerProcess, MemoryError) as error:
-            most = f"{limits[0] // 2**20:,} MiB of memory or {limits[1]} seconds"
+            most = f"{PARSING_LIMITS[0] // 2**20:,} MiB of memory or {PARSING_LIMITS[1]} seconds"
             raise Failed(400, f"file: parsing takes more than {most}; split the file") from error
 
     async def find_route(self, source: str, target: str, text: str) -> Route:

@@ -78,11 +78,12 @@ constraints = st.lists(st.lists(phrases, min_size=1, max_size=2).map(tuple), min
 @given(constraints, st.lists(st.sampled_from([A, B, C]), max_size=7))
 @settings(max_examples=400, deadline=None)
 def test_the_automaton_knows_what_is_met_in_any_way_to_read(row, target):
-    tracker, state, lacks = Tracker(row, KINDS), 0, []
+    tracker, lacks = Tracker(row, KINDS), []
+    state = tracker.start
     for token in target:
-        lacks.append(tracker.least[state])
+        lacks.append(tracker.least(state))
         state = tracker.step(state, token)
-    assert (tracker.left[state] == 0) == has_all(target, row)
+    assert (tracker.left(state) == 0) == has_all(target, row)
     assert all(left <= len(target) - at for at, left in enumerate(lacks)) or not has_all(target, row)
 
 
@@ -105,7 +106,7 @@ def test_a_narrow_beam_has_all_phrases_too_up_to_the_last_position(beam, unlikel
     with torch.no_grad():
         model.output.bias[unlikely] -= 30
     for row in TABLE:
-        least = Tracker(row, KINDS).left[0]
+        least = Tracker(row, KINDS).left(Tracker.start)
         for extra in (0, 1, 5):
             config = DecodeConfig(beam_size=beam, n_best=beam, max_length=least + extra, max_extra_length=9)
             sources = random_sources([2, 4, 3])

@@ -3,14 +3,13 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import httpx
@@ -21,35 +20,23 @@ PATIENCE = 60.0  # seconds
 class Server:
     """The process of a server, and its log."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self.process, self.log = process, list[str]()
-        self.reader = threading.Thread(target=self.read, daemon=True)
-        self.reader.start()
-        try:
-            self.url = self.logged(r"at (http://\S+)")[1].replace("0.0.0.0", "127.0.0.1")
-        except AssertionError:
-            process.kill()
-            raise
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
+        self.process, self.file = process, log
+        self.url = self.logged(r"at (http://\S+)")[1].replace("0.0.0.0", "127.0.0.1")
         self.port = int(self.url.rpartition(":")[2])
 
-    def read(self) -> None:
-        assert self.process.stderr
-        with self.process.stderr as log:
-            self.log.extend(log)
+    @property
+    def log(self) -> list[str]:
+        return self.file.read_text().splitlines()
 
-    def logged(self, pattern: str, after: int = 0) -> re.Match[str]:
+    def logged(self, pattern: str) -> re.Match[str]:
         """Wait for a match in the log."""
         deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            if match := re.search(pattern, "".join(self.log[after:])):
-                return match
-            assert self.process.poll() is None or after, "".join(self.log)
+        while not (match := re.search(pattern, self.file.read_text())):
+            assert time.monotonic() < deadline, self.log
+            assert self.process.poll() is None, self.log
             time.sleep(0.02)
-        raise AssertionError(f"{pattern} is not in {''.join(self.log)}")
-
-    def workers(self) -> list[int]:
-        """The ids of all processes of models so far."""
-        return [int(number) for number in re.findall(r"as process (\d+)", "".join(self.log))]
+        return match
 
     def ask(self, path: str, fields: Any = None, **headers: str) -> tuple[int, Any]:
         """Send fields as JSON, or bytes as a form; returns the status and the content of the answer."""
@@ -75,15 +62,10 @@ def serving(*words: str | Path) -> Iterator[Server]:
     """Start a server, on a free port by default."""
     port = [] if any(str(word).startswith("port=") for word in words) else ["port=0"]
     command = [sys.executable, "-m", "nmt", "serve", *port, *map(str, words)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-    server = Server(process)
-    try:
-        yield server
-    finally:
-        process.kill()
-        process.wait()
-        for worker in server.workers():  # stopped processes do not notice that the server has ended
-            with suppress(ProcessLookupError):
-                os.kill(worker, signal.SIGKILL)
-        server.reader.join()
+    with NamedTemporaryFile() as log:
+        process = subprocess.Popen(command, stderr=log, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        try:
+            yield Server(process, Path(log.name))
+        finally:
+            process.kill()
+            process.wait()

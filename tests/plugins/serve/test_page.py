@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from nmt.plugins.serve.worker import formats_of_documents
+from nmt.plugins.serve.parsing import formats_of_documents
 from tests.plugins.serve.serving import serving
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -157,6 +157,15 @@ def test_words_are_reached_and_replaced_by_keyboard(page):
         page.keyboard.press("Enter")
         playwright.expect(options.first).to_be_focused()
         page.keyboard.press(key)
+    page.keyboard.press("Escape")
+    page.route("**/translate", lambda route: route.fulfill(json={"translatedText": "", "alternatives": []}), times=1)
+    page.keyboard.press("Enter")
+    message = page.get_by_role("dialog", name="Alternatives").get_by_role("status")
+    playwright.expect(message).to_have_text("There are no alternatives for this word.")
+    for key in ("Escape", "Enter"):
+        page.keyboard.press(key)
+    playwright.expect(options.first).to_be_focused()
+    page.keyboard.press("ArrowDown")
     other = options.nth(1).inner_text().splitlines()[0]
     page.keyboard.press("Enter")
     playwright.expect(focused).to_have_text(other)

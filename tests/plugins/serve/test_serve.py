@@ -187,11 +187,13 @@ def test_another_word_follows_the_same_beginning_and_details_align_words(server,
     words, rows = answer["translatedText"].split("\n")[0].split(), answer["details"]
     assert (len(rows), rows[1]["flags"]) == (2, [])
     assert {target for _, target in rows[0]["alignment"]} == {*range(len(words))}
-    for count in (0, 2, len(words) - 2):  # in the second sentence too
-        _, answer = server.translate(line, alternatives=8, prefix=" ".join([*words[:count], ""]) or " ")
+    for count in (0, 2, -2, -3):  # from the end in the second sentence, also after a replaced word of the first
+        before = words[:count]
+        _, answer = server.translate(line, alternatives=8, prefix=" ".join([*before, ""]) or " ")
         others = [text.split() for text in (answer["translatedText"], *answer["alternatives"])]
-        same = [other for other in others if other[:count] == words[:count] and len(other) > count]
-        assert len({other[count] for other in same}) > 2
+        same = [other for other in others if other[: len(before)] == before and len(other) > len(before)]
+        assert len({other[len(before)] for other in same}) > 2
+        words = same[1] if count == 2 else words
 
 
 def test_texts_of_clients_are_not_logged(server):
@@ -229,7 +231,7 @@ def test_clients_that_hang_disconnect_or_send_garbage_do_no_harm(server, expecte
         connection.close()
 
 
-def test_lines_of_a_killed_process_are_retried_and_sigterm_answers_accepted_requests(word_model, tagged_model):
+def test_several_models_serve_by_language_and_sigterm_answers_accepted_requests(word_model, tagged_model):
     models = (word_model, tagged_model)
     with serving(*models, "hosts=[translate.example.org]") as server, ThreadPoolExecutor(12) as pool:
         first = server.translated(LINES[0])
@@ -238,25 +240,14 @@ def test_lines_of_a_killed_process_are_retried_and_sigterm_answers_accepted_requ
             assert server.translated(LINES[0], target=target) == expected != first
         assert server.ask("/languages", Host="translate.example.org")[0] == 200
         assert server.ask("/languages", Host="other.example.org")[0] == 421
-        before = int(server.logged(rf"{word_model}: loaded .* as process (\d+)")[1])
-        os.kill(before, signal.SIGSTOP)
-        answers = [pool.submit(server.translate, line) for line in LINES[:2] * 6]
-        time.sleep(0.5)  # for all of them to arrive
-        os.kill(before, signal.SIGKILL)
-        assert {answer.result()[0] for answer in answers} == {200}
-        assert server.translated(LINES[0]) == first
-        server.logged(f"process {before} was killed by signal 9")
-        worker = server.workers()[-1]
-        os.kill(worker, signal.SIGSTOP)
+        os.kill(server.process.pid, signal.SIGSTOP)
         answers = [pool.submit(server.translated, LINES[0]) for _ in range(4)]
+        time.sleep(0.3)  # for all of them to arrive
+        os.kill(server.process.pid, signal.SIGCONT)
         time.sleep(0.3)
         server.process.terminate()
-        time.sleep(0.3)
-        os.kill(worker, signal.SIGCONT)
         assert {answer.result() for answer in answers} == {first}
         assert server.process.wait(30) in (0, -signal.SIGTERM)
-        with pytest.raises(ProcessLookupError):
-            os.kill(worker, 0)
 
 
 def test_keys_are_required_and_limits_hold(word_model, tmp_path, nmt):
@@ -264,7 +255,7 @@ def test_keys_are_required_and_limits_hold(word_model, tmp_path, nmt):
     keys.touch()
     nmt("serve", str(word_model), f"keys={keys}").refused("no key")
     keys.write_text(f"ann {sha256(key.encode()).hexdigest()}\n")
-    limits = ["limits.seconds=2", "limits.upload_seconds=0.5", "limits.requests_per_minute=5", "limits.connections=20"]
+    limits = ["limits.seconds=3", "limits.requests_per_minute=5", "limits.connections=20"]
     with serving(word_model, f"keys={keys}", "host=0.0.0.0", *limits) as server:
         server.logged("loaded with")
         nmt("serve", str(word_model), f"port={server.port}").refused("port=", "in use")
@@ -274,20 +265,11 @@ def test_keys_are_required_and_limits_hold(word_model, tmp_path, nmt):
         assert server.ask("/frontend/settings")[1]["keyRequired"]
         assert server.ask("/translate", b"q=ka&source=en&target=de", Authorization=f"Bearer {key}")[0] == 200
         assert LibreTranslateAPI(server.url, key).translate("ka", "en", "de")
-        os.kill(server.workers()[-1], signal.SIGSTOP)
-        begun = time.monotonic()
-        status, answer = server.translate("ka lo", api_key=key)
-        assert (status, "within 2 seconds" in answer["error"]) == (504, True)
-        assert time.monotonic() - begun < 20
-        # The process that did not answer is killed, and a later request starts a new one.
-        while server.translate("ka", api_key=key)[0] not in (200, 429):
-            assert time.monotonic() - begun < PATIENCE
-        assert len(server.workers()) == 2
-        for _ in range(3):
+        for _ in range(8):
             status, answer = server.translate("ka", api_key=key)
         assert (status, "too many requests" in answer["error"]) == (429, True)
         with connect(server, PROMISE % 10) as slow:
-            assert b" 408 " in slow.recv(1000)
+            assert b" 504 " in slow.recv(1000)
         assert key not in "".join(server.log)
         idle = [connect(server) for _ in range(21)]
         time.sleep(0.2)

@@ -1,7 +1,6 @@
 """Parts of `nmt serve` without a server: batches, turns, keys, rates, downloads, languages, parsing."""
 
 import asyncio
-import functools
 import os
 import time
 from collections import Counter
@@ -17,19 +16,17 @@ from nmt.errors import NMTError
 from nmt.plugins.documents import Translated
 from nmt.plugins.serve import app, translation
 from nmt.plugins.serve.app import Server
-from nmt.plugins.serve.models import Queue, Request
+from nmt.plugins.serve.failures import Failed, Rate
+from nmt.plugins.serve.models import Queue, Request, Search, Turns
+from nmt.plugins.serve.parsing import SentDocument, read_lines, write
 from nmt.plugins.serve.translation import Service, choose, detect
-from nmt.plugins.serve.worker import Failed, Rate, Search, SentDocument, Turns, read_lines, write
+
+pytestmark = pytest.mark.anyio
 
 
-def in_loop(test):
-    """Run a coroutine as a test."""
-
-    @functools.wraps(test)
-    def run(*arguments, **named):
-        asyncio.run(test(*arguments, **named))
-
-    return run
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
 
 
 def queue_of(*requests: Request) -> Queue:
@@ -44,7 +41,6 @@ def texts(count: int, size: int = 1, **search) -> Request:
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=8), st.integers(1, 20))
-@in_loop
 async def test_batches_contain_each_line_once_and_in_turns(sizes, most):
     requests = [Request(Search(), [f"{n}.{i}" for i in range(size)]) for n, size in enumerate(sizes)]
     queue, seen = queue_of(*requests), []
@@ -60,7 +56,6 @@ async def test_batches_contain_each_line_once_and_in_turns(sizes, most):
     assert queue.take(most) == []
 
 
-@in_loop
 async def test_a_short_text_waits_for_one_batch_of_documents():
     queue = queue_of(*(texts(300, 100, n_best=n) for n in range(6)))  # no two share a batch
     for _ in range(8):
@@ -71,7 +66,6 @@ async def test_a_short_text_waits_for_one_batch_of_documents():
     assert len({queue.take()[0].request for _ in range(6)}) == 6  # the documents take turns
 
 
-@in_loop
 async def test_a_long_line_is_a_batch_of_its_own():
     long = Request(Search(), ["x" * 2000, "short"])
     queue = queue_of(texts(1), long, texts(1))
@@ -103,7 +97,6 @@ def test_the_rate_of_each_client_is_limited():
     assert waits == [*[0] * 6, pytest.approx(10), 0, pytest.approx(0.1), 0]
 
 
-@in_loop
 async def test_files_make_room_for_new_ones_and_expire(word_model, monkeypatch):
     monkeypatch.setattr(app, "KEPT_BYTES", 10)
     monkeypatch.setattr(app, "KEPT_SECONDS", 0.2)
@@ -135,7 +128,6 @@ def children() -> int:
     return len(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split())
 
 
-@in_loop
 async def test_processes_that_parse_documents_end_with_their_request(word_model):
     service, before = Service(compose("serve", [f"run={word_model}"])), children()
     lines, marked_up = await service.parse(read_lines, DOCUMENT, 10)
@@ -154,7 +146,6 @@ async def test_processes_that_parse_documents_end_with_their_request(word_model)
 
 
 @pytest.mark.parametrize("limits", [(2**26, 10), (2**30, 0)])
-@in_loop
 async def test_a_document_over_the_limits_ends_only_its_process(word_model, monkeypatch, limits):
     service = Service(compose("serve", [f"run={word_model}"]))
     with monkeypatch.context() as patched:

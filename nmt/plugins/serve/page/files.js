@@ -15,7 +15,7 @@ export function offerFiles(served) {
 /** Translate files one after the other. */
 export function translateFiles(files) {
   for (const file of files) {
-    const said = element("span", { className: "said", role: "status" }, "Waiting …"), stop = new AbortController();
+    const said = element("span", { className: "said" }, "Waiting …"), stop = new AbortController();
     const remove = element("button", { type: "button", className: "plain remove", ariaLabel: `Remove ${file.name}` }, "✕");
     const name = element("span", { className: "file" }, file.name), row = element("li", {}, name, said, remove);
     remove.addEventListener("click", () => {
@@ -39,7 +39,6 @@ async function translateFile(file, row, said, signal) {
   const ticking = setInterval(tick, 1000);
   row.className = "";
   row.append(progress);
-  said.ariaLive = "off"; // the seconds are not announced
   tick();
   try {
     const suffixes = settings.filesTranslation ? settings.supportedFilesFormat : [];

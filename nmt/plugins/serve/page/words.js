@@ -1,5 +1,5 @@
 // The words of the translation: which words of the source they translate, and what else could stand in their place.
-import { announce, element, listen, page } from "./elements.js";
+import { element, listen, page } from "./elements.js";
 import { question, spoken } from "./languages.js";
 import { ask } from "./server.js";
 
@@ -125,7 +125,7 @@ async function choose(span) {
   const { row, index } = span, words = wordsOf(row.text), signal = (asking = new AbortController()).signal;
   const from = sourcesOf(span).map(([word]) => word).join(" ");
   page.word.replaceChildren(element("b", {}, words[index]), from ? ` from “${from}”` : "");
-  page.others.replaceChildren(element("p", {}, "Looking for alternatives …"));
+  show([], "Looking for alternatives …");
   page.words.showPopover();
   place(span);
   page.closeWords.focus();
@@ -144,13 +144,19 @@ async function choose(span) {
       option.addEventListener("click", () => replace(row, index, text));
       options.push(option);
     }
-    page.others.replaceChildren(...(options.length ? options : [element("p", {}, "There are no alternatives for this word.")]));
-    if (options.length) options[0].focus();
-    announce(`${options.length} alternatives`);
+    show(options, options.length ? "" : "There are no alternatives for this word.");
   } catch (error) {
-    if (error.name !== "AbortError") page.others.replaceChildren(element("p", {}, error.message));
+    if (error.name !== "AbortError") show([], error.message);
   }
   place(span);
+}
+
+/** Show options, the first of which gets the focus, or a message. */
+function show(options, message) {
+  page.looking.textContent = message;
+  page.others.replaceChildren(...options);
+  page.others.hidden = !options.length;
+  options[0]?.focus();
 }
 
 function place(span) {
@@ -165,7 +171,6 @@ function replace(row, index, text) {
   const [lead] = row.text.match(/^\s*/);
   Object.assign(row, { text: lead + text.trim(), alignment: [] });
   draw(lines.indexOf(row), index);
-  announce(`Replaced with ${wordsOf(text)[index]}`);
   chosen(page.translation.textContent);
 }
 

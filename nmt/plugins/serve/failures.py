@@ -1,0 +1,82 @@
+"""Errors for clients, and a log without clients' texts."""
+
+import logging
+import sys
+import time
+import traceback
+from collections import OrderedDict
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from nmt.config import NMTError, is_out_of_memory
+
+MOST_CLIENTS = 100_000  # the most clients to track; the one that has been idle longest is forgotten first
+
+
+class Failed(HTTPException):
+    """A request or line that cannot be answered, with the message for the client."""
+
+    def __init__(self, status: int, problem: str, retry_seconds: int = 5) -> None:
+        super().__init__(status, problem, {"Retry-After": str(retry_seconds)} if status in (429, 503) else None)
+
+
+class Rate:
+    """A token bucket per client, sized for one minute's requests."""
+
+    def __init__(self, per_minute: int) -> None:
+        self.per_minute, self.buckets = per_minute, OrderedDict[str, tuple[float, float]]()
+
+    def wait(self, client: str, now: float | None = None) -> float:
+        """Count a request; return 0 or, if it comes too soon, the number of seconds to wait."""
+        now = time.monotonic() if now is None else now
+        left, before = self.buckets.pop(client, (float(self.per_minute), now))
+        left = min(self.per_minute, left + (now - before) * self.per_minute / 60)
+        self.buckets[client] = (left - (left >= 1), now)
+        if len(self.buckets) > MOST_CLIENTS:
+            self.buckets.popitem(last=False)
+        return 0.0 if left >= 1 else (1 - left) * 60 / self.per_minute
+
+
+LOGGED = Rate(30)  # log lines per minute for each kind of event that a client can cause
+
+
+def log(text: str) -> None:
+    print(f"nmt: {text}", file=sys.stderr, flush=True)
+
+
+def log_client(kind: str, text: str = "") -> None:
+    """Log an event that a client caused, unless too many of its kind were logged recently."""
+    if not LOGGED.wait(kind):
+        log(f"{kind}{text}")
+
+
+def log_error(error: BaseException) -> None:
+    """Log where an error was raised, but not its message, which may contain a client's text."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames[-4:]))
+    log_client(f"{type(error).__name__} at {where}")
+
+
+def failure_of(error: Exception) -> Failed:
+    """The failure for clients; logs an unexpected error."""
+    if isinstance(error, Failed):
+        return error
+    if isinstance(error, NMTError):
+        return Failed(400, str(error))
+    if isinstance(error, ClientDisconnect):
+        return Failed(499, "the client disconnected")
+    log_error(error)
+    if is_out_of_memory(error):
+        return Failed(503, "out of memory; send less text per request")
+    return Failed(500, "internal error; see the server's log")
+
+
+class PlaceHandler(logging.Handler):
+    """Logs where a library reported something, but not its message, which may contain a client's text."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info and record.exc_info[1]:
+            log_error(record.exc_info[1])
+        else:
+            log_client(f"{record.levelname.lower()} of {record.name} at {record.pathname}:{record.lineno}")

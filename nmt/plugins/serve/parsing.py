@@ -1,0 +1,51 @@
+"""Documents of clients, which are parsed in separate processes."""
+
+import math
+import os
+import resource
+import time
+from pathlib import PurePath
+from typing import NamedTuple
+
+from nmt.config import require
+from nmt.plugins.documents import Document, Translated, read_document
+from nmt.registry import entries_of
+
+Line = list[Translated]  # the translations of a line, best first
+
+
+class SentDocument(NamedTuple):
+    """A client's document, which is parsed twice, to read and to write it, because parsing processes keep no state."""
+
+    content: bytes
+    name: str  # its suffix determines the format
+    source: str = ""
+    target: str = ""
+
+
+def formats_of_documents() -> dict[str, str]:
+    """Map file name suffixes to formats."""
+    return {suffix: name for name, entry in entries_of("document").items() for suffix in entry.facts["suffixes"]}
+
+
+def parsed(limits: tuple[int, int], sent: SentDocument) -> tuple[str, Document]:
+    """Return a document's format and the parsed document; exceeding a limit raises MemoryError or kills the process."""
+    for kind, most in zip((resource.RLIMIT_AS, resource.RLIMIT_CPU), limits, strict=True):
+        used = math.ceil(time.process_time()) if kind == resource.RLIMIT_CPU else 0
+        resource.setrlimit(kind, (used + most, resource.getrlimit(kind)[1]))
+    os.nice(10 - os.nice(0))  # translation has priority
+    formats = formats_of_documents()
+    format = formats.get(PurePath(sent.name).suffix.lower(), "")
+    require(bool(format), f"unsupported file type; supported: {', '.join(formats)}")
+    return format, read_document(format, sent.content, sent.target, sent.source)
+
+
+def read_lines(limits: tuple[int, int], sent: SentDocument, most: int) -> tuple[list[str], bool]:
+    """The first `most` + 1 lines of a document, and whether its format has markup."""
+    format, document = parsed(limits, sent)
+    return document.lines[: most + 1], format != "text"
+
+
+def write(limits: tuple[int, int], sent: SentDocument, lines: list[Line]) -> bytes:
+    """The document with each line replaced by its best translation."""
+    return parsed(limits, sent)[1].join([line[0] for line in lines])
