@@ -39,7 +39,6 @@ PLACEHOLDER = re.compile(
     r"|</?([A-Za-z][\w-]*)(?:\s+[\w:-]+=(?:\"[^\"]*\"|'[^']*'|[^\s>\"']+))*\s*/?>"  # <b>, </b>, <a href="...">
 )
 WORD = re.compile(r"[^\W\d_]+")
-UNIT = re.compile(r"[^\W_](?:.*[^\W_])?")
 INTEGER = re.compile(r"\d+|\d{1,3}(\D)(?:\d{2,3}\1)*\d{3}")  # in India, all groups except the last have two digits
 PLAIN = r"\d+(?:[.,'\u2019\u066b\u066c]\d+)*"
 NUMERALS = re.compile(PLAIN), re.compile(rf"(?<!\d)\d{{1,3}}(?: \d{{3}})+(?!\d)(?:[.,\u066b]\d+)?|{PLAIN}")
@@ -50,7 +49,7 @@ TWELVE_HOURS = re.compile(r"(\d{1,2})(?:[:.]\d\d)? ?[ap]\.? ?m\b", re.I)
 def units(text: str) -> list[str]:
     """A text's words in lowercase, without surrounding punctuation; in scripts without spaces, its characters."""
     spaced = WITHOUT_BLANKS.sub(r" \g<0> ", text.lower())
-    return [unit[0] for word in spaced.split() if (unit := UNIT.search(word))]
+    return [unit[0] for word in spaced.split() if (unit := re.search(r"[^\W_](?:.*[^\W_])?", word))]
 
 
 def repetitions(text: str) -> dict[int, int]:

@@ -11,18 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from nmt.files import ModelDescription
-from nmt.plugins.judge.flags import (
-    COPIED_WORDS,
-    FLAGS,
-    IN_WORDS,
-    PLACEHOLDER,
-    count_flags,
-    flags,
-    is_number_lost,
-    is_repetitive,
-    missing_numerals,
-    numeral,
-)
+from nmt.plugins.judge.flags import FLAGS, PLACEHOLDER, flags, is_number_lost, is_repetitive, missing_numerals, numeral
 from nmt.text import scripts_of_language
 from nmt.translation.load import target_scripts
 
@@ -31,19 +20,10 @@ FIXTURE = Path(__file__).parents[2] / "fixtures/references/en-de.tsv"
 PAIRS = [tuple(line.split("\t")) for line in FIXTURE.read_text().splitlines()]
 
 
-def without_number(source: str, translation: str, draw: random.Random) -> str | None:
-    return re.sub(r"\d{2,}", "", translation) if re.search(r"(?<![\d.,])(3[2-9]|[4-9]\d|\d{3,})", source) else None
-
-
-def other_number(source: str, translation: str, draw: random.Random) -> str | None:
-    """Change a digit of a number that is on both sides."""
-    both = set(re.findall(r"\d+", source)) & set(re.findall(r"\d+", translation))
-    if not both or PLACEHOLDER.search(source):
-        return None
-    number = draw.choice(sorted(both))
-    at = draw.randrange(len(number))
-    digit = str((int(number[at]) + draw.randint(1, 9)) % 10)
-    return re.sub(rf"(?<!\d){number}(?!\d)", number[:at] + digit + number[at + 1 :], translation)
+def other_numbers(source: str, translation: str, draw: random.Random) -> str | None:
+    """Add a digit to each number, or to none if no number is on both sides."""
+    both = {*re.findall(r"\d+", source)} & {*re.findall(r"\d+", translation)}
+    return re.sub(r"\d+", r"\g<0>7", translation) if both and not PLACEHOLDER.search(source) else None
 
 
 def repeated(source: str, translation: str, draw: random.Random) -> str | None:
@@ -59,19 +39,11 @@ def without_placeholder(source: str, translation: str, draw: random.Random) -> s
     return PLACEHOLDER.sub("", translation, count=draw.randint(1, count)) if count else None
 
 
-def half_copied(source: str, translation: str, draw: random.Random) -> str | None:
-    """All words of the source but one."""
-    words = source.split()
-    if len(words) <= COPIED_WORDS + 3 or PLACEHOLDER.search(source):
-        return None
-    return " ".join([*words[:-1], translation.split()[-1]])
-
-
 INJECTED: dict[str, list[Callable[[str, str, random.Random], str | None]]] = {
     "empty": [lambda s, t, draw: draw.choice(["", "  ", ".", "..."])],
     "repetition": [repeated, lambda s, t, draw: t + " " + draw.choice(["ha", "x", "no "]) * 20],
-    "copied_source": [half_copied, lambda s, t, draw: s if len(re.findall(r"[^\W\d_]+", s)) > COPIED_WORDS else None],
-    "number": [without_number, other_number],
+    "copied_source": [lambda s, t, draw: s if len(re.findall(r"[^\W\d_]+", s)) > 3 else None],
+    "number": [other_numbers],
     "url": [lambda s, t, draw: t],
     "placeholder": [without_placeholder, lambda s, t, draw: draw.choice(["<b>{}", "{}</i>", "{} %s"]).replace("{}", t)],
     "wrong_script": [lambda s, t, draw: t + " это по-русски"],
@@ -108,6 +80,8 @@ def test_injected_failures_are_found_and_right_translations_are_not_flagged(flag
         ("Ha, ha, ha.", "hahahahahahahahaha", ["repetition"]),
         ("I do not know.", "我不知道我不知道我不知道。", ["repetition", "wrong_script", "length_ratio"]),
         ("I do not know it.", "I do not know it.", ["copied_source"]),
+        ("The list of all new users is empty.", "The list of all new users ist leer.", []),
+        ("The list of all new users is empty.", "The list of all new users is leer.", ["copied_source"]),
         ("See https://a.org/x.", "Siehe https://a.org/y.", ["url"]),
         ("Mail me@a.org, please.", "Bitte mailen.", ["url"]),
         ('<a title="Yes" href="x">Go</a> to {name}', '<a title="Ja" href="x">Los</a> zu {name}', []),
@@ -123,18 +97,15 @@ def test_flags_by_hand(source, translation, raised):
     assert flags(source, translation, LATIN) == raised
 
 
-@pytest.mark.parametrize(
-    ("source", "translation", "code"),
-    [
+def test_right_translations_into_other_scripts_are_not_flagged():
+    for source, translation, code in (
         ("The password is optional.", "パスワードは任意です。", "ja"),
         ("The IP address of the camera", "כתובת ה-IP של המצלמה", "he"),
         ("Value must be higher than {min}.", "값은 {min}보다 커야 합니다.", "ko"),
         ("Follow the instructions in the documentation", "Следуйте инструкциям в документации", "ru"),
-    ],
-)
-def test_right_translations_into_other_scripts_are_not_flagged(source, translation, code):
-    assert flags(source, translation, scripts_of_language(code)) == []
-    assert flags(translation, source, LATIN) == []
+    ):
+        assert flags(source, translation, scripts_of_language(code)) == []
+        assert flags(translation, source, LATIN) == []
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.lists(st.floats(-20, 0), max_size=5))
@@ -171,16 +142,6 @@ def test_scripts_are_those_of_the_training_targets_or_of_the_language():
     assert of("xx", None) is None
 
 
-def test_counts_have_the_share_and_the_first_lines():
-    sources, hypotheses = ["In 1998."] * 25, ["1998."] * 4 + ["1989."] * 20 + [""]
-    counts = {count.flag: count for count in count_flags(sources, hypotheses, ["1998."] * 24 + ["1999."], LATIN)}
-    lines = "lines 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, ..."
-    assert str(counts["number"]) == f"number: 20, 80.00% (references 4.00%): {lines}"
-    assert str(counts["empty"]) == "empty: 1, 4.00% (references 0.00%): lines 25"
-    assert (counts["any"].count, counts["any"].share, counts["url"].lines) == (21, 0.84, [])
-    assert [count.flag for count in count_flags([], [], [], None)] == [*FLAGS, "any"]
-
-
 def test_numbers_by_hand():
     assert numeral("1.234")[0] == {"1234", "1.234"}
     assert numeral("1,234.50")[0] == {"1234.5"}
@@ -213,7 +174,7 @@ def test_a_number_is_itself_in_the_format_of_any_language(number, decimals, one,
     assert not is_number_lost(f"about {written[one]} of them", f"etwa {written[other]} davon")
 
 
-@given(st.integers(IN_WORDS + 1, 10**9), st.integers(IN_WORDS + 1, 10**9), st.integers(0, 5), st.integers(0, 5))
+@given(st.integers(32, 10**9), st.integers(32, 10**9), st.integers(0, 5), st.integers(0, 5))
 def test_a_number_is_no_other_one_in_any_format(number, wrong, one, other):
     if missing_numerals(str(number), formats(wrong, "")[other]):
         assert is_number_lost(formats(number, "")[one], formats(wrong, "")[other])

@@ -37,10 +37,8 @@ def test_stretches():
         ("Edit /etc/hosts, ~/.bashrc, src/main.py.", ["/etc/hosts", "~/.bashrc", "src/main.py"]),
         ("Run `nmt train`, ``a `b` c``, %zu or %*d", ["`nmt train`", "``a `b` c``", "%zu", "%*d"]),
         ("Press <b>File</b>, <br/> or <a href='x y'>this</a>", ["<b>", "</b>", "<br/>", "<a href='x y'>", "</a>"]),
-        (
-            "Version 4.2.1, v2.0 or 10.0.0.1:80, 10 m² on 2024-05-01",
-            ["4.2.1", "v2.0", "10.0.0.1:80", "10 m²", "2024-05-01"],
-        ),
+        ("4.2.1, v2.0 or 10.0.0.1:80", ["4.2.1", "v2.0", "10.0.0.1:80"]),
+        ("10 m² on 2024-05-01", ["10 m²", "2024-05-01"]),
         ("Use --force-all, MAX_SIZE, __name__ or open()!", ["--force-all", "MAX_SIZE", "__name__", "open()"]),
         ("1'000 km, 12 500 km, 1e-5 m, .5 mm and 1 GB/s", ["1'000 km", "12 500 km", "1e-5 m", ".5 mm", "1 GB/s"]),
         ("See https://a.org/café_(b). Or (www.A.ORG/{id}).", ["https://a.org/café_(b)", "www.A.ORG/{id}"]),

@@ -2,11 +2,7 @@
 
 import pytest
 
-from nmt.config import TokenizerConfig
 from nmt.plugins.sentences.sentences import split_sentences
-from nmt.text import train_tokenizer
-from nmt.translation import Line, Segmenter
-from nmt.translation.segments import Limits
 
 
 @pytest.mark.parametrize(
@@ -26,9 +22,3 @@ from nmt.translation.segments import Limits
 def test_sentences_by_hand(language, line):
     text = line.replace("|", "" if language == "ja" else " ")
     assert [sentence.strip() for sentence in split_sentences(text, language)] == line.split("|")
-
-
-def test_lines_are_translated_sentence_by_sentence():
-    tokenizer = train_tokenizer(["Ka lo mi nu. Pe ri so tu, va? We"] * 9, TokenizerConfig("bpe", 300))
-    [segments] = Segmenter(tokenizer, Limits(split=True, language="en")).segment([Line("Ka lo (e.g. mi). Pe ri? We.")])
-    assert [segment.text.strip() for segment in segments] == ["Ka lo (e.g. mi).", "Pe ri?", "We."]
