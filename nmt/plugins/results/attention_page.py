@@ -26,17 +26,6 @@ Weights = npt.NDArray[np.float32]
 MAX_TOKENS = 200  # per sentence, because the size of the page grows with the square of its length
 MAX_LABEL_LETTERS = 15
 MAX_BANDS, MIN_SHARE = 5, 0.05  # maximum per query, and the smallest share of the largest weight to draw
-MEAN_HUE = 212  # hue in degrees for the mean of all heads
-
-
-class Stack(NamedTuple):
-    """The layers of one kind of attention; `first_layer`, counted from 1, is shown first."""
-
-    title: str
-    weights_LHQK: Weights
-    queries: list[str]
-    keys: list[str]
-    first_layer: int
 
 
 class Attention(NamedTuple):
@@ -82,25 +71,25 @@ def attention_page(config: AttentionConfig) -> str:
         config=config,
         model=folder,
         target=" ".join(tokenizer.decode(ids).split()),
-        tokens=len(outputs),
-        stacks=[
-            Stack("Cross-attention", cross, outputs, sources, aligning),
-            Stack("Encoder self-attention", encoder, sources, sources, len(encoder)),
-            Stack("Decoder self-attention", decoder, outputs, ["<s>", *outputs[:-1]], aligning),
+        stacks=[  # a title, weights, queries, keys, and the layer to show first, counted from 1
+            ("Cross-attention", cross, outputs, sources, aligning),
+            ("Encoder self-attention", encoder, sources, sources, len(encoder)),
+            ("Decoder self-attention", decoder, outputs, ["<s>", *outputs[:-1]], aligning),
         ],
+        heads=[*range(1, model.config.heads + 1)],
+        most_layers=max(len(encoder), len(decoder)),
         most_tokens=max(len(sources), len(outputs)),
         longest_label=min(max(map(len, ["<s>", *sources, *outputs])), MAX_LABEL_LETTERS),
         max_label_letters=MAX_LABEL_LETTERS,
         blank=META,
-        mean_hue=MEAN_HUE,
         max_bands=MAX_BANDS,
         **{function.__name__: function for function in (hue, picture, bands)},
     )
 
 
 def hue(head: int) -> float:
-    # Steps of the golden angle keep any number of heads distinct.
-    return round((MEAN_HUE + 137.5 * (head - 1)) % 360, 1)
+    """The hue of a head in degrees; steps of the golden angle keep any number of heads distinct."""
+    return round((212 + 137.5 * (head - 1)) % 360, 1)
 
 
 def picture(weights_QK: Weights, degrees: float) -> str:

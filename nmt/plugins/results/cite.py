@@ -34,12 +34,9 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
     test = read_test_set(str(folder), config.source, config.reference, config.prepared)
     default = f"citation-{Path(config.source or 'test').name}.zip"
     output = check_output(Path(config.output or (run or Path()) / default), default)
-    there = output.exists() or output.is_symlink()
-    require(not there, f"{output} exists and may have been cited: pass output=FILE or remove it")
-
-    assert test.sources is not None, "CiteConfig needs a source for each reference"
+    require(not output.exists(), f"{output} exists and may have been cited: pass output=FILE or remove it")
     options = build(TranslatorOptions, {"run": [config.run]}, base=config.translator)
-    hypotheses = translate_lines(options, test.sources, console)
+    hypotheses = translate_lines(options, test.sources or [], console)
     statement, files = state(config, folder, run, test, hypotheses)
     content = seal(statement, files)
     write_file(output, content)

@@ -62,9 +62,6 @@ class AttentionConfig:
     """HTML page to write."""
     translator: TranslatorOptions = inline(BY_TORCH, "device", "decode")
 
-    def __post_init__(self) -> None:
-        require(bool(self.sentence.strip()), "sentence: must not be empty")
-
 
 @dataclass
 class CompareConfig:
@@ -174,10 +171,8 @@ def report(config: ReportConfig) -> None:
     from nmt.files import write_file
     from nmt.training import check_no_links
 
-    folder, hint = Path(config.run), "not a training run (no config.yaml); pass a folder that `nmt train` wrote"
-    if config.run == "runs/latest":
-        hint = "train a model first: `nmt preprocess`, then `nmt train`"
-    require((folder / "config.yaml").is_file(), f"run={folder}: {hint}")
+    folder = Path(config.run)
+    require((folder / "config.yaml").is_file(), f"run={folder}: not a training run of `nmt train` (no config.yaml)")
     check_no_links(folder)
     output = check_output(Path(config.output or folder / "report.html"), "report.html")
     from nmt.plugins.results.training_page import training_page
@@ -261,10 +256,7 @@ ATTENTION = Command(
     groups={"decode": "paper"},
 )
 COMPARE = Command(
-    "compare",
-    CompareConfig,
-    compare,
-    lambda words: {"systems": words},
+    *("compare", CompareConfig, compare, lambda words: {"systems": words}),
     usage="SYSTEM SYSTEM...",
     examples=("runs/new runs/old", "new.de old.de reference=corpus/test.de source=corpus/test.en"),
     groups={"decode": "paper"},

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,10 @@ from nmt.evaluation import bleu_tokenizer, sentence_scorer
 from nmt.files import printable, write_file
 from nmt.plugins.results.commands import CompareConfig, check_output
 from nmt.plugins.results.pages import TEMPLATES, render
-from nmt.plugins.results.significance import FEWEST_LINES, NAMES, SAME, TESTS, Details, look_closer, measure
+from nmt.plugins.results.significance import FEWEST_LINES, NAMES, SAME, TESTS, faults_of, look_closer, measure
 from nmt.plugins.results.systems import Seed, System, read_systems, translated
 from nmt.plugins.results.test_set import TestSet, Text, read_test_set
+from nmt.text import scripts_of_language
 
 OFFERED = ("prepared", "metrics", "tokenize", "seed", "resamples", "trials", "alpha", "output", "translator")
 COSTS = ("sentences/s", "tokens/s", "size", "memory")
@@ -90,29 +91,29 @@ def signed(value: float, digits: int = 1) -> str:
     return f"{value:+,.{digits}f}".replace("-", "−")  # noqa: RUF001
 
 
-def examples(test: TestSet, details: Details, other: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def examples(test: TestSet, first: list[str], other: list[str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The lines on which a system gains most against the first, and those on which it loses most."""
-    chrf, rated = sentence_scorer("chrf"), list[dict[str, Any]]()
-    for at, reference in enumerate(test.references):
-        texts = [details.texts[system][at] for system in (0, other)]
+    chrf, scripts, lines = sentence_scorer("chrf"), scripts_of_language(test.language or ""), list[dict[str, Any]]()
+    for number, (reference, *texts) in enumerate(zip(test.references, first, other, strict=True), 1):
+        source = test.sources[number - 1] if test.sources else None
+        faults = dict.fromkeys(fault for text in texts for fault in faults_of(source, reference, text, scripts))
+        line = {"number": number, "source": source, "reference": reference, "texts": texts, "faults": [*faults]}
         scores = [chrf(text, reference) for text in texts]
-        faults = list(dict.fromkeys(details.faults[0][at] + details.faults[other][at]))
-        line = {"number": at + 1, "source": test.sources and test.sources[at], "reference": reference, "texts": texts}
-        rated.append({**line, "scores": scores, "gap": scores[1] - scores[0], "faults": faults})
-    ranked = sorted(rated, key=lambda line: -line["gap"])
+        lines.append({**line, "scores": scores, "gap": scores[1] - scores[0]})
+    ranked = sorted(lines, key=lambda line: -line["gap"])
     wins = [line for line in ranked[:EXAMPLES] if line["gap"] > 0]
     return wins, [line for line in ranked[::-1][:EXAMPLES] if line["gap"] < 0]
 
 
-def comparison_page(tree: dict[str, Any], test: TestSet, details: Details) -> str:
-    others = [system["name"] for system in tree["systems"][1:]]
+def comparison_page(tree: dict[str, Any], systems: list[System], test: TestSet, counted: str) -> str:
     script = (TEMPLATES / "comparison.js").read_text(encoding="utf-8")
+    first, *others = [system.seeds[0].hypotheses for system in systems]
     return render(
         "comparison_page.html",
         tree=tree,
         least=FEWEST_LINES,
-        pairs=[(name, *examples(test, details, at)) for at, name in enumerate(others, 1)],
-        counted=details.counted,
+        pairs=[(system.name, *examples(test, first, text)) for system, text in zip(systems[1:], others, strict=True)],
+        counted=counted,
         names=NAMES,
         tests=TESTS,
         same=SAME,
@@ -124,28 +125,11 @@ def comparison_page(tree: dict[str, Any], test: TestSet, details: Details) -> st
     )
 
 
-@dataclass(frozen=True)
-class Difference:
-    """How much a system's score exceeds the baseline's."""
-
-    system: str
-    metric: str
-    value: float
-    better: bool
-    p: dict[str, float]  # p-values of the tests: "bs" (paired bootstrap) and "ar" (approximate randomization)
-    significant: bool  # both are below alpha
-    verdict: str
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A comparison of systems with the first one, the baseline; `str` returns what `nmt compare` prints."""
-
-    differences: list[Difference]
-    record: dict[str, Any]  # all results, with the keys of `nmt compare --json`
+class Comparison(dict[str, Any]):
+    """The results, with the keys of `nmt compare --json`; `str` returns what the command prints."""
 
     def __str__(self) -> str:
-        return as_text(self.record)
+        return as_text(self)
 
 
 def compared(
@@ -164,10 +148,9 @@ def compared(
     with console.status("testing"):
         tree |= measure(systems, test.references, config)
         if config.output or config.format == "json":
-            details = look_closer(systems, test, config)
-            tree["buckets"] = details.rows
+            tree["buckets"], counted = look_closer(systems, test, config)
     if config.output:
-        write_file(Path(config.output), comparison_page(tree, test, details))
+        write_file(Path(config.output), comparison_page(tree, systems, test, counted))
     return tree
 
 
@@ -188,6 +171,4 @@ def compare(
         rivals = [System(name, [Seed(name, [*lines])]) for name, lines in systems.items()]
     else:
         rivals = read_systems([*map(str, systems)])
-    record = compared(rivals, source, reference, config, talker())
-    rows = [(row["system"], *item) for row in record["comparisons"] for item in row["metrics"].items()]
-    return Comparison([Difference(system, metric, **fields) for system, metric, fields in rows], record)
+    return Comparison(compared(rivals, source, reference, config, talker()))

@@ -51,12 +51,10 @@ def render(template: str, **content: Any) -> str:
 def differences(reference: str, hypothesis: str) -> tuple[Parts, Parts]:
     """Split both texts into words, punctuation and spaces; True marks a part that differs."""
     before, after = (re.findall(r"\w+|[^\w\s]|\s+", text) for text in (reference, hypothesis))
-    sides: tuple[Parts, Parts] = ([], [])
-    matcher: difflib.SequenceMatcher[str] = difflib.SequenceMatcher(str.isspace, before, after, autojunk=False)
-    for kind, a, b, c, d in matcher.get_opcodes():
-        for side, text in zip(sides, ("".join(before[a:b]), "".join(after[c:d])), strict=True):
-            core = text.strip()
-            start = text.index(core) if core else len(text)
-            parts = [(text[:start], False), (core, True), (text[start + len(core) :], False)]
-            side += [part for part in (parts if kind != "equal" else [(text, False)]) if part[0]]
-    return sides
+    blocks = difflib.SequenceMatcher(str.isspace, before, after, autojunk=False).get_matching_blocks()
+
+    def marked(parts: list[str], side: int) -> Parts:
+        same = {block[side] + offset for block in blocks for offset in range(block.size)}
+        return [(part, at not in same and not part.isspace()) for at, part in enumerate(parts)]
+
+    return marked(before, 0), marked(after, 1)

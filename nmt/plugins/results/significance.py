@@ -35,6 +35,7 @@ SAME = "not different at all"
 FEWEST_LINES = 50  # needed for a test; with fewer lines, too many resamples coincide
 SHORT, LONG, FEW_CHARACTERS = 0.6, 1.6, 10  # bounds of the length relative to the reference's; minimum difference
 FREQUENCIES = {1: "never", 10: "1 to 9 times", 100: "10 to 99 times"}  # upper bounds of buckets -> labels
+WORD = re.compile(r"\w+")
 MOST_LINES = 200_000  # count words in at most this many training lines, spread evenly over the corpus
 
 Numbers = npt.NDArray[np.float64]
@@ -73,19 +74,20 @@ def measure(systems: list[System], references: list[str], config: CompareConfig)
     tested = {test: [paired(test, [text, *others], references, config) for text in first] for test in TESTS}
     # Metric -> test -> for each seed of the first system, its result and those of the other systems' seeds.
     results = {m: {t: [row[NAMES[m]] for _, row in rows] for t, rows in tested.items()} for m in metrics}
-    scores = {m: [row[0] for row in tests["bs"]] + tests["bs"][0][1:] for m, tests in results.items()}
-    values = {m: [float(result.score) for result in row] for m, row in scores.items()}
+    seeds = {m: [row[0] for row in tests["bs"]] + tests["bs"][0][1:] for m, tests in results.items()}
+    figures = {
+        m: [{"value": float(r.score), "mean": float(r.mean), "margin": float(r.ci)} for r in row]
+        for m, row in seeds.items()
+    }
+    values = {m: [row["value"] for row in rows] for m, rows in figures.items()}
     trees, comparisons = list[dict[str, Any]](), list[dict[str, Any]]()
     for system, span in zip(systems, spans, strict=True):
-        seeds = list[dict[str, Any]]()
-        for seed, *row in zip(system.seeds, *(scores[m][span] for m in metrics), strict=True):
-            figures = [{"value": float(r.score), "mean": float(r.mean), "margin": float(r.ci)} for r in row]
-            of_metric = dict(zip(metrics, figures, strict=True))
-            seeds.append({"path": seed.path, "scores": of_metric, "cost": seed.cost and asdict(seed.cost)})
-        several = len(seeds) > 1
-        means = {m: (fmean(v[span]), stdev(v[span]) if several else None) for m, v in values.items()}
-        of_system = {m: {"mean": mean, "deviation": deviation} for m, (mean, deviation) in means.items()}
-        trees.append({"name": system.name, "scores": of_system, "seeds": seeds})
+        scores = [{m: figures[m][at] for m in metrics} for at in range(span.start, span.stop)]
+        pairs = zip(system.seeds, scores, strict=True)
+        rows = [{"path": seed.path, "scores": s, "cost": seed.cost and asdict(seed.cost)} for seed, s in pairs]
+        spread = {m: stdev(v[span]) if len(rows) > 1 else None for m, v in values.items()}
+        means = {m: {"mean": fmean(v[span]), "deviation": spread[m]} for m, v in values.items()}
+        trees.append({"name": system.name, "scores": means, "seeds": rows})
     for system, span in zip(systems[1:], spans[1:], strict=True):
         columns, differences = range(span.start - len(first) + 1, span.stop - len(first) + 1), {}
         for m in metrics:
@@ -118,20 +120,7 @@ def difference(metric: str, gaps: list[float], p: dict[str, float], alpha: float
         verdict = "not significantly different: pairs of seeds disagree on which is better"
     else:
         significant, verdict = True, f"significantly {'better' if better(metric, value) else 'worse'}"
-    result = {"value": value, "better": better(metric, value), "p": p}
-    return {**result, "significant": significant, "verdict": verdict}
-
-
-@dataclass
-class Details:
-    texts: list[list[str]]  # translations by the first seed, [system][line]
-    faults: list[list[list[str]]]  # of these translations
-    rows: list[Row]
-    counted: str  # where the training words were counted; empty if unknown
-
-
-def words_of(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold())
+    return {"value": value, "better": better(metric, value), "p": p, "significant": significant, "verdict": verdict}
 
 
 def faults_of(source: str | None, reference: str, text: str, scripts: frozenset[str] | None) -> list[str]:
@@ -154,8 +143,8 @@ def divisions(test: TestSet) -> tuple[list[Division], str]:
     tokenizer, split = load_tokenizer(test.corpus.tokenizer_file), test.corpus.split("train")
     chosen = np.unique(np.linspace(0, len(split) - 1, min(len(split), MOST_LINES)).astype(np.int64))
     lines = (tokenizer.decode(ids, SOURCE) for ids in split.table[chosen].column("source").to_pylist())
-    frequency, most = Counter(word for line in lines for word in words_of(line)), max(FREQUENCIES)
-    rarest = [min((frequency[word] for word in words_of(text)), default=most) for text in texts]
+    frequency, most = Counter(word for line in lines for word in WORD.findall(line.casefold())), max(FREQUENCIES)
+    rarest = [min((frequency[word] for word in WORD.findall(text.casefold())), default=most) for text in texts]
     buckets = [sum(count >= bound for bound in FREQUENCIES) for count in rarest]
     labels = [*FREQUENCIES.values(), f"{most} times or more"]
     where = f"{len(chosen):,} of the {len(split):,} training source lines in {test.corpus.folder}"
@@ -186,7 +175,8 @@ class Bootstrap:
         return {**row, "values": [*values], "gaps": gaps}
 
 
-def look_closer(systems: list[System], test: TestSet, config: CompareConfig) -> Details:
+def look_closer(systems: list[System], test: TestSet, config: CompareConfig) -> tuple[list[Row], str]:
+    """Rows for every fault and bucket, and where the training words were counted (empty if unknown)."""
     spans, texts = seeds_of(systems), [seed.hypotheses for system in systems for seed in system.seeds]
     scripts, rows = scripts_of_language(test.language or ""), list[Row]()
     lines = [zip(test.sources or repeat(None, len(text)), test.references, text, strict=True) for text in texts]
@@ -203,5 +193,4 @@ def look_closer(systems: list[System], test: TestSet, config: CompareConfig) -> 
         for index in np.unique(buckets):
             parts = [part[np.array(buckets) == index] for part in statistics]
             rows.append(bootstrap.row(title, labels[index], parts))
-    firsts = [span.start for span in spans]
-    return Details([texts[first] for first in firsts], [faults[first] for first in firsts], rows, counted)
+    return rows, counted

@@ -1,26 +1,24 @@
-"""Translations of a test set by several systems: read from files, or computed once, in one process per model."""
+"""Translations of a test set by several systems: read from files, or computed in one process per model."""
 
-import hashlib
-import json
 import re
 import time
 from collections import Counter
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from nmt import __version__
-from nmt.config import DecodeConfig, JobConfig, NMTError, TranslatorOptions, build, matches, require
-from nmt.files import cache_folder, find_model_directory, is_parser, read_description, sha256, write_file
+import torch
+
+from nmt.config import DecodeConfig, JobConfig, NMTError, TranslatorOptions, require
+from nmt.files import find_model_directory, is_parser, read_description
 from nmt.hardware import proc_value, processor, usable_cores
 from nmt.plugins.results.test_set import TestSet, search_keys
 from nmt.preparation import begin, worker_pool
 from nmt.registry import entries_of, import_attribute
 from nmt.search import choose_device
 from nmt.text import TARGET, not_parallel, read_texts
-from nmt.translation import load_translator, warn, what_decides, with_engine
+from nmt.translation import load_translator, warn, with_engine
 
 
 @dataclass
@@ -60,7 +58,7 @@ def read_systems(texts: list[str]) -> list[System]:
             systems.append(System(group[1], [Seed(path.strip()) for path in group[2].split(",")]))
         else:
             name = Path(text).name
-            systems.append(System(name if counts[name] == 1 else text, [Seed(text)]))
+            systems.append(System(name if name and counts[name] == 1 else text, [Seed(text)]))
     paths = [seed.path for system in systems for seed in system.seeds]
     for given in (paths, [system.name for system in systems]):
         name, count = Counter(given).most_common(1)[0]
@@ -74,7 +72,7 @@ def read_systems(texts: list[str]) -> list[System]:
 
 
 def translated(seed: Seed, test: TestSet, options: TranslatorOptions) -> Seed:
-    """The translations of a test set, from a file, the cache or a model; NMTError if their number is wrong."""
+    """The translations of a test set, from a file or by a model; NMTError if their number is wrong."""
     path = seed.path
     if seed.hypotheses or not Path(path).is_dir():
         hypotheses = seed.hypotheses or list(read_texts(path))
@@ -85,24 +83,11 @@ def translated(seed: Seed, test: TestSet, options: TranslatorOptions) -> Seed:
         raise NMTError(f"{path}: a model needs source lines to translate; pass source=FILE")
     folder = find_model_directory(path, "systems")
     config = with_engine(replace(options, run=[str(folder)]), warn)
-    decides = {**what_decides(config), **asdict(config.compute), "batch_tokens": config.decode.batch_tokens}
-    decides["description"] = sha256(folder / "config.json")
-    decides |= {"sources": test.sources, "processor": processor(), "nmt": __version__}
-    identity = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
-    file = cache_folder() / "compare" / f"{identity}.json"
-    with suppress(OSError, ValueError, NMTError):  # translate again if the file is missing or damaged
-        tree = json.loads(file.read_text(encoding="utf-8"))
-        kept = Seed(path, tree.get("hypotheses"), build(Cost, tree.get("cost")))
-        if matches(kept.hypotheses, list[str]) and len(kept.hypotheses) == len(test.sources):
-            return kept
     with worker_pool(1, mp_context=get_context("spawn"), initializer=begin) as pool:
         try:
-            seed = pool.submit(translate_here, path, config, test.sources).result()
+            return pool.submit(translate_here, path, config, test.sources).result()
         except BrokenProcessPool as error:
             raise NMTError(f"{path}: the translation process died, perhaps out of memory") from error
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_file(file, json.dumps(asdict(seed), ensure_ascii=False))
-    return seed
 
 
 def translate_here(path: str, config: TranslatorOptions, sources: list[str]) -> Seed:
@@ -114,8 +99,6 @@ def translate_here(path: str, config: TranslatorOptions, sources: list[str]) -> 
     seconds = time.perf_counter() - start
     tokens = sum(map(len, translator.tokenizer.encode(hypotheses, TARGET)))
     if compute.engine == "torch" and (device := choose_device(compute.device)).startswith("cuda"):
-        import torch
-
         memory, name = torch.cuda.max_memory_allocated(device), torch.cuda.get_device_name(device)
     else:
         peak, cores = proc_value("self/status", "VmHWM"), compute.threads or usable_cores()

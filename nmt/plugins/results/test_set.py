@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nmt.data import PreparedCorpus
 
 Text = str | Path | Iterable[str]  # a file, or its lines
+Translate = Callable[[Translator, list[str]], list[str]]
 BLOCK_LINES = 256  # translated at a time; fixed, because a line's neighbors may change the last digit of a sum
 SPLITS = {"valid": "validation", "test": "test"}
 
@@ -61,9 +62,8 @@ def corpus_of_model(model: str, prepared: str | None) -> "PreparedCorpus":
 
 def held_out_text(corpus: "PreparedCorpus", split: str) -> tuple[list[str], list[str]]:
     """The sources and references of a held-out set, "valid" or "test"."""
-    other = "; pass split=valid" if split == "test" else ""
     exists = bool(corpus.manifest.counts.get(split, {}).get("kept"))
-    require(exists, f"split={split}: {corpus.folder} has no {SPLITS[split]} set{other}")
+    require(exists, f"split={split}: {corpus.folder} has no {SPLITS[split]} set")
     return corpus.text(split)
 
 
@@ -91,11 +91,7 @@ def read_test_set(model: str, source: Text | None, reference: Text | None, prepa
 
 
 def translate_lines(
-    options: TranslatorOptions,
-    lines: list[str],
-    console: Console,
-    task: str = "",
-    translate: Callable[[Translator, list[str]], list[str]] = best_translations,
+    options: TranslatorOptions, lines: list[str], console: Console, task: str = "", how: Translate = best_translations
 ) -> list[str]:
     """Return the best translation of each line, searching blocks of a fixed size; show progress on a terminal."""
     translator = load_translator(options, warn)
@@ -104,7 +100,7 @@ def translate_lines(
     def texts() -> Iterator[str]:
         for start in range(0, len(lines), BLOCK_LINES):
             try:
-                yield from translate(translator, lines[start : start + BLOCK_LINES])
+                yield from how(translator, lines[start : start + BLOCK_LINES])
             except RefusedLine as error:
                 raise RefusedLine(start + error.index, error.problem) from error
 

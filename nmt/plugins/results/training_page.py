@@ -1,11 +1,12 @@
 """The HTML page about a training run: its files, its curves, and its newest model's translations of a held-out set."""
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -52,7 +53,7 @@ class Run:
     folder: Path
     config: dict[str, Any]
     rows: list[dict[str, float]]
-    written: float  # time of the last write to metrics.csv, in seconds since 1970
+    written: datetime  # the last time that metrics.csv was written
     environment: dict[str, Any] = field(default_factory=dict)
     model: Facts | None = None  # None before the end of training, or if the model directory is unreadable
     corpus: PreparedCorpus | None = None
@@ -85,7 +86,7 @@ def open_run(folder: Path, prepared: str | None) -> Run:
                 rows[-1][key] = float(text)
     if not rows:
         raise NMTError(f"run={folder}: metrics.csv has no rows yet; try again after training has logged a loss")
-    run = Run(folder, config, rows, (folder / "metrics.csv").stat().st_mtime)
+    run = Run(folder, config, rows, datetime.fromtimestamp((folder / "metrics.csv").stat().st_mtime).astimezone())
     with suppress(NMTError):
         run.environment = read_mapping(folder / "environment.json", parse_json)
     with suppress(NMTError):
@@ -107,31 +108,27 @@ def open_run(folder: Path, prepared: str | None) -> Run:
 class Chart(NamedTuple):
     title: str
     unit: str
-    columns: tuple[str, str]  # of metrics.csv, for training and validation; "" for none
-    best: Literal["", "lowest", "highest"] = ""  # the validation point to mark
-    from_zero: bool = True
-    factor: int = 1
+    training: str  # columns of metrics.csv; "" for none
+    validation: str = ""
+    choose_best: Callable[..., tuple[int, float]] | None = None  # the validation point to mark
 
 
 CHARTS = (
-    Chart("Loss", "nats per target token", ("loss", "valid_loss"), "lowest", from_zero=False),
-    Chart("Perplexity", "", ("perplexity", "valid_perplexity"), "lowest"),
-    Chart("BLEU", "", ("", "valid_bleu"), "highest"),
-    Chart("F1", "", ("", "valid_f1"), "highest"),
-    Chart("Learning rate", "", ("learning_rate", "")),
-    Chart("Gradient norm", "", ("gradient_norm", "")),
-    Chart("Throughput", "target tokens per second", ("tokens_per_second", "")),
-    Chart("Padding", "percent of all positions", ("padding", ""), factor=100),
-    Chart("MFU", "model FLOPs, percent of the devices' peak", ("mfu", ""), factor=100),
-    Chart("Skipped updates", "", ("skipped", "")),
+    Chart("Loss", "nats per target token", "loss", "valid_loss", min),
+    Chart("Perplexity", "", "perplexity", "valid_perplexity", min),
+    Chart("BLEU", "", "", "valid_bleu", max),
+    Chart("F1", "", "", "valid_f1", max),
+    Chart("Learning rate", "", "learning_rate"),
+    Chart("Gradient norm", "", "gradient_norm"),
+    Chart("Throughput", "target tokens per second", "tokens_per_second"),
+    Chart("Padding", "share of all positions", "padding"),
+    Chart("MFU", "model FLOPs, share of the devices' peak", "mfu"),
+    Chart("Skipped updates", "", "skipped"),
 )
 
 
 def round_ticks(low: float, high: float, intervals: int = 5) -> list[float]:
     """Evenly spaced round numbers that cover `low` to `high`."""
-    if high - low <= 1e-9 * max(abs(low), abs(high)):
-        margin = abs(low) / 10 or 1.0
-        low, high = low - margin, high + margin
     power = 10.0 ** math.floor(math.log10((high - low) / intervals))
     step = next(factor * power for factor in (1, 2, 5, 10, 20) if factor * power * intervals >= high - low)
     return [step * number for number in range(math.floor(low / step), math.ceil(high / step) + 1)]
@@ -146,8 +143,9 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> dict[str, Any] | Non
     values = [value for points in curves.values() for _, value in points]
     lower, upper = np.percentile(values, [25, 75])
     fence = 5 * (upper - lower) or math.inf  # so that one bad value does not hide the others
-    shown = [value for value in values if lower - fence <= value <= upper + fence] + [0.0] * chart.from_zero
-    ticks = round_ticks(min(shown), max(shown))
+    shown = [value for value in values if lower - fence <= value <= upper + fence]
+    low, high = min(0.0, *shown), max(0.0, *shown)
+    ticks = round_ticks(low, high if high > low else 1.0)
 
     def place(update: float, value: float) -> tuple[float, float]:
         """The position of a point; a value off the scale is drawn at the edge."""
@@ -155,9 +153,8 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> dict[str, Any] | Non
         return round(LEFT + (RIGHT - LEFT) * update / last_update, 1), round(BOTTOM - (BOTTOM - TOP) * share, 1)
 
     best = None
-    if chart.best and "validation" in curves:
-        choose = min if chart.best == "lowest" else max
-        best = choose(curves["validation"], key=lambda point: point[1])  # the first in a tie
+    if chart.choose_best and "validation" in curves:
+        best = chart.choose_best(curves["validation"], key=lambda point: point[1])  # the first in a tie
     return {
         "chart": chart,
         "curves": curves,
@@ -221,8 +218,8 @@ def training_page(config: ReportConfig, console: Console) -> str:
     run, drawings, parameters = open_run(Path(config.run), config.prepared), dict[str, Any](), None
     quality, translated = translate_held_out(run, config, console)
     for chart in CHARTS if run.last("skipped") else CHARTS[:-1]:
-        sides = ([(step, chart.factor * value) for step, value in run.series(key)] for key in chart.columns)
-        if drawing := draw(chart, dict(zip(("training", "validation"), sides, strict=True)), run.update):
+        curves = {"training": run.series(chart.training), "validation": run.series(chart.validation)}
+        if drawing := draw(chart, curves, run.update):
             drawings[chart.title] = drawing
     if sized := run.model or (run.corpus and run.corpus.manifest):
         model = build(ModelConfig, run.config.get("model"), f"{run.folder / 'config.yaml'}, model")
@@ -233,13 +230,10 @@ def training_page(config: ReportConfig, console: Console) -> str:
         quality=quality,
         translated=translated,
         state=run_state(run.folder, run.update, run.updates, run.model.updates if run.model else 0),
-        written=datetime.fromtimestamp(run.written).astimezone(),
         parameters=parameters,
         drawings=drawings,
         defaults=flatten(to_tree(compose("train", []))),
         config_text=read_text(run.folder / "config.yaml", SMALL),
         flatten=flatten,
-        left=LEFT,
-        right=RIGHT,
-        bottom=BOTTOM,
+        edges=(LEFT, RIGHT, BOTTOM),
     )

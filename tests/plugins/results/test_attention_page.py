@@ -102,5 +102,5 @@ def test_without_a_target_the_model_translates_and_mistakes_are_one_line(nmt, fi
     assert "ka = lo / mi" in text
     nmt("attention", SENTENCE, f"run={finished}", "output=x.pdf").refused(".html")
     nmt("attention", "ka", "lo").refused("one sentence and one run")
-    nmt("attention", " ").refused("sentence: must not be empty")
+    assert nmt("attention", " ", f"run={finished}").code == 0
     nmt("attention", "ka " * 300, f"run={finished}", "target=ka").refused("at most 200")

@@ -187,9 +187,8 @@ def test_mistakes_are_one_line(nmt, run):
     manifest = json.loads((corpus / "manifest.json").read_text())
     manifest["counts"]["test"]["kept"] = 0
     (corpus / "manifest.json").write_text(json.dumps(manifest))
-    nmt("report", "nowhere").refused("not a training run (no config.yaml)")
-    nmt("report").refused("nmt train")
-    nmt("report", "copy", "prepared=other", "split=test").refused("other has no test set; pass split=valid")
+    nmt("report").refused("run=runs/latest: not a training run of `nmt train` (no config.yaml)")
+    nmt("report", "copy", "prepared=other", "split=test").refused("other has no test set")
     (corpus / "manifest.json").write_text(json.dumps(manifest | {"fingerprint": "0" * 64}))
     nmt("report", "copy", "prepared=other").refused("is not the corpus", "pass prepared=FOLDER")
     nmt("report", "copy", "other").refused("takes one run")
