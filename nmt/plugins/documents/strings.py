@@ -86,9 +86,8 @@ class Strings(Document):
         except RecursionError as error:
             raise NMTError("its arrays and objects are nested too deeply") from error
         self.values = [value for value in VALUE.finditer(self.text) if not value["is_name"]]
-        self.strings = [
-            Spliced(text, [*sentences_of(text)]) for text in (json.loads(value[0]) for value in self.values)
-        ]
+        texts = (json.loads(value[0]) for value in self.values)
+        self.strings = [Spliced(text, [*sentences_of(text)]) for text in texts]
         self.lines = [line for string in self.strings for line in string.lines]
 
     def join(self, translations: Sequence[Translated]) -> bytes:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape, unescape
 from itertools import groupby
@@ -119,13 +119,10 @@ def text_token(raw: str) -> Token:
 class Paragraph(Sentence):
     """A sentence that may contain elements with other sentences, such as footnotes."""
 
-    def __init__(self, begin: int, tokens: Sequence[Token], escape: Callable[[str], str]) -> None:
-        super().__init__(begin, tokens, escape)
-        self.notes = list[Spliced]()
-
-    def add(self, note: Spliced) -> None:
-        self.notes.append(note)
-        self.lines += note.lines
+    def __init__(self, begin: int, tokens: Sequence[Token], notes: Sequence[Spliced]) -> None:
+        super().__init__(begin, tokens, escaped)
+        self.notes = [note for note in notes if self.lines and self.begin <= note.begin < self.end]
+        self.lines += (line for note in self.notes for line in note.lines)
 
     def render(self, translations: Sequence[Translated]) -> str:
         text, left = super().render(translations[:1]), iter(translations[1:])
@@ -144,13 +141,9 @@ class Flow(MarkedUp):
     def sentences(self, element: Element) -> Iterator[Part]:
         if not {element.name, element.tag}.isdisjoint(PARAGRAPHS):
             notes = list[Spliced]()
-            sentence = Paragraph(element.inside, [*self.tokens_of(element, notes)], escaped)
+            sentence = Paragraph(element.inside, [*self.tokens_of(element, notes)], notes)
             yield sentence
-            for note in notes:
-                if sentence.lines and sentence.begin <= note.begin < sentence.end:
-                    sentence.add(note)
-                else:
-                    yield from note.parts
+            yield from (part for note in notes if note not in sentence.notes for part in note.parts)
         elif element.tag == "dc:language" and self.target:
             yield Part(element.inside, element.outside, otherwise=self.target)
         elif element.name not in UNREAD and not (element.name == "table-cell" and VALUE.search(*element.opening)):

@@ -44,17 +44,11 @@ def sheet(file):
         page.add_table("D1:D2", {"data": [["a boy"]], "columns": [{"header": "Name"}]})
     page = openpyxl.load_workbook((yield), rich_text=True)["Data"]
     assert [part.text for part in page["A7"].value if not isinstance(part, str) and part.font.b] == ["RED"]
-    assert [page["A1"].comment.text, page["D1"].value, *page.tables["Table1"].column_names] == [
-        "a comment",
-        "Name",
-        "Name",
-    ]
+    texts = [page["A1"].comment.text, page["D1"].value, *page.tables["Table1"].column_names]
+    assert texts == ["a comment", "Name", "Name"]
     texts = [str(cell.value) for cell in (*page["A"], page["D2"])]
-    yield texts == [
-        *["ONCE", "ONCE", "Yes", "A LINE\nAND ANOTHER", " BLANK ", "1.5", "A RED BALL"],
-        '=IF(A3="Yes",1,2)',
-        "A BOY",
-    ]
+    values = ["ONCE", "ONCE", "Yes", "A LINE\nAND ANOTHER", " BLANK ", "1.5", "A RED BALL", '=IF(A3="Yes",1,2)']
+    yield texts == [*values, "A BOY"]
 
 
 def text(file):
@@ -85,11 +79,8 @@ def book(file):
     book.toc, book.spine = [chapter], ["nav", chapter]
     epub.write_epub(file, book)
     book = epub.read_epub(translation := (yield))
-    assert [book.title, book.toc[0].title, *book.get_metadata("DC", "creator")[0]][:3] == [
-        "A BOOK",
-        "DAY ONE",
-        "Jane Doe",
-    ]
+    texts = [book.title, book.toc[0].title, *book.get_metadata("DC", "creator")[0]]
+    assert texts[:3] == ["A BOOK", "DAY ONE", "Jane Doe"]
     assert b"DAY ONE" in book.get_item_with_id("nav").content
     chapter = book.get_item_with_href("text/1 é.xhtml").content.decode()
     assert 'lang="de" xml:lang="de"' in chapter
