@@ -14,6 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from nmt.model import Transformer
+    from nmt.text import Tokenizer
 
 hypothesis.settings.register_profile("nmt", deadline=None)  # a machine that does other work is no error
 hypothesis.settings.load_profile("nmt")
@@ -119,22 +120,31 @@ def finished(toy: list[str], trained: Callable[..., Path]) -> Path:
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
 
 
+def save_model(folder: Path, model: "Transformer", tokenizer: "Tokenizer") -> Path:
+    """Write a model directory for translation from en to de; its tokenizer lies beside it."""
+    from nmt.files import ModelDescription, sha256
+    from nmt.model import write_model_directory
+
+    file = folder.with_name(f"{folder.name}.spm")
+    tokenizer.save(file)
+    description = ModelDescription(asdict(model.config), model.vocabulary_size, "en", "de", sha256(file), {})
+    write_model_directory(folder, model, file, description, "")
+    return folder
+
+
 def write_random_model(folder: Path, **settings: Any) -> "Transformer":
     """Write a model directory with a random model, which is returned; its tokenizer lies beside it."""
     import torch
 
     from nmt.config import ModelConfig, TokenizerConfig
-    from nmt.files import ModelDescription, sha256
-    from nmt.model import Transformer, write_model_directory
+    from nmt.model import Transformer
     from nmt.text import train_tokenizer
 
-    tokenizer, file = train_tokenizer(LINES, TokenizerConfig("bpe", 300)), folder.with_name(f"{folder.name}.spm")
-    tokenizer.save(file)
+    tokenizer = train_tokenizer(LINES, TokenizerConfig("bpe", 300))
     torch.manual_seed(1)
     base = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2}
-    config, size = ModelConfig(name="tiny", **{**base, **settings}), tokenizer.vocabulary_size
-    model = Transformer(config, size).eval()
-    write_model_directory(folder, model, file, ModelDescription(asdict(config), size, "en", "de", sha256(file), {}), "")
+    model = Transformer(ModelConfig(name="tiny", **{**base, **settings}), tokenizer.vocabulary_size).eval()
+    save_model(folder, model, tokenizer)
     return model
 
 

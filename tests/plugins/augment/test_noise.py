@@ -7,7 +7,6 @@ import random
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -73,14 +72,6 @@ def test_case_and_punctuation():
         assert always(kind, *pair) == expected
 
 
-@some
-@given(source=st.text("abCD tt 07.,?!-'", max_size=20).map(clean), target=texts, number=numbers)
-def test_typos_change_the_source_alone_and_no_digit_or_mark(source, target, number):
-    changed, same = always("typos", source, target, number)
-    assert same == target
-    assert re.findall(r"[^a-zA-Z ]", changed) == re.findall(r"[^a-zA-Z ]", source)
-
-
 def test_a_typo_happens_at_every_place_that_has_it(monkeypatch):
     for name, line, results in (
         ("char_swap", "Hu\u0131 7", {"Uh\u0131 7", "H\u0131u 7"}),
@@ -96,14 +87,15 @@ def test_a_typo_happens_at_every_place_that_has_it(monkeypatch):
         monkeypatch.setattr(noise, "TYPOS", {name: TYPOS[name]})
         monkeypatch.setattr(noise, "TYPO_RATE", 1.0)
         assert {with_typos(line, generator(n)) for n in range(100)} == results
-
-
-def some_of(*words: str) -> st.SearchStrategy[list[str]]:
-    return st.lists(st.sampled_from(words), min_size=1, max_size=9)
+        assert always("typos", line, line)[1] == line
 
 
 @some
-@given(source=some_of("a", "b", "日本"), target=some_of("c", "d"), number=numbers)
+@given(
+    source=st.lists(st.sampled_from(["a", "b", "日本"]), min_size=1, max_size=9),
+    target=st.lists(st.sampled_from("cd"), min_size=1, max_size=9),
+    number=numbers,
+)
 def test_a_number_is_copied_to_the_same_share_of_both_sides(source, target, number):
     changed = [side.split() for side in always("numbers", " ".join(source), " ".join(target), number)]
     shares, copied = [], set()
@@ -200,16 +192,12 @@ def assert_small(chi_square: float, cells: int) -> None:
     assert chi_square < freedom + 2 * math.sqrt(20 * freedom) + 40
 
 
-def counted(draw: Callable[[], list[int]], tokenizer: SentencePieceTokenizer, size: int) -> Counter[tuple[str, ...]]:
-    return Counter(tuple(map(tokenizer.symbol, draw())) for _ in range(size))
-
-
 @pytest.mark.parametrize(("kept_letters", "size"), [(0, 4000), (40, 20_000)])
 @pytest.mark.parametrize(("word", "dropout"), [("banana", 0.1), ("ananas", 0.8)])
 def test_dropout_has_its_exact_distribution(bpe, word, dropout, kept_letters, size, monkeypatch):
     monkeypatch.setattr(bpe_dropout, "KEPT_LETTERS", kept_letters)
     ours, one, processor = BpeDropout(bpe, dropout), generator(), bpe.processor
-    counts = counted(lambda: ours.encode(word, one), bpe, size)
+    counts = Counter(tuple(map(bpe.symbol, ours.encode(word, one))) for _ in range(size))
     ids = [i for i in range(4, bpe.vocabulary_size) if not processor.is_byte(i)]
     scores = {processor.id_to_piece(i): processor.get_score(i) for i in ids}
     expected = merge_distribution("\u2581" + word, scores, dropout)
@@ -219,13 +207,3 @@ def test_dropout_has_its_exact_distribution(bpe, word, dropout, kept_letters, si
     rest = size - sum(count for count, _ in cells), size - sum(mean for _, mean in cells)
     cells += [rest] if rest[1] >= 5 else []
     assert_small(sum((count - mean) ** 2 / mean for count, mean in cells), len(cells))
-
-
-def test_sentencepiece_draws_as_often(bpe):
-    """Its draws differ in each process, so this is a comparison of two samples."""
-    ours, line, one, draw = BpeDropout(bpe, 0.3), "newest banest", generator(), bpe.processor.encode
-    mine = counted(lambda: ours.encode(line, one), bpe, 20_000)
-    theirs = counted(lambda: draw(line, enable_sampling=True, alpha=0.3, nbest_size=-1), bpe, 20_000)
-    pairs = [(mine[parts], theirs[parts]) for parts in {*mine, *theirs} if mine[parts] + theirs[parts] >= 10]
-    pairs.append((20_000 - sum(a for a, _ in pairs), 20_000 - sum(b for _, b in pairs)))
-    assert_small(sum((a - b) ** 2 / max(a + b, 1) for a, b in pairs), len(pairs))

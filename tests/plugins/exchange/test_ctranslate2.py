@@ -2,7 +2,7 @@
 
 import math
 import random
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +11,10 @@ import torch
 
 pytest.importorskip("ctranslate2")
 
+from conftest import save_model
+
 from nmt.config import EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, TokenizerConfig
-from nmt.files import ModelDescription, read_description, sha256
-from nmt.model import Transformer, load_model, write_model_directory
+from nmt.model import Transformer, load_model
 from nmt.plugins.exchange.ctranslate2 import write
 from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
 from nmt.search import TorchEngine
@@ -57,15 +58,12 @@ def learn_to_reverse(model: Transformer) -> None:
 
 def make(folder: Path, **kind) -> Path:
     """A model directory with its conversions, float32/ and int8/, beside it."""
-    tokenizer, file = train_tokenizer(random_text(60), TokenizerConfig("bpe", 320)), folder / "tokenizer.model"
-    tokenizer.save(file)
+    tokenizer = train_tokenizer(random_text(60), TokenizerConfig("bpe", 320))
     torch.manual_seed(2)
     settings = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 32, "d_ff": 48, "heads": 4, "dropout": 0.0}
-    config = ModelConfig(name="x", **{**settings, **kind})
-    model = Transformer(config, tokenizer.vocabulary_size)
+    model = Transformer(ModelConfig(name="x", **{**settings, **kind}), tokenizer.vocabulary_size)
     learn_to_reverse(model)
-    description = ModelDescription(asdict(config), model.vocabulary_size, "en", "de", sha256(file), {})
-    write_model_directory(folder / "model", model, file, description, "")
+    save_model(folder / "model", model, tokenizer)
     for precision in ("float32", "int8"):
         write(folder / "model", folder / precision, precision)
     return folder
@@ -147,8 +145,7 @@ def test_symbols_that_are_no_text_are_never_written(folder, sentences, tmp_path)
     with torch.no_grad():
         for number in (PAD, UNK):
             model.output.weight[number] = model.output.weight[EOS] * 1.5
-    description = read_description(folder / "model")
-    write_model_directory(tmp_path / "model", model, folder / "tokenizer.model", description, "")
+    save_model(tmp_path / "model", model, load_tokenizer(folder / "model.spm"))
     write(tmp_path / "model", tmp_path / "float32", "float32")
     engine = by_ctranslate2(tmp_path, n_best=4)
     raw = engine.candidates([(ids, []) for ids in sentences], False)
@@ -176,7 +173,7 @@ def test_lines_translated_ahead_are_the_same_and_in_order(folder, beam_size, mon
     """Of different lengths, empty ones and one that is refused among them, whose number is right."""
     monkeypatch.setattr("nmt.translation.translator.AHEAD", 3)
     engine = by_ctranslate2(folder, threads=2, beam_size=beam_size)
-    translator = Translator(engine, load_tokenizer(folder / "tokenizer.model"), Limits(positions=30))
+    translator = Translator(engine, load_tokenizer(folder / "model.spm"), Limits(positions=30))
     lines = [*random_text(20), "", "", random_text(1)[0] * 30, *random_text(5)]
     blocks = [replace(translator, ahead=ahead).translate_each(lines) for ahead in (False, True)]
     assert [[n for n, row in enumerate(rows) if isinstance(row, RefusedLine)] for rows in blocks] == [[22], [22]]
@@ -236,7 +233,5 @@ def test_another_search_by_the_same_weights_is_that_of_an_engine_of_its_own(fold
         other, before = loaded.with_search(fresh.config), loaded.search(sentences, prefixes)
         assert other.search(sentences, prefixes) == fresh.search(sentences, prefixes)
         assert loaded.search(sentences, prefixes) == before
-    loaded = both(folder)[1]
-    assert loaded.with_search(DecodeConfig(beam_size=1)).translator is loaded.translator
     with pytest.raises(NMTError, match=r"decode\.min_length=2"):
         loaded.with_search(DecodeConfig(min_length=2))

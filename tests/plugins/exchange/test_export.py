@@ -3,8 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -111,40 +109,18 @@ def test_a_conversion_belongs_to_the_content_of_a_model(model):
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("architecture", "words", "problem"),
     [
-        ({"d_k": 4}, "model.d_k=4: .* only 8.0"),
-        ({"attention_window": 5}, "model.attention_window=5: .* only None"),
-        ({"device": "cuda"}, "device=cuda: engine=ctranslate2 runs only on CPUs.*engine=torch"),
-        ({"models": 2}, "2 models, but no support for ensembles"),
-        ({"decode": DecodeConfig(length_penalty=1.1)}, "decode.length_penalty=1.1.*engine=torch"),
+        ({"d_k": 4}, [], "model.d_k=4: CTranslate2 supports only 8.0"),
+        ({"attention_window": 5}, [], "model.attention_window=5: CTranslate2 supports only None"),
+        ({}, ["device=cuda"], "device=cuda: engine=ctranslate2 runs only on CPUs"),
+        ({}, ["run=[model,model]"], "2 models, but no support for ensembles"),
+        ({}, ["decode.length_penalty=1.1"], "decode.length_penalty=1.1"),
     ],
-    ids=str,
 )
-def test_what_the_engine_cannot_do_is_one_line(model, settings, words):
-    if settings.keys() & {"d_k", "attention_window"}:
-        describe(model, "model", **settings)
-        settings = {}
-    models = [str(model)] * settings.get("models", 1)
-    options = {"engine": "ctranslate2", "decode": GREEDY, **settings}
-    options.pop("models", None)
-    with pytest.raises(NMTError, match=words) as refused:
-        load_translator(translator_options(models, **options), lambda words: None)
-    assert "\n" not in str(refused.value)
-
-
-def test_a_converted_model_translates_without_torch(model):
-    program = (
-        "import sys\nfrom nmt.cli import main\n"
-        "try:\n    main()\nfinally:\n    print('torch' in sys.modules, 'lightning' in sys.modules, file=sys.stderr)"
-    )
-    translated(model, precision="int8")
-    words = ["translate", f"run={model}", "engine=ctranslate2", "precision=int8", "decode.max_extra_length=3"]
-    command, lines = [sys.executable, "-c", program, *words], "\n".join(LINES) + "\n"
-    done = subprocess.run(command, input=lines, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("\n") == len(LINES)
-    assert done.stderr.splitlines()[-1] == "False False"
+def test_what_the_engine_cannot_do_is_one_line(model, nmt, architecture, words, problem):
+    describe(model, "model", **architecture)
+    nmt("translate", "ka nu", "run=model", "engine=ctranslate2", *words).failed(problem, "engine=torch")
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,16 @@
 """Exported models: the logits, token ids and translations of transformers are ours."""
 
 import random
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 import torch
+from conftest import save_model
 from options import translator_options
 from torch.nn.functional import cross_entropy
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, TokenizerConfig
-from nmt.files import ModelDescription, sha256
-from nmt.model import Transformer, write_model_directory
+from nmt.model import Transformer
 from nmt.plugins.exchange.huggingface import write
 from nmt.search import pad_source
 from nmt.text import Tokenizer, clean, train_tokenizer
@@ -41,15 +40,6 @@ def make(tokenizer: Tokenizer, **settings) -> Transformer:
     return Transformer(ModelConfig(name="tiny", **{**base, **settings}), tokenizer.vocabulary_size).eval()
 
 
-def save(folder: Path, model: Transformer, tokenizer: Tokenizer) -> Path:
-    """Write a model directory."""
-    file = folder / "tokenizer"
-    tokenizer.save(file)
-    description = ModelDescription(asdict(model.config), model.vocabulary_size, "en", "de", sha256(file), {})
-    write_model_directory(folder / "model", model, file, description, "")
-    return folder / "model"
-
-
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
     return train_tokenizer(random_lines(200), TokenizerConfig(kind="bpe", vocabulary_size=330))
@@ -70,7 +60,7 @@ def trained(tokenizer, tmp_path_factory) -> tuple[Path, Path]:
         cross_entropy(logits.flatten(0, 1), target_BT[:, 1:].flatten(), ignore_index=PAD).backward()
         optimizer.step()
     folder = tmp_path_factory.mktemp("huggingface")
-    write(save(folder, model, tokenizer), folder / "export")
+    write(save_model(folder / "model", model, tokenizer), folder / "export")
     return folder / "model", folder / "export"
 
 
@@ -87,7 +77,7 @@ def test_logits_are_ours(tokenizer, tmp_path, shape):
     model = make(tokenizer, **SHAPES[shape])
     for parameter in model.parameters():
         parameter.add_(torch.randn_like(parameter) * 0.3)
-    write(save(tmp_path, model, tokenizer), tmp_path / "export")
+    write(save_model(tmp_path / "model", model, tokenizer), tmp_path / "export")
     marian, draw = loaded(tmp_path / "export")[0], random.Random(3)
     assert type(marian).__name__ == "MarianMTModel"
     for lengths in ([7, 3, 1], [1], [marian.config.max_position_embeddings - 1, 5, 2]):
@@ -113,7 +103,7 @@ HOSTILE = [
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
 def test_token_ids_and_texts_are_ours(kind, tmp_path):
     tokenizer = train_tokenizer(random_lines(200), TokenizerConfig(kind=kind, vocabulary_size=600))
-    write(save(tmp_path, make(tokenizer), tokenizer), tmp_path / "export")
+    write(save_model(tmp_path / "model", make(tokenizer), tokenizer), tmp_path / "export")
     theirs, lines = loaded(tmp_path / "export")[1], [*random_lines(200, seed=4), *HOSTILE]
     expected, results = tokenizer.encode([clean(line) for line in lines]), theirs(lines)
     assert set(results) == {"input_ids", "attention_mask"}
@@ -163,5 +153,5 @@ def test_the_card_says_how_to_translate(trained, monkeypatch, capsys):
 )
 def test_what_marian_cannot_express_is_refused(tokenizer, tmp_path, settings, named):
     with pytest.raises(NMTError, match=named):
-        write(save(tmp_path, make(tokenizer, **settings), tokenizer), tmp_path / "export")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "tokenizer"]
+        write(save_model(tmp_path / "model", make(tokenizer, **settings), tokenizer), tmp_path / "export")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "model.spm"]

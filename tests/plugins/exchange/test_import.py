@@ -258,11 +258,8 @@ def decoder(models: str, vocabularies: str):
 FC1 = "model__encoder__layers__0__fc1__bias"
 SYMBOLS = {"</s>": 0, "<unk>": 1}
 OF_THE_HUB = [
-    (lambda folder: (folder / "source.spm").unlink(), ("source.spm", "No such file")),
     (lambda folder: (folder / "config.json").unlink(), ("config.json", "decoder.yml")),
-    (settings(model_type="m2m_100"), ("model_type=m2m_100", "only marian")),
     (settings(d_model="24"), ("hub: d_model=24: must be a whole number",)),
-    (settings(encoder_layers=2), ("layers.1", "missing")),
     (settings(encoder_ffn_dim=8), ("config.json: decoder_ffn_dim=48 differs from the encoder's",)),
     (
         settings("generation_config.json", length_penalty=99.0),
