@@ -3,6 +3,7 @@
 import gc
 import random
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+from preloaded import python
 
 if TYPE_CHECKING:
     from nmt.model import Transformer
@@ -109,6 +111,16 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         return run
 
     return trained
+
+
+@pytest.fixture
+def train_on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Trains on this many devices with these overrides, each in a process with as many threads as this one."""
+    import torch
+
+    monkeypatch.setenv("OMP_NUM_THREADS", str(torch.get_num_threads()))
+    command = [python(), "-m", "nmt", "train"]
+    return lambda devices, *options: subprocess.run([*command, *options, f"trainer.devices={devices}"], check=True)
 
 
 @pytest.fixture(scope="session")

@@ -10,5 +10,5 @@ from .run_folder import checkpoint_step as checkpoint_step, is_finished as is_fi
 from .run_folder import is_first_process as is_first_process, list_checkpoints as list_checkpoints
 from .run_folder import point_latest_to as point_latest_to, read_config as read_config, read_metrics as read_metrics
 from .run_folder import run_state as run_state
-from .train import check_corpus as check_corpus, train as train
+from .train import Training as Training, check_corpus as check_corpus, train as train
 from .trainer import make_trainer as make_trainer

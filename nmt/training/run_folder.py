@@ -136,11 +136,8 @@ def read_metrics(run: Path, last: int = 0) -> list[dict[str, str]]:
     text = read_bytes(path).decode(errors="replace") if path.exists() else ""
     whole_lines = text[: text.rfind("\n") + 1].replace("\0", "").splitlines()
     try:
-        rows = [
-            row
-            for row in csv.DictReader(whole_lines[:1] + whole_lines[1:][-last:])
-            if None not in (*row, *row.values())
-        ]
+        table = csv.DictReader(whole_lines[:1] + whole_lines[1:][-last:])
+        rows = [row for row in table if None not in (*row, *row.values())]
     except csv.Error as error:
         raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
     return [row for row in rows if re.fullmatch("[0-9]{1,15}", row.get("step", ""))]

@@ -31,9 +31,6 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
     """Start or resume a run and average its checkpoints; return the number of the signal that stopped it, or None."""
     if "wandb" in config.logger and find_spec("wandb") is None:
         raise NMTError(f"logger=wandb: wandb is not installed; {how_to_install('wandb')}")
-    keep_freed_memory()
-    forget_old_kernels()
-    torch.set_float32_matmul_precision(config.float32_matmul_precision)
     folder, run, most = Path(config.prepared), Path(config.run), config.model.max_positions
     busy = f"{folder}: `nmt preprocess` is replacing this corpus; wait until it finishes"
     with files.locked_file(folder / TOKENIZER, False, busy):
@@ -79,6 +76,9 @@ class Training:
 
     def __init__(self, config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:
         self.config, self.corpus, self.console, self.folder = config, corpus, console, Path(config.run)
+        keep_freed_memory()
+        forget_old_kernels()
+        torch.set_float32_matmul_precision(config.float32_matmul_precision)
         self.initial, init, seen, manifest = None, "", corpus.manifest.seen, corpus.manifest
         if config.init is not None:
             self.initial, before = initial_model(config, corpus)

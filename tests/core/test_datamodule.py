@@ -12,28 +12,16 @@ from nmt.config import BatchingConfig, NMTError
 from nmt.data import BatchPlanner, PlannedBatches, PreparedSplit, accumulation, open_corpus
 from nmt.data.datamodule import UpdateDataset
 
-MICRO_BATCHES, UPDATES = 4, 12
-
 
 @pytest.fixture(scope="module")
 def stream(toy: list[str]):
     split = open_corpus(Path(toy[-1].removeprefix("prepared="))).split("train")
-    planner = BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, MICRO_BATCHES), seed=1)
+    planner = BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, 4), seed=1)
     return lambda start=0, rank=0, world_size=1: UpdateDataset(PlannedBatches(split), planner, start, rank, world_size)
 
 
 def assert_same(batches: list, others: list) -> None:
     torch.testing.assert_close([tuple(b) for b in batches], [tuple(b) for b in others], rtol=0, atol=0)
-
-
-@pytest.mark.parametrize("start", [0, 7])
-def test_the_ranks_together_see_the_stream_of_one_from_any_update_on(stream, start):
-    whole = list(islice(stream(), UPDATES * MICRO_BATCHES))[start * MICRO_BATCHES :]
-    assert_same(list(islice(stream(start), len(whole))), whole)
-    ranks = [list(islice(stream(start, rank, 2), len(whole) // 2)) for rank in range(2)]
-    share = MICRO_BATCHES // 2  # neighbors of one update
-    together = [batch for at in range(0, len(ranks[0]), share) for rank in ranks for batch in rank[at : at + share]]
-    assert_same(together, whole)
 
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create . worker processes")  # on one processor

@@ -135,16 +135,18 @@ def test_a_second_interrupt_within_an_update_ends_at_once_without_a_traceback(to
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stop", ["one", "all"])
-def test_processes_that_train_together_stop_together(toy, nmt, start, stop):
-    process = start([*toy, *LONG, *TWO], sys.executable)
+@pytest.mark.parametrize("stop", ["one", "all", "kill"])
+def test_processes_stop_together_and_one_resumes_exactly(toy, nmt, start, equals_never_stopped, stop):
+    process = start([*toy, *LONG, *TWO, "checkpoints.every_minutes=0.0001"], sys.executable)
     wait_for(process, Path("run"), 20)
-    process.send_signal(signal.SIGINT) if stop == "one" else os.killpg(process.pid, signal.SIGINT)
+    number = signal.SIGKILL if stop == "kill" else signal.SIGINT
+    process.send_signal(number) if stop == "one" else os.killpg(process.pid, number)
     errors = process.communicate(timeout=60)[1]
-    assert process.returncode == 130, errors
+    assert process.returncode == (-number if stop == "kill" else 130), errors
     assert "Traceback" not in errors
     assert len(list_checkpoints(Path("run"))) == 1
     assert nmt("train", *toy, *LONG).code == 0
+    equals_never_stopped(Path("run"))
 
 
 def test_neither_run_nor_corpus_is_changed_while_a_run_trains(other_text, nmt, start):

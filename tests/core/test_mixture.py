@@ -14,7 +14,10 @@ from nmt.preparation import preprocess
 from nmt.text import load_tokenizer
 from nmt.training import read_metrics
 
-SHORT = ["trainer.max_steps=12", "validation.every_steps=6", "checkpoints.every_steps=6", "validation.bleu_sentences=3"]
+SHORT = [
+    *("trainer.max_steps=12", "validation.every_steps=6", "checkpoints.every_steps=6", "validation.bleu_sentences=3"),
+    *("batching.micro_batches=4", "trainer.precision=bf16-mixed", "optim.optimizer=muon"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +114,13 @@ def test_sources_that_cannot_be_are_refused(sources, problem):
     assert "\n" not in str(error.value)
 
 
-def test_a_run_on_a_mixture_resumes_with_the_same_bits_and_its_model_has_tags(mixture, nmt, training_state):
+def test_a_run_on_a_mixture_is_exact_on_any_devices_and_its_model_has_tags(mixture, nmt, train_on, training_state):
+    pytest.importorskip("nmt.plugins.muon")
     straight = nmt("train", *mixture, *SHORT, "run=run")
     assert straight.code == 0
     assert "shares of sentences: german 70.0%, french 30.0%" in straight.err
-    for updates in (6, 12):
-        assert nmt("train", *mixture, *SHORT, "run=resumed", f"trainer.max_steps={updates}").code == 0
+    for devices, updates in ((2, 5), (1, 12)):
+        train_on(devices, *mixture, *SHORT, "run=resumed", f"trainer.max_steps={updates}")
     torch.testing.assert_close(training_state(Path("run")), training_state(Path("resumed")), rtol=0, atol=0)
     for row in (row for row in read_metrics(Path("run")) if row["valid_loss"]):
         one, other, both = (float(row[key]) for key in ("valid_loss/german", "valid_loss/french", "valid_loss"))

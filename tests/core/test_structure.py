@@ -51,7 +51,7 @@ BUDGETS = {
     "protection": 990,
     "python": 180,
     "quickstart": 140,
-    "results": 1680,
+    "results": 1735,
     "sentences": 60,
     "serve": 1030,
     "synthesize": 220,

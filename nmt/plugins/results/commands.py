@@ -135,7 +135,7 @@ class CiteConfig:
 class VerifyConfig:
     """Options of `nmt verify`."""
 
-    bundle: str = MISSING
+    bundle: str | None = None
     """A bundle, or the folder that it was unpacked into; may be given without bundle=."""
     sha256: str | None = None
     """SHA-256 of the bundle as published; only this proves where the bundle came from."""
@@ -144,13 +144,16 @@ class VerifyConfig:
     source: str | None = None
     """File of sources, for a bundle without them; needed, together with run, to translate again."""
     run: str | None = None
-    """The bundle's model, as a run or a model directory, to translate the sources again."""
+    """The bundle's model, to translate the sources again; without a bundle, the run to train again."""
+    step: int | None = number(None, 0, 10**9)
+    """Train a run again from this checkpoint to the next; 0: from the seed; null: from every checkpoint."""
+    prepared: str | None = None
+    """Folder of the prepared corpus to train again; null: as recorded by the run."""
     device: str = "auto"
     """Device on which to translate again: auto, cpu, cuda, cuda:1 or mps."""
-    allow: list[str] = choice([])
-    """Names, as printed, of what may be missing, such as unscored (no scores) or README.md."""
 
     def __post_init__(self) -> None:
+        require(bool(self.bundle or self.run), "bundle, run: name the bundle to check, or the run to train again")
         whole = re.fullmatch("[0-9a-f]{64}", self.sha256 or "0" * 64) is not None
         require(whole, f"sha256={shown(self.sha256)}: must be 64 hexadecimal digits")
 
@@ -222,8 +225,11 @@ def run_verify(config: VerifyConfig) -> int:
     from nmt.files import printable
     from nmt.plugins.results.verify import DIFFERS, MISSING, verify
 
+    checks = verify
+    if not config.bundle:
+        from nmt.plugins.results.retraining import train_again as checks  # imports torch
     failed = False
-    for result, what, detail in verify(config, talker()):
+    for result, what, detail in checks(config, talker()):
         print(printable(f"{result:9}  {what}: {detail}"), flush=True)
         failed |= result in (DIFFERS, MISSING)
     return int(failed)
@@ -237,9 +243,9 @@ def sentence_and_run(words: list[str]) -> dict[str, str]:
     return dict(zip(keys, words, strict=True))
 
 
-def one_bundle(words: list[str]) -> dict[str, Any]:
-    require(len(words) == 1, f"{words[-1]}: this command takes one bundle; {words[0]} is given too")
-    return {"bundle": words[0]}
+def bundle_or_run(words: list[str]) -> dict[str, Any]:
+    require(len(words) == 1, f"{words[-1]}: this command takes one bundle or run; {words[0]} is given too")
+    return {"run" if (Path(words[0]) / "checkpoints").is_dir() else "bundle": words[0]}
 
 
 REPORT = Command(
@@ -272,8 +278,8 @@ CITE = Command(
     memory="pass a lower decode.batch_tokens, or device=cpu",
 )
 VERIFY = Command(
-    *("verify", VerifyConfig, run_verify, one_bundle),
-    usage="BUNDLE",
-    examples=("citation-test.zip", "citation-test.zip reference=test.de"),
+    *("verify", VerifyConfig, run_verify, bundle_or_run),
+    usage="[BUNDLE or RUN]",
+    examples=("citation-test.zip reference=test.de", "runs/quickstart step=5520"),
     memory="pass device=cpu, or omit run",
 )

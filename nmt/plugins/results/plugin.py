@@ -9,7 +9,7 @@ def register(add: Callable[..., None]) -> None:
         ("attention", "Draw what each head of a model attends to in a sentence and its translation."),
         ("compare", "Compare systems on a test set: significance, cost, and where they differ."),
         ("cite", "Write a bundle of translations and scores that others can verify."),
-        ("verify", "Check a bundle that `nmt cite` wrote: its files, scores and translations."),
+        ("verify", "Check a bundle that `nmt cite` wrote, or train a run again and compare its weights."),
     ):
         add("command", command, f"nmt.plugins.results.commands:{command.upper()}", summary=summary)
     add("api", "compare", "nmt.plugins.results.comparison_page:compare")

@@ -225,12 +225,10 @@ def test_an_edit_is_found_or_named_as_unproven(nmt, bundles, finished, name):
         assert nmt("verify", "folder", f"sha256={sha256((bundles / 'full.zip').read_bytes())}").code == 1
 
 
-def test_what_is_missing_can_be_allowed_by_its_name(nmt, bundles):
+def test_scores_and_files_must_not_be_missing(nmt, bundles):
     rewritten(lambda files, stated: (stated["scores"].clear(), files.pop("README.md")))
     outcome = nmt("verify", "folder")
-    assert (outcome.code, checked(outcome.out, "MISSING")) == (1, {"unscored", "README.md"})
-    assert nmt("verify", "folder", "allow=unscored").code == 1
-    assert nmt("verify", "folder", "allow=[unscored,README.md]").code == 0
+    assert (outcome.code, checked(outcome.out, "MISSING")) == (1, {"scores", "README.md"})
 
 
 def test_an_unpacked_bundle_is_the_same_bundle_and_sha256sum_reads_its_sums(nmt, bundles):
