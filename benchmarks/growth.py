@@ -117,7 +117,14 @@ def translate_lines(lines: int, model: str, text: str) -> float:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "source"
         source.write_text("".join(islice(cycle(Path(text).read_text().splitlines(keepends=True)), lines)))
-        options = [f"run={model}", "engine=ctranslate2", "precision=int8", f"input={source}", f"output={folder}/out"]
+        options = [
+            f"run={model}",
+            "engine=ctranslate2",
+            "precision=int8",
+            "overwrite=true",
+            f"input={source}",
+            f"output={folder}/out",
+        ]
         start = time.perf_counter()
         subprocess.run([sys.executable, "-m", "nmt", "translate", *options], check=True, stderr=subprocess.DEVNULL)
         return time.perf_counter() - start

@@ -28,17 +28,17 @@ nmt train "${files[@]}" "${mixed[@]}" name=mixed "${common[@]}" trainer.max_step
 
 head -n 300 "$text/test_2016_flickr.en" > lines.en; head -n 300 "$text/test_2016_flickr.de" > lines.de
 printf 'Open %%s at https://example.org/a?b=1 in 3.5 km.\nThe <b>man</b> has {name} and 12:30.\nTwo dogs. Three men! One house?\n\n東京 is a city.\n' > odd.en
-t() { name=$1; shift; nmt translate runs/post decode.batch_tokens=2000 "$@" output="$out/texts/$name" < lines.en; }
+t() { name=$1; shift; nmt translate overwrite=true runs/post decode.batch_tokens=2000 "$@" output="$out/texts/$name" < lines.en; }
 for e in torch ctranslate2; do
   t $e.txt engine=$e; t $e.jsonl engine=$e format=jsonl; t $e.tsv engine=$e format=tsv decode.n_best=3
   t $e.greedy engine=$e decode=greedy
-  nmt translate runs/post engine=$e format=jsonl input=odd.en output="$out/texts/$e.odd.jsonl"
+  nmt translate overwrite=true runs/post engine=$e format=jsonl input=odd.en output="$out/texts/$e.odd.jsonl"
 done
 t int8.txt engine=ctranslate2 precision=int8
 t sampling.txt engine=torch decode.do_sample=true
 t glossary.txt engine=torch glossary=glossary.tsv
 t unprotected.txt engine=torch protect=none
-nmt translate run="[runs/post,runs/two]" engine=torch input=lines.en output="$out/texts/ensemble.txt"
+nmt translate overwrite=true run="[runs/post,runs/two]" engine=torch input=lines.en output="$out/texts/ensemble.txt"
 nmt score "$out/texts/torch.txt" lines.de metrics='[bleu,chrf,ter,tokenized,split]' language=de format=json > "$out/texts/score.json"
 nmt score "$out/texts/torch.txt" lines.de source=lines.en flags=true format=json > "$out/texts/flags.json"
 nmt score runs/post source=lines.en hypothesis=lines.de format=tsv > "$out/texts/likelihood.tsv"

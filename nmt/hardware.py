@@ -1,4 +1,4 @@
-"""CPU, cores, free memory and libraries of this machine, without importing torch."""
+"""CPU, cores and libraries of this machine, without importing torch."""
 
 import os
 import platform
@@ -24,12 +24,6 @@ def processor() -> str:
 
 def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
-def available_memory() -> int:
-    """Return the free main memory in bytes; 2^62 if unknown."""
-    value = proc_value("meminfo", "MemAvailable:")
-    return 1024 * int(value.split()[0]) if value else 2**62
 
 
 def versions() -> dict[str, str]:

@@ -80,6 +80,7 @@ COMMAND = Command(
         "corpus/train.en corpus/train.de experiment=laptop",
         "corpus/train.en corpus/train.de data.test=corpus/test",
     ),
+    instead={"name": "data.name"},
     hides="name run logger model optim batching checkpoints validation decode trainer",
     memory="pass fewer workers",
     groups=GROUPS,

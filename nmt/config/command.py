@@ -32,6 +32,7 @@ class Command:
     usage: str = ""  # arguments without =, as shown in the help
     examples: tuple[str, ...] = ()  # the words of two command lines
     hides: str = ""  # groups and keys that the command does not read
+    instead: Mapping[str, str] = field(default_factory=dict)  # hidden key -> the key that users mistake it for
     groups: Mapping[str, str | None] = field(default_factory=dict)
     """The YAML groups in composition order, each with its default option."""
     entries: str = ""  # the key that NAME=[A,B] adds an entry to, unless NAME is itself a key

@@ -49,6 +49,8 @@ class OptimConfig:
         if end is not None:
             limit = f"must be less than optim.decay_steps or trainer.max_steps ({end})"
             remedy = f"pass a smaller one, such as optim.warmup={max(end // 10, 1)}"
+            if self.learning_rate is None:
+                remedy += ", and optim.learning_rate=0.0007 (else the peak rate rises too), or experiment=laptop"
             require(self.warmup < end, f"optim.warmup={self.warmup}: {limit}; {remedy}")
 
 
@@ -60,8 +62,6 @@ class BatchingConfig:
     """Maximum tokens per update on each side, including padding."""
     micro_batches: int = number(8, 1, 65_536)
     """Micro-batches per update, each with sentences of similar length; must be a multiple of the device count."""
-    max_tokens: int | str | None = number(None, 1, 10**9, "auto")
-    """Maximum tokens per micro-batch on each side; it sets micro_batches; auto: the maximum that fits in memory."""
 
     def __post_init__(self) -> None:
         tokens, least = self.tokens_per_update, f"batching.micro_batches={self.micro_batches}"
@@ -107,11 +107,10 @@ class ValidationConfig:
 class TrainerConfig:
     """Flags for lightning.Trainer: updates, devices, precision."""
 
-    max_steps: int | None = number(100_000, 1, 10**9)
-    """Total number of updates; a higher number extends a finished run; null: train until `max_time`."""
+    max_steps: int = number(100_000, 1, 10**9)
+    """Total number of updates; a higher number extends a finished run; minutes= chooses it for you."""
     max_time: str | None = None
-    """Time limit, such as 15m, 2h or 1d12h, after which training saves and stops; the same command resumes it.
-    With optim.schedule=linear or cosine and without `max_steps`, this limit also sets `max_steps`. null: no limit."""
+    """Time limit, such as 15m, 2h or 1d12h, after which training saves and stops; the same command resumes it."""
     accelerator: str = choice("auto", "auto", "cpu", "gpu", "cuda", "mps")
     """auto (a GPU if there is one), cpu, gpu, cuda or mps."""
     devices: int | list[int] | str = number("auto", -1, 1024, "auto")
@@ -128,8 +127,6 @@ class TrainerConfig:
     """Clip gradients to this norm; null: no clipping, as in the paper."""
 
     def __post_init__(self) -> None:
-        has_end = self.max_steps is not None or self.max_time is not None
-        require(has_end, "trainer.max_steps: set a number, or set trainer.max_time")
         listed = self.devices if isinstance(self.devices, list) else [0]
         are_devices = self.devices != 0 and len(set(listed)) == len(listed) > 0 and min(listed) >= 0
         message = "must be a number, -1 for all devices, or a list such as [0,1]"

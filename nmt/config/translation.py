@@ -140,6 +140,8 @@ class JobConfig:
     """Input file, plain or compressed; -: standard input."""
     output: str = undecided("-")
     """Output file, created once it is complete; after a crash, the same command resumes; -: standard output."""
+    overwrite: bool = undecided(False)
+    """Replace the output file if it exists."""
 
     def __post_init__(self) -> None:
         require("\n" not in (self.text or ""), "text: must be one line; for several, pass a file or standard input")

@@ -15,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 from nmt import __version__
 from nmt.config import DecodeConfig, ModelConfig, NMTError, build, matches, one_line, require
 from nmt.files.foreign import block, cell, check_regular, check_version, code, parse_json, plain, read_mapping
+from nmt.files.whole import is_in_use
 
 FORMAT_VERSION = 1
 MODEL_FILES = ("config.json", "tokenizer.model", "model.safetensors")
@@ -52,6 +53,8 @@ def find_model_directory(path: str, key: str = "run") -> Path:
     hint = "neither a run nor a model directory (no config.json)"
     if not folder.exists():
         hint = "train a model first: `nmt preprocess`, then `nmt train`" if path == "runs/latest" else "no such folder"
+    elif is_in_use(folder):
+        hint = f"still training; wait, or translate with its latest checkpoints: `nmt average {path} output=FOLDER`"
     elif any(folder.glob("checkpoints/*.ckpt")):
         hint = f"not averaged yet; run `nmt average run={path}`, or let `nmt train` finish"
     raise NMTError(f"{key}={path}: {hint}")

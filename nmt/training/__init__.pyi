@@ -2,7 +2,8 @@ from .checkpoints import Average as Average, RunState as RunState
 from .checkpoints import check_origin as check_origin, delivered_model as delivered_model
 from .checkpoints import load_checkpoint as load_checkpoint
 from .checkpoints import write_average as write_average
-from .metrics import peak_flops_per_second as peak_flops_per_second, precision_dtype as precision_dtype
+from .metrics import MetricsCallback as MetricsCallback, peak_flops_per_second as peak_flops_per_second
+from .metrics import precision_dtype as precision_dtype
 from .metrics import synchronize as synchronize
 from .module import TranslationModule as TranslationModule, noam as noam
 from .run_folder import check_configuration as check_configuration, check_no_links as check_no_links
@@ -11,4 +12,4 @@ from .run_folder import is_first_process as is_first_process, list_checkpoints a
 from .run_folder import point_latest_to as point_latest_to, read_config as read_config, read_metrics as read_metrics
 from .run_folder import run_state as run_state
 from .train import Training as Training, check_corpus as check_corpus, train as train
-from .trainer import make_trainer as make_trainer
+from .trainer import UpdateCallback as UpdateCallback, make_trainer as make_trainer

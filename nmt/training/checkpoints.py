@@ -179,7 +179,6 @@ def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -
     state, update = RunState(**content["nmt"]), content["global_step"]
     check_origin(paths[-1], state, corpus, now.files)
     require(state.init == now.init, f"{paths[-1]} began with different weights than init={start}: pass name=OTHER")
-    assert config.trainer.max_steps is not None
     stopped_early = patience is not None and state.validation["worse"] >= patience
     return paths[-1], update, update >= config.trainer.max_steps or stopped_early
 
@@ -306,6 +305,6 @@ def deliver(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) 
     write_average(average, run, run / "model", scored)
     point_latest_to(run)
     console.print(f"the model is in {run / 'model'}")
-    if max_steps is not None and average.made < max_steps and config.trainer.max_time is not None:
+    if average.made < max_steps and config.trainer.max_time is not None:
         made = f"update {average.made:,} of {max_steps:,}"
         console.print(f"stopped by trainer.max_time at {made}; the same command resumes there")

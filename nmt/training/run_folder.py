@@ -106,11 +106,9 @@ def is_finished(run: Path, updates: int, corpus: str) -> bool:
 
 def run_state(run: Path, update: int, planned: int, delivered: int) -> str:
     """running (a process is using the folder), finished (its model has all `planned` updates), stopped or untrained."""
-    try:
-        with files.locked_file(run / files.LOCK, False, "", wait=0):
-            return "finished" if delivered >= max(update, planned, 1) else "stopped" if update else "untrained"
-    except NMTError:
+    if files.is_in_use(run):
         return "running"
+    return "finished" if delivered >= max(update, planned, 1) else "stopped" if update else "untrained"
 
 
 def latest_beside(folder: Path) -> Path:

@@ -116,7 +116,7 @@ class Training:
         metrics = MetricsCallback(self.state.config, ProgressLine(self.console, max_seconds))
         validation = Validation(self.corpus, config, metrics)
         saver = CheckpointCallback(config.checkpoints, self.state, validation, max_seconds)
-        added = [entry.load()(config, updates.planner) for entry in entries_of("callback").values()]
+        added = [entry.load()(config, updates.planner, metrics) for entry in entries_of("callback").values()]
         # Lightning calls them in this order: an update is reported and validated before it is saved.
         callbacks = [LambdaCallback(on_train_start=saver.catch_signals), *added, metrics, validation, saver]
         with quiet_lightning():

@@ -114,10 +114,10 @@ def notes_of(partial: Path) -> Path:
 
 
 @contextmanager
-def open_output(name: str, identity: str = "") -> Iterator[Output]:
+def open_output(name: str, identity: str = "", overwrite: bool = False) -> Iterator[Output]:
     """Open an output. A file appears once complete; after an error, a command with the same identity resumes it.
 
-    Raises NMTError if another process is writing the file or the partial file is a link.
+    Raises NMTError if the file exists, another process is writing it, or the partial file is a link.
     """
     path, partial = Path(name), None
     if name == "-":
@@ -128,6 +128,8 @@ def open_output(name: str, identity: str = "") -> Iterator[Output]:
         if path.exists() and not path.is_file():  # a device, or a pipe
             file: BinaryIO = path.open("wb")
         else:
+            is_new = overwrite or not path.exists() or path.stat().st_size == 0
+            require(is_new, f"output={name} exists: pass overwrite=true to replace it, or name another file")
             partial = path.with_name(f".{path.name}.nmt-partial")
             file = os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -181,7 +183,7 @@ def open_document(config: JobConfig, stack: ExitStack) -> tuple[bytes, Output]:
     with reading(name):
         content = open_source(config, stack).read(LARGE + 1)
     require(len(content) <= LARGE, f"{name}: larger than {LARGE:,} bytes, the limit for a document")
-    return content, stack.enter_context(open_output(config.output))
+    return content, stack.enter_context(open_output(config.output, overwrite=config.overwrite))
 
 
 def progress_of(config: JobConfig, verb: str, done: int, total: int | None, stack: ExitStack) -> Callable[[int], None]:
@@ -233,7 +235,7 @@ def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
                 total += 1
         decides = {"command": command, "input": digest.hexdigest(), **what_decides(config)}
         identity = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
-    output = stack.enter_context(open_output(config.output, identity))
+    output = stack.enter_context(open_output(config.output, identity, config.overwrite))
     lines = raw_lines(source, "standard input" if config.input == "-" else config.input)
     done = output.notes.lines
     deque(islice(lines, done), maxlen=0)

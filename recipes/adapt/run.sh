@@ -30,7 +30,7 @@ for run in general domain fine-tuned replay; do
     # A test set drawn from the general text could overlap the replayed text, so test on its validation set.
     for test in "$corpus/valid" data/quickstart_en_de/test; do
         output=runs/adapt/$run/$(basename "$test").de
-        nmt translate "runs/adapt/$run" protect=none "input=$test.en" "output=$output"
+        nmt translate overwrite=true "runs/adapt/$run" protect=none "input=$test.en" "output=$output"
         echo "== $run on $test"
         nmt score "hypothesis=$output" "reference=$test.de" metrics=[bleu,chrf]
     done

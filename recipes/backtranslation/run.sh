@@ -33,7 +33,7 @@ for seed in 1 2; do
     for kind in with without; do
         run=$name/$kind$seed
         nmt train data/$name-$kind "${seeded[@]}" name=$run
-        nmt translate runs/$run "${search[@]}" "input=$4.en" output=runs/$run.de
+        nmt translate overwrite=true runs/$run "${search[@]}" "input=$4.en" output=runs/$run.de
     done
 done
 both=("with=[runs/$name/with1.de,runs/$name/with2.de]" "without=[runs/$name/without1.de,runs/$name/without2.de]")

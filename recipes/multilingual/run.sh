@@ -18,8 +18,8 @@ done
 for language in "${languages[@]}"; do
     test=data/quickstart_en_$language/test
     cmp "$test.en" "data/multilingual/test.$language.en"
-    nmt translate runs/multilingual/all protect=none "target=$language" "input=$test.en" "output=runs/multilingual/all/$language.txt"
-    nmt translate "runs/multilingual/$language" protect=none "input=$test.en" "output=runs/multilingual/$language/$language.txt"
+    nmt translate overwrite=true runs/multilingual/all protect=none "target=$language" "input=$test.en" "output=runs/multilingual/all/$language.txt"
+    nmt translate overwrite=true "runs/multilingual/$language" protect=none "input=$test.en" "output=runs/multilingual/$language/$language.txt"
     for run in all "$language"; do
         echo "== $run into $language"
         nmt score "hypothesis=runs/multilingual/$run/$language.txt" "reference=$test.$language" metrics=[bleu,chrf]

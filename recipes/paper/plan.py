@@ -102,7 +102,13 @@ def translation_row(
     commands = [
         ["nmt", "preprocess", *data],
         ["nmt", "train", *data, *model, *how_trained(options, training, run)],
-        ["nmt", "translate", "protect=none", *paths(run=run, input=prepared / f"{split}.{source}", output=output)],
+        [
+            "nmt",
+            "translate",
+            "protect=none",
+            "overwrite=true",
+            *paths(run=run, input=prepared / f"{split}.{source}", output=output),
+        ],
         ["nmt", "score", *paths(hypothesis=output, reference=reference), *metrics],
     ]
     return Row(name, commands, corpus, (prepared, run), scale.held_out)

@@ -21,7 +21,7 @@ def rows(options: SimpleNamespace) -> list[Row]:
     commands = [
         ["nmt", "preprocess", *data],
         ["nmt", "train", *data, *how_trained(options, "parser", run)],
-        ["nmt", "parse", *paths(run=run, input=prepared / "test.words", output=trees)],
+        ["nmt", "parse", "overwrite=true", *paths(run=run, input=prepared / "test.words", output=trees)],
         ["nmt", "score", *paths(hypothesis=trees, reference=reference), "metrics=[brackets]", "format=json"],
     ]
     return [Row("parser", commands, folders=(prepared, run))]

@@ -31,10 +31,10 @@ for seed in 1 2; do
 done
 
 # The students as meant to be used, in int8 with a beam of 2, compared with the teacher in float32 with a beam of 4.
-nmt translate runs/student/teacher protect=none "${search[@]}" input=$data/test.en output=runs/student/teacher.de
+nmt translate overwrite=true runs/student/teacher protect=none "${search[@]}" input=$data/test.en output=runs/student/teacher.de
 int8=(engine=ctranslate2 precision=int8 protect=none "${search[@]}" decode.beam_size=2 input=$data/test.en)
 for name in distilled1 distilled2 alone1 alone2; do
-    nmt translate runs/student/$name "${int8[@]}" output=runs/student/$name.de
+    nmt translate overwrite=true runs/student/$name "${int8[@]}" output=runs/student/$name.de
 done
 cd runs/student
 same=(source=../../$data/test.en reference=../../$data/test.de)

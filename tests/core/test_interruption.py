@@ -155,6 +155,7 @@ def test_neither_run_nor_corpus_is_changed_while_a_run_trains(other_text, nmt, s
     process = start([*other_text, *LONG, "trainer.max_steps=100000"])
     wait_for(process, Path("run"), 5)
     nmt("train", *other_text, "run=run").refused("run: another nmt is using it", "run=OTHER")
+    nmt("translate", "text=ka", "run=run").refused("run=run: still training", "`nmt average run output=FOLDER`")
     nmt(*prepare, "seed=2").refused("data/toy: a training run is using this corpus", "data.name=OTHER")
     process.kill()
     process.wait()

@@ -36,6 +36,7 @@ def written(checkpoint: str, folder: Path, content: bytes, **settings) -> bytes:
         "run": checkpoint,
         "input": str(folder / "input"),
         "output": str(folder / "output"),
+        "overwrite": True,
         "device": "cpu",
         "decode": DecodeConfig(beam_size=2, max_extra_length=3),
     }
@@ -78,7 +79,8 @@ def test_a_line_for_each_translation_in_tsv_and_an_object_for_each_line_in_jsonl
 
 def test_a_refusal_leaves_an_earlier_output_as_it_was(checkpoint, tmp_path):
     before = written(checkpoint, tmp_path, b"ka\nlo\n")
-    for settings in ({"run": "missing"}, {"device": "abacus"}, {"input": str(tmp_path / "missing")}):
+    refusals = {"run": "missing", "device": "abacus", "input": str(tmp_path / "missing"), "overwrite": False}
+    for settings in ({key: value} for key, value in refusals.items()):
         with pytest.raises(NMTError):
             written(checkpoint, tmp_path, b"mi\n", **settings)
     assert (tmp_path / "output").read_bytes() == before

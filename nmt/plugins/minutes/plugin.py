@@ -10,18 +10,16 @@ if TYPE_CHECKING:
 def register(add: Callable[..., None]) -> None:
     add("plan", "minutes", "nmt.plugins.minutes.minutes:settle", compose=leave_to_the_clock)
     add("callback", "memory", "nmt.plugins.minutes.trials:MemoryCheck")
+    add("callback", "replan", "nmt.plugins.minutes.replan:Replan")
 
 
 def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
-    """Let minutes= or trainer.max_time settle the groups for which no keys are given; `init` fixes the model's size."""
+    """Let minutes= settle the groups for which no keys are given; `init` fixes the model's size."""
     from omegaconf import OmegaConf
 
-    from nmt.config import ENDING, ExperimentConfig, NMTError
+    from nmt.config import ExperimentConfig, NMTError
 
     if tree.minutes is None:
-        ends = tree.optim.schedule in ENDING and tree.optim.decay_steps is None
-        if ends and "trainer.max_time" in keys and "trainer.max_steps" not in keys:
-            tree.trainer.max_steps = None
         return
     if "trainer.max_steps" in keys:
         raise NMTError("minutes= chooses trainer.max_steps: pass only one of them")

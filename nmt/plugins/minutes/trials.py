@@ -1,9 +1,6 @@
 """Trials: batches whose results are discarded, to measure speed or to see whether the largest batches fit in memory."""
 
-import gc
 import time
-from collections.abc import Iterable
-from dataclasses import replace
 from itertools import count
 from statistics import median
 from typing import Any, NamedTuple
@@ -13,13 +10,11 @@ from lightning import Callback, Trainer
 from lightning.fabric.utilities import move_data_to_device
 from torch.optim import Optimizer
 
-from nmt.config import UNK, BatchingConfig, ExperimentConfig, enough_memory_or, is_out_of_memory
-from nmt.data import Batch, BatchPlanner, PreparedCorpus, UpdateDataModule, accumulation
-from nmt.hardware import available_memory
+from nmt.config import UNK, ExperimentConfig, enough_memory_or
+from nmt.data import Batch, BatchPlanner, PreparedCorpus, UpdateDataModule
 from nmt.training import TranslationModule, make_trainer, synchronize
 
 TIMED_SECONDS, WARM_UP = 4.0, 2  # maximum seconds of timed training in a trial, and untimed updates before that
-HEADROOM = 1.25  # factor for max_tokens=auto: a reserve for fragmentation and for gradients in transit
 
 
 def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:
@@ -38,10 +33,10 @@ def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
             state.get("step", torch.zeros(())).zero_()
 
 
-def try_shapes(trainer: Trainer, module: TranslationModule, shapes: Iterable[tuple[int, int, int]]) -> None:
-    """Run a forward and a backward pass for each shape (rows, source width, target width), without an update."""
+def try_shapes(trainer: Trainer, module: TranslationModule, planner: BatchPlanner) -> None:
+    """Run a forward and a backward pass for the largest micro-batches, without an update."""
     sums = module.update_sums.clone()
-    for shape in shapes:
+    for shape in planner.largest_shapes():  # rows, source width, target width
         if trainer.accumulate_grad_batches == 1:
             module.zero_grad()  # as after every update; otherwise gradients accumulate
         loss = trainer.strategy.training_step(move_data_to_device(dummy_batch(*shape), module.device), 0)
@@ -53,15 +48,15 @@ def try_shapes(trainer: Trainer, module: TranslationModule, shapes: Iterable[tup
 class MemoryCheck(Callback):
     """Tries the largest micro-batches before the first update, so that memory runs out then or never."""
 
-    def __init__(self, config: ExperimentConfig, planner: BatchPlanner) -> None:
+    def __init__(self, config: ExperimentConfig, planner: BatchPlanner, metrics: Any) -> None:
         self.batching, self.planner = config.batching, planner
 
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
         tokens, micro_batches = self.batching.tokens_per_update, self.batching.micro_batches
         advice = (
             f"a micro-batch of {tokens // micro_batches:,} source and target tokens does not fit next to weights, "
-            f"gradients and Adam's moments. Pass batching.micro_batches={2 * micro_batches} (smaller ones), a lower "
-            f"batching.tokens_per_update={tokens}, or batching.max_tokens=auto"
+            f"gradients and Adam's moments. Pass batching.micro_batches={2 * micro_batches} (smaller ones) or a lower "
+            f"batching.tokens_per_update={tokens}"
         )
         # Room for threads, buffers and gaps between tensors: 64 MiB plus 5 % of weights, gradients and two moments.
         # Further gradient copies: the partial sums of an update's tree, and the gradients that another device sends.
@@ -70,7 +65,7 @@ class MemoryCheck(Callback):
         with enough_memory_or(advice):
             reserve = torch.empty(size, dtype=torch.uint8, device=pl_module.device)
             make_resident(pl_module, trainer.optimizers[0])
-            try_shapes(trainer, pl_module, self.planner.largest_shapes())
+            try_shapes(trainer, pl_module, self.planner)
             del reserve
         trainer.optimizers[0].zero_grad()
 
@@ -78,62 +73,34 @@ class MemoryCheck(Callback):
 class Pace(NamedTuple):
     seconds: float  # per update
     tokens: float  # target tokens per update, without padding
-    parameters: int
 
 
-class Trial:
-    """A model on the run's device, with gradients and optimizer state."""
-
-    def __init__(self, config: ExperimentConfig, corpus: PreparedCorpus) -> None:
-        self.config, self.corpus, self.trainer, self.grown = config, corpus, make_trainer(config), 0
-        size = corpus.manifest.vocabulary_size
-        self.module = TranslationModule(config.model, config.optim, size, config.seed)
-        self.module.trainer = self.trainer
-        self.trainer.strategy.connect(self.module)
-        self.trainer.precision_plugin.convert_module(self.module)
-        self.module.to(self.trainer.strategy.root_device).on_fit_start()
-        self.optimizer = self.module.configure_optimizers()
-        make_resident(self.module, self.optimizer)
-
-    def fits(self, batching: BatchingConfig) -> bool:
-        """True if the largest micro-batches, enlarged by HEADROOM, fit in memory."""
-        before, split = available_memory(), self.corpus.split("train")
-        if self.module.device.type == "cpu" and 2 * HEADROOM * self.grown > before:
-            return False  # on a CPU, running out of memory kills the process instead of raising an error
-        self.trainer.accumulate_grad_batches = accumulation(batching.micro_batches, self.trainer.world_size)
-        larger = replace(batching, tokens_per_update=int(HEADROOM * batching.tokens_per_update))
-        try:
-            planner = BatchPlanner(split.source_lengths, split.target_lengths, larger, seed=1)
-            try_shapes(self.trainer, self.module, planner.largest_shapes())
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            return False
-        finally:
-            self.optimizer.zero_grad(set_to_none=False)
-            gc.collect()
-        self.grown = max(self.grown, before - available_memory())
-        return True
-
-    def pace(self, seconds: float = TIMED_SECONDS) -> Pace:
-        """Train for some seconds; the first updates, which compile kernels and allocate memory, do not count."""
-        data, strategy = UpdateDataModule(self.corpus, self.config), self.trainer.strategy
-        tokens, times = list[int](), list[float]()
-        for number in count():
-            begin = time.monotonic()
-            planned = data.planner.update(number)
-            for micro_batch in planned:
-                batch = move_data_to_device(data.batches.batch(micro_batch), self.module.device)
-                strategy.backward(strategy.training_step(batch, 0), None)  # type: ignore[arg-type]
-            self.optimizer.step()
-            self.optimizer.zero_grad()
-            synchronize(self.module.device)
-            tokens.append(planned[0].size.target_tokens)
-            times.append(time.monotonic() - begin)
-            if sum(times[WARM_UP:]) > min(seconds, TIMED_SECONDS) or sum(times) > 3 * seconds:
-                break
-        parameters = sum(parameter.numel() for parameter in self.module.parameters())
-        # In the trial, one process did the work of all; dividing it saves no time on a CPU, where they share the cores.
-        at_once = 1 if self.module.device.type == "cpu" else self.trainer.world_size
-        # The median, because the first updates after a pause can take ten times as long while memory is mapped.
-        return Pace(median(times[WARM_UP:] or times) / at_once, sum(tokens) / len(tokens), parameters)
+def measured_pace(config: ExperimentConfig, corpus: PreparedCorpus, seconds: float) -> Pace:
+    """Train a model for some seconds; the first updates, which compile kernels and allocate memory, do not count."""
+    trainer, data = make_trainer(config), UpdateDataModule(corpus, config)
+    strategy, device = trainer.strategy, trainer.strategy.root_device
+    module = TranslationModule(config.model, config.optim, corpus.manifest.vocabulary_size, config.seed)
+    module.trainer = trainer
+    strategy.connect(module)
+    trainer.precision_plugin.convert_module(module)
+    module.to(device).on_fit_start()
+    optimizer = module.configure_optimizers()
+    make_resident(module, optimizer)
+    tokens, times = list[int](), list[float]()
+    for number in count():
+        begin = time.monotonic()
+        planned = data.planner.update(number)
+        for micro_batch in planned:
+            batch = move_data_to_device(data.batches.batch(micro_batch), device)
+            strategy.backward(strategy.training_step(batch, 0), None)  # type: ignore[arg-type]
+        optimizer.step()
+        optimizer.zero_grad()
+        synchronize(device)
+        tokens.append(planned[0].size.target_tokens)
+        times.append(time.monotonic() - begin)
+        if sum(times[WARM_UP:]) > min(seconds, TIMED_SECONDS) or sum(times) > 3 * seconds:
+            break
+    # In the trial, one process did the work of all; dividing it saves no time on a CPU, where they share the cores.
+    at_once = 1 if device.type == "cpu" else trainer.world_size
+    # The median, because the first updates after a pause can take ten times as long while memory is mapped.
+    return Pace(median(times[WARM_UP:] or times) / at_once, sum(tokens) / len(tokens))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from nmt.commands import COMMANDS, compose
-from nmt.config import DecodeConfig, JobConfig, TranslatorOptions, build, flatten, in_words, literal, require, set_text
+from nmt.config import DecodeConfig, TranslatorOptions, answer, build, flatten, in_words, literal, require, set_text
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ def python_names() -> Iterator[None]:
     try:
         yield
     except NMTError as error:
-        text = re.sub(r"(?<![\w./-])decode\.", "", str(error)).replace("`nmt preprocess", "`nmt prepare")
+        text = re.sub(r"^unknown key (\w+);.*", lambda m: answer("translate", [f"{m[1]}="]) or m[0], str(error))
+        text = re.sub(r"(?<![\w./-])decode\.", "", text).replace("`nmt preprocess", "`nmt prepare")
         call = r"`nmt (train|prepare)\b([^`]*)`"
         error.args = (re.sub(call, lambda m: f"nmt.{m[1]}({str(m[2].split())[1:-1]})", text),)
         raise
@@ -90,7 +91,7 @@ class Model:
     @overload
     def explain(self, lines: Iterable[str], **search: Any) -> "list[list[Translation]]": ...
     def explain(self, lines: Iterable[str], **search: Any) -> "list[Translation] | list[list[Translation]]":
-        """Return the `n_best` translations of each line, best first, with scores, word alignments and flags."""
+        """Return the `n_best` translations of each line, best first, with scores and flags; of one string, its list."""
         from nmt.translation import flagger
 
         texts, flags_of = [*checked(lines)], flagger(self.models)
@@ -100,9 +101,10 @@ class Model:
                 translation.flags += flags_of(line, translation)
         return rows[0] if isinstance(lines, str) else rows
 
-    def stream(self, lines: Iterable[str], buffer: int = JobConfig.buffer, **search: Any) -> Stream:
+    def stream(self, lines: Iterable[str], buffer: int = 2000, **search: Any) -> Stream:
         """Translate the lines of any iterable as they arrive; a thread reads at most about 2 * `buffer` lines ahead."""
-        rows = self.searching(search).stream(checked(lines), build(JobConfig, {"buffer": buffer}).buffer)
+        require(buffer > 0, f"buffer={buffer}: must be at least 1")
+        rows = self.searching(search).stream(checked(lines), buffer)
         return Stream(row[0].text for row in rows)
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
@@ -132,6 +134,7 @@ def load(run: str | Path | Sequence[str | Path] = "runs/latest", **options: Any)
     """
     from nmt.translation import load_translator, with_engine
 
+    require(isinstance(run, str | Path | Sequence), f"run={run!r:.60}: must be a run folder or a list of them")
     options = {key: str(value) if isinstance(value, Path) else value for key, value in options.items()}
     decode = options.pop("decode", {}) | {key: options.pop(key) for key in vars(DecodeConfig()) if key in options}
     runs, log = [run] if isinstance(run, str | Path) else run, logging.getLogger("nmt")

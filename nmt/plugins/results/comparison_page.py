@@ -165,6 +165,8 @@ def compare(
     `systems` are runs, model directories or files of translations, or a mapping from names to lists of translations.
     `source` and `reference` are files or lists of lines. `options` are further keys of `nmt compare`.
     """
+    is_list = isinstance(systems, Iterable) and not isinstance(systems, str)
+    require(is_list, f"systems={systems!r:.60}: must be a list of runs or files, or a mapping")
     config = build(CompareConfig, {"output": None, **options}, offered=OFFERED)
     if isinstance(systems, Mapping):
         require(len(systems) > 1, "systems: name at least two")

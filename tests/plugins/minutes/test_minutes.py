@@ -1,5 +1,6 @@
 """`nmt train minutes=` settles the configuration of a run once; memory runs out before the first update or never."""
 
+import math
 import re
 import shutil
 from pathlib import Path
@@ -12,12 +13,9 @@ from rich.console import Console
 from test_safety import SHORT, train_with
 
 from nmt.commands import compose
-from nmt.config import ModelConfig, NMTError, OptimConfig
-from nmt.data import open_corpus
-from nmt.plugins.minutes import minutes, trials
-from nmt.plugins.minutes.minutes import settle_minutes
-from nmt.training import list_checkpoints, noam, read_metrics
-from nmt.training.module import learning_rate
+from nmt.config import ExperimentConfig, ModelConfig, build
+from nmt.plugins.minutes import minutes, replan, trials
+from nmt.training import list_checkpoints, read_metrics, train
 
 
 @pytest.fixture
@@ -38,7 +36,8 @@ def settled(run: str) -> dict[str, Any]:
 
 
 def test_a_run_resumes_with_its_settings_and_more_minutes_continue_it(corpus, nmt, training_state, monkeypatch):
-    monkeypatch.setattr(trials.Trial, "pace", lambda *arguments: trials.Pace(10, 200, 1000))  # as if slow
+    monkeypatch.setattr(minutes, "measured_pace", lambda *arguments: trials.Pace(10, 200))  # as if slow
+    monkeypatch.setattr(replan, "TOLERANCE", math.inf)
     words = [corpus, "model=tiny", "model.d_model=16", "model.heads=2", "logger=csv", "name=toy"]
     said, first, second = nmt("train", *words, "minutes=3").err, "runs/toy", "runs/toy-6min"
     updates = settled(first)["trainer"]["max_steps"]
@@ -65,23 +64,29 @@ def test_a_run_resumes_with_its_settings_and_more_minutes_continue_it(corpus, nm
     nmt("train", *words, "minutes=9", f"init={first}").refused(f"{second} has already", "without init=")
     nmt("train", *words, "minutes=9", "seed=2").refused(f"run in {second}", "different configuration", "seed")
     shutil.rmtree(f"{second}/model")
-    nmt("train", *words, "minutes=9").refused(f"{second} is not finished: pass minutes=6 to finish it")
+    nmt("train", *words, "minutes=9").refused(f"{second} is not finished, or its corpus has changed: pass minutes=6")
     assert not Path("runs/toy-9min").exists()
 
 
 def test_a_larger_model_is_tried_if_there_is_time_and_chosen_if_it_pays(corpus, monkeypatch, tmp_path):
-    tried, pace = list[int](), trials.Trial.pace
-    monkeypatch.setattr(trials.Trial, "pace", lambda self, s: tried.append(self.config.model.d_model) or pace(self, s))
+    tried = list[int]()
+
+    def pace(config, *arguments):
+        tried.append(config.model.d_model)
+        return trials.Pace(0.01 if tried[-1] == 16 else 0.1, 200)
+
+    monkeypatch.setattr(minutes, "measured_pace", pace)
     monkeypatch.setattr(minutes, "sizes", lambda: [size(16), size(32)])
     config = compose("train", [corpus, "minutes=0.05", f"run={tmp_path}/run"])
     for needed, share, chosen, sizes in (
         (0.0, 100, 32, {16, 32}),
-        (1e9, 100, 16, {16, 32}),
+        (1.0, 100, 16, {16, 32}),
+        (1e9, 100, 16, {16}),  # the small model already sees too few tokens
         (0.0, 0, 16, {16}),  # the time for choosing is over
     ):
         monkeypatch.setattr(minutes, "TOKENS_PER_PARAMETER", needed)
         monkeypatch.setattr(minutes, "CHOOSING_SHARE", share)
-        assert settle_minutes(config, open_corpus(Path(corpus)), Console()).model.d_model == chosen
+        assert minutes.settle(config, Console()).model.d_model == chosen
         assert set(tried) == sizes
         tried.clear()
 
@@ -94,62 +99,36 @@ def test_too_little_time_is_refused_before_anything_is_written(corpus, nmt, monk
     assert not Path("run/config.yaml").exists()
 
 
-def test_a_schedule_that_ends_ends_with_max_time(corpus, nmt, toy):
-    words = [*toy[:-1], corpus, "optim.schedule=cosine", "trainer.max_time=2s", "logger=csv", "run=run"]
-    words = [word for word in words if not word.startswith("trainer.max_steps")]
-    given = compose("train", words).optim
-    assert nmt("train", *words).code == 0
-    before = settled("run")
-    updates, optim = before["trainer"]["max_steps"], before["optim"]
-    assert optim["decay_steps"] == updates
-    assert optim["warmup"] == min(given.warmup, -(-updates // 8))
-    assert optim["learning_rate"] == pytest.approx(noam(given.warmup, 16, given.warmup))
-    assert learning_rate(OptimConfig(**optim), 16, updates) < optim["learning_rate"] / 5
-    # Resuming measures nothing: the run has its number of updates.
-    for path in list_checkpoints(Path("run"))[-1:]:
-        path.unlink()
+def test_warm_up_settles_the_updates_again_and_the_recorded_configuration_repeats_the_run(
+    corpus, nmt, training_state, monkeypatch
+):
+    monkeypatch.setattr(minutes, "measured_pace", lambda *arguments: trials.Pace(0.01, 200))  # as if fast
+    monkeypatch.setattr(replan, "LATE", 0)
+    words = [corpus, "model=tiny", "model.d_model=16", "model.heads=2", "logger=csv", "minutes=0.05", "run=run"]
+    said, before = nmt("train", *words).err, settled("run")
+    updates, warmup = before["trainer"]["max_steps"], before["optim"]["warmup"]
+    assert updates == before["optim"]["decay_steps"] == 2 * warmup  # there is no time for more
+    assert f"{updates} updates instead of" in said
+    assert said.count("notice: other programs slow this run down") == 1
+    state = training_state(Path("run"))
+    config = build(ExperimentConfig, before | {"run": "again", "minutes": None})
+    assert train(config, Console(quiet=True)) is None
+    torch.testing.assert_close(training_state(Path("again")), state, rtol=0, atol=0)
     shutil.rmtree("run/model")
+    list_checkpoints(Path("run"))[-1].unlink()
     assert nmt("train", *words).code == 0
     assert settled("run") == before
+    torch.testing.assert_close(training_state(Path("run")), state, rtol=0, atol=0)
 
 
-def test_time_settles_the_updates_unless_a_key_does(corpus):
-    for words, max_steps in (
-        ("optim.schedule=linear", None),
-        ("optim.schedule=cosine", None),
-        ("optim.schedule=noam", 100_000),  # noam and constant never end: max_time is a limit
-        ("optim.schedule=constant", 100_000),
-        ("optim.schedule=linear trainer.max_steps=5000", 5_000),
-        ("optim.schedule=linear optim.decay_steps=5000", 100_000),
-    ):
-        assert compose("train", [corpus, "trainer.max_time=1h", *words.split()]).trainer.max_steps == max_steps
-    with pytest.raises(NMTError, match=r"minutes= chooses trainer\.max_steps"):
-        compose("train", [corpus, "minutes=3", "trainer.max_steps=100"])
+def test_a_schedule_of_the_user_ends_with_the_time(corpus, nmt, toy):
+    words = [word for word in toy if not word.startswith("trainer.max_steps")]
+    words += ["optim.schedule=cosine", "optim.warmup=2", "minutes=0.02", "run=run", "logger=csv"]
+    for _ in range(2):
+        assert nmt("train", *words).code == 0
+        assert settled("run")["optim"]["decay_steps"] == settled("run")["trainer"]["max_steps"]
+    nmt("train", corpus, "minutes=3", "trainer.max_steps=100").refused("minutes= chooses trainer.max_steps")
     assert compose("train", [corpus, "minutes=3"]).run == "runs/toy-3min"
-
-
-def test_max_tokens_settles_the_micro_batches(toy, nmt, monkeypatch):
-    words = ("train", *toy, "trainer.max_steps=2", "validation.bleu_sentences=0")
-    assert nmt(*words, "batching.max_tokens=100", "run=run").code == 0
-    assert "micro_batches: 3\n" in Path("run/config.yaml").read_text()  # 240 tokens in micro-batches of at most 100
-    assert nmt(*words, "batching.max_tokens=100", "run=run", "trainer.max_steps=3").code == 0
-    nmt(*words, "batching.max_tokens=50", "run=run").refused("a different configuration", "max_tokens")
-    monkeypatch.setattr(trials.Trial, "fits", lambda trial, x: x.tokens_per_update // x.micro_batches <= 70)
-    assert nmt(*words, "batching.max_tokens=auto", "run=auto").code == 0
-    assert "micro_batches: 4\n" in Path("auto/config.yaml").read_text()
-    monkeypatch.setattr(trials.Trial, "fits", lambda *arguments: False)
-    nmt(*words, "batching.max_tokens=auto", "run=other").refused("max_tokens=auto", "longest sentence")
-
-
-def test_what_fits_is_tried_with_the_largest_batches(toy, monkeypatch):
-    shapes = []
-    monkeypatch.setattr(trials, "try_shapes", lambda trainer, module, tried: shapes.extend(tried))
-    config = compose("train", toy)
-    trial = trials.Trial(config, open_corpus(Path(config.prepared)))
-    assert trial.fits(config.batching)
-    assert all(240 / 2 < rows * max(widths) <= 1.25 * 240 / 2 * 1.1 for rows, *widths in shapes)
-    monkeypatch.setattr(trials, "try_shapes", lambda *arguments: torch.empty(2**60))
-    assert not trial.fits(config.batching)
 
 
 STARVED = """

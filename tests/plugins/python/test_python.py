@@ -83,6 +83,8 @@ def test_threads_share_a_model_but_forks_do_not(model, monkeypatch):
     ("call", "message"),
     [
         (lambda m: package.load("runs/nowhere"), "run=runs/nowhere: no such folder"),
+        (lambda m: package.load(None), "run=None: must be a run folder or a list of them"),
+        (lambda m: package.compare(None), "systems=None: must be a list of runs or files, or a mapping"),
         (lambda m: package.load(), "train a model first: nmt.prepare(), then nmt.train()"),
         (lambda m: package.load(__file__, beem_size=3), "unknown key beem_size; did you mean beam_size?"),
         (lambda m: package.load(m.translator.options.run, devices=2), "devices: a model runs on one device"),
@@ -92,6 +94,8 @@ def test_threads_share_a_model_but_forks_do_not(model, monkeypatch):
         (lambda m: package.score(["a"], ["b"], metrics=["blue"]), "metrics=[blue]: must be a list of bleu"),
         (lambda m: package.score(["a"], ["b", "c"]), "they are not parallel"),
         (lambda m: m.translate("a", beam_size=0), "beam_size=0: must be a whole number"),
+        (lambda m: m.translate("a", num_beams=4), "num_beams: use beam_size=8"),
+        (lambda m: m.stream(["a"], buffer=0), "buffer=0: must be at least 1"),
         (lambda m: m.translate("a", n_best=2), "only model.explain returns several"),
         (lambda m: m.explain("a", n_best=3), "n_best=3: must be at most beam_size=2"),
         (lambda m: m.translate("a\nb"), "lines: one string is one line"),
