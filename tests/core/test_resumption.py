@@ -33,7 +33,7 @@ def break_off(path: Path, identity: str, lines: list[str], error: type[BaseExcep
     """Write some lines and fail."""
 
     def write() -> None:
-        with open_output(str(path), identity) as output:
+        with open_output(str(path), identity, overwrite=True) as output:
             for number, line in enumerate(lines, output.notes.lines + 1):
                 output.write(line, number)
                 output.notes.counts["split"] += 1
@@ -48,7 +48,7 @@ def test_a_file_is_whole_or_not_there(tmp_path):
     path.write_text("before")
     break_off(path, IDENTITY, ["a\n", "b\n"])
     assert path.read_text() == "before"
-    with open_output(str(path), IDENTITY) as output:
+    with open_output(str(path), IDENTITY, overwrite=True) as output:
         assert (output.notes.lines, output.notes.counts["split"]) == (2, 2)
         output.write("c\n", 3)
         assert path.read_text() == "before"
@@ -76,7 +76,7 @@ def test_another_input_model_or_option_starts_anew_and_so_do_odd_notes(tmp_path,
     if damage:
         odd = damage if isinstance(damage, str) else json.dumps({**json.loads(notes.read_text()), **damage})
         notes.write_text(odd)
-    with open_output(str(path), identity) as output:
+    with open_output(str(path), identity, overwrite=True) as output:
         assert output.notes.lines == 0
         output.write("c\n", 1)
     assert path.read_text() == "c\n"
