@@ -21,10 +21,8 @@ def run(config: ExperimentConfig) -> int | None:
 
         gc.enable()
     if config.minutes is not None:
-        plans = entries_of("plan").values()
-        require(bool(plans), "minutes=: requires the plugin nmt/plugins/minutes")
-        for plan in plans:
-            config = plan.load()(config, console)
+        require("minutes" in entries_of("plan"), "minutes=: requires the plugin nmt/plugins/minutes")
+        config = entries_of("plan")["minutes"].load()(config, console)
     signal = train(config, console)
     if signal is None:
         return None

@@ -55,10 +55,10 @@ def options_and_tree(command: Command, words: list[str], config_dir: Path | None
     overrides, settled = read_words(command, words)
     check_overrides(command, overrides, config_dir)
     keys = [word.partition("=")[0].lstrip("+~") for word in overrides]
-    for word in words:
-        key, _, value = word.partition("=")
-        if (meant := command.instead.get(key)) and not any(word.startswith(f"{meant}=") for word in words):
-            raise NMTError(f"{word}: `nmt {command.name}` does not read this key; pass {meant}={value}")
+    given = dict(word.split("=", 1) for word in words if "=" in word)
+    for key in command.instead.keys() & given.keys():
+        advice = f"`nmt {command.name}` does not read this key; pass {command.instead[key]}={given[key]}"
+        require(command.instead[key] in given, f"{key}={given[key]}: {advice}")
     try:
         tree = hydra_tree(command, overrides, config_dir)
         initial = command.initial(str(tree.init)) if tree.get("init") else {}

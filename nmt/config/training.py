@@ -48,9 +48,8 @@ class OptimConfig:
         require(decays or end is None, f"optim.decay_steps={end}: optim.schedule={self.schedule} never reaches 0")
         if end is not None:
             limit = f"must be less than optim.decay_steps or trainer.max_steps ({end})"
-            remedy = f"pass a smaller one, such as optim.warmup={max(end // 10, 1)}"
-            if self.learning_rate is None:
-                remedy += ", and optim.learning_rate=0.0007 (else the peak rate rises too), or experiment=laptop"
+            smaller = f"optim.warmup={max(end // 10, 1)}, with optim.learning_rate=0.0007 because the peak would rise"
+            remedy = f"pass a smaller one, such as {smaller}, or experiment=laptop"
             require(self.warmup < end, f"optim.warmup={self.warmup}: {limit}; {remedy}")
 
 

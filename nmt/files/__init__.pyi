@@ -12,7 +12,7 @@ from .foreign import load_plain as load_plain, parse_json as parse_json, parse_y
 from .foreign import printable as printable, read_bytes as read_bytes, read_mapping as read_mapping
 from .foreign import read_text as read_text, sha256 as sha256
 from .whole import cache_folder as cache_folder, cannot_write as cannot_write
-from .whole import check_replaceable as check_replaceable, is_in_use as is_in_use, locked_file as locked_file
+from .whole import LOCK as LOCK, check_replaceable as check_replaceable, locked_file as locked_file
 from .whole import only_process as only_process, remove_leftovers as remove_leftovers, sync as sync
 from .whole import temporary_name as temporary_name, whole_file as whole_file
 from .whole import whole_folder as whole_folder, write_file as write_file

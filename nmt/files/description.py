@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from nmt import __version__
 from nmt.config import DecodeConfig, ModelConfig, NMTError, build, matches, one_line, require
 from nmt.files.foreign import block, cell, check_regular, check_version, code, parse_json, plain, read_mapping
-from nmt.files.whole import is_in_use
+from nmt.files.whole import LOCK, locked_file
 
 FORMAT_VERSION = 1
 MODEL_FILES = ("config.json", "tokenizer.model", "model.safetensors")
@@ -45,19 +45,18 @@ class ModelDescription:
 def find_model_directory(path: str, key: str = "run") -> Path:
     """Find the model directory in a run, or return `path` if it is one; otherwise raise NMTError, which names `key`."""
     folder = Path(path)
-    link = f"{folder / 'model'} is a link, which is not followed; pass its target"
-    require(not (folder / "model").is_symlink(), f"{key}={path}: {link}")
+    require(not (folder / "model").is_symlink(), f"{key}={path}: {folder / 'model'} is a link; pass its target")
     for candidate in (folder / "model", folder):
         if (candidate / "config.json").is_file():
             return candidate
     hint = "neither a run nor a model directory (no config.json)"
     if not folder.exists():
         hint = "train a model first: `nmt preprocess`, then `nmt train`" if path == "runs/latest" else "no such folder"
-    elif is_in_use(folder):
-        hint = f"still training; wait, or translate with its latest checkpoints: `nmt average {path} output=FOLDER`"
     elif any(folder.glob("checkpoints/*.ckpt")):
         hint = f"not averaged yet; run `nmt average run={path}`, or let `nmt train` finish"
-    raise NMTError(f"{key}={path}: {hint}")
+    still = f"{key}={path}: still training; wait, or run `nmt average {path} output=FOLDER` for a model"
+    with locked_file(folder / LOCK, False, still, wait=0):
+        raise NMTError(f"{key}={path}: {hint}")
 
 
 def read_description(folder: Path) -> ModelDescription:
@@ -90,11 +89,9 @@ def within(tree: Any, *keys: str) -> Any:
 
 def check_direction(where: str, description: ModelDescription, source: str, target: str) -> None:
     """Raise NMTError unless a corpus has the same languages as the model that `where` names."""
-    require(
-        (description.source, description.target) == (source, target),
-        f"{where} is {description.source} to {description.target}, but the corpus is {source} to {target}; "
-        "data.source and data.target set the corpus languages",
-    )
+    is_same = (description.source, description.target) == (source, target)
+    problem = f"{where} is {description.source} to {description.target}, but the corpus is {source} to {target}"
+    require(is_same, f"{problem}; data.source and data.target set the corpus languages")
 
 
 def is_parser(description: ModelDescription) -> bool:

@@ -130,15 +130,6 @@ def locked_file(path: Path, replace: bool, refusal: str, wait: float = WAIT_SECO
         yield
 
 
-def is_in_use(folder: Path) -> bool:
-    """True if a process holds the lock of `only_process` on a folder."""
-    try:
-        with locked_file(folder / LOCK, False, "", wait=0):
-            return False
-    except NMTError:
-        return True
-
-
 @contextmanager
 def only_process(folder: Path, key: str, replaced: bool = False) -> Iterator[None]:
     """Hold the lock on `folder`, the value of the option `key`; NMTError if another process holds it.

@@ -106,9 +106,11 @@ def is_finished(run: Path, updates: int, corpus: str) -> bool:
 
 def run_state(run: Path, update: int, planned: int, delivered: int) -> str:
     """running (a process is using the folder), finished (its model has all `planned` updates), stopped or untrained."""
-    if files.is_in_use(run):
+    try:
+        with files.locked_file(run / files.LOCK, False, "", wait=0):
+            return "finished" if delivered >= max(update, planned, 1) else "stopped" if update else "untrained"
+    except NMTError:
         return "running"
-    return "finished" if delivered >= max(update, planned, 1) else "stopped" if update else "untrained"
 
 
 def latest_beside(folder: Path) -> Path:

@@ -60,10 +60,7 @@ class Stream(closing[Generator[str]], Iterator[str]):
 
 
 class Model:
-    """A trained model, or an ensemble of several. Threads can share it; processes that fork later cannot.
-
-    `engine` is the engine in use, "ctranslate2" or "torch".
-    """
+    """A trained model or an ensemble, run by `engine`. Threads can share it; processes that fork later cannot."""
 
     def __init__(self, translator: "Translator") -> None:
         assert translator.models
@@ -104,8 +101,7 @@ class Model:
     def stream(self, lines: Iterable[str], buffer: int = 2000, **search: Any) -> Stream:
         """Translate the lines of any iterable as they arrive; a thread reads at most about 2 * `buffer` lines ahead."""
         require(buffer > 0, f"buffer={buffer}: must be at least 1")
-        rows = self.searching(search).stream(checked(lines), buffer)
-        return Stream(row[0].text for row in rows)
+        return Stream(row[0].text for row in self.searching(search).stream(checked(lines), buffer))
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """Return the natural logarithm of P(target | source) for each pair, including the end symbol."""
