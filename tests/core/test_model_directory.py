@@ -123,7 +123,7 @@ def test_a_link_in_a_model_directory_is_not_followed(folder, tmp_path):
         (tmp_path / name).replace(folder / name)
     folder.rename(tmp_path / "elsewhere")
     (tmp_path / "model").symlink_to("elsewhere")
-    with pytest.raises(NMTError, match="a link, which is not followed"):
+    with pytest.raises(NMTError, match="is a link; pass its target"):
         find_model_directory(str(tmp_path))
 
 
