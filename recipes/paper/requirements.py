@@ -18,7 +18,7 @@ from nmt.commands import compose
 from nmt.config import ExperimentConfig
 from nmt.errors import NMTError
 from nmt.files import duration
-from nmt.hardware import available_memory
+from nmt.hardware import proc_value
 from nmt.model import Transformer, training_flops
 from nmt.training import peak_flops_per_second, precision_dtype
 
@@ -153,6 +153,7 @@ def expected_flops(row: Row) -> float:
 
 def layers(options: SimpleNamespace) -> Requirement:
     """Memory for the largest layer of Table 1."""
-    free = torch.cuda.mem_get_info()[0] if torch.cuda.is_available() else available_memory()
+    main = 1024 * int((proc_value("meminfo", "MemAvailable:") or f"{2**52}").split()[0])
+    free = torch.cuda.mem_get_info()[0] if torch.cuda.is_available() else main
     needed = largest_bytes(options.scale.layers)
     return ("layers", free >= needed, f"about {needed / 1e9:.1f} GB of memory, {free / 1e9:.1f} GB are free")
