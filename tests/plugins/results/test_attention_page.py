@@ -4,6 +4,7 @@ import base64
 import io
 import re
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,16 +54,11 @@ def test_weights_are_those_by_which_torchs_attention_mixes_its_values(monkeypatc
     assert not attention.decoder.triu(1).any()
 
 
-@pytest.fixture
-def page(nmt, finished, tmp_path) -> tuple[str, ElementTree.Element]:
+def test_every_weight_of_every_head_is_on_a_page_that_loads_nothing(nmt, finished):
     done = nmt("attention", SENTENCE, f"target={TARGET}", f"run={finished}", "device=cpu")
     assert (done.code, done.out) == (0, "attention.html\n"), done.err
-    text = (tmp_path / "attention.html").read_text(encoding="utf-8")
-    return text, ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
-
-
-def test_every_weight_of_every_head_is_on_the_page_with_sentence_translation_and_tokens(page, finished):
-    text, tree = page
+    text = Path("attention.html").read_text(encoding="utf-8")
+    tree = ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
     model, tokenizer = load_model(finished / "model"), read_tokenizer(finished / "model")
     source, target = tokenizer.encode([SENTENCE, TARGET])
     attention = model_attention(model, torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))
@@ -80,10 +76,6 @@ def test_every_weight_of_every_head_is_on_the_page_with_sentence_translation_and
     assert [node.text for node in sections[0].findall(".//title")] == tokens
     assert "&lt;lo&gt;" in text
     assert f"given translation: {len(target) + 1} tokens" in text
-
-
-def test_the_page_loads_nothing_and_runs_no_script(page):
-    text, tree = page
     assert "<script" not in text
     assert not re.search(r"https?://|@import|url\(", text)
     assert "default-src 'none'" in tree.find(".//meta[@http-equiv]").get("content")
@@ -95,9 +87,9 @@ def test_the_page_loads_nothing_and_runs_no_script(page):
     assert sorted(chosen) == sorted({button.get("name") for button in tree.iter("input")})  # one per group
 
 
-def test_without_a_target_the_model_translates_and_mistakes_are_one_line(nmt, finished, tmp_path):
+def test_without_a_target_the_model_translates_and_mistakes_are_one_line(nmt, finished):
     assert nmt("attention", "ka = lo / mi", f"run={finished}", "device=cpu", "output=x.html").code == 0
-    text = (tmp_path / "x.html").read_text(encoding="utf-8")
+    text = Path("x.html").read_text(encoding="utf-8")
     assert "translation by the model" in text
     assert "ka = lo / mi" in text
     nmt("attention", SENTENCE, f"run={finished}", "output=x.pdf").refused(".html")

