@@ -42,9 +42,6 @@ class OurGroups(FileSource):  # type: ignore[misc]
         return not config_path.startswith("hydra/") and super().is_config(config_path)
 
 
-Plugins.instance().register(OurGroups)
-
-
 def compose(command: Command, words: list[str], config_dir: Path | None = None) -> Any:
     """Compose and check a command's options; NMTError at the first mistake."""
     return options_and_tree(command, words, config_dir)[0]
@@ -97,6 +94,7 @@ def hydra_tree(command: Command, overrides: list[str], config_dir: Path | None =
     ConfigStore.instance().store(name, tree)
     ConfigStore.instance().store(f"{name} init", literal(initial or {}))
     folders = [f"groups://{folder}" for folder in (*conf_folders()[1:], *user_folders(config_dir))]
+    Plugins.instance().register(OurGroups)
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(conf_folders()[0]), version_base="1.3"):
         return hydra_compose(name, [set_text("hydra.searchpath", folders), *overrides])
@@ -199,4 +197,5 @@ def check_overrides(command: Command, overrides: list[str], config_dir: Path | N
             raise NMTError(f"{text}: give one value; write a list as [a,b]")
         value = None if override.is_delete() else override.value()
         if key in options and value not in options[key][1] and (key, value) != ("experiment", None):
-            raise NMTError(f"{key}={in_words(value)}: no such option; {nearest(str(value), options[key][1])}")
+            near = f"{nearest(str(value), options[key][1])} (or write ./conf/{key}/{in_words(value)}.yaml)"
+            raise NMTError(f"{key}={in_words(value)}: no such option; {near}")

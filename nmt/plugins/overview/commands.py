@@ -122,7 +122,7 @@ def print_tables(rows: list[Row]) -> None:
         table, titles = Table(box=box, padding=(0, 1, 0, 0)), {"name": kind, "bytes": "size", "modified": "age"}
         keys = [key for key in dict.fromkeys(key for row in cells for key in row) if key != "kind"]
         for key in keys:
-            table.add_column(titles.get(key, key.removeprefix("valid_")), no_wrap=key == "name")
+            table.add_column(titles.get(key, key.replace("_", " ")), no_wrap=key == "name")
         for row in cells:
             table.add_row(*(row.get(key, "") for key in keys))
         Console(width=width, markup=False, highlight=False, emoji=False).print(table)
@@ -130,11 +130,14 @@ def print_tables(rows: list[Row]) -> None:
 
 def run(config: RunsConfig) -> None:
     folder = Path(config.folder)
-    require(folder.is_dir(), f"{folder}: no such folder")
+    require(folder.is_dir(), f"{folder}: no such folder; pass none to list this one, or `nmt runs delete NAME`")
     rows = [about(*pair) for pair in folders_of(folder)]
     rows.sort(key=lambda row: (("run", "corpus", "foreign").index(row["kind"]), -row["modified"]))
     if config.delete:
-        delete([chosen(name, folder, rows) for name in dict.fromkeys(config.delete)], rows, config.yes)
+        try:
+            delete([chosen(name, folder, rows) for name in dict.fromkeys(config.delete)], rows, config.yes)
+        except FileNotFoundError as error:
+            raise NMTError(f"{error.filename}: another program has deleted this") from error
     elif config.format == "json":
         print(json.dumps({"folder": str(folder), "folders": rows}, indent=2))
     elif rows:
@@ -151,6 +154,8 @@ def chosen(name: str, folder: Path, rows: list[Row]) -> Row:
     require(len(matching) == 1, f"{name}: {problem}; write a name that `nmt runs` lists")
     row, path, advice = matching[0], Path(matching[0]["name"]), "move it out of the way first"
     require("problem" not in row, f"{path}: {row.get('problem')}; nmt deletes only what it wrote")
+    inside = [row["name"] for row in rows if path in Path(row["name"]).parents]
+    require(not inside, f"{path}: contains {', '.join(inside)}; delete that first")
     if row["kind"] == "corpus":
         from nmt.data import check_ours
 

@@ -21,30 +21,26 @@ KINDS |= {"prepared": ["corpus"], "CORPUS": ["corpus"], "NAME": ["run", "corpus"
 def complete(words: list[str]) -> None:
     """Print completions of the last word, one per line; the first word is the shell, the others follow `nmt`."""
     shell, *words = words
-    # bash splits words at = and :, and replaces only the last part.
+    # bash splits words at = and :, replaces only the last part, and keeps the backslashes that it needs.
     *before, word = re.sub(r"\n?([=:]+)\n?", r"\1", "\n".join(words)).split("\n")
+    word = re.sub(r"\\(.)", r"\1", word)
     start = max(word.rfind("="), word.rfind(":")) + 1 if shell == "bash" else 0
     replies = [reply for reply in candidates(before, word) if reply.startswith(word) and reply.isprintable()]
     for reply in dict.fromkeys(replies):
         # A folder is of no use beside the runs or corpora in it.
         if not (reply.endswith("/") and any(f"{other}/".startswith(reply) for other in replies if other != reply)):
-            more = re.sub(r"([^\w@%+=:,./~-])", r"\\\1", reply[len(word) :]) if shell == "bash" else reply[len(word) :]
-            print(word[start:] + more)
+            print(re.sub(r"([^\w@%+=:,./~[-])", r"\\\1", reply[start:]) if shell == "bash" else reply)
 
 
 def candidates(before: list[str], word: str) -> Iterator[str]:
     """The words that can follow; of a dotted key, only the part up to the next dot."""
     name = next((word for word in before if word in entries_of("command")), "")
-    added = [flag for owner, flag in map(str.split, entries_of("option")) if owner == (name or "nmt")]
     if not name:
-        yield from (*entries_of("command"), *added, "--help", "--version")
+        yield from (*entries_of("command"), *entries_of("option"), "--help", "--version")
         return
     command, keys = COMMANDS[name], keys_of(COMMANDS[name].config)
-    config_dir = Path(before[before.index("--config-dir") + 1]) if "--config-dir" in before[:-1] else None
-    offered = {group: options for group, (_, options) in groups(command, config_dir).items()}
-    if before[-1] == "--config-dir":
-        yield from files(word)
-    elif "=" in word:
+    offered = {group: options for group, (_, options) in groups(command).items()}
+    if "=" in word:
         key, start = word.partition("=")[0], max(map(word.rfind, "=[,")) + 1
         replies = [*offered.get(key, ())]
         if member := keys.get(key):
@@ -54,7 +50,7 @@ def candidates(before: list[str], word: str) -> Iterator[str]:
                 replies += (*folders(*KINDS.get(key, ())), *files(word[start:]))
         yield from (word[:start] + reply for reply in replies)
     else:
-        yield from (*OPTIONS, *command.options, *added)
+        yield from (*OPTIONS, *command.options)
         hidden = tuple(f"{part}." for part in command.hides.split())
         for full in (full for full in (*keys, *offered) if not f"{full}.".startswith(hidden)):
             end = full.find(".", len(word))

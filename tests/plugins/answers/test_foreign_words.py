@@ -51,7 +51,10 @@ def test_examples_compose(command):
     [
         ("translate --beam 4", "--beam 4: use decode.beam_size=4"),
         ("translate --beam=4 --text 'A b'", "--beam=4: use decode.beam_size=4; --text A b: use text='A b'"),
-        ("translate -src a -model b -output c", "-src a: use input=a; -model b: use run=b; -output c: use output=c"),
+        (
+            "translate -src a -model b -output c",
+            "-src: use input=input.en; -model b: use run=b; -output c: use output=c",
+        ),
         ("translate --no_such 3 --length-penalty -1", "--length-penalty -1: use decode.length_penalty=-1"),
         ("translate --gpu runs/mine", "--gpu: use device=cuda; the default is"),
         ("train optim.lr_scheduler=cosine", "optim.lr_scheduler=cosine: use optim.schedule=cosine; schedules"),
@@ -62,6 +65,9 @@ def test_examples_compose(command):
         ("train --model big --seed 3", "--model big: use model=big; --seed 3: use seed=3"),
         ("preprocess --bpe x --train_src a", "--bpe: use tokenizer=bpe8k; --train_src a: use data=files data.train=a:"),
         ("preprocess --source-lang a.en", "--source-lang: use data.source=en"),
+        ("train --multirun lr=1,2", "--multirun: write a loop of the shell; lr: use optim.learning_rate=3e-4"),
+        ("train -m", "-m: write a loop of the shell; for lr in 3e-4 5e-4; do nmt train"),
+        ("delete runs/old", "delete: use nmt runs delete runs/mine"),
         ("serve -p 8080", "-p 8080: use port=8080"),
         ("score --lowercase out.de", "--lowercase: use lowercase=true"),
         ("export --format onnx", "--format onnx: use format=onnx"),

@@ -31,7 +31,7 @@ def folder(finished: Path, toy: list[str], tmp_path: Path, monkeypatch: pytest.M
         Path("runs", name, "config.yaml").write_text(content) if content else None
         os.utime(f"runs/{name}/config.yaml", (2e9 - len(name), 2e9 - len(name)))
     Path("runs/notes/deep").mkdir(parents=True)
-    Path("runs/notes/deep/a b.txt").touch()
+    Path("runs/notes/deep/a $`.txt").touch()
     Path("runs/deep/done/citation-test.zip").touch()
     Path("runs/latest").symlink_to("deep/done")
     Path("data/linked").symlink_to("toy")
@@ -78,10 +78,14 @@ def test_a_hundred_runs_are_listed_in_a_second_without_torch():
         ),
         *(("data/linked", "no such run"), ("notes", "not a run"), ("runs/bad", "config.yaml: cannot be read")),
         *(("deep/done", "another nmt is using it"), ("toy", "another nmt is using it")),
+        ("outer", "runs/outer: contains runs/outer/inner; delete that first"),
         *(("new", "runs/new/diary.txt: nmt did not write this"), ("new", "without a terminal, pass --yes")),
     ],
 )
 def test_only_what_nmt_wrote_and_nobody_uses_is_deleted(nmt, name, said):
+    if name == "outer":
+        shutil.copytree("runs/new", "runs/outer/inner")
+        shutil.copy("runs/new/config.yaml", "runs/outer")
     if "diary" in said:
         Path("runs/new/diary.txt").touch()
     before = sorted(Path().rglob("*"))
@@ -113,7 +117,7 @@ REPLIES = {
     "train da": "data/toy",
     "translate run = runs/d": "runs/deep/done",
     "score metrics = '[bleu,'te": "[bleu,ter",
-    "translate runs/notes/deep/": r"runs/notes/deep/a\ b.txt",
+    r"translate runs/notes/deep/a\ ": r"runs/notes/deep/a\ \$\`.txt",
 }
 
 
