@@ -22,16 +22,15 @@ from omegaconf import OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
 
 from nmt.config.command import Command, conf_folders, groups, user_folders
-from nmt.config.fields import MISSING, build, flatten, in_words, keys_of, require
+from nmt.config.fields import MISSING, build, flatten, keys_of, require
 from nmt.config.mistakes import explain, nearest
 from nmt.errors import NMTError, one_line
 from nmt.registry import entries_of
 
-SOURCES: Any = Plugins.instance().discover(ConfigSource)
-FileSource: Any = next(source for source in SOURCES if source.scheme() == "file")
+SOURCES: Any = {source.__name__: source for source in Plugins.instance().discover(ConfigSource)}
 
 
-class OurGroups(FileSource):  # type: ignore[misc]
+class OurGroups(SOURCES["FileConfigSource"]):  # type: ignore[misc,name-defined]
     """A folder of groups. A user's may belong to another program too: Hydra must not read its hydra/config.yaml."""
 
     @staticmethod
@@ -197,5 +196,5 @@ def check_overrides(command: Command, overrides: list[str], config_dir: Path | N
             raise NMTError(f"{text}: give one value; write a list as [a,b]")
         value = None if override.is_delete() else override.value()
         if key in options and value not in options[key][1] and (key, value) != ("experiment", None):
-            near = f"{nearest(str(value), options[key][1])} (or write ./conf/{key}/{in_words(value)}.yaml)"
-            raise NMTError(f"{key}={in_words(value)}: no such option; {near}")
+            near = nearest(str(value), options[key][1])
+            raise NMTError(f"{text}: no such option; {near} (or write ./conf/{key}/{value}.yaml)")

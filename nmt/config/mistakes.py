@@ -26,8 +26,7 @@ def explain(command: str, words: list[str], word: str, keys: list[str]) -> str:
 
 def nearest(word: str, words: Iterable[str]) -> str:
     matches = difflib.get_close_matches(word, words := [*words], n=1, cutoff=0.5)
-    names = ", ".join(name for name in words if "/" not in name)
-    return f"did you mean {matches[0]}?" if matches else f"choose from {names}"
+    return f"did you mean {matches[0]}?" if matches else "choose from " + ", ".join(w for w in words if "/" not in w)
 
 
 def nearest_key(key: str, keys: list[str]) -> str:
