@@ -1,8 +1,4 @@
-"""How the `KEY=VALUE` arguments of a command become its option record. Only this file imports Hydra.
-
-Hydra composes a plain tree from the record's defaults, the file chosen for each group, and the overrides. `build`
-then checks the tree against the record.
-"""
+"""How `KEY=VALUE` arguments become a command's option record: Hydra composes a tree, and `build` checks it."""
 
 import re
 from functools import lru_cache, reduce
