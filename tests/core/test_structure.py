@@ -57,8 +57,8 @@ BUDGETS = {
     "synthesize": 220,
     "tmx": 83,
     "core": 8500,
-    "nmt": 18580,
-    "tests": 15380,
+    "nmt": 18000,
+    "tests": 15000,
 }
 """Maximum lines of each part and plugin, the core and the tests. A commit that needs more changes this table openly."""
 SMALL = 60  # most lines of a part or plugin that the table need not name

@@ -207,3 +207,14 @@ def test_dropout_has_its_exact_distribution(bpe, word, dropout, kept_letters, si
     rest = size - sum(count for count, _ in cells), size - sum(mean for _, mean in cells)
     cells += [rest] if rest[1] >= 5 else []
     assert_small(sum((count - mean) ** 2 / mean for count, mean in cells), len(cells))
+
+
+def test_sentencepiece_draws_as_often(bpe):
+    """Its draws differ in each process, so this is a comparison of two samples."""
+    ours, line, one, size = BpeDropout(bpe, 0.3), "newest banest", generator(), 20_000
+    mine = Counter(tuple(map(bpe.symbol, ours.encode(line, one))) for _ in range(size))
+    draws = (bpe.processor.encode(line, enable_sampling=True, alpha=0.3, nbest_size=-1) for _ in range(size))
+    theirs = Counter(tuple(map(bpe.symbol, draw)) for draw in draws)
+    pairs = [(mine[parts], theirs[parts]) for parts in {*mine, *theirs} if mine[parts] + theirs[parts] >= 10]
+    pairs.append((size - sum(a for a, _ in pairs), size - sum(b for _, b in pairs)))
+    assert_small(sum((a - b) ** 2 / max(a + b, 1) for a, b in pairs), len(pairs))
