@@ -16,6 +16,7 @@ from .fields import number as number, plugin_options as plugin_options, require 
 from .fields import shown as shown, to_tree as to_tree, undecided as undecided
 from .mistakes import answer as answer, exists as exists, explain as explain, nearest as nearest
 from .model import ModelConfig as ModelConfig
+from .training import ENDING as ENDING, duration as duration
 from .training import BatchingConfig as BatchingConfig, CheckpointConfig as CheckpointConfig
 from .training import ExperimentConfig as ExperimentConfig, OptimConfig as OptimConfig, TrainerConfig as TrainerConfig
 from .translation import BLEU_TOKENIZERS as BLEU_TOKENIZERS, Compute as Compute, DecodeConfig as DecodeConfig

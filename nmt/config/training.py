@@ -109,7 +109,8 @@ class TrainerConfig:
     max_steps: int = number(100_000, 1, 10**9)
     """Total number of updates; a higher number extends a finished run; minutes= chooses it for you."""
     max_time: str | None = None
-    """Time limit, such as 15m, 2h or 1d12h, after which training saves and stops; the same command resumes it."""
+    """Time limit, such as 15m, 2h or 1d12h, after which training saves and stops; the same command resumes it.
+    With optim.schedule=linear or cosine and without `max_steps`, this limit also sets `max_steps`."""
     accelerator: str = choice("auto", "auto", "cpu", "gpu", "cuda", "mps")
     """auto (a GPU if there is one), cpu, gpu, cuda or mps."""
     devices: int | list[int] | str = number("auto", -1, 1024, "auto")

@@ -68,7 +68,7 @@ class Recorder:
 def written(checkpoint: str, folder: Path, content: bytes, **settings) -> bytes:
     """What `translate` writes for a file of this content."""
     (folder / "in").write_bytes(content)
-    base = {"input": str(folder / "in"), "output": str(folder / "out"), "device": "cpu"}
+    base = {"input": str(folder / "in"), "output": str(folder / "out"), "device": "cpu", "overwrite": True}
     decode = DecodeConfig(beam_size=2, max_length=5)
     translate(translate_config(checkpoint, **{**base, "decode": decode, **settings}))
     return (folder / "out").read_bytes()

@@ -1,6 +1,7 @@
 """`nmt train minutes=30`: settings that suit a corpus, this machine and a time limit; trials of the largest batches."""
 
 from collections.abc import Callable
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,12 +15,19 @@ def register(add: Callable[..., None]) -> None:
 
 
 def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
-    """Let minutes= settle the groups for which no keys are given; `init` fixes the model's size."""
+    """Let minutes= settle the groups for which no keys are given; `init` fixes the model's size.
+
+    For a schedule that ends with the last update, trainer.max_time is minutes= that settles only the updates.
+    """
     from omegaconf import OmegaConf
 
-    from nmt.config import ExperimentConfig, NMTError
+    from nmt.config import ENDING, ExperimentConfig, NMTError, duration
 
     if tree.minutes is None:
+        ends = tree.optim.schedule in ENDING and tree.optim.decay_steps is None
+        if ends and "trainer.max_time" in keys and "trainer.max_steps" not in keys:
+            parts = map(int, duration("trainer.max_time", str(tree.trainer.max_time)).split(":"))
+            tree.minutes, tree.minutes_settles = sum(map(mul, parts, (1440, 60, 1, 1 / 60))), []
         return
     if "trainer.max_steps" in keys:
         raise NMTError("minutes= chooses trainer.max_steps: pass only one of them")

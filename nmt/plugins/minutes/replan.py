@@ -34,7 +34,7 @@ class Replan(UpdateCallback):
         if not first:
             return
         spent, pace, planned = self.before + now - self.start, (now - begin) / (step - first), trainer.max_steps
-        if step == module.optim.warmup and "optim" in config.minutes_settles:
+        if step == module.optim.warmup and module.optim.decay_steps == planned:
             left = LEARNING_SHARE * ((1 - CHOOSING_SHARE) * self.limit - SECONDS_BESIDE) - spent
             updates = trainer.strategy.broadcast(max(step + int(left / pace), 2 * step))
             if abs(updates - planned) > TOLERANCE * planned:

@@ -121,14 +121,28 @@ def test_warm_up_settles_the_updates_again_and_the_recorded_configuration_repeat
     torch.testing.assert_close(training_state(Path("run")), state, rtol=0, atol=0)
 
 
-def test_a_schedule_of_the_user_ends_with_the_time(corpus, nmt, toy):
+@pytest.mark.parametrize("limit", ["minutes=0.02", "trainer.max_time=1s"])
+def test_a_schedule_of_the_user_ends_with_the_time(limit, corpus, nmt, toy):
     words = [word for word in toy if not word.startswith("trainer.max_steps")]
-    words += ["optim.schedule=cosine", "optim.warmup=2", "minutes=0.02", "run=run", "logger=csv"]
+    words += ["optim.schedule=cosine", "optim.warmup=2", limit, "run=run", "logger=csv"]
     for _ in range(2):
         assert nmt("train", *words).code == 0
-        assert settled("run")["optim"]["decay_steps"] == settled("run")["trainer"]["max_steps"]
+        assert settled("run")["optim"]["decay_steps"] == settled("run")["trainer"]["max_steps"] < 100_000
+
+
+def test_which_limits_set_the_number_of_updates(corpus, nmt):
     nmt("train", corpus, "minutes=3", "trainer.max_steps=100").refused("minutes= chooses trainer.max_steps")
     assert compose("train", [corpus, "minutes=3"]).run == "runs/toy-3min"
+    for words, settled_minutes in (
+        ("optim.schedule=linear", 90),
+        ("optim.schedule=noam", None),  # noam and constant never end
+        ("optim.schedule=linear trainer.max_steps=5000", None),
+        ("optim.schedule=linear optim.decay_steps=5000", None),
+        ("optim.schedule=linear minutes=5", 5),
+    ):
+        config = compose("train", [corpus, "trainer.max_time=1h30m", *words.split()])
+        run = "runs/toy-5min" if settled_minutes == 5 else "runs/toy-base"
+        assert (config.minutes, config.run) == (settled_minutes, run)
 
 
 STARVED = """
