@@ -43,7 +43,7 @@ BUDGETS = {
     "exchange": 1260,
     "hub": 80,
     "judge": 300,
-    "minutes": 390,
+    "minutes": 400,
     "muon": 100,
     "overview": 330,
     "paper_bleu": 60,
