@@ -14,7 +14,7 @@ printf 'house\tHaus\ndog\tHund\nman\tMann\nshirt\tHemd\n' > glossary.tsv
 files=(data=files data.train=train "data.valid=$text/val" "data.test=$text/test_2016_flickr" model=tiny model.encoder_layers=2 model.decoder_layers=2 batching.tokens_per_update=700 batching.micro_batches=2 optim.warmup=200)
 keep() { cp "runs/$1/model/model.safetensors" "$out/weights/$1.safetensors"; }
 
-nmt preprocess experiment=quickstart name=quick prepared=data/quick
+nmt preprocess experiment=quickstart prepared=data/quick
 nmt train experiment=quickstart name=quick prepared=data/quick "${common[@]}"; keep quick
 nmt preprocess "${files[@]}" tokenizer=bpe4k prepared=data/bpe
 nmt preprocess "${files[@]}" tokenizer=unigram32k tokenizer.vocabulary_size=2000 prepared=data/unigram workers=1
