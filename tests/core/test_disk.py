@@ -34,6 +34,13 @@ def test_a_file_is_replaced_whole_or_stays(tmp_path):
     assert [(tmp_path / name).read_text() for name in names(tmp_path)] == ["two", "precious"]
 
 
+def test_the_cache_is_where_the_user_says_or_in_the_home_folder(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/a")
+    for cache, folder in (("/tmp/b", "/tmp/b/nmt"), ("", "/home/a/.cache/nmt")):
+        monkeypatch.setenv("XDG_CACHE_HOME", cache)
+        assert files.cache_folder() == Path(folder)
+
+
 @pytest.mark.parametrize("umask", [0o022, 0o077])
 def test_the_umask_is_respected(tmp_path, umask):
     before = os.umask(umask)
@@ -78,7 +85,7 @@ def test_a_folder_is_replaced_whole_and_nothing_but_a_folder(tmp_path):
             pytest.fail("the work began")
 
 
-def test_leftovers_are_known_by_name_and_links_are_not_followed(tmp_path):
+def test_leftovers_are_known_by_name_and_links_are_not_followed(tmp_path, monkeypatch):
     (tmp_path / ".b.0123abcd.nmt-tmp").mkdir()
     (tmp_path / ".b.0123abcd.nmt-tmp" / "file").touch()
     (tmp_path / ".a.0123abcd.nmt-tmp").touch()
@@ -88,6 +95,10 @@ def test_leftovers_are_known_by_name_and_links_are_not_followed(tmp_path):
         (tmp_path / name).touch()
     files.remove_leftovers(tmp_path, "a|b")
     assert names(tmp_path) == sorted([*others, ".a.0123abce.nmt-tmp"])
+    (tmp_path / ".b.0123abcd.nmt-tmp").mkdir()
+    monkeypatch.setattr(os, "rmdir", lambda *arguments, **named: tmp_path.readlink())  # an OSError
+    files.remove_leftovers(tmp_path, "b")  # a folder that cannot be removed does not matter
+    assert names(tmp_path) == sorted([*others, ".a.0123abce.nmt-tmp", ".b.0123abcd.nmt-tmp"])
 
 
 def test_one_process_works_in_a_folder_and_an_empty_one_goes_with_its_lock(tmp_path):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from nmt.config import DataConfig, NMTError
-from nmt.text import LINE_BYTES, Pair, open_text, raw_lines, read_files, read_lines
+from nmt.text import LINE_BYTES, MalformedLine, Pair, decode, open_text, raw_lines, read_files, read_lines
 
 # Everything here but LF is inside a line, although str.splitlines would split there.
 PAIRS = [
@@ -176,6 +176,9 @@ def test_a_line_has_a_limit_and_is_never_held_whole(tmp_path: Path, suffix: str)
         assert tracemalloc.get_traced_memory()[1] < 20 * LINE_BYTES
     finally:
         tracemalloc.stop()
+    assert len(decode(b"x" * LINE_BYTES)) == LINE_BYTES
+    with pytest.raises(MalformedLine, match="longer than"):
+        decode(b"x" * (LINE_BYTES + 1))
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])

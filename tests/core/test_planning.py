@@ -171,6 +171,12 @@ def test_pairs_seldom_keep_their_company(lengths, tokens, micro_batches):
     assert (together & second).sum() / together.sum() < 0.3
 
 
+def test_a_pair_alone_in_its_micro_batch_comes_anywhere_in_a_pass_equally_often():
+    plan = planner((np.full(7, 5), np.full(7, 5)), tokens=5, micro_batches=1)
+    orders = np.array([rows_of(batches) for batches in passes(plan, 150)])
+    assert is_uniform(np.array([np.bincount(places, minlength=7) for places in orders.T]))
+
+
 def test_a_corpus_of_fewer_micro_batches_than_an_update_repeats_within_it():
     plan = planner((np.full(2, 6), np.full(2, 4)), tokens=80, micro_batches=8)
     seen = np.concatenate([rows_of(plan.update(number)) for number in range(5)])

@@ -53,9 +53,17 @@ def test_what_is_copied_by_hand(line, copied):
 
 
 def test_sentences_of_characters_that_the_model_does_not_know_are_copied_as_one(tokenizer):
-    ours = Translator(Echo(), tokenizer, Limits(split=True, language="en", characters=KNOWN), details=True)
-    [[found]] = ours.translate(["ka \u2603. \u2603! lo"])
+    limits = Limits(split=True, language="en", characters=KNOWN, positions=4)  # the copy takes no position
+    [[found]] = Translator(Echo(), tokenizer, limits, details=True).translate(["ka \u2603. \u2603! lo"])
     assert (found.text, found.copied) == ("ka \u2603. \u2603! lo", ["\u2603. \u2603!"])
+
+
+@pytest.mark.parametrize(
+    ("known", "text"), [("'", "ka'lo \u2013 mi"), ("'\u2019-", "ka\u2019lo - mi"), ("", "ka\u2019lo \u2013 mi")]
+)
+def test_quotes_and_dashes_that_the_model_does_not_know_become_plain_ones_that_it_knows(tokenizer, known, text):
+    ours = Translator(Echo(), tokenizer, Limits(characters=KNOWN | set(known)))
+    assert ours.translate(["ka\u2019lo \u2013 mi"])[0][0].text == text
 
 
 def test_a_long_word_takes_no_quadratic_time():

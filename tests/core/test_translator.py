@@ -2,6 +2,7 @@
 
 import random
 import threading
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -11,7 +12,7 @@ from nmt.config import EOS, DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.model import Transformer
 from nmt.search import TorchEngine, batches_by_length, beam_search
 from nmt.text import Tokenizer, clean, train_tokenizer
-from nmt.translation import RefusedLine, Translation, Translator, lines_of
+from nmt.translation import RefusedLine, Translation, Translator, lines_of, score_pairs
 from nmt.translation.segments import Limits, text
 
 
@@ -84,13 +85,15 @@ def test_a_translation_is_the_decoded_search_of_the_encoded_line(model, tokenize
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 60])
-def test_order_and_batching_do_not_change_a_translation(model, tokenizer, batch_tokens):
+def test_order_and_batching_do_not_change_a_translation(model, tokenizer, batch_tokens, monkeypatch):
     alone = [translator(model, tokenizer).translate([line])[0] for line in LINES]
     assert len({translations[0].text for translations in alone}) > len(LINES) // 2
     assert_same(translator(model, tokenizer, batch_tokens=batch_tokens).translate(LINES), alone)
     order = random.Random(batch_tokens).sample(range(len(LINES)), len(LINES))
     shuffled = translator(model, tokenizer, batch_tokens=batch_tokens).translate([LINES[i] for i in order])
     assert_same(shuffled, [alone[i] for i in order])
+    monkeypatch.setattr("nmt.translation.translator.AHEAD", 5)
+    assert_same(replace(translator(model, tokenizer), ahead=True).translate(LINES), alone)
 
 
 def test_a_line_is_cleaned_as_the_training_text_was(model, tokenizer):
@@ -178,6 +181,18 @@ def test_refused_lines_are_answered_in_their_place_and_harm_no_other(mixed):
         else:
             assert_same([each], ours.translate([line]))
     assert ours.translate_each([]) == []
+
+
+def test_given_translations_are_scored_after_the_source_prefix_and_the_first_refused_source_is_named(mixed, tagged):
+    ours, pairs = mixed[0], [("ba lo", "ki"), ("<2fr> nu", "ba ki")]
+    sources, targets = (tagged.encode([pair[side] for pair in [("<2de> ba lo", "ki"), pairs[1]]]) for side in (0, 1))
+    forced = ours.engine.token_scores(list(zip(sources, targets, strict=True)))
+    for score, ids, scores in zip(score_pairs(ours, pairs), targets, forced, strict=True):
+        assert score.tokens == tagged.subwords(ids)
+        assert score.token_log_probabilities == pytest.approx(scores.log_probabilities, abs=1e-5)
+        assert score.log_probability == sum(score.token_log_probabilities)
+    with pytest.raises(RefusedLine, match=r"^line 3: <2xx>"):
+        score_pairs(ours, [*pairs, ("<2xx> ba", "ba")])
 
 
 def test_the_first_refused_line_ends_a_block_whatever_it_is_refused_for(mixed):
