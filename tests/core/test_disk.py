@@ -99,6 +99,8 @@ def test_leftovers_are_known_by_name_and_links_are_not_followed(tmp_path, monkey
     monkeypatch.setattr(os, "rmdir", lambda *arguments, **named: tmp_path.readlink())  # an OSError
     files.remove_leftovers(tmp_path, "b")  # a folder that cannot be removed does not matter
     assert names(tmp_path) == sorted([*others, ".a.0123abce.nmt-tmp", ".b.0123abcd.nmt-tmp"])
+    monkeypatch.setattr(Path, "iterdir", lambda folder: [folder / ".b.0123abcf.nmt-tmp"])  # removed meanwhile
+    files.remove_leftovers(tmp_path)
 
 
 def test_one_process_works_in_a_folder_and_an_empty_one_goes_with_its_lock(tmp_path):
