@@ -11,15 +11,23 @@ from xml.parsers import expat
 
 from nmt.config import NMTError, require
 from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
-from nmt.plugins.documents.html import ATTRIBUTE, MARKUP
+from nmt.plugins.documents.html import ATTRIBUTE
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 
 DEEPEST = 256  # levels of elements
 INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 CDATA = "<![CDATA["
+QUOTED = r"""[^"'<>]++|"[^"]*+"|'[^']*+'"""
+UNPARSED = r"<!--.*?-->|<\?.*?\?>"
+# The markup of a well-formed file; unlike in HTML, names may begin with any letter, and declarations contain others.
+MARKUP = re.compile(
+    rf"{UNPARSED}|<!\[CDATA\[.*?]]>|<!(?:{UNPARSED}|<!(?:{QUOTED})*+>|{QUOTED})*+>"
+    rf"|<(?P<end>/?)(?P<name>[^\s/>]++)(?:{QUOTED})*+>",
+    re.DOTALL,
+)
 PARAGRAPHS = frozenset(("p", "h", "navLabel", "docTitle", "dc:title"))
 # Elements with text of their sentence, and elements that separate words.
-AROUND = frozenset("g mrk span a meta text hyperlink ins moveTo smartTag".split())  # noqa: SIM905
+AROUND = frozenset("g mrk span a meta content-control text hyperlink ins moveTo smartTag".split())  # noqa: SIM905
 STATE = re.compile(r"""\s+state\s*=\s*("[^"]*"|'[^']*')|\s*/?>$""")
 STRING = re.compile(r'string-value="([^"]*)"')
 OPEN = ("new", "needs-translation")  # states of targets to replace

@@ -423,6 +423,30 @@ def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
         assert " ".join(html.unescape("".join(parts)).split()) == translation
 
 
+@pytest.mark.parametrize("file", [
+    "<p>one {} two</p>", "<_:p xmlns:_='x'>one <é:span xmlns:é='y'>{}</é:span> two</_:p>",
+    "<!DOCTYPE x [<!-- ' > </x> --><!ATTLIST p q CDATA '>'><?a > </x>?>]><x><p>one {} two</p></x>",
+])  # fmt: skip
+@pytest.mark.parametrize("hidden", ["<!--></p>-->", "<!-- > <b> -->", "<?a > </p></x>?>", "<_/>"])
+def test_xml_is_more_than_html(file, hidden):
+    """Names begin with any letter, and comments, instructions and declarations contain tags."""
+    text = file.format(hidden)
+    document = read_document("odt", archive_of(text, "content.xml"))
+    assert document.lines in (["one two"], ["one  two"])
+    with zipfile.ZipFile(io.BytesIO(document.join(upper(document.lines)))) as archive:
+        result = archive.read("content.xml").decode()
+    ElementTree.fromstring(result)
+    assert [result.count(piece) for piece in (hidden, "ONE", "TWO")] == [1, 1, 1]
+
+
+def test_a_content_control_of_a_text_document_is_translated_in_its_sentence():
+    text = "<p>one <content-control>two</content-control> three</p>"
+    document = read_document("odt", archive_of(text, "content.xml"))
+    assert document.lines == ["one two three"]
+    with zipfile.ZipFile(io.BytesIO(document.join(upper(document.lines)))) as archive:
+        assert archive.read("content.xml").decode() == "<p>ONE <content-control>TWO</content-control> THREE</p>"
+
+
 def test_unreadable_documents_are_refused():
     for format, content, problem in (
         ("docx", archive_of("<w:p>", "x.xml"), "its text is missing"),
