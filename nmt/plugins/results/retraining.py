@@ -12,18 +12,47 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
-from nmt.config import ExperimentConfig, build, difference, flatten, in_words, require, to_tree
+from nmt.config import ExperimentConfig, build, difference, in_words, matches, require, shown, to_tree
 from nmt.data import corpus_of
-from nmt.files import parse_json, read_mapping
+from nmt.files import parse_json, read_description, read_mapping
+from nmt.model import load_model
 from nmt.plugins.results.commands import VerifyConfig
-from nmt.plugins.results.verify import Check, check_of
-from nmt.training import Training, checkpoint_step, list_checkpoints, load_checkpoint
+from nmt.plugins.results.verify import UNCHECKED, Check, check_of
+from nmt.training import Average, Training, checkpoint_step, list_checkpoints, load_checkpoint
 
 
-def tensors(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
-    """The weights and the optimizer's state, by name."""
-    tree = {"weights": checkpoint["state_dict"], "optimizer": checkpoint["optimizer_states"][0]["state"]}
-    return {name: value for name, value in flatten(tree).items() if isinstance(value, Tensor)}
+def compared(checkpoint: dict[str, Any]) -> dict[str, Any]:
+    """What the next updates depend on, by the name that a user reads."""
+    keys = {"weights": "state_dict", "optimizer": "optimizer_states", "scaler": "MixedPrecision"}
+    return {name: checkpoint.get(key) for name, key in {**keys, "update": "global_step", "skipped": "skipped"}.items()}
+
+
+def first_difference(one: Any, two: Any, name: str = "") -> str:
+    """The first value in which two trees differ, and how; empty if all bits are equal."""
+    for kind in (dict, (list, tuple)):
+        if isinstance(one, kind) and isinstance(two, kind):
+            old, new = (x if isinstance(x, dict) else dict(enumerate(x)) for x in (one, two))
+            parts = (first_difference(old.get(key), new.get(key), f"{name}.{key}") for key in {**old, **new})
+            return next(filter(None, parts), "")
+    name = name.removeprefix(".")
+    kinds = [f"{x.dtype} {[*x.shape]}" if isinstance(x, Tensor) else in_words(x) for x in (one, two)]
+    if kinds[0] != kinds[1] or isinstance(one, Tensor) != isinstance(two, Tensor):
+        return f"{name} is {shown(kinds[0])} but should be {shown(kinds[1])}"
+    # As bytes, because `torch.equal` takes -0 for 0 and float64 for float32.
+    if not isinstance(one, Tensor) or torch.equal(*(x.contiguous().view(-1).view(torch.uint8) for x in (one, two))):
+        return ""
+    return f"{name} differs by up to {float((one.double() - two.double()).abs().max()):.2g}"
+
+
+def check_model(folder: Path, paths: dict[int, Path]) -> Check:
+    """Compare the run's model with the mean of the checkpoints from which it was made."""
+    updates: Any = read_description(folder).training.get("averaged")
+    kept = [paths[update] for update in updates if update in paths] if matches(updates, list[int]) else []
+    if not kept or len(kept) < len(updates):
+        return UNCHECKED, "model", f"needs the checkpoints of updates {shown(in_words(updates))}"
+    mean, model = Average(*kept).make_model(), load_model(folder)
+    changed = first_difference(model.state_dict(), mean.state_dict())
+    return check_of(not changed, "model", changed or f"the mean of the checkpoints of updates {in_words(updates)}")
 
 
 def environment_of(run: Path, checkpoint: dict[str, Any]) -> dict[str, Any]:
@@ -43,7 +72,7 @@ def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
         before = load_checkpoint(paths[end])
         original = build(ExperimentConfig, {**before["nmt"]["config"], "run": str(run)}, str(paths[end]))
         training = Training(original, corpus_of(run, before["nmt"], config.prepared), console)  # checks the files
-        if threads := re.search(r"\(([0-9]{1,3}) threads\)", before["nmt"]["devices"]):  # they share out sums
+        if threads := re.search(r"\(([1-9][0-9]{,2}) threads\)", before["nmt"]["devices"]):  # they share out sums
             torch.set_num_threads(int(threads[1]))
         with TemporaryDirectory() as folder:
             trainer = replace(original.trainer, devices=1, num_nodes=1, max_steps=end, max_time=None)
@@ -55,8 +84,8 @@ def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
                 raise KeyboardInterrupt
             after = load_checkpoint(list_checkpoints(training.folder)[-1])
             environment = difference(*map(environment_of, (run, training.folder), (before, after))) or "equal"
-            one, two = tensors(before), tensors(after)
-            first = next((name for name in one if not torch.equal(one[name], two[name])), "")
-            most = float((one[first].double() - two[first].double()).abs().max()) if first else 0
-            detail = f"{first} differs by up to {most:.2g}" if first else "all bits are equal"
-        yield check_of(not first, f"update {start:,} to {end:,}", f"{detail}; environment: {environment}")
+            changed = first_difference(compared(before), compared(after))
+        detail = f"{changed or 'all bits are equal'}; environment: {environment}"
+        yield check_of(not changed, f"update {start:,} to {end:,}", detail)
+    if step is None and (run / "model").exists():
+        yield check_model(run / "model", paths)

@@ -1,10 +1,13 @@
 """`nmt verify RUN` trains again between checkpoints and finds one changed bit."""
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
+
+from nmt.plugins.results.retraining import first_difference
 
 EMBEDDING = "model.source_embedding.weight"
 
@@ -19,7 +22,7 @@ def test_a_run_trained_as_claimed_has_equal_bits_and_does_not_change(nmt, run):
     outcome = nmt("verify", "mine")
     assert outcome.code == 0, outcome.err
     rows = [line.split(": ")[0] for line in outcome.out.splitlines()]
-    assert rows == [f"same       update {start} to {start + 12}" for start in (12, 24, 36, 48)]
+    assert rows == [*(f"same       update {start} to {start + 12}" for start in (12, 24, 36, 48)), "same       model"]
     assert nmt("verify", "mine", "step=0").out.startswith("same       update 0 to 12: ")
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
@@ -29,13 +32,66 @@ def test_one_changed_bit_is_found_and_named_with_the_environment(nmt, run):
     content = torch.load(path, weights_only=True)
     content["nmt"]["versions"]["torch"] = "1.0"
     tensors, weights = content["optimizer_states"][0]["state"][0], content["state_dict"]
-    for tensor, name in ((tensors["exp_avg"], "optimizer.0.exp_avg"), (weights[EMBEDDING], f"weights.{EMBEDDING}")):
+    for tensor, name in (
+        (tensors["exp_avg"], "optimizer.0.state.0.exp_avg"),
+        (weights[EMBEDDING], f"weights.{EMBEDDING}"),
+    ):
         tensor.view(torch.int32)[7, 7] ^= 1
         torch.save(content, path)
         outcome = nmt("verify", "mine", "step=24")
         assert outcome.code == 1
         assert outcome.out.startswith(f"DIFFERS    update 24 to 36: {name} differs by up to ")
         assert f"environment: torch: 1.0 -> {torch.__version__}\n" in outcome.out
+
+
+STEP, MOMENTS = torch.tensor(3.0), torch.tensor([0.0, 1.0, torch.nan])
+STATE, OPTIONS = {"step": STEP, "exp_avg": MOMENTS}, [{"betas": (0.9, 0.98)}]
+
+
+def test_equal_trees_have_no_difference():
+    assert not first_difference(*([{"state": {0: STATE}, "options": OPTIONS}] for _ in range(2)))
+
+
+@pytest.mark.parametrize(
+    ("optimizers", "expected"),
+    [
+        ([], "0 is null but should be {'state': "),
+        ([{"state": {}, "options": OPTIONS}], "0.state.0 is null but should be {'step': "),
+        ([{"state": {0: [1]}, "options": OPTIONS}], "0.state.0 is [1] but should be {'step': "),
+        ([{"state": {0: STATE, "0": {}}, "options": OPTIONS}], "0.state.0 is {} but should be null"),
+        ([{"state": {0: {"step": STEP}}, "options": OPTIONS}], "0.state.0.exp_avg is null but should be torch.float32"),
+        ([{"state": {0: STATE | {"step": STEP.double()}}, "options": OPTIONS}], "0.state.0.step is torch.float64 []"),
+        (
+            [{"state": {0: STATE | {"exp_avg": MOMENTS[1:]}}, "options": OPTIONS}],
+            "0.state.0.exp_avg is torch.float32 [2]",
+        ),
+        ([{"state": {0: STATE | {"exp_avg": -MOMENTS.abs()}}, "options": OPTIONS}], "0.state.0.exp_avg differs"),
+        ([{"state": {0: STATE}, "options": [{"betas": (0.9, 0.9)}]}], "0.options.0.betas.1 is 0.9 but should be 0.98"),
+    ],
+)
+def test_anything_missing_added_or_of_another_type_differs(optimizers, expected):
+    assert first_difference(optimizers, [{"state": {0: STATE}, "options": OPTIONS}]).startswith(expected)
+
+
+def test_a_model_that_is_not_the_mean_of_its_checkpoints_differs(nmt, run):
+    from safetensors.torch import load_file, save_file
+
+    for path in (run / "checkpoints").glob("*.ckpt"):
+        if path.name not in ("step=00000048.ckpt", "step=00000060.ckpt"):
+            path.unlink()
+    path, description = run / "model" / "model.safetensors", run / "model" / "config.json"
+    tree = json.loads(description.read_text())
+    tree["training"]["averaged"] = [36, 60]
+    description.write_text(json.dumps(tree))
+    assert nmt("verify", "mine").out.splitlines()[1:] == ["unchecked  model: needs the checkpoints of updates [36,60]"]
+    weights = load_file(path)
+    next(iter(weights.values())).view(-1).view(torch.int32)[7] ^= 1
+    save_file(weights, path)
+    tree["training"]["averaged"] = [60]
+    description.write_text(json.dumps(tree))
+    outcome = nmt("verify", "mine")
+    assert outcome.code == 1
+    assert outcome.out.splitlines()[1].startswith("DIFFERS    model: ")
 
 
 def test_what_is_missing_or_changed_is_named(nmt, run, toy, finished):
