@@ -59,8 +59,9 @@ def groups(command: Command, config_dir: Path | None = None) -> dict[str, tuple[
     groups = {}
     for group, default in sorted((name.removeprefix("optional "), option) for name, option in command.groups.items()):
         folders = [folder / group for folder in (*conf_folders(), *user_folders(config_dir))]
-        files = {file.relative_to(folder).with_suffix("") for folder in folders for file in folder.rglob("*.yaml")}
-        groups[group] = (default or "", sorted(file.as_posix() for file in files))
+        files = [(folder, file) for folder in folders for file in folder.rglob("*.yaml") if file.is_file()]
+        names = {file.relative_to(folder).with_suffix("").as_posix() for folder, file in files}
+        groups[group] = (default or "", sorted(names))
     return groups
 
 

@@ -128,6 +128,7 @@ def open_output(name: str, identity: str = "", overwrite: bool = False) -> Itera
         if path.exists() and not path.is_file():  # a device, or a pipe
             file: BinaryIO = path.open("wb")
         else:
+            path = path.resolve()  # replace what a link names, not the link, which may be /dev/stdout
             is_new = overwrite or not path.exists() or path.stat().st_size == 0
             require(is_new, f"output={name} exists: pass overwrite=true to replace it, or name another file")
             partial = path.with_name(f".{path.name}.nmt-partial")

@@ -106,6 +106,15 @@ def test_a_link_under_the_partial_name_is_not_written_through(tmp_path):
     assert (tmp_path / "precious").read_text() == "precious"
 
 
+def test_an_output_that_is_a_link_stays_one(tmp_path):
+    (tmp_path / "target").touch()
+    (tmp_path / "out").symlink_to("target")
+    with open_output(str(tmp_path / "out"), IDENTITY) as output:
+        output.write("a\n", 1)
+    assert (tmp_path / "out").is_symlink()
+    assert (tmp_path / "target").read_text() == "a\n"
+
+
 def config(checkpoint: str, folder: Path, **settings) -> TranslateConfig:
     base = {"input": str(folder / "in"), "output": str(folder / "out"), "device": "cpu", "decode": GREEDY}
     return translate_config(checkpoint, **{**base, **settings})

@@ -22,9 +22,11 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
     from omegaconf import OmegaConf
 
     from nmt.config import ENDING, ExperimentConfig, NMTError, duration
+    from nmt.files import within
 
+    written: Any = OmegaConf.to_container(tree)  # as yet unchecked: a group may be a number
     if tree.minutes is None:
-        ends = tree.optim.schedule in ENDING and tree.optim.decay_steps is None
+        ends = within(written, "optim", "schedule") in ENDING and within(written, "optim", "decay_steps") is None
         if ends and "trainer.max_time" in keys and "trainer.max_steps" not in keys:
             parts = map(int, duration("trainer.max_time", str(tree.trainer.max_time)).split(":"))
             tree.minutes, tree.minutes_settles = sum(map(mul, parts, (1440, 60, 1, 1 / 60))), []
@@ -32,7 +34,7 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
     if "trainer.max_steps" in keys:
         raise NMTError("minutes= chooses trainer.max_steps: pass only one of them")
     given = {key.split(".")[0] for key in keys} | ({"model", "optim"} if tree.init else set())
-    written: Any = OmegaConf.to_container(tree)
-    if written["name"] == ExperimentConfig.name:  # neither the user nor an experiment set it
+    # Neither the user nor an experiment set the name, and the minutes are not a saved trainer.max_time.
+    if written["name"] == ExperimentConfig.name and written["minutes_settles"]:
         tree.name = "${data.name}-${minutes}min"
     tree.minutes_settles = [group for group in tree.minutes_settles if group not in given]

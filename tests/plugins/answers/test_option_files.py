@@ -28,6 +28,7 @@ GLOBAL = "# @package _global_\n"
         ("experiment/x", GLOBAL + "model:\n  d_modle: 3\n", 3, "unknown key model.d_modle"),
         ("experiment/x", "seed: 3\n" + GLOBAL, 1, "begins with the line # @package _global_"),
         ("experiment/x", GLOBAL + "model: big\n", 2, "under defaults: - override /model: big"),
+        ("experiment/x", GLOBAL + "optim: 5\n", 2, "optim is a group"),
         ("experiment/x", GLOBAL + "model.d_model: 64\n", 2, "one name per line"),
         ("experiment/x", GLOBAL + "seed: ${oc.env:NOWHERE}\n", 2, "Environment variable 'NOWHERE' not found"),
         ("experiment/x", GLOBAL + "model:\n  heads: 7\n", 3, "model.heads=7: must divide model.d_model=512"),
@@ -58,6 +59,12 @@ def test_a_rarer_mistake_is_one_line(text, tmp_path, nmt):
     (tmp_path / "conf/model").mkdir(parents=True)
     (tmp_path / "conf/model/x.yaml").write_bytes(text.encode("latin-1"))
     nmt("train", "model=x").refused()
+
+
+def test_a_link_to_nothing_is_no_experiment(tmp_path, nmt):
+    (tmp_path / "conf/experiment").mkdir(parents=True)
+    (tmp_path / "conf/experiment/x.yaml").symlink_to("moved.yaml")
+    nmt("train", "experiment=x").refused("experiment=x: no such option")
 
 
 def test_a_file_that_other_files_build_on_is_checked_and_no_choice_is_ignored(tmp_path, nmt):

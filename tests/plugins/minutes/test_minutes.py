@@ -130,7 +130,7 @@ def test_a_schedule_of_the_user_ends_with_the_time(limit, corpus, nmt, toy):
         assert settled("run")["optim"]["decay_steps"] == settled("run")["trainer"]["max_steps"] < 100_000
 
 
-def test_which_limits_set_the_number_of_updates(corpus, nmt):
+def test_which_limits_set_the_number_of_updates(corpus, nmt, tmp_path):
     nmt("train", corpus, "minutes=3", "trainer.max_steps=100").refused("minutes= chooses trainer.max_steps")
     assert compose("train", [corpus, "minutes=3"]).run == "runs/toy-3min"
     for words, settled_minutes in (
@@ -143,6 +143,10 @@ def test_which_limits_set_the_number_of_updates(corpus, nmt):
         config = compose("train", [corpus, "trainer.max_time=1h30m", *words.split()])
         run = "runs/toy-5min" if settled_minutes == 5 else "runs/toy-base"
         assert (config.minutes, config.run) == (settled_minutes, run)
+    words = [corpus, "trainer.max_time=1h30m", "optim.schedule=linear"]
+    (tmp_path / "conf/experiment").mkdir(parents=True)
+    (tmp_path / "conf/experiment/saved.yaml").write_text(nmt("train", *words, "--cfg").out)
+    assert compose("train", [corpus, "experiment=saved"]) == compose("train", words)
 
 
 STARVED = """
