@@ -138,6 +138,14 @@ def test_a_pattern_names_every_pair_of_files_once_in_order(here: Path, pattern: 
     assert read(pattern.format(here=here)) == PAIRS[:2]
 
 
+def test_without_standard_input_only_files_can_be_read(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "a").write_bytes(b"x")
+    monkeypatch.setattr("sys.stdin", None)
+    assert list(read_lines("a")) == [b"x"]
+    with pytest.raises(NMTError, match="standard input is closed"):
+        open_text("-")
+
+
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "truncated": lambda data: data[: len(data) // 2],
     "overwritten": lambda data: data[: len(data) // 2] + b"\xff" * 64 + data[len(data) // 2 + 64 :],
