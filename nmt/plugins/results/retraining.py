@@ -77,7 +77,8 @@ def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
         with TemporaryDirectory() as folder:
             trainer = replace(original.trainer, devices=1, num_nodes=1, max_steps=end, max_time=None)
             validation = replace(original.validation, every_steps=end, bleu_sentences=0, best="perplexity")
-            again = replace(original, run=f"{folder}/run", logger=[], trainer=trainer, validation=validation)
+            again = replace(original, minutes=None, run=f"{folder}/run", trainer=trainer, validation=validation)
+            again.logger = []
             training.config, training.state.config, training.folder = again, to_tree(again), Path(again.run)
             training.checkpoint, training.update = paths.get(start), start
             if training.fit():
