@@ -13,7 +13,7 @@ from nmt.registry import Entry, entries_of
 MAX_TOKENS = 1_000_000  # upper limit for every key that counts a translation's tokens
 BLEU_TOKENIZERS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores101", "flores200", "spBLEU-1K", "none")
 """sacreBLEU's tokenizer names, without the deprecated one."""
-OTHER_DOCUMENTS = re.compile(r"\.(vtt|ass|sub|tmx|rtf|tex|rst|json|ya?ml|xml|properties|strings|resx|ts|ini|csv)")
+OTHER_DOCUMENTS = re.compile(r"\.(vtt|ass|sub|tmx|\w+xliff|rtf|tex|rst|json|ya?ml|xml|properties|strings|resx|ini|csv)")
 """Suffixes of text formats that nmt cannot parse and whose structure line-by-line translation would break."""
 
 

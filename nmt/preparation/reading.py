@@ -229,7 +229,8 @@ class Reading:
         # Draw the test set first, so that it does not depend on whether data.valid is given.
         drawn = {split: self.draw(text, order, sizes[split]) for split in reversed(splits)}
         self.drop_alike(self.drawn, sum(map(len, drawn.values())))
-        is_enough = all(len(drawn[split]) == sizes[split] for split in splits) and bool(self.keep.any())
+        is_enough = all(len(drawn[split]) == sizes[split] for split in splits)
+        is_enough &= 2 * self.keep.sum() > sum(map(len, drawn.values()))  # otherwise, hardly any are left to train on
         keys = " and ".join(f"data.{split}_size={sizes[split]}" for split in splits)
         files = " and ".join(f"data.{split}" for split in splits)
         problem = f"the corpus has too few distinct pairs to draw {keys} from it"

@@ -22,7 +22,7 @@ from nmt.registry import entries_of
 from nmt.training.checkpoints import CheckpointCallback, RunState, check_run, deliver
 from nmt.training.metrics import MetricsCallback, ProgressLine
 from nmt.training.module import TranslationModule
-from nmt.training.run_folder import is_finished, is_first_process, open_folder, point_latest_to
+from nmt.training.run_folder import is_finished, is_first_process, open_folder
 from nmt.training.trainer import make_trainer, quiet_lightning
 from nmt.training.validation import Validation
 
@@ -94,8 +94,6 @@ class Training:
     def run(self) -> int | None:
         """Make the remaining updates and the model; return the number of the signal that stopped the run, or None."""
         if self.finished and is_finished(self.folder, self.update, self.state.corpus):
-            if is_first_process():
-                point_latest_to(self.folder)
             trained = f"{self.folder} is already trained for {self.update:,} updates"
             self.console.print(f"{trained}: its model is in {self.folder}/model")
             return None

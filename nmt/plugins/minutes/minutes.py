@@ -35,6 +35,7 @@ UPDATES = 10_000  # number of updates to aim for: many small updates train a bet
 TOKENS_PER_UPDATE = (700, 25_000)  # minimum and maximum
 TOKENS_PER_WIDTH = 6  # minimum update size / d_model: below it, Muon's matrix products cost more than the layers'
 HIGHEST_RATE = 0.5  # peak learning rate, in units of 1 / d_model
+ADAPTING_RATE = 3e-4  # of another run's model
 DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2), (np.inf, 0.3))  # (maximum passes over the corpus, dropout)
 FEWEST_UPDATES = 100
 MICRO_BATCH = 5000  # tokens on a CPU, where larger micro-batches are no faster
@@ -66,7 +67,7 @@ def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
     assert config.minutes is not None
     minutes, corpus = config.minutes, open_corpus(Path(config.prepared))
     models = sizes() if "model" in config.minutes_settles else [config.model]
-    run, runs = Path(config.run), begun(Path(config.run))
+    run, runs, updates = Path(config.run), begun(Path(config.run)), 0
     if minutes in runs:
         return as_begun(config, runs[minutes])
     if spent := max(runs, default=0.0):
@@ -76,7 +77,7 @@ def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
         require(more, f"{before} has already trained for minutes={spent:g}: {advice}")
         config = as_begun(config, before)
         check_configuration(before, config)
-        updates, models = config.trainer.max_steps or 0, [config.model]
+        updates, models = config.trainer.max_steps, [config.model]
         advice = f"is not finished, or its corpus has changed: pass minutes={spent:g} to finish it, or {other}"
         require(is_finished(before, 0, corpus.manifest.fingerprint), f"{before} {advice}")
         name = f"{re.sub(f'{MINUTES}$', '', run.name)}-{minutes:g}min"
@@ -85,6 +86,10 @@ def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
         console.print(f"continuing the model of {before} from its update {updates:,} {length}; {other}")
     with console.status("trying models and batches for a few seconds"):
         config = choose(config, corpus, models, seconds_of(config))
+    if config.init is not None:  # as high as in a longer run at this update, or as in conf/optim/adapt.yaml
+        share = config.trainer.max_steps / (config.trainer.max_steps + updates)
+        rate = share * HIGHEST_RATE / config.model.d_model if spent else ADAPTING_RATE
+        config = with_groups(config, optim=replace(config.optim, learning_rate=rate))
     gc.collect()  # a trial's model and trainer refer to each other and would otherwise occupy device memory
     model = config.model
     console.print(
@@ -170,7 +175,7 @@ def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
     return with_groups(
         config,
         model=replace(config.model, dropout=dropout),
-        optim=replace(config.optim, optimizer="muon"),
+        optim=replace(config.optim, optimizer=config.optim.optimizer if config.init else "muon"),
         batching=BatchingConfig(tokens_per_update=size, micro_batches=micro_batches),
     )
 

@@ -33,7 +33,7 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
         return
     if "trainer.max_steps" in keys:
         raise NMTError("minutes= chooses trainer.max_steps: pass only one of them")
-    given = {key.split(".")[0] for key in keys} | ({"model", "optim"} if tree.init else set())
+    given = {key.split(".")[0] for key in keys} | ({"model"} if tree.init else set())
     # Neither the user nor an experiment set the name, and the minutes are not a saved trainer.max_time.
     if written["name"] == ExperimentConfig.name and written["minutes_settles"]:
         tree.name = "${data.name}-${minutes}min"

@@ -51,7 +51,10 @@ def test_a_run_resumes_with_its_settings_and_more_minutes_continue_it(corpus, nm
     assert f"continuing the model of {first} from its update {updates:,} for 3 minutes in {second};" in said
     assert settled(second)["init"] == first
     assert settled(second)["model"] == settled(first)["model"]
-    assert settled(second)["optim"]["learning_rate"] == pytest.approx(minutes.HIGHEST_RATE / 16)
+    assert settled(second)["optim"]["learning_rate"] == pytest.approx(minutes.HIGHEST_RATE / 16 / 2)
+    assert nmt("train", *words[:-1], "minutes=3", "run=adapted", f"init={first}").code == 0
+    optim = settled("adapted")["optim"]
+    assert (optim["learning_rate"], optim["schedule"], optim["optimizer"]) == (minutes.ADAPTING_RATE, "linear", "adam")
     assert Path("runs/latest").resolve() == Path(second).resolve()
     before, state = settled(second), training_state(Path(second))
     shutil.rmtree(f"{second}/model")  # as if killed after the second checkpoint from the end
