@@ -22,6 +22,7 @@ from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, build, is_
 from nmt.data import PreparedCorpus, open_corpus
 from nmt.kernels import forget_old_kernels, keep_freed_memory
 from nmt.model import described
+from nmt.plugins.minutes.plugin import SETS
 from nmt.plugins.minutes.trials import Pace, measured_pace
 from nmt.registry import entries_of
 from nmt.training import check_configuration, is_finished, list_checkpoints, make_trainer, read_config
@@ -152,6 +153,9 @@ def as_begun(config: ExperimentConfig, run: Path) -> ExperimentConfig:
     saved, where = read_config(run), f"{run}/config.yaml"
     types = {name: type(getattr(config, name)) for name in config.minutes_settles}
     groups = {name: build(kind, saved.get(name, {}), where, f"{name}.") for name, kind in types.items()}
+    for name in groups.keys() & SETS.keys():
+        values = {key: getattr(groups[name], key) for key in SETS[name]}
+        groups[name] = replace(getattr(config, name), **values)
     config = with_max_steps(config, saved.get("trainer", {}).get("max_steps"))
     return replace(config, run=str(run), init=config.init or saved.get("init"), **groups)
 

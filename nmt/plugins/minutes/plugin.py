@@ -8,6 +8,14 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 
+SETS = {
+    "optim": ("optimizer", "schedule", "learning_rate", "warmup", "decay_steps"),
+    "checkpoints": ("every_steps", "keep"),
+    "validation": ("every_steps",),
+}
+"""The keys that minutes= sets in these groups; in the others, it sets all."""
+
+
 def register(add: Callable[..., None]) -> None:
     add("plan", "minutes", "nmt.plugins.minutes.minutes:settle", compose=leave_to_the_clock)
     add("callback", "memory", "nmt.plugins.minutes.trials:MemoryCheck")
@@ -15,7 +23,7 @@ def register(add: Callable[..., None]) -> None:
 
 
 def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
-    """Let minutes= settle the groups for which no keys are given; `init` fixes the model's size.
+    """Let minutes= settle the groups of which none of its keys is given; `init` fixes the model's size.
 
     For a schedule that ends with the last update, trainer.max_time is minutes= that settles only the updates.
     """
@@ -33,7 +41,9 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
         return
     if "trainer.max_steps" in keys:
         raise NMTError("minutes= chooses trainer.max_steps: pass only one of them")
-    given = {key.split(".")[0] for key in keys} | ({"model"} if tree.init else set())
+    given = {"model"} if tree.init else set()
+    for group, _, key in (key.partition(".") for key in keys):
+        given |= {group} if key in ("", *SETS.get(group, [key])) else set()
     # Neither the user nor an experiment set the name, and the minutes are not a saved trainer.max_time.
     if written["name"] == ExperimentConfig.name and written["minutes_settles"]:
         tree.name = "${data.name}-${minutes}min"

@@ -136,6 +136,8 @@ def test_a_schedule_of_the_user_ends_with_the_time(limit, corpus, nmt, toy):
 def test_which_limits_set_the_number_of_updates(corpus, nmt, tmp_path):
     nmt("train", corpus, "minutes=3", "trainer.max_steps=100").refused("minutes= chooses trainer.max_steps")
     assert compose("train", [corpus, "minutes=3"]).run == "runs/toy-3min"
+    words = "optim.label_smoothing=0 model.dropout=0 batching=paper checkpoints.keep=3 validation.bleu_sentences=0"
+    assert compose("train", [corpus, "minutes=3", *words.split()]).minutes_settles == ["optim", "validation"]
     for words, settled_minutes in (
         ("optim.schedule=linear", 90),
         ("optim.schedule=noam", None),  # noam and constant never end
