@@ -51,7 +51,7 @@ def test_a_run_resumes_with_its_settings_and_more_minutes_continue_it(corpus, nm
     assert f"continuing the model of {first} from its update {updates:,} for 3 minutes in {second};" in said
     assert settled(second)["init"] == first
     assert settled(second)["model"] == settled(first)["model"]
-    assert settled(second)["optim"]["learning_rate"] == pytest.approx(minutes.HIGHEST_RATE / 16 / 2)
+    assert settled(second)["optim"]["learning_rate"] == pytest.approx(minutes.HIGHEST_RATE / 16)
     assert nmt("train", *words[:-1], "minutes=3", "run=adapted", f"init={first}").code == 0
     optim = settled("adapted")["optim"]
     assert (optim["learning_rate"], optim["schedule"], optim["optimizer"]) == (minutes.ADAPTING_RATE, "linear", "adam")
@@ -66,8 +66,10 @@ def test_a_run_resumes_with_its_settings_and_more_minutes_continue_it(corpus, nm
     nmt("train", *words, "minutes=5").refused(f"{second} has already trained for minutes=6: pass more")
     nmt("train", *words, "minutes=9", f"init={first}").refused(f"{second} has already", "without init=")
     nmt("train", *words, "minutes=9", "seed=2").refused(f"run in {second}", "different configuration", "seed")
-    shutil.rmtree(f"{second}/model")
-    nmt("train", *words, "minutes=9").refused(f"{second} is not finished, or its corpus has changed: pass minutes=6")
+    assert nmt("train", *words, "minutes=8").code == 0
+    assert settled("runs/toy-8min")["optim"]["learning_rate"] < minutes.HIGHEST_RATE / 16
+    shutil.rmtree("runs/toy-8min/model")
+    nmt("train", *words, "minutes=9").refused("toy-8min is not finished, or its corpus has changed: pass minutes=8")
     assert not Path("runs/toy-9min").exists()
 
 
