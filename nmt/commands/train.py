@@ -42,11 +42,11 @@ def prepared_corpus(words: list[str]) -> dict[str, Any]:
     return {"prepared": str(folder), "data": content["data"], "tokenizer": content["tokenizer"]}
 
 
-MINUTES = ["data/corpus minutes=30"] if entries_of("plan") else []
+FIRST = "data/corpus minutes=30" if entries_of("plan") else "data/corpus model=base"
 COMMAND = Command(
     *("train", ExperimentConfig, run, prepared_corpus, initial_groups),
     usage="[CORPUS]",
-    examples=(*MINUTES, "data/corpus experiment=laptop model.dropout=0.3 name=dropout"),
+    examples=(FIRST, "data/corpus experiment=laptop model.dropout=0.3 name=dropout"),
     hides="data tokenizer",
     memory="close other programs; the same command resumes from the last checkpoint",
     groups=GROUPS,

@@ -48,8 +48,8 @@ class OptimConfig:
         require(decays or end is None, f"optim.decay_steps={end}: optim.schedule={self.schedule} never reaches 0")
         if end is not None:
             limit = f"must be less than optim.decay_steps or trainer.max_steps ({end})"
-            smaller = f"optim.warmup={max(end // 10, 1)}, with optim.learning_rate=0.0007 because the peak would rise"
-            remedy = f"pass a smaller one, such as {smaller}, or experiment=laptop"
+            smaller = f"optim.warmup={max(end // 10, 1)} with optim.learning_rate=0.0007 (else the peak rate rises)"
+            remedy = f"pass a smaller value, such as {smaller}, or pass experiment=laptop"
             require(self.warmup < end, f"optim.warmup={self.warmup}: {limit}; {remedy}")
 
 

@@ -162,9 +162,7 @@ class TranslateConfig(JobConfig):
         message = f"format={self.format}: {self.input} is a document, which is translated as a whole; omit format"
         require(document is None or not by_line, message)
         is_other = document is None and OTHER_DOCUMENTS.fullmatch(suffix) and self.format == "auto"
-        message = (
-            f"{suffix} is not a document format: convert it to one ({', '.join(documents())}), or pass format=text"
-        )
+        message = f"{suffix} is not a document format ({', '.join(documents())}): convert the file, or pass format=text"
         require(not is_other, f"input={self.input}: {message}")
         self.format = (document or "text") if self.format == "auto" else self.format
         require(n_best == 1 or by_line, f"decode.n_best={n_best}: requires format=tsv or jsonl")

@@ -38,9 +38,9 @@ MAGIC = {
 UTF_16 = re.compile(rb"\xff\xfe(?!\0\0)|\xfe\xff")
 """The byte order marks of UTF-16, but not of UTF-32."""
 BINARY = {
-    rb"PK[\3\5]": "a ZIP archive or Office document, not text: convert it with soffice --convert-to docx FILE",
-    rb"\xd0\xcf\x11\xe0|{\\rtf": "an Office document, not text: convert it with soffice --convert-to docx FILE",
-    rb"%PDF-": "a PDF, not text: extract its text with pdftotext FILE",
+    rb"PK[\3\5]": "a ZIP archive or Office document, not text: save it as plain text or TSV",
+    rb"\xd0\xcf\x11\xe0|{\\rtf": "an Office document, not text: run soffice --convert-to docx FILE",
+    rb"%PDF-": "a PDF, not text: run pdftotext FILE to extract its text",
 }
 """The first bytes of files that people mistake for text."""
 

@@ -25,7 +25,7 @@ def test_nmt_alone_names_every_command(tmp_path):
 def test_help_of_a_command_is_a_page_or_the_keys_of_a_group(nmt):
     page = nmt("train", "--help")
     assert page.code == 0
-    assert "\n  nmt train data/corpus minutes=30\n" in page.out
+    assert "\n  nmt train data/corpus experiment=laptop " in page.out
     assert nmt("train", "-h").out == page.out
     group = nmt("train", "--help", "optim").out
     assert "optim.warmup=4000 " in group

@@ -18,6 +18,8 @@ def check_files(command: Command, words: list[str], config_dir: Path | None, err
         mark: Any = error.context_mark if "simple key" in str(error.context) else error.problem_mark
         advice = "; indent with spaces, not tabs" if "\\t" in str(error.problem) else ""
         raise NMTError(f"{os.path.relpath(mark.name)}, line {mark.line + 1}: {error.problem}{advice}") from error
+    if not user_folders(config_dir):
+        return
     options = {group: names for group, (_, names) in groups(command, config_dir).items()}
     chosen = [(group, option) for group, _, option in (word.partition("=") for word in words) if group in options]
     chosen.sort(key=lambda choice: choice[0] != "experiment")  # its keys take precedence

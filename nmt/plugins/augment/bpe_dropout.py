@@ -39,7 +39,8 @@ class BpeDropout:
         self.reserved = frozenset(subword.piece for subword in pieces if subword.type == subword.USER_DEFINED)
         symbols = map(re.escape, sorted(self.reserved, key=len, reverse=True))
         self.cuts = re.compile(f"({'|'.join(symbols) or '(?!)'})")
-        self.word = re.compile(f"{META}?[^{META}]+|{META}")
+        crosses_words = any(META in subword[1:] for subword in self.scores)  # as some imported vocabularies do
+        self.word = re.compile("(?s:.+)" if crosses_words else f"{META}?[^{META}]+|{META}")
         self.kept = lru_cache(KEPT_MERGES)(self.merged)
 
     def __reduce__(self) -> tuple[Any, ...]:

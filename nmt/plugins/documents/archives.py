@@ -63,18 +63,21 @@ class Archive(Document):
         lines = (line for member in self.members.values() for line in member.lines)
         self.lines = [line for line in dict.fromkeys(lines) if line not in keep]
 
-    def attributes(self, file: str, element: str, attribute: str) -> list[str]:
+    def attributes(self, file: str, *names: str) -> list[list[dict[str, str]]]:
+        """For each name, the attributes of a file's elements of that name."""
         require(file in self.contents, f"damaged: {file[:100]} is missing")
-        elements = parse_xml(self.contents[file].decode("utf-8-sig", "replace")).iter()
-        return [inside.attributes.get(attribute, "") for inside in elements if inside.name == element]
+        elements = [*parse_xml(self.contents[file].decode("utf-8-sig", "replace")).iter()]
+        return [[element.attributes for element in elements if element.name == name] for name in names]
 
     def chapters(self) -> Iterator[tuple[str, type[Document]]]:
         """A book's title, language, chapters and tables of contents."""
-        for package in filter(None, self.attributes("META-INF/container.xml", "rootfile", "full-path")):
+        [roots] = self.attributes("META-INF/container.xml", "rootfile")
+        for package in filter(None, (root.get("full-path") for root in roots)):
             yield package, Flow
-            spine = self.attributes(package, "itemref", "idref")
-            items = (self.attributes(package, "item", name) for name in ("id", "href", "media-type", "properties"))
-            for id, href, kind, properties in zip(*items, strict=True):
+            references, items = self.attributes(package, "itemref", "item")
+            spine = {reference.get("idref", "") for reference in references}
+            for item in items:
+                id, href, kind, properties = (item.get(key, "") for key in ("id", "href", "media-type", "properties"))
                 name = normpath(join(dirname(package), unquote(href)))
                 if id in spine or kind == "application/x-dtbncx+xml" or "nav" in properties.split():
                     require(name in self.contents, f"damaged: {name[:100]} is missing")

@@ -14,9 +14,8 @@ from nmt.registry import entries_of
 from nmt.text import LINE_BYTES, TOO_LONG, problem_of
 
 MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-CHARSETS = re.compile(
-    r"(iso8859|cp\d|koi8|mac|gb|big5|euc|shift_jis).*|utf-8|utf-16|ascii"
-)  # others may transform data
+CHARSETS = re.compile(r"(iso8859|cp\d|koi8|mac|gb|big5|euc|shift_jis).*|utf-8|utf-16|ascii")
+"""Python's names of the supported encodings; its other codecs may decompress or decode data in other ways."""
 # Browsers decode text declared in these encodings with a superset (https://encoding.spec.whatwg.org).
 LARGER = {"iso8859-1": "cp1252", "gb2312": "gb18030", "shift_jis": "cp932"}
 Alignment = Sequence[tuple[int, int]] | None  # pairs of source and target word indices, counted from 0

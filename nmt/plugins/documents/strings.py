@@ -143,10 +143,8 @@ class Catalog(Document):
                 refused += 1
                 continue
             if entry.msgid_plural:  # a language without plurals has one form for all numbers
-                forms, count = (
-                    (last if self.forms == 1 else first or last, last),
-                    max(self.forms, len(entry.msgstr_plural)),
-                )
+                forms = last if self.forms == 1 else first or last, last
+                count = max(self.forms, len(entry.msgstr_plural))
                 entry.msgstr_plural = {n: entry.msgstr_plural.get(n) or forms[min(n, 1)] for n in range(count)}
             else:
                 entry.msgstr = last

@@ -36,7 +36,6 @@ UPDATES = 10_000  # number of updates to aim for: many small updates train a bet
 TOKENS_PER_UPDATE = (700, 25_000)  # minimum and maximum
 TOKENS_PER_WIDTH = 6  # minimum update size / d_model: below it, Muon's matrix products cost more than the layers'
 HIGHEST_RATE = 0.5  # peak learning rate, in units of 1 / d_model
-ADAPTING_RATE = 3e-4  # for another run's model, as in conf/optim/adapt.yaml
 DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2), (np.inf, 0.3))  # (maximum passes over the corpus, dropout)
 FEWEST_UPDATES = 100
 MICRO_BATCH = 5000  # tokens on a CPU, where larger micro-batches are no faster
@@ -89,7 +88,8 @@ def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
         config = choose(config, corpus, models, seconds_of(config))
     if config.init is not None:  # a high rate for a short time would undo what the model has learned
         share = min(config.trainer.max_steps / max(updates, 1), 1)
-        rate = share * HIGHEST_RATE / config.model.d_model if spent else ADAPTING_RATE
+        adapting = compose("train", ["optim=adapt"]).optim.learning_rate
+        rate = share * HIGHEST_RATE / config.model.d_model if spent else adapting
         config = with_groups(config, optim=replace(config.optim, learning_rate=rate))
     gc.collect()  # a trial's model and trainer refer to each other and would otherwise occupy device memory
     model = config.model

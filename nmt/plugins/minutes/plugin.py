@@ -13,7 +13,7 @@ SETS = {
     "checkpoints": ("every_steps", "keep"),
     "validation": ("every_steps",),
 }
-"""The keys that minutes= sets in these groups; in the others, it sets all."""
+"""The keys that minutes= sets in these groups; in all other groups, it sets every key."""
 
 
 def register(add: Callable[..., None]) -> None:
@@ -23,9 +23,9 @@ def register(add: Callable[..., None]) -> None:
 
 
 def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
-    """Let minutes= settle the groups of which none of its keys is given; `init` fixes the model's size.
+    """Let minutes= set each group unless a key that it would set there is given; `init` fixes the model's size.
 
-    For a schedule that ends with the last update, trainer.max_time is minutes= that settles only the updates.
+    With a schedule that ends at the last update, trainer.max_time works like minutes= but sets only the updates.
     """
     from omegaconf import OmegaConf
 

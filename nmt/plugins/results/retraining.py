@@ -72,7 +72,8 @@ def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
         before = load_checkpoint(paths[end])
         original = build(ExperimentConfig, {**before["nmt"]["config"], "run": str(run)}, str(paths[end]))
         training = Training(original, corpus_of(run, before["nmt"], config.prepared), console)  # checks the files
-        if threads := re.search(r"\(([1-9][0-9]{,2}) threads\)", before["nmt"]["devices"]):  # they share out sums
+        # The number of threads decides the order of sums.
+        if threads := re.search(r"\(([1-9][0-9]{,2}) threads\)", before["nmt"]["devices"]):
             torch.set_num_threads(int(threads[1]))
         with TemporaryDirectory() as folder:
             trainer = replace(original.trainer, devices=1, num_nodes=1, max_steps=end, max_time=None)

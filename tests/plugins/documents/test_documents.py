@@ -462,7 +462,7 @@ def test_unreadable_documents_are_refused():
         ("epub", archive_of("<rootfile full-path='a.opf'/>", "META-INF/container.xml"), "a.opf is missing"),
         ("json", b'{"a": 1,}', "not valid JSON: .*line 1"),
         ("json", b"[" * 9999, "nested too deeply"),
-        ("text", archive_of("<w>"), "not text: convert it with soffice"),
+        ("text", archive_of("<w>"), "not text: save it as plain text or TSV"),
         ("html", b"a" * 2**21, "longer than"),
         ("po", b'msgid ""\nmsgstr "Content-Type: text/plain; charset=koi8-r\\n"\n', "the charset koi8-r"),
     ):

@@ -54,7 +54,7 @@ def test_a_run_resumes_with_its_settings_and_more_minutes_continue_it(corpus, nm
     assert settled(second)["optim"]["learning_rate"] == pytest.approx(minutes.HIGHEST_RATE / 16)
     assert nmt("train", *words[:-1], "minutes=3", "run=adapted", f"init={first}").code == 0
     optim = settled("adapted")["optim"]
-    assert (optim["learning_rate"], optim["schedule"], optim["optimizer"]) == (minutes.ADAPTING_RATE, "linear", "adam")
+    assert (optim["learning_rate"], optim["schedule"], optim["optimizer"]) == (3e-4, "linear", "adam")
     assert Path("runs/latest").resolve() == Path(second).resolve()
     before, state = settled(second), training_state(Path(second))
     shutil.rmtree(f"{second}/model")  # as if killed after the second checkpoint from the end
@@ -138,6 +138,7 @@ def test_a_schedule_of_the_user_ends_with_the_time(limit, corpus, nmt, toy):
 def test_which_limits_set_the_number_of_updates(corpus, nmt, tmp_path):
     nmt("train", corpus, "minutes=3", "trainer.max_steps=100").refused("minutes= chooses trainer.max_steps")
     assert compose("train", [corpus, "minutes=3"]).run == "runs/toy-3min"
+    assert "Examples\n  nmt train data/corpus minutes=30\n" in nmt("train", "--help").out
     words = "optim.label_smoothing=0 model.dropout=0 batching=paper checkpoints.keep=3 validation.bleu_sentences=0"
     assert compose("train", [corpus, "minutes=3", *words.split()]).minutes_settles == ["optim", "validation"]
     for words, settled_minutes in (
