@@ -15,8 +15,8 @@ from typing import Any
 from nmt.errors import NMTError, one_line
 
 KINDS = (
-    *("command", "option", "options", "engine", "pool", "document", "corpus", "pairs", "metric", "flags", "api"),
-    *("stage", "transform", "plan", "optimizer", "tokenizer", "splitter", "watch", "callback", "answer", "file"),
+    *("command", "option", "options", "engine", "pool", "document", "corpus", "pairs", "metric", "flags", "optimizer"),
+    *("stage", "transform", "plan", "api", "tokenizer", "splitter", "start", "watch", "callback", "answer", "file"),
 )
 
 

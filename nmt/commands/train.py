@@ -11,6 +11,8 @@ from nmt.registry import entries_of
 
 
 def run(config: ExperimentConfig) -> int | None:
+    for entry in entries_of("start").values():  # before the libraries load, which takes seconds
+        entry.load()()
     from nmt.data import read_manifest
 
     console = talker()

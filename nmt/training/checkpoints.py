@@ -26,7 +26,7 @@ from nmt.files import ModelDescription, check_version, load_plain, model_card, p
 from nmt.model import Transformer, check_ours, check_shapes, write_model_directory
 from nmt.search import TorchEngine
 from nmt.text import load_tokenizer
-from nmt.training.module import TranslationModule
+from nmt.training.module import REQUESTS, TranslationModule
 from nmt.training.run_folder import check_configuration, kept_checkpoints, list_checkpoints, point_latest_to, prune
 from nmt.training.trainer import UpdateCallback, make_trainer
 from nmt.training.validation import Validation, joint_score, translated, validation_loss
@@ -38,8 +38,7 @@ CONTENT = {
     **{"global_step": int, "epoch": int, "sums": Tensor, "skipped": int, "callbacks": dict[str, dict[str, Any]]},
     **{"state_dict": dict[str, Tensor], "optimizer_states": list[dict[Any, Any]]},
 }
-AGREEMENT_UPDATES = 10
-"""Updates between checks in which all processes agree whether to stop or save; each check waits for the device."""
+AGREEMENT_UPDATES = 10  # several GPUs check only so often whether to stop or save, because a check waits for the GPU
 
 
 @dataclass
@@ -127,22 +126,26 @@ class CheckpointCallback(UpdateCallback):
         for number, handler in self.handlers.items():
             signal.signal(number, handler)
 
-    def requests(self, trainer: Trainer, module: LightningModule, step: int) -> list[int]:
-        """The signal to stop for (0: none), whether time is up, and whether to save: the same on every process."""
+    def requests(self) -> list[bool]:
+        """Whether to save, to stop because time is up, and to stop for each of the signals."""
         now, minutes = time.monotonic(), self.config.every_minutes
+        save = minutes is not None and now - self.last_save >= 60 * minutes
         time_is_up = self.max_seconds is not None and now - self.start >= self.max_seconds
-        requests = [self.signal, time_is_up, minutes is not None and now - self.last_save >= 60 * minutes]
-        if trainer.world_size == 1:
-            return requests
-        if step % AGREEMENT_UPDATES:
-            return [0, 0, 0]
-        return trainer.strategy.reduce(torch.tensor(requests, device=module.device), reduce_op="max").tolist()
+        return [save, time_is_up, *(self.signal == number for number in STOPPING)]
+
+    def on_after_backward(self, trainer: Trainer, pl_module: Any) -> None:
+        """Add requests to the sums that the processes exchange with the gradients, so that all stop together."""
+        for place, requested in enumerate(self.requests(), -REQUESTS):
+            if requested:
+                pl_module.update_sums[place] = 1
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
-        number, time_is_up, save = self.requests(trainer, module, step)
-        self.stopped_by = number or self.stopped_by
+        save, *stop = self.requests() if trainer.world_size == 1 else [False] * REQUESTS
+        if trainer.world_size > 1 and (module.device.type == "cpu" or step % AGREEMENT_UPDATES == 0):
+            save, *stop = (count > 0 for count in module.requests.tolist())
+        self.stopped_by = next((number for number, sent in zip(STOPPING, stop[1:], strict=True) if sent), 0)
         # Lightning reads should_stop after every micro-batch, so set it only here, at the end of an update.
-        trainer.should_stop = trainer.should_stop or bool(number or time_is_up)
+        trainer.should_stop = trainer.should_stop or any(stop)
         if self.validation.improved:
             # Save best.ckpt first: a run killed after the regular checkpoint would resume without saving best.ckpt.
             trainer.save_checkpoint(self.run / "checkpoints" / "best.ckpt")
@@ -179,8 +182,13 @@ def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -
     state, update = RunState(**content["nmt"]), content["global_step"]
     check_origin(paths[-1], state, corpus, now.files)
     require(state.init == now.init, f"{paths[-1]} began with different weights than init={start}: pass name=OTHER")
-    stopped_early = patience is not None and state.validation["worse"] >= patience
-    return paths[-1], update, update >= config.trainer.max_steps or stopped_early
+    finished = update >= config.trainer.max_steps or (patience is not None and state.validation["worse"] >= patience)
+    # There is no optimizer state yet if all updates were skipped, by optim.not_finite=skip or by the loss scaler.
+    scaler, has_state = content.get("MixedPrecision"), any(x.get("state") for x in content["optimizer_states"])
+    skipped = content["skipped"] >= update or (isinstance(scaler, dict) and scaler.get("_growth_tracker") == 0)
+    advice = f"run `nmt average {run} output=FOLDER` and pass init=FOLDER name=OTHER for a new run from its weights"
+    require(has_state or skipped or finished, f"{paths[-1]} has no optimizer state to resume with: {advice}")
+    return paths[-1], update, finished
 
 
 def check_origin(path: Path, state: RunState, corpus: PreparedCorpus, files: dict[str, str] | None = None) -> None:

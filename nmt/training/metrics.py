@@ -152,12 +152,9 @@ class MetricsCallback(UpdateCallback):
         self.peak = trainer.world_size * peak_flops_per_second(device, precision_dtype(trainer.precision))
         if trainer.is_global_zero:
             environment: dict[str, Any] = {**versions(), "platform": platform.platform(), "processor": processor()}
-            environment |= {
-                "devices": self.devices,
-                "precision": str(trainer.precision),
-                "threads": torch.get_num_threads(),
-            }
-            environment |= {"peak_flops_per_second": self.peak, "command": " ".join(["nmt", *sys.argv[1:]])}
+            environment |= {"devices": self.devices, "precision": str(trainer.precision)}
+            environment |= {"threads": torch.get_num_threads(), "peak_flops_per_second": self.peak}
+            environment["command"] = " ".join(["nmt", *sys.argv[1:]])
             path = self.run / "environment.json"
             before = read_mapping(path, parse_json) if step and path.is_file() else environment
             changed = difference(*({key: tree.get(key) for key in OF_BITS} for tree in (before, environment)))

@@ -16,13 +16,14 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Adam, Optimizer
 
 from nmt.config import ModelConfig, OptimConfig, require
-from nmt.data import Batch
+from nmt.data import STOPPING, Batch
 from nmt.kernels import has_fast_product, linear, outer_product
 from nmt.model import Transformer
 from nmt.registry import entries_of
 
 CHUNK_LOGITS = 2**23
 """The number of logits to compute at a time: 32 MB in float32, however large the batch and the vocabulary."""
+REQUESTS = 2 + len(STOPPING)  # to save, to stop because time is up, and to stop for each of the signals
 
 
 def noam(step: int, d_model: int, warmup: int) -> float:
@@ -153,7 +154,8 @@ class TranslationModule(LightningModule):
         self.optim, self.seed = optim, seed
         # Kept on the device, so that nothing waits for them; not buffers: DDP would overwrite them with rank 0's.
         # Smoothed loss, negative log likelihood and target tokens, in this update and since the last report:
-        self.update_sums, self.sums = torch.zeros(3), torch.zeros(3)
+        # The sums of an update also count the devices that request to save or to stop (see CheckpointCallback).
+        self.update_sums, self.sums, self.requests = torch.zeros(3 + REQUESTS), torch.zeros(3), torch.zeros(REQUESTS)
         # Sums over 2^n neighboring micro-batches of this update: (2^n, gradients and update_sums).
         self.subtrees: list[tuple[int, list[Tensor]]] = []
         self.done = 0  # this device's micro-batches in this update
@@ -187,7 +189,7 @@ class TranslationModule(LightningModule):
             torch.get_device_module(self.device).manual_seed(seed)
         loss, likelihood = self.losses(batch)
         tokens = torch.full_like(likelihood, len(batch.target_indices))
-        self.update_sums += torch.stack((loss.detach(), likelihood, tokens))
+        self.update_sums[:3] += torch.stack((loss.detach(), likelihood, tokens))
         share = self.trainer.accumulate_grad_batches
         self.done = batch.micro_batch % share + 1
         # Lightning averages over accumulated micro-batches and DDP over devices, but the update needs the sum.
@@ -241,8 +243,9 @@ class TranslationModule(LightningModule):
             optimizer.zero_grad()  # Adam leaves parameters without gradients unchanged
             self.skipped += 1
         else:
-            self.sums += self.update_sums
+            self.sums += self.update_sums[:3]
             self.not_finite = torch.where(bad & (self.not_finite < 0), self.global_step, self.not_finite)
+        self.requests = self.update_sums[3:].clone()
         self.update_sums.zero_()
 
     def check_finite(self) -> None:

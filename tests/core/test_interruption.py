@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -38,8 +38,8 @@ def start() -> Iterator[Callable[..., subprocess.Popen]]:
     """
     with ExitStack() as stack:
 
-        def start(options: list[str], program: str = "", code: str = "") -> subprocess.Popen:
-            command = [program or python(), *(["-c", code] if code else ["-m", "nmt"]), "train", *options]
+        def start(options: list[str], program: str = "", words: Sequence[str] = ("-m", "nmt")) -> subprocess.Popen:
+            command = [program or python(), *words, "train", *options]
             streams = {"stderr": subprocess.PIPE, "text": True}
             process = stack.enter_context(subprocess.Popen(command, **streams, start_new_session=True))
             stack.callback(kill_all, process)
@@ -94,7 +94,7 @@ main()
 
 @pytest.mark.parametrize("moment", ["before the first update", "later"])
 def test_a_run_asked_to_stop_saves_and_says_how_to_resume(toy, nmt, start, equals_never_stopped, moment):
-    process = start([*toy, *LONG], code="" if moment == "later" else EARLY)
+    process = start([*toy, *LONG], words=["-m", "nmt"] if moment == "later" else ["-c", EARLY])
     if moment == "later":
         wait_for(process, Path("run"), 20)
         process.send_signal(signal.SIGTERM)
@@ -127,11 +127,20 @@ main()
 
 
 def test_a_second_interrupt_within_an_update_ends_at_once_without_a_traceback(toy, start):
-    process = start([*toy, *LONG], code=TWICE)
+    process = start([*toy, *LONG], words=["-c", TWICE])
     errors = process.communicate()[1]
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     assert list_checkpoints(Path("run")) == []
+
+
+@pytest.mark.slow
+def test_a_signal_to_one_process_stops_all_after_the_current_update(toy, start):
+    raised = TWICE.replace("signal.raise_signal(signal.SIGINT)\n", "", 1).replace("== 3", "== 3 and module.global_rank")
+    Path("launched.py").write_text(raised)  # Lightning launches this program again
+    errors = start([*toy, *LONG, *TWO], sys.executable, ["launched.py"]).communicate()[1]
+    assert "stopped and saved" in errors
+    assert [checkpoint_step(path) for path in list_checkpoints(Path("run"))] == [4]
 
 
 @pytest.mark.slow

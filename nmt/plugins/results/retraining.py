@@ -15,10 +15,11 @@ from torch import Tensor
 from nmt.config import ExperimentConfig, build, difference, in_words, matches, require, shown, to_tree
 from nmt.data import corpus_of
 from nmt.files import parse_json, read_description, read_mapping
+from nmt.hardware import usable_cores
 from nmt.model import load_model
 from nmt.plugins.results.commands import VerifyConfig
 from nmt.plugins.results.verify import UNCHECKED, Check, check_of
-from nmt.training import Average, Training, checkpoint_step, list_checkpoints, load_checkpoint
+from nmt.training import Average, Training, checkpoint_step, list_checkpoints, load_checkpoint, read_config
 
 
 def compared(checkpoint: dict[str, Any]) -> dict[str, Any]:
@@ -56,9 +57,11 @@ def check_model(folder: Path, paths: dict[int, Path]) -> Check:
 
 
 def environment_of(run: Path, checkpoint: dict[str, Any]) -> dict[str, Any]:
-    """What the last bits of a checkpoint depend on."""
+    """What the last bits of a checkpoint depend on; NMTError if the run does not record it."""
     state, processor = checkpoint["nmt"], read_mapping(run / "environment.json", parse_json).get("processor")
-    return {"torch": state["versions"]["torch"], "processor": processor, "device": state["devices"].partition(" x ")[2]}
+    require(bool(processor), f"{run}/environment.json: does not name the processor; restore the file")
+    device = state["devices"].partition(" x ")[2]
+    return {"torch": state["versions"].get("torch"), "processor": processor, "device": device}
 
 
 def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
@@ -68,12 +71,16 @@ def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
     pairs = [(start, end) for start, end in pairwise([0, *paths]) if start == step or (start and step is None)]
     starts = ", ".join(map(str, [0, *paths][:-1])) if paths else "a run that has checkpoints"
     require(bool(pairs), f"{run}, step={in_words(step)}: no next checkpoint to compare with; use {starts}")
+    read_config(run)  # checks that the file exists
     for start, end in pairs:
         before = load_checkpoint(paths[end])
+        recorded = environment_of(run, before)
         original = build(ExperimentConfig, {**before["nmt"]["config"], "run": str(run)}, str(paths[end]))
         training = Training(original, corpus_of(run, before["nmt"], config.prepared), console)  # checks the files
         # The number of threads decides the order of sums.
-        if threads := re.search(r"\(([1-9][0-9]{,2}) threads\)", before["nmt"]["devices"]):
+        if threads := re.search(r"\(([0-9]{1,9}) threads\)", recorded["device"]):
+            most, trained = 16 * usable_cores(), f"{paths[end]} was trained with {threads[1]} threads"
+            require(0 < int(threads[1]) <= most, f"{trained}: for more than {most}, use a machine with more cores")
             torch.set_num_threads(int(threads[1]))
         with TemporaryDirectory() as folder:
             trainer = replace(original.trainer, devices=1, num_nodes=1, max_steps=end, max_time=None)
@@ -85,7 +92,7 @@ def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
             if training.fit():
                 raise KeyboardInterrupt
             after = load_checkpoint(list_checkpoints(training.folder)[-1])
-            environment = difference(*map(environment_of, (run, training.folder), (before, after))) or "equal"
+            environment = difference(recorded, environment_of(training.folder, after)) or "equal"
             changed = first_difference(compared(before), compared(after))
         detail = f"{changed or 'all bits are equal'}; environment: {environment}"
         yield check_of(not changed, f"update {start:,} to {end:,}", detail)

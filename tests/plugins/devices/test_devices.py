@@ -108,3 +108,11 @@ def test_an_error_of_the_first_process_leaves_no_other_waiting(toy, nmt):
     assert ended.returncode == 2, ended.stderr
     assert ended.stderr.splitlines()[-1].startswith("nmt: cannot write run/checkpoints/step=00000012.ckpt")
     assert "Traceback" not in ended.stderr
+
+
+def test_a_process_whose_launcher_exited_ends_even_while_libraries_load(toy, here, monkeypatch):
+    Path("torch.py").write_text("import time\ntime.sleep(600)\n")
+    monkeypatch.setenv("NMT_FIRST_PROCESS", str(2**31 - 1))
+    ended = subprocess.run([*TRAIN, *toy], stderr=subprocess.PIPE, text=True, timeout=60)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("nmt: the first process of this training has exited")

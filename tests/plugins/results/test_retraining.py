@@ -9,7 +9,7 @@ import torch
 
 from nmt.plugins.results.retraining import first_difference
 
-EMBEDDING = "model.source_embedding.weight"
+EMBEDDING, LATER = "model.source_embedding.weight", "checkpoints/step=00000036.ckpt"
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_a_run_trained_as_claimed_has_equal_bits_and_does_not_change(nmt, run):
 
 
 def test_one_changed_bit_is_found_and_named_with_the_environment(nmt, run):
-    path = run / "checkpoints/step=00000036.ckpt"
+    path = run / LATER
     content = torch.load(path, weights_only=True)
     content["nmt"]["versions"]["torch"] = "1.0"
     tensors, weights = content["optimizer_states"][0]["state"][0], content["state_dict"]
@@ -102,3 +102,26 @@ def test_what_is_missing_or_changed_is_named(nmt, run, toy, finished):
     path.write_bytes(path.read_bytes() + b"\0")
     nmt("verify", "mine", "prepared=prepared").refused("trained with a different train/")
     nmt("verify", "run=mine/model").refused("no next checkpoint", "use a run that has checkpoints")
+    environment, config, checkpoint = (run / name for name in ("environment.json", "config.yaml", LATER))
+    original = torch.load(checkpoint, weights_only=True)
+    for threads in (0, 999, 10**6):
+        torch.save({**original, "nmt": {**original["nmt"], "devices": f"1 x cpu ({threads} threads)"}}, checkpoint)
+        nmt("verify", "mine", "step=24").refused(f"{LATER} was trained with {threads} threads", "more cores")
+    for path, content in (environment, "{}"), (environment, "{"), (environment, None), (config, "1"), (config, None):
+        path.write_text(content) if content else path.unlink()
+        nmt("verify", "mine", "step=24").refused(f"mine/{path.name}: ")
+
+
+def test_a_run_that_began_with_a_model_is_trained_again_from_its_weights(nmt, toy, finished):
+    adapted, parent = (
+        [*toy, "trainer.max_steps=4", "checkpoints.every_steps=2"],
+        Path(shutil.copytree(finished, "parent")),
+    )
+    assert nmt("train", *adapted, "init=parent", "run=mine").code == 0
+    for step, end in (0, 2), (2, 4):
+        assert nmt("verify", "mine", f"step={step}").out.startswith(f"same       update {step} to {end}: ")
+    weights = parent / "model/model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\0")
+    nmt("verify", "mine", "step=0").refused("began with different weights than init=parent")
+    shutil.rmtree(parent)
+    nmt("verify", "mine", "step=0").refused("init=parent")
