@@ -66,7 +66,7 @@ class Archive(Document):
     def attributes(self, file: str, *names: str) -> list[list[dict[str, str]]]:
         """For each name, the attributes of a file's elements of that name."""
         require(file in self.contents, f"damaged: {file[:100]} is missing")
-        elements = [*parse_xml(self.contents[file].decode("utf-8-sig", "replace")).iter()]
+        elements = parse_xml(self.contents[file].decode("utf-8-sig", "replace"))
         return [[element.attributes for element in elements if element.name == name] for name in names]
 
     def chapters(self) -> Iterator[tuple[str, type[Document]]]:

@@ -96,11 +96,11 @@ class Part:
 
 
 class Spliced:
-    """A string whose `parts` are replaced; the rest is kept."""
+    """A string whose `parts`, which count from `begin`, are replaced; the rest is kept."""
 
-    def __init__(self, text: str, parts: Sequence[Part], begin: int = 0) -> None:
-        self.text, self.parts, self.begin = text, parts, begin  # the parts count from `begin`
-        self.lines = [line for part in parts for line in part.lines]
+    def __init__(self, text: str, parts: Iterable[Part], begin: int = 0) -> None:
+        self.text, self.parts, self.begin = text, sorted(parts, key=lambda part: part.begin), begin
+        self.lines = [line for part in self.parts for line in part.lines]
 
     def render(self, translations: Iterable[Translated]) -> str:
         pieces, at, left = list[str](), 0, iter(translations)
@@ -147,7 +147,7 @@ class Text(Document):
 
     @abstractmethod
     def parts(self, text: str, target: str) -> Sequence[Part]:
-        """The parts to replace, in the order of the text; `target` is a language code or empty."""
+        """The parts to replace; `target` is a language code or empty."""
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         return self.mark + self.text.render(translations).encode(self.encoding, "xmlcharrefreplace")

@@ -75,7 +75,7 @@ class Page(Part):
                 at = self.tags[self.add(index)].end
         self.add_text(at, len(text))
         self.end_sentence()
-        self.attributes = Spliced(text, sorted(self.values, key=lambda part: part.begin))
+        self.attributes = Spliced(text, self.values)
         super().__init__(begin, begin + len(text), self.attributes.lines + Spliced(text, self.sentences).lines)
 
     def add_text(self, begin: int, end: int) -> None:
@@ -88,13 +88,13 @@ class Page(Part):
         values = (self.text[slice(*tag.attributes.get(name, (0, 0)))] for name in ("translate", "class"))
         translate, classes = (value.lower().strip("\"'") for value in values)
         fixed, whole = translate == "no" or "notranslate" in classes.split(), tag.partner or index
-        raw, element = self.text[tag.begin : tag.end], self.text[tag.begin : self.tags[whole].end]
+        raw, element = self.text[tag.begin : tag.end], slice(tag.begin, self.tags[whole].end)
         if (tag.name in COPIED or (fixed and tag.name in INLINE)) and tag.partner:
-            shown = "" if tag.name in ("math", "svg") else unescape(MARKUP.sub("", element))
-            self.tokens.append(Token("copy", element, shown, breaks=not shown))
+            shown = "" if tag.name in ("math", "svg") else unescape(MARKUP.sub("", self.text[element]))
+            self.tokens.append(Token("copy", self.text[element], shown, breaks=not shown))
             return whole
         if tag.name in UNSEEN:
-            self.tokens.append(Token("point", element))
+            self.tokens.append(Token("point", self.text[element]))
             return whole
         if tag.name in INLINE and raw[-2:-1] != "/" and not fixed:
             self.tokens.append(Token("close" if tag.closes else "open", raw, name=tag.name))

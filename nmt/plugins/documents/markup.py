@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, pairwise
+from itertools import count, islice, pairwise
 from typing import Literal, NamedTuple
 
 import regex
@@ -18,7 +18,7 @@ from nmt.plugins.protection.items import USUAL, Finder
 from nmt.text import WITHOUT_BLANKS
 
 DEEPEST = 50  # elements nested more deeply become single tags
-MOST = 50  # how many occurrences of a piece of code to try when placing it
+MOST, MOST_CODES = 50, 500  # occurrences of a piece of code to try when placing it; pieces of code to place so
 ONE = WITHOUT_BLANKS.pattern
 LETTER = rf"(?:(?!{ONE})\w)"
 WORD = regex.compile(
@@ -63,26 +63,28 @@ def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
 
 def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
     """The plain text of `tokens`, and their markup as a list of trees."""
-    partners, plain, stack = find_pairs(tokens), "", [Token("open", "")]
+    partners, pieces, size = find_pairs(tokens), list[str](), 0
+    stack = [(Token("open", ""), 0)]  # each with the number of pieces before it
     for index, token in enumerate(tokens):
-        node = replace(token, begin=len(plain), is_glued=bool(plain[-1:].strip()), children=[])
-        if token.kind == "text":
-            plain += token.text
-        elif index not in partners:
-            plain += " " * token.breaks + token.text
+        node = replace(token, begin=size, is_glued=bool(pieces and pieces[-1][-1:].strip()), children=[])
+        if index not in partners:
+            pieces += [" "] * token.breaks + [token.text] * bool(token.text)
+            size += token.breaks + len(token.text)
             kind: Kind = "copy" if token.kind == "copy" else "point"
-            stack[-1].children.append(replace(node, kind=kind, end=node.begin + len(token.text), closing=""))
+            node = replace(node, kind=kind, end=node.begin + len(token.text), closing="")
+            stack[-1][0].children += [node] * (token.kind != "text")
         elif token.kind == "open":
-            stack.append(node)
+            stack.append((node, len(pieces)))
         else:
-            element = stack.pop()
-            element.end, element.closing = len(plain), token.closing or token.raw
-            if not plain[element.begin :].strip():  # an element without words becomes a single tag
+            element, first = stack.pop()
+            element.end, element.closing = size, token.closing or token.raw
+            if not any(map(str.strip, pieces[first:])):  # an element without words becomes a single tag
                 raw = "".join(inside.raw for inside in tokens[partners[index] : index + 1])
-                plain = plain[: element.begin] + " " * (len(plain) > element.begin)
+                pieces[first:] = [" "] * (size > element.begin)
+                size = element.begin + (size > element.begin)
                 element = Token("point", raw, begin=element.begin, end=element.begin, is_glued=element.is_glued)
-            stack[-1].children.append(element)
-    return plain, stack[0].children
+            stack[-1][0].children.append(element)
+    return "".join(pieces), stack[0][0].children
 
 
 def strip(token: Token, cut: Callable[[str], str]) -> str:
@@ -194,6 +196,7 @@ class Projection:
         self.source = Tokens(plain, (edge for node in everywhere for edge in (node.begin, node.end)))
         # In the translation, `copied` marks characters that are code, and `broken` holds the tokens after line breaks.
         self.target, self.copied, self.broken = Tokens(target), bytearray(len(target)), set[int]()
+        self.codes = count()
         self.sources_of, self.targets_of = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
         for a, b in sorted(set(self.aligned(alignment))):
             self.sources_of[b].append(a)
@@ -235,8 +238,8 @@ class Projection:
         for index, node in enumerate(nodes):
             owners |= dict.fromkeys(self.source.between(node.begin, node.end) if node.kind != "copy" else (), index)
         for token in parent.tokens:
-            votes = [owners.get(source, -1) for source in self.sources_of[token]]
-            owner = max(set(votes), key=lambda index: (votes.count(index), index), default=-1)
+            votes = Counter(owners.get(source, -1) for source in self.sources_of[token])
+            owner = max(votes, key=lambda index: (votes[index], index), default=-1)
             if runs and runs[-1][0] == owner and token - runs[-1][1].stop < 2:  # at most one ownerless word in between
                 runs[-1] = owner, range(runs[-1][1].start, token + 1)
             elif owner >= 0:
@@ -258,8 +261,9 @@ class Projection:
         """The place for code: an unused occurrence of the code's text in the translation of the parent."""
         text, nodes = regex.escape(" ".join(self.source.text[node.begin : node.end].split())), parent.node.children
         pattern, (low, high) = rf"(?<!{LETTER}){text}(?!{LETTER})", parent[:2]
+        most = MOST if node.text and next(self.codes) < MOST_CODES else 0
         in_item = not self.source.in_items.isdisjoint((node.begin, node.end))
-        for match in islice(regex.finditer(pattern, self.target.text, pos=low, endpos=high), MOST if node.text else 0):
+        for match in islice(regex.finditer(pattern, self.target.text, pos=low, endpos=high), most):
             begin, end = match.span()
             tokens = self.target.between(begin, end)
             is_free = all(nodes[taken[token]].kind == "copy" for token in tokens if token in taken)

@@ -1,11 +1,12 @@
 """Sentences in XML: XLIFF 1.2, OpenDocument, Office Open XML (ECMA-376), and the titles and contents of EPUB."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape, unescape
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 from xml.parsers import expat
 
@@ -28,7 +29,7 @@ MARKUP = re.compile(
 PARAGRAPHS = frozenset(("p", "h", "navLabel", "docTitle", "dc:title"))
 # Elements with text of their sentence, and elements that separate words.
 AROUND = frozenset("g mrk span a meta content-control text hyperlink ins moveTo smartTag".split())  # noqa: SIM905
-STATE = re.compile(r"""\s+state\s*=\s*("[^"]*"|'[^']*')|\s*/?>$""")
+STATE = re.compile(r"""(?<!\s)(?:\s++state\s*=\s*("[^"]*"|'[^']*')|\s*+/?>$)""")
 STRING = re.compile(r'string-value="([^"]*)"')
 OPEN = ("new", "needs-translation")  # states of targets to replace
 BREAKS = frozenset("s tab line-break frame br cr ptab drawing pict object oMath oMathPara".split())  # noqa: SIM905
@@ -42,6 +43,7 @@ DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen", "
 SPACE = re.compile(r"((?:_x000[9AaDd]_|[\t\r\n])+)")  # breaks lines in cells, and aligns words on slides
 MARK = "\0"  # stands before and after markup in a sentence
 INSIDE, FORMAT = "\1", "\2"  # markup inside a run; the formatting of the text that follows
+NOTE = re.compile(f"{MARK}(\\d+){INSIDE}*")  # where a note begins in the file; as long as the note
 
 
 @dataclass(slots=True)
@@ -66,29 +68,21 @@ class Element:
         return text_of(self.file[self.inside : self.outside])
 
     @property
-    def opening(self) -> tuple[str, int, int]:
-        return self.file, self.begin, self.inside
-
-    def iter(self) -> Iterator["Element"]:
-        yield self
-        for child in self.children:
-            yield from child.iter()
-
-    @property
     def attributes(self) -> dict[str, str]:
         matches = ATTRIBUTE.finditer(self.file, self.begin + 1 + len(self.tag), self.inside)
         return {match["name"].rpartition(":")[2]: unescape(match["value"][1:-1]) for match in matches if match["value"]}
 
 
-def parse_xml(text: str) -> Element:
-    """The document; NMTError if it is not well-formed or declares entities, which can expand to gigabytes."""
+def parse_xml(text: str) -> list[Element]:
+    """The document and all its elements, in order; NMTError if it is malformed or declares entities, which can grow."""
     parser = expat.ParserCreate("utf-8")  # whatever the file declares
     parser.EntityDeclHandler = refuse_entity
     try:
         parser.Parse(text.encode(), True)
     except expat.ExpatError as error:
         raise NMTError(f"line {error.lineno}: not well-formed XML ({expat.ErrorString(error.code)})") from error
-    opened = [Element(text, "", "", 0, 0, len(text), len(text))]
+    elements = [Element(text, "", "", 0, 0, len(text), len(text))]
+    opened = elements[:]
     for markup in MARKUP.finditer(text):
         begin, end = markup.span()
         if markup["end"]:
@@ -98,10 +92,11 @@ def parse_xml(text: str) -> Element:
             tag = markup["name"] or ""
             element = Element(text, tag, tag.rpartition(":")[2], begin, end, end, end)
             opened[-1].children.append(element)
+            elements.append(element)
             if tag and text[end - 2] != "/":
                 opened.append(element)
                 require(len(opened) <= DEEPEST, f"elements are nested more than {DEEPEST} levels deep")
-    return opened[0]
+    return elements
 
 
 def refuse_entity(name: str, *_: object) -> None:
@@ -116,10 +111,6 @@ def escaped(text: str) -> str:
     return escape(INVALID.sub("", text), quote=False)
 
 
-def in_order(parts: Iterable[Part]) -> list[Part]:
-    return sorted(parts, key=lambda part: part.begin)
-
-
 def text_token(raw: str) -> Token:
     return Token("text", raw, text_of(raw))
 
@@ -129,14 +120,13 @@ class Paragraph(Sentence):
 
     def __init__(self, begin: int, tokens: Sequence[Token], notes: Sequence[Spliced]) -> None:
         super().__init__(begin, tokens, escaped)
-        self.notes = [note for note in notes if self.lines and self.begin <= note.begin < self.end]
-        self.lines += (line for note in self.notes for line in note.lines)
+        self.notes = {note.begin: note for note in notes if self.lines and self.begin <= note.begin < self.end}
+        self.lines += (line for note in self.notes.values() for line in note.lines)
 
     def render(self, translations: Sequence[Translated]) -> str:
-        text, left = super().render(translations[:1]), iter(translations[1:])
-        for note in self.notes:
-            text = text.replace(note.text, note.render(left), 1)
-        return text
+        left = iter(translations[1:])
+        notes = {begin: note.render(left) for begin, note in self.notes.items()}
+        return NOTE.sub(lambda mark: notes[int(mark[1])], super().render(translations[:1]))
 
 
 class Flow(MarkedUp):
@@ -144,72 +134,72 @@ class Flow(MarkedUp):
 
     def parts(self, text: str, target: str) -> Sequence[Part]:
         self.target = target.replace("_", "-")
-        return in_order(self.sentences(parse_xml(text)))
+        return self.sentences(parse_xml(text)[0])
 
-    def sentences(self, element: Element) -> Iterator[Part]:
+    def sentences(self, element: Element) -> list[Part]:
         if not {element.name, element.tag}.isdisjoint(PARAGRAPHS):
             notes = list[Spliced]()
-            sentence = Paragraph(element.inside, [*self.tokens_of(element, notes)], notes)
-            yield sentence
-            yield from (part for note in notes if note not in sentence.notes for part in note.parts)
-        elif element.tag == "dc:language" and self.target:
-            yield Part(element.inside, element.outside, otherwise=self.target)
-        elif element.name not in UNREAD and not (element.name == "table-cell" and VALUE.search(*element.opening)):
-            if element.name == "table-cell" and (value := STRING.search(*element.opening)):
-                yield Sentence(value.start(1), [text_token(value[1])], escape)  # it overrides the text of the cell
-            for child in element.children:
-                yield from self.sentences(child)
+            sentence = Paragraph(element.inside, self.tokens_of(element, notes), notes)
+            outside = [part for note in notes if note.begin not in sentence.notes for part in note.parts]
+            return [sentence, *outside] if sentence.lines else outside
+        if element.tag == "dc:language" and self.target:
+            return [Part(element.inside, element.outside, otherwise=self.target)]
+        parts, opening = list[Part](), (element.file, element.begin, element.inside)
+        if element.name in UNREAD or (element.name == "table-cell" and VALUE.search(*opening)):
+            return parts
+        if element.name == "table-cell" and (value := STRING.search(*opening)):
+            parts.append(Sentence(value.start(1), [text_token(value[1])], escape))  # it overrides the text of the cell
+        return [*parts, *chain.from_iterable(map(self.sentences, element.children))]
 
-    def tokens_of(self, element: Element, notes: list[Spliced]) -> Iterator[Token]:
-        """The tokens of a sentence; adds the elements that contain other sentences to `notes`."""
-        at = element.inside
+    def tokens_of(self, element: Element, notes: list[Spliced] | None = None) -> list[Token]:
+        """The tokens of a sentence; with `notes`, marks elements that contain other sentences and adds them to it."""
+        tokens, at = list[Token](), element.inside
         for child in element.children:
-            yield text_token(element.file[at : child.begin])
-            at, name, text = child.end, child.name, child.text
+            tokens.append(text_token(element.file[at : child.begin]))
+            at, name = child.end, child.name
             attributes = child.attributes if name == "mrk" or name in CODES else {}
             if attributes.get("translate") == "no" or attributes.get("mtype") == "protected":
-                yield Token("copy" if text else "point", child.raw, text)
+                tokens.append(Token("copy" if child.text else "point", child.raw, child.text))
             elif name in AROUND and child.inside < child.outside:
-                yield Token("open", child.file[child.begin : child.inside], name=name, optional=name == "span")
-                yield from self.tokens_of(child, notes)
-                yield Token("close", element.file[child.outside : child.end], name=name)
+                opening, closing = element.file[child.begin : child.inside], element.file[child.outside : at]
+                tokens.append(Token("open", opening, name=name, optional=name == "span"))
+                tokens += [*self.tokens_of(child, notes), Token("close", closing, name=name)]
             elif name in CODES:  # code from the original file; opening and closing codes share an id
-                yield Token(CODES[name], child.raw, name=attributes.get("rid") or attributes.get("id", ""))
-            elif text and not child.children:  # a field, such as a page number
-                yield Token("copy", child.raw, text)
+                tokens.append(Token(CODES[name], child.raw, name=attributes.get("rid") or attributes.get("id", "")))
+            elif not child.children and child.text:  # a field, such as a page number
+                tokens.append(Token("copy", child.raw, child.text))
             else:
-                yield Token("point", child.raw, breaks=name in BREAKS)
-                note = Spliced(child.raw, in_order(self.sentences(child)), child.begin)
-                notes += [note] if note.parts else []
-        yield text_token(element.file[at : element.outside])
+                raw, parts = child.raw, [] if notes is None else self.sentences(child)
+                if notes is not None and parts:
+                    notes.append(Spliced(raw, parts, child.begin))
+                    raw = f"{MARK}{child.begin}".ljust(len(raw), INSIDE)
+                tokens.append(Token("point", raw, breaks=name in BREAKS))
+        return [*tokens, text_token(element.file[at : element.outside])]
 
 
 class Xliff(Flow):
     """XLIFF 1.2 (https://docs.oasis-open.org/xliff): only units without a translation are changed."""
 
-    def sentences(self, element: Element, translate: str = "") -> Iterator[Part]:
+    def sentences(self, element: Element, translate: str = "") -> list[Part]:
         attributes, parts = element.attributes, {child.name: child for child in element.children}
         is_new = element.name == "xliff" and attributes.get("version", "").startswith("2")
         require(not is_new, "cannot read XLIFF 2: convert it to XLIFF 1.2")
         translate, target = attributes.get("translate", translate), parts.get("target")
         if element.name != "trans-unit":
-            for child in element.children:
-                yield from self.sentences(child, translate)
-            return
+            return list(chain.from_iterable(self.sentences(child, translate) for child in element.children))
         state = target.attributes.get("state") if target else "new"
         if translate == "no" or "source" not in parts or (state not in OPEN and target and target.text.strip()):
-            return
-        tokens = [*self.tokens_of(parts["source"], [])]
+            return []
+        tokens = self.tokens_of(parts["source"])
         sentence, raw = Sentence(0, tokens, escaped), "".join(token.raw for token in tokens)
         last = target or parts.get("seg-source", parts["source"])
         tag, end = last.tag.removesuffix(last.name) + "target", last.end
         opening = STATE.sub("", last.file[target.begin : target.inside]) if target else f"<{tag}"
         opening += f' state="needs-review-translation">{raw[: sentence.begin]}'
         closing = f"{raw[sentence.end :]}</{tag}>"
-        if sentence.lines:
-            sentence.begin = sentence.end = end
-            yield Part(target.begin if target else end, end, otherwise=opening)
-            yield from (sentence, Part(end, end, otherwise=closing))
+        before, after = Part(target.begin if target else end, end, otherwise=opening), Part(end, end, otherwise=closing)
+        sentence.begin = sentence.end = end
+        return [before, sentence, after] if sentence.lines else []
 
 
 def markup(kind: Kind, raw: str, **facts: Any) -> Token:
@@ -247,13 +237,16 @@ class Runs(MarkedUp):
     def parts(self, text: str, target: str) -> list[Part]:
         self.sentences, self.properties = list[Part](), dict[str, str]()
         self.pieces, self.covered = list[tuple[str | None, Token]](), list[Element]()
+        self.places, self.joining = defaultdict[str, list[int]](list), dict[tuple[str, int], bool]()
         self.slides = re.findall(r'\sxmlns:?(\w*)="[^"]*/drawingml/', text)
-        for paragraph in parse_xml(text).iter():
+        for element in (elements := parse_xml(text)):
+            self.places[element.name if element.name in ("p", "fldChar") else element.tag].append(element.begin)
+        for paragraph in elements:
             if paragraph.name in ("p", "si", "is"):
                 self.prefix = paragraph.tag.removesuffix(paragraph.name)  # several are possible in one file
                 self.read(paragraph.children)
                 self.end()
-        return in_order(self.sentences)
+        return self.sentences
 
     def end(self) -> None:
         """End a sentence, and begin the next one."""
@@ -273,12 +266,15 @@ class Runs(MarkedUp):
 
     def joins(self, element: Element) -> bool:
         """True if an element belongs inside a sentence: a run, a link or similar, or anything without text."""
-        if element.name in AROUND:
-            return all(map(self.joins, element.children))
         if element.name in ("t", "fld"):  # the text of a cell without runs, or a field of a slide
             return True
-        text = "" if element.name == "r" else f"{self.prefix}t"
-        return not any(inside.name in ("p", "fldChar") or inside.tag == text for inside in element.iter() if inside.tag)
+        if element.name not in AROUND:
+            places = map(self.places.__getitem__, ["p", "fldChar", f"{self.prefix}t"][: 3 - (element.name == "r")])
+            return all(bisect_left(begins, element.begin) == bisect_left(begins, element.end) for begins in places)
+        key = self.prefix, element.begin
+        if key not in self.joining:  # nested elements are asked again and again
+            self.joining[key] = all(map(self.joins, element.children))
+        return self.joining[key]
 
     def read(self, elements: Iterable[Element]) -> None:
         """Read the content of a paragraph or of an element that wraps runs. Field characters end a sentence."""

@@ -6,7 +6,7 @@ import random
 import re
 import shutil
 import subprocess
-import time
+import sys
 import zipfile
 from itertools import accumulate
 from xml.etree import ElementTree
@@ -39,9 +39,14 @@ def turned(lines: list[str]) -> list[Translated]:
     return [Translated(" ".join(words), [(n, len(words) - 1 - n) for n in range(len(words))]) for words in rows]
 
 
-def translated(format: str, content: str, by=upper) -> str:
-    document = read_document(format, content.encode())
-    return document.join(by(document.lines)).decode()
+def packed(format: str, text: str) -> bytes:
+    return archive_of(text, MEMBERS[format]) if format in MEMBERS else text.encode()
+
+
+def translated(format: str, text: str, by=upper) -> str:
+    document = read_document(format, packed(format, text))
+    result = document.join(by(document.lines))
+    return (zipfile.ZipFile(io.BytesIO(result)).read(MEMBERS[format]) if format in MEMBERS else result).decode()
 
 
 def aligned(translation: str, pairs: str):
@@ -120,15 +125,35 @@ def test_damaged_html_is_kept_to_the_byte_where_it_is_not_translated(text, by):
     assert html.unescape(translated("html", text, by)).upper().count("<") >= text.count("<!--")
 
 
-@pytest.mark.parametrize("piece", ["<b>", "<b><i></b>", "<!--", "<a title=", "x <b>y</b> `z` ", "<b>5 %</b> "])
-@pytest.mark.parametrize("format", ["html", "markdown"])
-def test_time_is_linear(format, piece):
-    text = "a " + piece * (12_000 // len(piece))
-    assert translated(format, text, same) == text
-    begin = time.process_time()
-    translated(format, text)
-    translated(format, text, lambda lines: [Translated(line + " x", []) for line in lines])
-    assert time.process_time() - begin < 5
+PIECES_OF_TEXT = ["<b>", "<b><i></b>", "<!--", "<a title=", "x <b>y</b> `z` ", "<b>5 %</b> "]
+LINEAR = [f"{format}|a {{}}|i|{piece}" for format in ("html", "markdown") for piece in PIECES_OF_TEXT]
+LINEAR += """odt|<p>{}</p>|span|a<s/>
+odt|<x>{}</x>|x|<p>a</p>\nodt|<p>a{}</p>|x|<s/>\nodt|<p>{}</p>|span|<span>a</span>
+odt|<p>a{}</p>|span|<i><p>b</p></i>\ndocx|<p>{}</p>|hyperlink|<r><t>a</t></r>\ndocx|<p>{}</p>|hyperlink|<x/>
+docx|<p>{}<r><t>a</t></r></p>|x|<y/>\ndocx|<x>{}</x>|p|<r><t>a</t></r>\ndocx|<p>{}</p>|ins|<x/><x><p/></x>
+xliff|<trans-unit><source>{}</source></trans-unit>|g|a<x/>
+xliff|<x>{}</x>|x|<trans-unit><source>a</source></trans-unit>""".splitlines()
+"""Formats, files, elements to nest in them, and what to repeat inside."""
+
+
+@pytest.mark.parametrize("case", LINEAR)
+def test_work_grows_with_the_size_of_a_file_and_not_with_its_depth(case):
+    format, whole, level, piece = case.split("|")
+
+    def calls(depth: int, pieces: int) -> int:
+        """The number of calls, and of generators resumed, to read a file and write its translation."""
+        events = list[str]()
+        content = packed(format, whole.format(f"<{level}>" * depth + piece * pieces + f"</{level}>" * depth))
+        sys.setprofile(lambda frame, event, argument: events.append(event))
+        try:
+            document = read_document(format, content)
+            document.join([Translated(f"{line.upper()} x", []) for line in document.lines])
+        finally:
+            sys.setprofile(None)
+        return events.count("call") + events.count("c_call")
+
+    assert calls(5, 800) < 5 * calls(5, 200)
+    assert calls(200, 800) < 3 * calls(5, 800) + calls(200, 0)
 
 
 def test_what_is_translated():
@@ -400,20 +425,18 @@ def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
     """In any script and with any alignment, the text without the markup is the translation."""
     ways, translation = WAYS[format], " ".join("".join(words).split())
     content = ways["file"].format(written(ways, ["Wort ", *pieces, " Ende"]))
-    is_archive = format in MEMBERS
-    document = read_document(format, archive_of(content, MEMBERS[format]) if is_archive else content.encode())
     assume(translation)
     number = st.integers(-1, 12)
-    result = document.join([Translated(translation, data.draw(st.none() | st.lists(st.tuples(number, number))))])
-    result = zipfile.ZipFile(io.BytesIO(result)).read(MEMBERS[format]) if is_archive else result
+    pairs = data.draw(st.none() | st.lists(st.tuples(number, number)))
+    result = translated(format, content, lambda lines: [Translated(translation, pairs)])
     before, after = ways["file"].split("{}")
-    text = result.decode().removeprefix(before).removesuffix(after)
+    text = result.removeprefix(before).removesuffix(after)
     text = re.split('<target state="needs-review-translation">|</target>', text)[-2 if "<target" in text else 0]
     copied = re.escape(ways.get("copied", "\0{}")).replace(r"\{\}", "(.*?)")
     parts = re.split(copied, text)
     parts = [part if number % 2 else re.sub(r"<[^>]*>|\{\\an8\}", "", part) for number, part in enumerate(parts)]
     texts = ["".join(html.unescape(part).split()) for part in parts]
-    if format == "markdown" and result.decode() == content:  # two stretches of code would become one
+    if format == "markdown" and result == content:  # two stretches of code would become one
         return
     # Copied code replaces its own text, or stands beside the translation.
     pattern = "".join(f"(?:{re.escape(text)})?" if number % 2 else re.escape(text) for number, text in enumerate(texts))
@@ -431,20 +454,23 @@ def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
 def test_xml_is_more_than_html(file, hidden):
     """Names begin with any letter, and comments, instructions and declarations contain tags."""
     text = file.format(hidden)
-    document = read_document("odt", archive_of(text, "content.xml"))
-    assert document.lines in (["one two"], ["one  two"])
-    with zipfile.ZipFile(io.BytesIO(document.join(upper(document.lines)))) as archive:
-        result = archive.read("content.xml").decode()
+    assert read_document("odt", packed("odt", text)).lines in (["one two"], ["one  two"])
+    result = translated("odt", text)
     ElementTree.fromstring(result)
     assert [result.count(piece) for piece in (hidden, "ONE", "TWO")] == [1, 1, 1]
 
 
-def test_a_content_control_of_a_text_document_is_translated_in_its_sentence():
-    text = "<p>one <content-control>two</content-control> three</p>"
-    document = read_document("odt", archive_of(text, "content.xml"))
-    assert document.lines == ["one two three"]
-    with zipfile.ZipFile(io.BytesIO(document.join(upper(document.lines)))) as archive:
-        assert archive.read("content.xml").decode() == "<p>ONE <content-control>TWO</content-control> THREE</p>"
+NOTES = "<note><p>three four</p></note><note><p>two</p></note><note><p>three four</p></note>"
+
+
+@pytest.mark.parametrize(("text", "lines"), [
+    ("<p>one <content-control>two</content-control> three</p>", ["one two three"]),
+    (f"<p>one{NOTES}</p>", ["one", "three four", "two"]), (f"<p>1 {NOTES} 2</p>", ["three four", "two"]),
+])  # fmt: skip
+def test_content_controls_are_part_of_a_sentence_and_notes_are_sentences(text, lines):
+    assert read_document("odt", packed("odt", f"<x>{text}</x>")).lines == lines
+    expected = re.sub("one|two|three|four", lambda word: word[0].upper(), text)
+    assert translated("odt", f"<x>{text}</x>") == f"<x>{expected}</x>"
 
 
 def test_unreadable_documents_are_refused():
