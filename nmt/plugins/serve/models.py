@@ -38,7 +38,7 @@ BATCH_SECONDS = 0.3  # target time per batch, so that no batch delays the next o
 BATCH_WAIT = 0.003  # seconds that a batch's first line waits for more lines
 TURN_TOKENS = 1500  # maximum tokens per torch search, so that the next text need not wait long
 BEAM = 12  # the number of tokens to try as the beginning of another word
-MOST_REPLACED = 20  # the most words of a line that a user can replace and still get alternatives for later words
+MOST_REPLACED = 40  # the most words of a line that a user can replace and still get alternatives for later words
 
 
 class Search(NamedTuple):
@@ -48,6 +48,7 @@ class Search(NamedTuple):
     n_best: int = 1
     aligned: bool = False
     prefix: str | None = None  # what each translation begins with; the next word differs
+    rest: str = ""  # the translation so far after the prefix
 
 
 class Turns:
@@ -64,34 +65,30 @@ class Turns:
         self.room.release()
 
 
-def other_words(engine: Engine, tokenizer: Tokenizer, words: list[str], ids: Sequence[Any], *more: Any) -> Any:
-    """Search, but for the sentence with the word after `words`, return translations with different words there.
-
-    The sentences before it are translated with the words that the user replaced.
-    """
+def other_words(engine: Engine, tokenizer: Tokenizer, words: list[str], at: int, ids: Sequence[Any], *more: Any) -> Any:
+    """Search; the sentence with word `at` gets translations with other words there, others keep those of `words`."""
 
     def beginning(count: int) -> list[int]:
         return tokenizer.encode([tokenizer.clean(" ".join(words[:count]))], TARGET)[0]
 
-    results = engine.search(ids, *more)
+    results, searches = engine.search(ids, *more), MOST_REPLACED
     for index, sentence in enumerate(ids):
-        forced, other = 0, None
-        for _ in range(MOST_REPLACED):
+        forced = 0
+        while True:
             best = tokenizer.decode(results[index][0].tokens).split()
             other = next((n for n, pair in enumerate(zip(best, words, strict=False)) if pair[0] != pair[1]), None)
-            if other is None or forced == len(words):
+            if other is None or forced == len(words) or not searches:
                 break
-            forced = max(forced, other) + 1
+            forced, searches = max(forced, other) + 1, searches - 1
             results[index] = engine.search([sentence], [beginning(forced)])[0]
-        if other is not None or len(best) > len(words):
-            begin = beginning(len(words))
+        if at >= 0 and (at < len(best) or other is not None):
+            begin, at = beginning(at), -1
             # At a maximum length of one more token, the beam consists of the likeliest ones.
             extra = len(begin) + 1 - len(sentence)
             search = engine.with_search(replace(engine.config, beam_size=BEAM, n_best=BEAM, max_extra_length=extra))
             begun = [begun.tokens[: len(begin) + 1] for begun in search.search([sentence], [begin])[0]]
             results[index] = [row[0] for row in engine.search([sentence] * len(begun), begun)]
-            break
-        words = words[len(best) :]
+        words, at = words[len(best) :], at - len(best)
     return results
 
 
@@ -245,7 +242,8 @@ class ServedModel:
         engine = usual.engine.with_search(replace(usual.engine.config, n_best=search.n_best, beam_size=beam_size))
         if search.prefix is not None:
             blocks, other = [[line] for line in lines], cast(Any, copy(engine))
-            other.search = partial(other_words, engine, usual.tokenizer, search.prefix.split())
+            before, rest = search.prefix.split(), search.rest.split()
+            other.search = partial(other_words, engine, usual.tokenizer, before + rest, len(before))
             engine = other
         tag = search.tag or usual.source_prefix
         translator = replace(usual, engine=engine, details=search.aligned, source_prefix=tag)

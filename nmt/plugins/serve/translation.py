@@ -54,6 +54,7 @@ class TranslateForm(TextForm):
     format: Literal["text", "html"] = "text"
     alternatives: Annotated[int, Field(le=MOST_ALTERNATIVES), AfterValidator(lambda count: max(0, count))] = 0
     prefix: Annotated[Text, Field(max_length=MOST_CHARACTERS)] | None = None  # followed by another word in alternatives
+    rest: Text = ""  # the translation so far after the prefix; other sentences keep its words
     details: bool = False  # return each line's alignment and likely failures
 
 
@@ -234,7 +235,7 @@ class Service:
         lines = [*chain(*rows)]
         model, _, detected = route = await self.find_route(form.source, form.target, "\n".join(lines))
         n_best = 1 if html else form.alternatives + 1
-        search = 1 if form.prefix else n_best, html or form.details, form.prefix
+        search = 1 if form.prefix else n_best, html or form.details, form.prefix, form.rest
         translations = iter(await self.translate_lines(route, lines, *search))
         answers = list[dict[str, Any]]()
         for text, document, row in zip(plain, documents, rows, strict=True):

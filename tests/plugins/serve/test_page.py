@@ -173,6 +173,20 @@ def test_words_are_reached_and_replaced_by_keyboard(page):
     assert (changed.split()[:3], changed.split("\n")[1]) == ([*words[:2], other], translation.split("\n")[1])
 
 
+def test_a_word_replaced_in_a_later_sentence_stays_when_an_earlier_one_is_replaced(page):
+    options, texts = page.get_by_role("listbox").get_by_role("option"), [translate(page, f"{LINE} mika nu nu pe.")]
+    for key in ("End", "Home"):
+        page.locator("#translation [tabindex]").focus()
+        page.keyboard.press(key)
+        page.keyboard.press("Enter")
+        playwright.expect(options.first).to_be_focused()
+        page.keyboard.press("Enter")
+        playwright.expect(translation_of(page)).not_to_have_text(texts[-1])
+        texts.append(str(translation_of(page).text_content()))
+    first, last = ([text.split()[at] for text in texts] for at in (0, -1))
+    assert (first[0] == first[1] != first[2], last[0] != last[1] == last[2]) == (True, True)
+
+
 def test_a_history_is_kept_only_if_it_is_switched_on(page):
     rows = page.get_by_role("dialog", name="History").get_by_role("listitem")
     for count, text in enumerate(("ka lo", "mi", "so", "so tu")):  # the last one is more of the same text

@@ -131,7 +131,7 @@ async function choose(span) {
   page.closeWords.focus();
   const before = words.slice(0, index);
   try {
-    const fields = { q: row.source, source: spoken(), alternatives: 10, prefix: `${before.join(" ")} ` };
+    const fields = { q: row.source, source: spoken(), alternatives: 10, prefix: `${before.join(" ")} `, rest: words.slice(index).join(" ") };
     const answer = await ask("translate", question(fields), signal);
     const seen = new Set([words[index]]), options = [];
     for (const text of [answer.translatedText, ...answer.alternatives]) {
