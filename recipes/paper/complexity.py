@@ -1,4 +1,4 @@
-"""Complexity of layer types (section 4, Table 1): time and memory are measured, operations and paths counted.
+"""Complexity of layer types (section 4, Table 1): measured time and memory, counted operations and paths.
 
 python complexity.py SCALE    # prints the measurements and the table as JSON
 """
@@ -31,7 +31,7 @@ from nmt.kernels import keep_freed_memory
 from nmt.training import synchronize
 
 STRETCH_SECONDS = 0.05
-"""A short call is repeated until this time has passed."""
+"""Short calls are repeated until this time has passed."""
 FLOAT_BYTES = 4
 LENGTHS = (64, 512)
 """Lengths of the sequences whose paths are counted."""
@@ -39,16 +39,16 @@ COUNTED: dict[str, Any] = {
     **{"n": [64, 128, 256], "d": [64, 128, 256], "k": [3, 7, 15], "r": [8, 16, 32]},
     **{"at_n": 64, "at_d": 64, "at_k": 3, "at_r": 16},
 }
-"""The sizes at which operations are counted: a power law of these holds for all sizes."""
+"""The sizes at which operations are counted; a power law fitted to these holds for all sizes."""
 Curve = list[tuple[float, float]]
 Grid = dict[str, Any]
-"""The sizes of layers: each axis with the others at one value (scales.yaml)."""
+"""The sizes of layers: values along each axis, and the value at which the other axes are fixed (scales.yaml)."""
 Sizes = tuple[int, int, int]
-"""n, d, and the width of a layer, which is 0 if it has none."""
+"""n, d, and the width of a layer (0 if it has none)."""
 
 
 def lines(grid: Grid, layer: Layer) -> dict[str, list[tuple[int, Sizes]]]:
-    """Axis -> values along it, each with the sizes of its point."""
+    """Axis -> values along the axis, each with the sizes of its point."""
     at = {"n": grid["at_n"], "d": grid["at_d"], "k": grid["at_k"], "r": grid["at_r"], "": 0}
 
     def sizes(axis: str, value: int) -> Sizes:
@@ -65,7 +65,7 @@ def cases(grid: Grid) -> list[tuple[Sizes, Layer]]:
 
 
 def measure(grid: Grid, device: torch.device) -> dict[str, Any]:
-    """Measure time and memory of a forward pass of every layer at every size; also returns the setup."""
+    """Measure the time and memory of every layer's forward pass at every size; also return the setup."""
     points: list[dict[str, Any]] = []
     for (n, d, width), layer in cases(grid):
         memory = peak_memory(*prepare(layer, grid["batch"], (n, d, width), device))
@@ -79,13 +79,13 @@ def measure(grid: Grid, device: torch.device) -> dict[str, Any]:
 
 
 def largest_bytes(grid: Grid) -> int:
-    """About the memory of the largest point: two matrices of scores, of all heads."""
+    """Approximate memory for the largest point: two score matrices for each head."""
     pairs = max(n * n * max(1, d // D_K) for (n, d, _), _ in cases(grid))
     return int(2 * FLOAT_BYTES * grid["batch"] * pairs)
 
 
 def prepare(layer: Layer, batch: int, at: Sizes, device: torch.device) -> tuple[nn.Module, Tensor]:
-    """A layer and an input of random numbers."""
+    """A layer and a random input."""
     n, d, width = at
     with torch.random.fork_rng(), device:
         return layer.make(d, width).eval(), torch.randn(batch, n, d)
@@ -93,7 +93,7 @@ def prepare(layer: Layer, batch: int, at: Sizes, device: torch.device) -> tuple[
 
 @torch.no_grad()
 def seconds(module: nn.Module, x: Tensor) -> float:
-    """The time of one forward pass after a warm-up; on a processor only the time of this thread."""
+    """Seconds of one forward pass after a warm-up; on a CPU, only the time of this thread."""
     clock = time.thread_time if x.device.type == "cpu" else time.perf_counter
     calls, start = -1, 0.0
     while calls < 1 or clock() - start < STRETCH_SECONDS:
@@ -106,10 +106,10 @@ def seconds(module: nn.Module, x: Tensor) -> float:
 
 @torch.no_grad()
 def peak_memory(module: nn.Module, x: Tensor) -> int:
-    """The peak memory of a forward pass in bytes, without input and weights.
+    """The peak memory of a forward pass in bytes, excluding input and weights.
 
-    On a processor it is the sum of torch's allocations, including those of its kernels; the size of the process would
-    include memory that the C library keeps.
+    On a CPU, this sums torch's allocations, including those of its kernels. The size of the process would include
+    memory that the C library keeps.
     """
     if x.device.type == "cuda":
         module(x)  # libraries allocate some memory once and keep it
@@ -117,7 +117,7 @@ def peak_memory(module: nn.Module, x: Tensor) -> int:
         before = torch.cuda.memory_allocated(x.device)
         module(x)
         return torch.cuda.max_memory_allocated(x.device) - before
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else the profiler reports every start
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # otherwise, the profiler logs every start
     with profile(profile_memory=True) as profiler:
         module(x)
     assert profiler.kineto_results is not None
@@ -139,9 +139,9 @@ class Chain(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.written: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-        """Storage -> the parts of it that operations wrote: first element, end, length of the chain."""
+        """Storage -> the parts that operations have written: first element, end, length of the chain."""
         self.kept: list[Tensor] = []
-        """Keeps tensors alive, since the address of a freed storage may be used again."""
+        """Keeps tensors alive, because torch may reuse the address of a freed storage."""
 
     def length(self, tensor: Tensor) -> int:
         """The longest chain that led to an element of a tensor."""
@@ -166,7 +166,7 @@ def storage(tensor: Tensor) -> int:
 
 
 def extent(tensor: Tensor) -> tuple[int, int]:
-    """The range of elements of its storage that a tensor covers."""
+    """The range of storage elements that a tensor covers."""
     start, steps = int(tensor.storage_offset()), zip(tensor.shape, tensor.stride(), strict=True)
     return start, start + 1 + sum((size - 1) * int(stride) for size, stride in steps)
 
@@ -174,7 +174,7 @@ def extent(tensor: Tensor) -> tuple[int, int]:
 def count(layer: Layer, at: Sizes) -> tuple[int, int]:
     """Multiplications and additions in products, and the longest chain of operations, for one sequence."""
     module, x = prepare(layer, 1, at, torch.device("cpu"))
-    # Doubles and this backend, because fused kernels would hide their operations.
+    # Use float64 and this backend, because fused kernels would hide their operations.
     module, x = module.double(), x.double()
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), Chain() as chain, FlopCounterMode(display=False) as flops:
         y = module(x)
@@ -184,8 +184,8 @@ def count(layer: Layer, at: Sizes) -> tuple[int, int]:
 def path_length(sees: Callable[[int, int, int], Iterable[int]], n: int, width: int) -> int:
     """Steps until a signal from every position has reached every other position that it can reach.
 
-    Simulated: `come[p]` has a bit for each position whose signal has arrived at p. A step is a layer of a stack, or a
-    step of a recurrent layer.
+    In this simulation, `come[p]` has a bit for each position whose signal has arrived at p. A step is one of several
+    stacked layers, or a step of a recurrent layer.
     """
     come, steps = [1 << position for position in range(n)], 0
     while True:
@@ -199,7 +199,7 @@ def path_length(sees: Callable[[int, int, int], Iterable[int]], n: int, width: i
 def fit(curve: Curve) -> tuple[float, float]:
     """The exponent of a power law and its standard error, by least squares over the upper half of a logarithmic axis.
 
-    In the lower half, constant costs such as kernel starts, and smaller terms, still matter.
+    In the lower half, constant costs such as kernel launches and lower-order terms still matter.
     """
     middle = math.sqrt(min(x for x, _ in curve) * max(x for x, _ in curve))
     logs = [(math.log(x), math.log(y)) for x, y in curve if x >= middle * (1 - 1e-9)]
@@ -219,7 +219,7 @@ def curves(found: dict[str, Any], layer: Layer, quantity: str) -> dict[str, Curv
 
 
 def row(found: dict[str, Any], layer: Layer) -> dict[str, str]:
-    """Our columns of Table 1 (section 4): powers of each axis, longest chains, longest paths."""
+    """Our columns of Table 1 (section 4): a power of each axis, longest chains, longest paths."""
     width = found["setup"]["grid"][f"at_{layer.width}"] if layer.width else 0
     counted: dict[str, Curve] = {
         axis: [(x, count(layer, at)[0]) for x, at in line] for axis, line in lines(COUNTED, layer).items()
@@ -238,22 +238,22 @@ def row(found: dict[str, Any], layer: Layer) -> dict[str, str]:
 
 
 def powers(curves: dict[str, Curve]) -> str:
-    """Powers such as n^1.98 · d^1.02±0.07, without errors that round to zero."""
+    """Powers such as n^1.98 · d^1.02±0.07; errors that round to zero are omitted."""
     fits = {axis: fit(curve) for axis, curve in curves.items()}
     return " · ".join(f"{a}^{power:.2f}" + (f"±{e:.2f}" if e >= 0.005 else "") for a, (power, e) in fits.items())
 
 
 def growth(counted: dict[int, int]) -> str:
-    """Counts such as 5, if it is the same at any n, or 63 at n = 64, 511 at n = 512."""
+    """Counts such as 5 (if it is the same for all n), or 63 at n = 64, 511 at n = 512."""
     if len(set(counted.values())) == 1:
         return str(counted[LENGTHS[0]])
     return ", ".join(f"{value} at n = {n}" for n, value in counted.items())
 
 
 def main(scale: str) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is to be saved
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # there is nothing to save
     accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    # One thread, whose own time can be measured, and memory that is kept from pass to pass.
+    # Use one thread, whose CPU time can be measured, and keep memory from one pass to the next.
     keep_freed_memory()
     torch.set_num_threads(1)
     found = measure(SCALES[scale].layers, accelerator or torch.device("cpu"))

@@ -1,7 +1,7 @@
 """The layers that Table 1 compares (section 4), each a module from [B, N, D] to [B, N, D].
 
-Attention is measured as the table counts it: without the four projections, which cost 8 n d^2 operations in any of its
-forms, and with heads of 64, as in the paper's models, which cost as many operations as one wide head.
+As in the paper's table, attention is measured without its four projections, which cost 8 n d^2 operations in any of its
+forms. Each head is 64 wide, as in the paper's models; together, they cost as many operations as one wide head.
 
 Shapes: B batch, N positions, D channels, H heads, K channels of a head, C blocks, R positions of a neighborhood.
 """
@@ -28,7 +28,7 @@ def join_heads(x_BHNK: Tensor) -> Tensor:
 
 
 class SelfAttention(nn.Module):
-    """Self-attention as the model runs it (equation 1): in one kernel, which keeps no matrix of scores."""
+    """Self-attention as the model runs it (equation 1): in one kernel, which stores no score matrix."""
 
     def forward(self, x_BND: Tensor) -> Tensor:
         x_BHNK = split_heads(x_BND)
@@ -36,7 +36,7 @@ class SelfAttention(nn.Module):
 
 
 class WrittenSelfAttention(nn.Module):
-    """Self-attention as equation 1 is written: every score is kept, N x N of them in each head."""
+    """Self-attention as equation 1 is written: stores all N x N scores of each head."""
 
     def forward(self, x_BND: Tensor) -> Tensor:
         q_BHNK = split_heads(x_BND)
@@ -56,7 +56,7 @@ class Recurrent(nn.LSTM):
 
 
 class Convolution(nn.Sequential):
-    """A convolution of an odd width; a separable one convolves each channel alone, then mixes the channels."""
+    """A convolution of odd width; if separable, it convolves each channel by itself, then mixes the channels."""
 
     def __init__(self, d: int, width: int, separable: bool = False) -> None:
         first = nn.Conv1d(d, d, width, padding=width // 2, groups=d if separable else 1)
@@ -70,8 +70,8 @@ class Convolution(nn.Sequential):
 class RestrictedSelfAttention(nn.Module):
     """Self-attention to R positions around each one (section 4), in time and memory of O(R N D).
 
-    The sequence is cut into blocks of R queries; all that a block sees lies in a window of 2 R positions, so that each
-    block is one small attention with a mask, the same for all blocks but for the ends of the sequence.
+    The sequence is cut into blocks of R queries. All keys that a block sees lie in a window of 2 R positions, so each
+    block is a small attention with a mask, which differs only at the ends of the sequence.
     """
 
     def __init__(self, width: int) -> None:
@@ -80,9 +80,9 @@ class RestrictedSelfAttention(nn.Module):
         self.before = width // 2
 
     def mask(self, n: int, device: torch.device) -> Tensor:
-        """[C, 1, R, 2 R]: where a query of a block may look in the block's window."""
+        """[C, 1, R, 2 R]: True where a query of a block may attend in the block's window."""
         queries, keys = torch.arange(self.width, device=device), torch.arange(2 * self.width, device=device)
-        distances = keys - queries[:, None]  # 0 is the first neighbour, `before` the query itself
+        distances = keys - queries[:, None]  # 0: the first neighbor; `before`: the query itself
         starts = torch.arange(0, n, self.width, device=device) - self.before
         positions = starts[:, None] + keys
         near, inside = (distances >= 0) & (distances < self.width), (positions >= 0) & (positions < n)
@@ -94,7 +94,7 @@ class RestrictedSelfAttention(nn.Module):
         q_CBRD = F.pad(x_BND, (0, 0, 0, missing)).unflatten(1, (-1, self.width)).transpose(0, 1)
         padded = F.pad(x_BND, (0, 0, self.before, missing + self.width - self.before))
         windows = padded.unfold(1, 2 * self.width, self.width).permute(1, 0, 3, 2)
-        # Batch and heads share a dimension: the mask is one for each block.
+        # Batch and heads share a dimension, because each block has one mask.
         q, k = (split_heads(part.flatten(0, 1)).unflatten(0, (-1, batch)).flatten(1, 2) for part in (q_CBRD, windows))
         y = F.scaled_dot_product_attention(q, k, k, attn_mask=self.mask(n, x_BND.device))
         y_CBRD: Tensor = join_heads(y.unflatten(1, (batch, -1)).flatten(0, 1)).unflatten(0, (-1, batch))
@@ -107,11 +107,11 @@ class Layer:
 
     name: str
     make: Callable[[int, int], nn.Module]
-    """From d and the width, which is k or r."""
+    """Makes the layer, given d and the width (k or r)."""
     sees: Callable[[int, int, int], Iterable[int]]
-    """From n, the width and the number of layers below: the distances of the inputs of a position."""
+    """The distances from a position to its inputs, given n, the width and the number of layers below."""
     width: str = ""
-    """Its letter in the table; empty if it has no width."""
+    """The letter for the width in the table; empty if the layer has no width."""
 
 
 def everywhere(n: int, width: int, level: int) -> Iterable[int]:
@@ -119,12 +119,12 @@ def everywhere(n: int, width: int, level: int) -> Iterable[int]:
 
 
 def around(n: int, width: int, level: int) -> Iterable[int]:
-    """`width` positions around one's own; an even width has one more on the left."""
+    """`width` positions around a position; an even width has one more on the left."""
     return range(-(width // 2), width - width // 2)
 
 
 def dilated(n: int, width: int, level: int) -> Iterable[int]:
-    """Positions up to one's own, with gaps that grow by a factor of `width` per layer."""
+    """Positions up to a position, with gaps that grow by a factor of `width` per layer."""
     return range((1 - width) * width**level, 1, width**level)
 
 

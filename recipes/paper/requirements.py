@@ -1,4 +1,4 @@
-"""A check of what scale=paper needs against this machine, printed before anything begins."""
+"""Check that this machine meets the requirements of scale=paper before anything starts."""
 
 import os
 import shutil
@@ -23,15 +23,15 @@ from nmt.model import Transformer, training_flops
 from nmt.training import peak_flops_per_second, precision_dtype
 
 GPUS = 8
-"""The paper's, which is also the number of micro-batches of an update that the GPUs share."""
+"""The paper's number of GPUs, and the number of micro-batches per update, which the GPUs share."""
 CORPUS_PAIRS = {"en-de": 4_500_000, "en-fr": 36_000_000}
 """Section 5.1."""
 PAIR_BYTES = 1200
-"""Disk space of a pair during preparation: download, the hub client's cache, clean text and tokens."""
+"""Disk space per pair during preparation: download, the hub client's cache, clean text and tokens."""
 SENTENCE_TOKENS = 30
 """Tokens of a typical sentence."""
 Requirement = tuple[str, bool, str]
-"""Name, True if it is met, and an explanation."""
+"""Name, whether it is met, and an explanation."""
 
 
 def require_all(options: SimpleNamespace, work: dict[str, list[Row]]) -> None:
@@ -40,13 +40,13 @@ def require_all(options: SimpleNamespace, work: dict[str, list[Row]]) -> None:
     if found:
         print(f"{options.table} scale={options.scale.name} needs", file=sys.stderr)
     for name, there, said in found:
-        word = "MISSING" if not there else "needed" if name == "time" else "there"
+        word = "MISSING" if not there else "needed" if name == "time" else "OK"
         print(f"  {name:<10} {word:<8} {said}", file=sys.stderr)
     missing = [name for name, there, _ in found if not there]
     if missing:
         raise NMTError(
-            f"{options.table} scale={options.scale.name}: missing here: {', '.join(missing)}; nothing was begun; "
-            "scale=laptop runs the same commands in small"
+            f"{options.table} scale={options.scale.name}: missing here: {', '.join(missing)}; nothing was started; "
+            "scale=laptop runs the same commands at small scale"
         )
 
 
@@ -64,20 +64,20 @@ def requirements(options: SimpleNamespace, work: dict[str, list[Row]]) -> list[R
 
 
 def corpus(options: SimpleNamespace, name: str) -> Requirement:
-    """WMT14: prepared already, in a local copy, or on the hub."""
+    """WMT14: already prepared, in a local copy, or on the hub."""
     prepared = options.work / "data" / name
     if (prepared / "manifest.json").is_file():
-        return (name, True, f"prepared already in {prepared}")
+        return (name, True, f"already prepared in {prepared}")
     dataset = compose("preprocess", options.scale.corpora[name]).data.plugins["hub"]
     if options.wmt14:
         patterns = [f"{dataset.subset}/{split}-*.parquet" for split in ("train", "validation", "test")]
         lacking = [pattern for pattern in patterns if not any(Path(options.wmt14).glob(pattern))]
-        words = f"there is no {' and no '.join(lacking)}" if lacking else f"{dataset.subset}"
+        words = f"no files match {' or '.join(lacking)}" if lacking else f"{dataset.subset}"
         return (name, not lacking, f"wmt14={options.wmt14}: {words}")
     if hub_answers():
-        return (name, True, f"{dataset.hub} ({dataset.subset}) on the Hugging Face hub, which answers")
-    copy = f"give a copy of {dataset.hub} ({dataset.subset}) with wmt14=FOLDER"
-    return (name, False, f"the Hugging Face hub does not answer; {copy}")
+        return (name, True, f"{dataset.hub} ({dataset.subset}) on the Hugging Face hub")
+    copy = f"pass wmt14=FOLDER with a copy of {dataset.hub} ({dataset.subset})"
+    return (name, False, f"the Hugging Face hub is not reachable; {copy}")
 
 
 def hub_answers() -> bool:
@@ -95,35 +95,35 @@ def wanted_gpus(options: SimpleNamespace) -> int:
 
 
 def gpus(options: SimpleNamespace) -> Requirement:
-    """GPUs: a number that divides the paper's eight micro-batches."""
+    """GPUs: their number must divide the paper's eight micro-batches."""
     wanted, there = wanted_gpus(options), torch.cuda.device_count()
     if wanted > there or not there:
-        return ("GPUs", False, f"there are {there}; the paper had {GPUS}; 1, 2 or 4 give the same, later")
+        return ("GPUs", False, f"{there} found; the paper used {GPUS}; 1, 2 or 4 give the same result more slowly")
     if GPUS % wanted:
         return ("GPUs", False, f"{wanted} cannot share {GPUS} micro-batches; pass devices=8, 4, 2 or 1")
-    return ("GPUs", True, f"{wanted} x {torch.cuda.get_device_name()}; the paper had {GPUS}")
+    return ("GPUs", True, f"{wanted} x {torch.cuda.get_device_name()}; the paper used {GPUS}")
 
 
 def disk(work: Path, rows: list[Row]) -> Requirement:
-    """Disk space for corpora and checkpoints, less what they use already."""
+    """Disk space for corpora and checkpoints, including what they already use."""
     here = next(folder for folder in (work, *work.resolve().parents) if folder.is_dir())
     own = {folder for row in rows for folder in row.folders}
     used = sum(path.stat().st_size for folder in own for path in folder.rglob("*") if path.is_file())
     corpora = sum(CORPUS_PAIRS[name] * PAIR_BYTES for name in {row.corpus for row in rows if row.corpus})
     needed, free = corpora + sum(checkpoint_bytes(row) for row in rows), shutil.disk_usage(here).free
-    sizes = f"{used / 1e9:,.0f} GB of it used already, {free / 1e9:,.0f} GB are free"
+    sizes = f"{used / 1e9:,.0f} GB already used, {free / 1e9:,.0f} GB free"
     return ("disk", free + used >= needed, f"about {needed / 1e9:,.0f} GB for {work}, {sizes}")
 
 
 @cache
 def configuration(*words: str) -> ExperimentConfig:
-    """That of a training, which takes a quarter of a second to compose."""
+    """The configuration of a training run; cached, because composing it takes a quarter of a second."""
     config: ExperimentConfig = compose("train", list(words))
     return config
 
 
 def checkpoint_bytes(row: Row) -> int:
-    """The size of the kept checkpoints, the best, and one being written, with weights and Adam's two moments."""
+    """The size of the kept checkpoints, the best one and one being written: weights and Adam's two moments."""
     config = configuration(*row.training)
     with torch.device("meta"):
         model = Transformer(config.model, config.tokenizer.vocabulary_size)
@@ -131,7 +131,7 @@ def checkpoint_bytes(row: Row) -> int:
 
 
 def hours(options: SimpleNamespace, rows: list[Row]) -> Requirement:
-    """A lower bound of the training time: all operations at the speed of large matrix products."""
+    """A lower bound on the training time: all operations at the speed of large matrix products."""
     device, many = torch.device("cuda" if torch.cuda.is_available() else "cpu"), max(1, wanted_gpus(options))
     rate = peak_flops_per_second(device, precision_dtype(options.precision))
     torch.cuda.empty_cache()  # free it for the next processes
@@ -142,7 +142,7 @@ def hours(options: SimpleNamespace, rows: list[Row]) -> Requirement:
 
 
 def expected_flops(row: Row) -> float:
-    """About the operations of a training, for sentences of typical length and full updates."""
+    """Approximate FLOPs of a training run, for full updates of sentences of typical length."""
     config = configuration(*row.training)
     tokens = config.batching.tokens_per_update
     pairs = tokens * SENTENCE_TOKENS, tokens * SENTENCE_TOKENS // 2, tokens * SENTENCE_TOKENS
@@ -156,4 +156,4 @@ def layers(options: SimpleNamespace) -> Requirement:
     main = 1024 * int((proc_value("meminfo", "MemAvailable:") or f"{2**52}").split()[0])
     free = torch.cuda.mem_get_info()[0] if torch.cuda.is_available() else main
     needed = largest_bytes(options.scale.layers)
-    return ("layers", free >= needed, f"about {needed / 1e9:.1f} GB of memory, {free / 1e9:.1f} GB are free")
+    return ("layers", free >= needed, f"about {needed / 1e9:.1f} GB of memory; {free / 1e9:.1f} GB free")

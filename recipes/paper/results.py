@@ -1,7 +1,7 @@
-"""Results: a JSON file for each row of a table, with all that is needed to check or repeat it.
+"""Results: a JSON file for each row of a table, with everything needed to check or repeat the measurement.
 
-It holds table, row, scale, seed, commands, the seconds of each, the origin of the numbers (commit, machine, packages),
-devices of the training, scores with their signatures, and figures, which are all other measurements and counts.
+It contains the table, row, scale, seed, commands and their seconds, the origin of the numbers (commit, machine,
+packages), training devices, scores with their signatures, and figures: all other measurements and counts.
 """
 
 import json
@@ -32,7 +32,7 @@ COLUMNS = {
     "training_cost": "cost",
     "perplexity": "valid_perplexity",
 }
-"""Figure of a result -> the column of metrics.csv whose last value it is."""
+"""Figure of a result -> the column of metrics.csv from which its last value is taken."""
 Result = dict[str, Any]
 
 
@@ -60,7 +60,7 @@ def write_result(folder: Path, result: Result) -> None:
 
 
 def read_results(folder: Path, seed: int) -> dict[str, Result]:
-    """Row -> result, for all results of that seed in a folder; NMTError for a broken one."""
+    """Row -> result, for all results with this seed in a folder; NMTError for a malformed file."""
     results = {}
     for path in sorted(folder.glob("*.json")):
         try:
@@ -68,7 +68,7 @@ def read_results(folder: Path, seed: int) -> dict[str, Result]:
             if result["seed"] == seed:  # rows are compared with one another
                 results[result["row"]] = result
         except (ValueError, TypeError, LookupError) as error:
-            raise NMTError(f"{path}: is no result of a table; remove it, and it is measured again") from error
+            raise NMTError(f"{path}: not the result of a table row; remove it to measure the row again") from error
     return results
 
 
@@ -82,7 +82,7 @@ def findings(row: Row, printed: str) -> Result:
     for name, column in COLUMNS.items():
         values = (float(row.get(column) or math.nan) for row in reversed(rows))
         figures[name] = next(filter(math.isfinite, values), None)
-    # A matrix that several layers share counts once.
+    # Count a matrix that several layers share only once.
     with safe_open(run / "model" / "model.safetensors", framework="numpy") as weights:
         shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118
     figures["parameters"] = sum(map(math.prod, shapes))
@@ -99,13 +99,13 @@ def origin() -> dict[str, Any]:
 
 
 def commit(root: Path) -> str:
-    """The commit of nmt's own repository, with -dirty if its code or groups have changed; else the version of nmt."""
+    """The commit of nmt's repository, with -dirty if code or groups have changed; outside it, the version of nmt."""
 
     def git(*words: str) -> str | None:
         result = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True)
         return result.stdout.strip() if result.returncode == 0 else None
 
-    # A wheel may be installed below somebody else's repository.
+    # A wheel may be installed inside the repository of another project.
     if not shutil.which("git") or git("ls-files", "--error-unmatch", "nmt/__init__.py") is None:
         return f"nmt {nmt.__version__}"
     changed = git("status", "--porcelain", "--", "nmt", "conf", "recipes/paper")

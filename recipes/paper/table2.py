@@ -30,7 +30,7 @@ def page(scale: SimpleNamespace, results: dict[str, Result]) -> Page:
 
 
 def grid(results: dict[str, Result], figure: str, columns: dict[str, str]) -> Grid:
-    """A row for each system: for each corpus the paper's figure, then ours."""
+    """A row for each system: for each corpus, the paper's figure, then ours."""
     headings = ["system", *(f"{corpus}, {column}" for corpus in CORPORA for column in ("paper", *columns))]
     lines = []
     for system in read_figures("table2"):
@@ -45,7 +45,7 @@ def grid(results: dict[str, Result], figure: str, columns: dict[str, str]) -> Gr
 
 
 def big_below_base(scale: SimpleNamespace, results: dict[str, Result]) -> list[str]:
-    """The explanation, at a small scale, of why big is below base on English-German only."""
+    """At small scale, a note on why big scores below base on English-German only."""
     if scale.name == "paper" or not set(NAMES) <= set(results):
         return []
     bleu = {name: value(results[name], "bleu") or 0 for name in NAMES}

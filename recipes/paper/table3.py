@@ -9,7 +9,7 @@ from results import Result, value
 VARIATIONS = [row for row in read_figures("table3") if row["BLEU"]]
 BASE = VARIATIONS[0]
 COMPARISONS = [row for row in read_figures("table3") if not row["BLEU"]]
-"""Comparisons that the paper makes elsewhere, in words only."""
+"""Comparisons that the paper makes elsewhere, without numbers."""
 MEASURES = {"PPL": "perplexity", "BLEU": "BLEU", "parameters (M)": "parameters"}
 """Heading -> column of table3.csv."""
 Results = dict[str, Result]
@@ -19,7 +19,7 @@ def rows(options: SimpleNamespace) -> list[Row]:
     """Table 3 (section 6.2), and the comparisons elsewhere in the paper."""
     found = []
     for name in (row["experiment"] for row in (*VARIATIONS, *COMPARISONS)):
-        # Nothing is averaged here: a run's model is the mean of the checkpoints that it keeps.
+        # A run averages the checkpoints that it keeps; keeping only one turns averaging off.
         model = [f"experiment=table3/{name}", "checkpoints.keep=1"]
         training = "variation_big" if name == "big" else "variation"
         found.append(translation_row(options, f"table3-{name}", "en-de", model, training, "valid"))
@@ -36,7 +36,7 @@ def page(scale: SimpleNamespace, results: Results) -> Page:
 
 
 def ours(results: Results, row: dict[str, str], column: str) -> float | None:
-    """Our figure of a variation; BLEU by the paper's protocol, parameters in millions."""
+    """Our figure for a variation; BLEU follows the paper's protocol, and parameters are in millions."""
     found = value(results.get(f"table3-{row['experiment']}"), "split" if column == "BLEU" else column)
     return found / 1e6 if found is not None and column == "parameters" else found
 
@@ -64,7 +64,7 @@ def differences_grid(results: Results) -> Grid:
             line += [printed, shown(None if own is None or base is None else own - base, "+.2f")]
         lines.append(line)
     headings = ["row", "changed from base", *(f"{name}, {whose}" for name in MEASURES for whose in ("paper", "ours"))]
-    return Grid("Differences to base", headings, lines, [NOTES["table3"]["differences"]], words=2)
+    return Grid("Differences from base", headings, lines, [NOTES["table3"]["differences"]], words=2)
 
 
 def comparisons_grid(results: Results) -> Grid:

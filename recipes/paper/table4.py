@@ -14,7 +14,7 @@ from nmt.preparation import corpus_for
 
 
 def rows(options: SimpleNamespace) -> list[Row]:
-    """Table 4 (section 6.3): the parser that is trained on its treebank only."""
+    """Table 4 (section 6.3): the parser trained only on its treebank."""
     prepared, run = options.work / "data" / "treebank", options.work / "runs" / "parser"
     data = [*corpus(options), *paths(prepared=prepared), f"seed={options.seed}"]
     trees, reference = run / "test.trees", prepared / "test.trees"
@@ -38,10 +38,10 @@ def corpus(options: SimpleNamespace) -> list[str]:
 
 
 def lacks(options: SimpleNamespace) -> str:
-    """The reason why the treebank cannot be read; empty if every split has files."""
+    """Why the treebank cannot be read; empty if every split has files."""
     if not options.treebank:
-        free = "" if options.scale.name == "paper" else "; recipes/treebank/README.md leads to a free one"
-        return f"give its treebank with treebank=FOLDER{free}"
+        free = "" if options.scale.name == "paper" else "; recipes/treebank/README.md describes a free one"
+        return f"needs a treebank; pass treebank=FOLDER{free}"
     try:
         corpus_for(compose("preprocess", corpus(options)).data).digests()
     except NMTError as error:
@@ -61,7 +61,7 @@ def page(scale: SimpleNamespace, results: dict[str, Result]) -> Page:
         lines.append([name, parser["training"], parser["F1"], f1])
     more = [shown(value(result, f"brackets_{part}")) for part in ("precision", "recall", "complete")]
     grids = [
-        Grid("Labelled bracketing F1", ["parser", "training", "paper", "ours"], lines, words=2),
-        Grid("Ours", ["precision", "recall", "complete match"], [more]),
+        Grid("Labeled bracketing F1", ["parser", "training", "paper", "ours"], lines, words=2),
+        Grid("Our parser", ["precision", "recall", "complete match"], [more]),
     ]
     return Page("table4", scale, scale.parser_said, NOTES["table4"]["page"], grids, [result] if result else [])

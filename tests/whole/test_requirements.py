@@ -52,5 +52,5 @@ def test_what_is_missing_is_told_in_one_screen_and_nothing_is_begun(here, monkey
     assert [word for _, word in told[:4]] == ["MISSING"] * 4
     assert "treebank=FOLDER" in lines[2]
     assert "missing here: en-de, en-fr, table4, GPUs" in last
-    assert "nothing was begun" in last
+    assert "nothing was started" in last
     assert list(here.iterdir()) == []

@@ -53,7 +53,7 @@ def test_a_row_of_table_3_is_the_same_change_at_both_scales(name):
         (["table2", "scale=desk"], "paper, laptop"),
         (["table2", "size=2"], "unknown key size; choose from table, scale, rows"),
         (["table2", "rows=[en-it]"], "en-de-base, en-de-big, en-fr-base, en-fr-big"),
-        (["all", "rows=[en-de-base]"], "name their table"),
+        (["all", "rows=[en-de-base]"], "instead of all"),
         (["table2", "seed=x"], "seed=x: must be a whole number"),
     ],
 )

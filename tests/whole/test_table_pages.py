@@ -84,12 +84,12 @@ def test_tables_have_the_papers_numbers_and_say_what_was_not_run():
     columns = ("row", "PPL, paper", "BLEU, paper", "parameters (M), paper")
     rows = grid(text, "Perplexity, BLEU, parameters")
     assert [row[column] for row in rows for column in columns] == PRINTED3.split()
-    for title in ("Perplexity, BLEU, parameters", "Differences to base", "Other attention functions"):
+    for title in ("Perplexity, BLEU, parameters", "Differences from base", "Other attention functions"):
         assert {cell for row in grid(text, title) for column, cell in row.items() if "ours" in column} == {"not run"}
 
     text = markdown("table4", {})
-    assert {" | ".join(row.values()) for row in grid(text, "Labelled bracketing F1")} > PRINTED4
-    assert grid(text, "Ours") == [dict.fromkeys(("precision", "recall", "complete match"), "not run")]
+    assert {" | ".join(row.values()) for row in grid(text, "Labeled bracketing F1")} > PRINTED4
+    assert grid(text, "Our parser") == [dict.fromkeys(("precision", "recall", "complete match"), "not run")]
 
 
 def test_ours_stand_where_they_belong():
@@ -108,10 +108,10 @@ def test_differences_are_to_our_own_base():
     wide = result("table3-c_d_ff_4096", "table3", perplexity=27.5, parameters=3_500_000, training_seconds=60.0)
     wide["scores"][1]["value"] = 10.0
     text = markdown("table3", {"table3-base": base, "table3-c_d_ff_4096": wide})
-    rows = {row["changed from base"]: row for row in grid(text, "Differences to base")}
+    rows = {row["changed from base"]: row for row in grid(text, "Differences from base")}
     row = rows["d_ff 4096"]
     assert [row[f"{name}, paper"] for name in ("PPL", "BLEU", "parameters (M)")] == ["−0.17", "+0.4", "+25"]  # noqa: RUF001
     assert [row[f"{name}, ours"] for name in ("PPL", "BLEU", "parameters (M)")] == ["−2.50", "−2.35", "+1.50"]  # noqa: RUF001
     assert rows["N 2"]["PPL, ours"] == "not run"
     alone = markdown("table3", {"table3-c_d_ff_4096": wide})
-    assert grid(alone, "Differences to base")[-7]["PPL, ours"] == "not run"  # d_ff 4096, without a base of ours
+    assert grid(alone, "Differences from base")[-7]["PPL, ours"] == "not run"  # d_ff 4096, without a base of ours
