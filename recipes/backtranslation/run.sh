@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Train on half of a corpus with its English, and on the other half as German text alone: run.sh NAME TRAIN VALID TEST
-# UPDATES, where TRAIN, VALID and TEST are paths without .en and .de.
+# Train on one half of a corpus and on the German side of the other half: run.sh NAME TRAIN VALID TEST UPDATES, where
+# TRAIN, VALID and TEST are paths without .en and .de.
 set -euo pipefail
 usage="run.sh NAME TRAIN VALID TEST UPDATES: run.sh multi30k F/train F/val F/test_2016_flickr 4000"
 name=backtranslation_${1:?$usage} train=${2:?$usage} updates=${5:?$usage}

@@ -1,4 +1,4 @@
-"""Text as the published Multi30k numbers have it: lower case, Moses' punctuation and tokens, without escapes.
+"""Prepare text as for published Multi30k scores: lowercase, Moses punctuation and tokens, no escapes.
 
 python recipes/multi30k/lowercase.py FOLDER OUTPUT     # .en and .de of train, val and test_2016_flickr
 """

@@ -15,7 +15,7 @@ search=(decode.length_penalty_kind=marian decode.length_penalty=1)
 nmt preprocess experiment=multi30k "data.train=$corpus/train" "${held_out[@]}"
 nmt train $data "${training[@]}" name=student/teacher
 
-# The teacher's translations of the training text: the best, and of the eight best the most similar to the reference.
+# The teacher's translations of the training text: the best one, and the one of eight most similar to the reference.
 teaching=("$corpus/train.en" runs/student/teacher engine=ctranslate2 protect=none "${search[@]}")
 nmt synthesize "${teaching[@]}" output=synthetic/best
 closest=("reference=$corpus/train.de" metric=bleu decode.beam_size=8 decode.n_best=8)
@@ -30,7 +30,7 @@ for seed in 1 2; do
     nmt train $data "${training[@]}" "${student[@]}" name=student/alone$seed
 done
 
-# The students as meant to be used, in int8 with a beam of 2, compared with the teacher in float32 with a beam of 4.
+# Compare the students in int8 with a beam of 2, as intended for use, with the teacher in float32 with a beam of 4.
 nmt translate overwrite=true runs/student/teacher protect=none "${search[@]}" input=$data/test.en output=runs/student/teacher.de
 int8=(engine=ctranslate2 precision=int8 protect=none "${search[@]}" decode.beam_size=2 input=$data/test.en)
 for name in distilled1 distilled2 alone1 alone2; do
