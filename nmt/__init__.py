@@ -29,7 +29,7 @@ __all__ = ["Model", "NMTError", "Score", "Translation", "compare", "load", "prep
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of the Python API, which plugins register; the command line imports this file, but not them."""
+    """Import a name of the Python API on first use, because the command line also imports this file."""
     if name in __all__:
         from nmt.registry import entries_of
 

@@ -64,7 +64,7 @@ def print_commands(words: list[str]) -> None:
     commands, options = entries_of("command"), {"--version": "Print the version.", "--help": "Print this page."}
     print("Usage: nmt COMMAND [KEY=VALUE]... [OPTIONS]\n")
     print('Neural machine translation with the Transformer of "Attention Is All You Need".\n')
-    print("Commands (nmt COMMAND --help explains each)")
+    print("Commands (for details, run nmt COMMAND --help)")
     for name, entry in commands.items():
         print(f"  {name:12}{entry.facts['summary']}")
     options |= {name: text for name, entry in entries_of("option").items() if (text := entry.facts.get("summary"))}

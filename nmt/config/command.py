@@ -15,8 +15,8 @@ from nmt.registry import entries_of
 WIDTH = 100  # columns of help
 OPTIONS = {
     "--cfg": "Print the composed configuration and exit.",
-    "--config-dir": "FOLDER: also look for options there, before ./conf.",
-    "--help": "GROUP or all: print those keys; without either: print this page.",
+    "--config-dir": "FOLDER: folder of your own options, searched before ./conf.",
+    "--help": "Print this page, the keys of a group (--help GROUP) or all keys (--help all).",
 }
 """The options of every command."""
 

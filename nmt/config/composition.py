@@ -27,7 +27,7 @@ SOURCES: Any = {source.__name__: source for source in Plugins.instance().discove
 
 
 class OurGroups(SOURCES["FileConfigSource"]):  # type: ignore[misc,name-defined]
-    """A folder of groups. A user's may belong to another program too: Hydra must not read its hydra/config.yaml."""
+    """A folder of groups. Hydra must not read its hydra/config.yaml, which may belong to another program."""
 
     @staticmethod
     def scheme() -> str:
@@ -96,7 +96,7 @@ def hydra_tree(command: Command, overrides: list[str], config_dir: Path | None =
 
 
 def to_yaml(command: Command, words: list[str], config_dir: Path | None = None) -> str:
-    """The options as a file; where the command has experiments, the file is one."""
+    """The options as YAML; if the command has experiments, the YAML is an experiment."""
     header = "# @package _global_\n" if "optional experiment" in command.groups else ""
     return header + OmegaConf.to_yaml(OmegaConf.create(options_and_tree(command, words, config_dir)[1]))
 

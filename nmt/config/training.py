@@ -157,7 +157,7 @@ class ExperimentConfig:
     run: str = "runs/${name}"
     """Run folder, for checkpoints, logs and the model."""
     init: str | None = None
-    """Run or model directory to start from: preprocess uses its vocabulary, and train its weights."""
+    """Run or model directory to start from: preprocess uses its vocabulary, train uses its weights."""
     seed: int = number(1, 0, 2**63 - 1)
     """Random seed for splits, samples, initial weights, data order and dropout."""
     workers: int = number(2, 1, 1000)
@@ -165,7 +165,7 @@ class ExperimentConfig:
     minutes: float | None = number(None, 0.01, 1e6)
     """train: training time in minutes; sets trainer.max_steps and the groups in minutes_settles; null: sets neither."""
     minutes_settles: list[str] = choice([*SETTLED], *SETTLED)
-    """train: groups that minutes= also sets, except those in which the command line sets a key."""
+    """train: groups that minutes= also sets, except groups with a key that the command line sets."""
     logger: list[str] = choice(["tensorboard"], "csv", "tensorboard", "wandb")
     """Loggers in addition to metrics.csv: csv (adds none), tensorboard, wandb, or a list."""
     overwrite: bool = False

@@ -315,4 +315,4 @@ def deliver(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) 
     console.print(f"the model is in {run / 'model'}")
     if average.made < max_steps and config.trainer.max_time is not None:
         made = f"update {average.made:,} of {max_steps:,}"
-        console.print(f"stopped by trainer.max_time at {made}; the same command resumes there")
+        console.print(f"stopped by trainer.max_time at {made}; the same command resumes from there")

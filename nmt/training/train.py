@@ -109,7 +109,7 @@ class Training:
         """Make the remaining updates; return the number of the signal that stopped them, or 0."""
         config, size, checkpoint = self.config, self.state.vocabulary_size, self.checkpoint
         needed, sources = (x.source_vocabulary_size or size for x in (self.corpus, config.model))
-        require(needed == sources, f"the corpus needs model.source_vocabulary_size={needed}")
+        require(needed == sources, f"model.source_vocabulary_size={sources}: must be {needed} for this corpus")
         max_seconds, updates = Timer(config.trainer.max_time).time_remaining(), UpdateDataModule(self.corpus, config)
         metrics = MetricsCallback(self.state.config, ProgressLine(self.console, max_seconds))
         validation = Validation(self.corpus, config, metrics)

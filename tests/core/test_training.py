@@ -75,7 +75,7 @@ def test_time_that_is_up_ends_a_run_after_a_whole_update(toy, nmt, training_stat
     outcome = nmt("train", *options, "trainer.max_time=1s", "trainer.max_steps=100000")
     assert outcome.code == 0
     assert "stopped by trainer.max_time" in outcome.err
-    assert "of 100,000; the same command resumes there" in outcome.err
+    assert "of 100,000; the same command resumes from there" in outcome.err
     made = training_state(Path("run"))["step"]
     assert nmt("train", *options, f"trainer.max_steps={made}", "run=straight").code == 0
     assert_same(training_state(Path("run")), training_state(Path("straight")))

@@ -19,7 +19,7 @@ class AverageConfig:
     run: str = "runs/latest"
     """Run whose last checkpoints are averaged."""
     last: int | None = number(None, 1, 10_000)
-    """How many of the last checkpoints to average; null: follow the run's `checkpoints.average`."""
+    """Number of last checkpoints to average; null: as the run's `checkpoints.average` says."""
     output: str | None = None
     """Model directory to write; null: model/ in the run folder."""
 
@@ -51,7 +51,7 @@ def run(config: AverageConfig) -> None:
     folder = Path(config.run)
     check_no_links(folder)
     paths = list_checkpoints(folder)
-    require(bool(paths), f"run={folder}: has no checkpoints; train first")
+    require(bool(paths), f"run={folder}: has no checkpoints; train the run first")
     require((config.last or 1) <= len(paths), f"last={config.last}: {folder} has only {len(paths)} checkpoints")
     output = Path(config.output or folder / "model")
     check_ours(output)

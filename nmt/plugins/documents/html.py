@@ -53,7 +53,7 @@ def tags_of(text: str) -> list[Tag]:
             tags[opened[tag.name].pop()].partner = len(tags) - 1
         elif tag.name and not tag.closes:
             opened[tag.name].append(len(tags) - 1)
-            values = [*ATTRIBUTE.finditer(text, *markup.span("attributes"))][::-1]  # browsers take the first of a name
+            values = [*ATTRIBUTE.finditer(text, *markup.span("attributes"))][::-1]  # browsers use a name's first value
             tag.attributes = {match["name"].lower(): match.span("value") for match in values if match["value"]}
             if tag.name in UNSEEN | RAW | {"title"} and not (is_xml and text[at - 2] == "/"):
                 end = re.compile(rf"</{tag.name}[\s/>]", re.IGNORECASE).search(text, at)

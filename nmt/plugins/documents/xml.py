@@ -27,23 +27,23 @@ MARKUP = re.compile(
     re.DOTALL,
 )
 PARAGRAPHS = frozenset(("p", "h", "navLabel", "docTitle", "dc:title"))
-# Elements with text of their sentence, and elements that separate words.
+# AROUND: elements whose text belongs to the sentence around them. BREAKS: elements that separate words.
 AROUND = frozenset("g mrk span a meta content-control text hyperlink ins moveTo smartTag".split())  # noqa: SIM905
 STATE = re.compile(r"""(?<!\s)(?:\s++state\s*=\s*("[^"]*"|'[^']*')|\s*+/?>$)""")
 STRING = re.compile(r'string-value="([^"]*)"')
-OPEN = ("new", "needs-translation")  # states of targets to replace
+OPEN = ("new", "needs-translation")  # states of targets that nmt replaces
 BREAKS = frozenset("s tab line-break frame br cr ptab drawing pict object oMath oMathPara".split())  # noqa: SIM905
 UNREAD = frozenset(("annotation", "tracked-changes"))
-VALUE = re.compile(r':formula=|office:value-type="(?!string")')  # of a cell without text to translate
+VALUE = re.compile(r':formula=|office:value-type="(?!string")')  # marks a cell that has no text to translate
 CODES: dict[str, Kind] = {"bpt": "open", "bx": "open", "ept": "close", "ex": "close", "ph": "point", "it": "point"}
 # Office Open XML
 UNSEEN = re.compile(r'<(?:\w+:)?(?:lang|noProof)\b[^>]*>|\s(?:lang|altLang|noProof|dirty|err|smtClean)="[^"]*"')
 EMPTY = re.compile(r"<[^\s<>]*/>|<([^\s<>]*)></\1>")
-DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen", "rPh"))  # also the reading of a cell
-SPACE = re.compile(r"((?:_x000[9AaDd]_|[\t\r\n])+)")  # breaks lines in cells, and aligns words on slides
-MARK = "\0"  # stands before and after markup in a sentence
-INSIDE, FORMAT = "\1", "\2"  # markup inside a run; the formatting of the text that follows
-NOTE = re.compile(f"{MARK}(\\d+){INSIDE}*")  # where a note begins in the file; as long as the note
+DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen", "rPh"))  # rPh: how to read a cell
+SPACE = re.compile(r"((?:_x000[9AaDd]_|[\t\r\n])+)")  # line breaks in cells; tabs that align words on slides
+MARK = "\0"  # encloses markup in a sentence
+INSIDE, FORMAT = "\1", "\2"  # INSIDE: markup inside a run. FORMAT: formatting of the following text.
+NOTE = re.compile(f"{MARK}(\\d+){INSIDE}*")  # a note's offset in the file, padded to the length of the note
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class Element:
 
 def parse_xml(text: str) -> list[Element]:
     """The document and all its elements, in order; NMTError if it is malformed or declares entities, which can grow."""
-    parser = expat.ParserCreate("utf-8")  # whatever the file declares
+    parser = expat.ParserCreate("utf-8")  # regardless of what the file declares
     parser.EntityDeclHandler = refuse_entity
     try:
         parser.Parse(text.encode(), True)
@@ -148,7 +148,7 @@ class Flow(MarkedUp):
         if element.name in UNREAD or (element.name == "table-cell" and VALUE.search(*opening)):
             return parts
         if element.name == "table-cell" and (value := STRING.search(*opening)):
-            parts.append(Sentence(value.start(1), [text_token(value[1])], escape))  # it overrides the text of the cell
+            parts.append(Sentence(value.start(1), [text_token(value[1])], escape))  # overrides the cell's text
         return [*parts, *chain.from_iterable(map(self.sentences, element.children))]
 
     def tokens_of(self, element: Element, notes: list[Spliced] | None = None) -> list[Token]:
@@ -243,7 +243,7 @@ class Runs(MarkedUp):
             self.places[element.name if element.name in ("p", "fldChar") else element.tag].append(element.begin)
         for paragraph in elements:
             if paragraph.name in ("p", "si", "is"):
-                self.prefix = paragraph.tag.removesuffix(paragraph.name)  # several are possible in one file
+                self.prefix = paragraph.tag.removesuffix(paragraph.name)  # a file may use several
                 self.read(paragraph.children)
                 self.end()
         return self.sentences

@@ -14,23 +14,23 @@ class ExportConfig:
     """Options of `nmt export`."""
 
     run: str = "runs/latest"
-    """A run or a model directory; may be given without run=."""
+    """Run or model directory; may be given without run=."""
     format: str = choice("ctranslate2", "ctranslate2", "huggingface")
     """ctranslate2, or huggingface for the transformers library."""
     precision: str = choice("float32", "float32", "int8")
     """ctranslate2: float32 or int8."""
     output: str | None = None
-    """The folder to write; null: a folder ctranslate2-PRECISION or huggingface in the model directory."""
+    """Folder to write; null: ctranslate2-PRECISION or huggingface in the model directory."""
     sample: str | None = None
     """ctranslate2: file of lines to translate with both programs and compare; null: 200 lines of the validation set."""
 
     def __post_init__(self) -> None:
         fits = self.format == "ctranslate2" or (self.precision == "float32" and self.sample is None)
-        require(fits, f"format={self.format}: precision and sample are for format=ctranslate2; leave them out")
+        require(fits, f"format={self.format}: precision and sample are for format=ctranslate2; omit them")
 
 
 def run_export(config: ExportConfig) -> None:
-    """Write the model, and for CTranslate2, compare it with the original."""
+    """Write the model; for CTranslate2, also compare it with the original."""
     from nmt.files import find_model_directory, parse_json, read_mapping
 
     folder, comparison = find_model_directory(config.run), list[str]()
@@ -41,7 +41,7 @@ def run_export(config: ExportConfig) -> None:
         is_free = is_free or read_mapping(output / "config.json", parse_json).get("exported_by") == "nmt"
     except NMTError:
         is_free = False
-    require(is_free, f"output={output}: exists and is not an earlier export; name another folder")
+    require(is_free, f"output={output}: exists and is not an earlier export; pass another folder")
     with talker().status("writing") as status:
         if config.format == "huggingface":
             from nmt.plugins.exchange import huggingface
@@ -66,13 +66,13 @@ class ImportConfig:
     """Options of `nmt import`."""
 
     path: str = MISSING
-    """A MarianMT folder from the Hugging Face Hub, a Marian .npz, or a folder with an .npz and its decoder.yml."""
+    """MarianMT folder from the Hugging Face Hub, a Marian .npz, or a folder with an .npz and its decoder.yml."""
     output: str = MISSING
-    """The model directory to write."""
+    """Model directory to write."""
     source: str | None = None
-    """The source language, such as en; null: the language that the imported folder names."""
+    """Source language, such as en; null: the language that the imported folder names."""
     target: str | None = None
-    """The target language."""
+    """Target language; null: as for `source`."""
 
 
 def run_import(config: ImportConfig) -> None:

@@ -78,7 +78,7 @@ def why_not_automatic(folders: Sequence[Path], options: EngineOptions) -> str:
         check_model(ModelConfig(**description.model))
         cache_folder().mkdir(parents=True, exist_ok=True)
     except NMTError as error:
-        return str(error).partition("; use ")[0]  # the advice is to use what is then used
+        return str(error).partition("; use ")[0]  # omit the advice, which nmt follows anyway
     except OSError as error:
         return f"cannot write to the cache, {error.filename}"
     return ""
@@ -90,7 +90,7 @@ def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str]
     engine = CTranslate2Engine(folders[0], conversion, options.decode, options.threads, options.scores)
 
     def by_torch() -> Any:
-        notice("loading engine=torch precision=float32 too, because a translation lacks a required term")
+        notice("also loading engine=torch precision=float32, because a translation lacks a required term")
         alike = replace(options, device="cpu", precision="float32", threads=engine.workers)
         return entries_of("engine")["torch"].load()(folders, alike, notice)
 

@@ -39,8 +39,8 @@ class JudgeConfig:
         if not self.run:
             return False
         name = f"run={','.join(self.run)}"
-        require(not self.flags, f"{name}: leave it out with flags=true, which needs no model")
-        require(config.reference is None and config.examples == 0, f"{name}: leave out reference and examples")
+        require(not self.flags, f"{name}: omit it with flags=true, which needs no model")
+        require(config.reference is None and config.examples == 0, f"{name}: omit reference and examples")
         require(bool(config.source), "source: required with run; pass source=FILE")
         self.write_scores((str(config.source), config.hypothesis), config.format)
         return True

@@ -1,8 +1,8 @@
 """`nmt train minutes=30`: choose the model, batches, learning rate and updates for a corpus, machine and time limit.
 
-When a run begins, short trials measure speed and memory, and their models are discarded. config.yaml records the
-settings, and from then on the run is as reproducible as any other. The optimizer, learning rate and dropout worked best
-for the quickstart (docs/results.md); the other constants are first guesses.
+When a run begins, short trials measure speed and memory; nmt discards their models. config.yaml records the settings,
+so the run is then as reproducible as any other. The optimizer, learning rate and dropout worked best for the quickstart
+(docs/results.md); the other constants are first guesses.
 """
 
 import gc
@@ -28,8 +28,8 @@ from nmt.registry import entries_of
 from nmt.training import check_configuration, is_finished, list_checkpoints, make_trainer, read_config
 
 CHOOSING_SHARE = 0.05  # maximum share of the time for trials
-MINUTES = "-[0-9][0-9.e+]*min"  # the end of a run's name
-SECONDS_BESIDE = 30  # seconds to load, validate four times and score the averaged model (a small one, on two cores)
+MINUTES = "-[0-9][0-9.e+]*min"  # the suffix of a run's name
+SECONDS_BESIDE = 30  # seconds to load, validate four times and score the averaged model (small model, two cores)
 LEARNING_SHARE = 0.94  # share of the remaining time for training; the rest is a reserve for validating larger models
 TOKENS_PER_PARAMETER = 3.0  # target tokens that a larger model must see per parameter to be worth its size
 UPDATES = 10_000  # number of updates to aim for: many small updates train a better model than a few large ones
@@ -63,7 +63,7 @@ def seconds_of(config: ExperimentConfig) -> float:
 
 
 def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
-    """Start a run, resume the run that has these minutes, or continue the longest run in a new folder beside it."""
+    """Start a run, resume the run that has these minutes, or continue the longest run in a new folder next to it."""
     assert config.minutes is not None
     minutes, corpus = config.minutes, open_corpus(Path(config.prepared))
     models = sizes() if "model" in config.minutes_settles else [config.model]
@@ -86,7 +86,7 @@ def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
         console.print(f"continuing the model of {before} from its update {updates:,} {length}; {other}")
     with console.status("trying models and batches for a few seconds"):
         config = choose(config, corpus, models, seconds_of(config))
-    if config.init is not None:  # a high rate for a short time would undo what the model has learned
+    if config.init is not None:  # a high learning rate in a short run would undo what the model has learned
         share = min(config.trainer.max_steps / max(updates, 1), 1)
         adapting = compose("train", ["optim=adapt"]).optim.learning_rate
         rate = share * HIGHEST_RATE / config.model.d_model if spent else adapting
@@ -121,7 +121,7 @@ def choose(
             break
         candidate = with_batches(with_groups(config, model=model), corpus, tokens=0)
         try:
-            for _ in range(2):  # twice if the size of an update changes, because speed depends on it
+            for _ in range(2):  # a second time if the update size changes, because speed depends on it
                 pace, batching = measured_pace(candidate, corpus, choosing / 8), candidate.batching
                 tokens = updates_until(end, pace) * pace.tokens
                 candidate = with_batches(candidate, corpus, tokens * 60 * config.minutes / limit)

@@ -13,7 +13,7 @@ SETS = {
     "checkpoints": ("every_steps", "keep"),
     "validation": ("every_steps",),
 }
-"""The keys that minutes= sets in these groups; in all other groups, it sets every key."""
+"""The keys that minutes= sets in these groups. In all other groups, it sets every key."""
 
 
 def register(add: Callable[..., None]) -> None:
@@ -23,7 +23,7 @@ def register(add: Callable[..., None]) -> None:
 
 
 def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
-    """Let minutes= set each group unless a key that it would set there is given; `init` fixes the model's size.
+    """Let minutes= set each group, except groups with a key that the user sets; `init` fixes the model's size.
 
     With a schedule that ends at the last update, trainer.max_time works like minutes= but sets only the updates.
     """
@@ -32,7 +32,7 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
     from nmt.config import ENDING, ExperimentConfig, NMTError, duration
     from nmt.files import within
 
-    written: Any = OmegaConf.to_container(tree)  # as yet unchecked: a group may be a number
+    written: Any = OmegaConf.to_container(tree)  # not checked yet: a group may be a number
     if tree.minutes is None:
         ends = within(written, "optim", "schedule") in ENDING and within(written, "optim", "decay_steps") is None
         if ends and "trainer.max_time" in keys and "trainer.max_steps" not in keys:
@@ -40,7 +40,7 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
             tree.minutes, tree.minutes_settles = sum(map(mul, parts, (1440, 60, 1, 1 / 60))), []
         return
     if "trainer.max_steps" in keys:
-        raise NMTError("minutes= chooses trainer.max_steps: pass only one of them")
+        raise NMTError("trainer.max_steps: minutes= sets this key; pass only one of them")
     given = {"model"} if tree.init else set()
     for group, _, key in (key.partition(".") for key in keys):
         given |= {group} if key in ("", *SETS.get(group, [key])) else set()

@@ -1,4 +1,4 @@
-"""The number of updates, set again at the end of warm-up: trials are short, and other programs may start or end."""
+"""Adjust the number of updates after warm-up, because trials are short and other programs may start or end."""
 
 import time
 from typing import Any
@@ -13,11 +13,11 @@ from nmt.plugins.minutes.minutes import CHOOSING_SHARE, LEARNING_SHARE, SECONDS_
 from nmt.training import MetricsCallback, TranslationModule, UpdateCallback
 
 TOLERANCE = 0.1  # relative change in the number of updates that is worth making
-LATE = 1.2  # expected time of a run, divided by the time it should take, from which on a notice is printed
+LATE = 1.2  # print a notice if a run is expected to take this many times as long as planned
 
 
 class Replan(UpdateCallback):
-    """Changes the run's configuration at most once: warm-up is the same whatever number of updates follows."""
+    """Changes the number of updates at most once, at the end of warm-up, which does not depend on this number."""
 
     def __init__(self, config: ExperimentConfig, planner: BatchPlanner, metrics: MetricsCallback) -> None:
         self.config, self.metrics, self.is_late = config, metrics, False
@@ -30,7 +30,7 @@ class Replan(UpdateCallback):
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         now, (first, begin), config = time.monotonic(), self.first, self.config
         if self.limit and not first and step >= module.optim.warmup // 2:
-            self.first = step, now  # the updates before it, which compile kernels, do not count
+            self.first = step, now  # ignore the updates before it, which compile kernels
         if not first:
             return
         spent, pace, planned = self.before + now - self.start, (now - begin) / (step - first), trainer.max_steps
@@ -44,14 +44,13 @@ class Replan(UpdateCallback):
             self.is_late = end > LATE * self.limit
             if self.is_late:
                 self.metrics.line.console.print(
-                    f"notice: other programs slow this run down, which will take about {end / 60:.0f} minutes instead "
-                    f"of {self.limit / 60:.3g}; for a model of the updates so far, press Ctrl-C and run "
-                    f"`nmt average {config.run}`"
+                    f"notice: other programs are slowing this run down; it will take about {end / 60:.0f} minutes "
+                    f"instead of {self.limit / 60:.3g}. To get a model, press Ctrl-C and run `nmt average {config.run}`"
                 )
 
     def change(self, trainer: Trainer, module: TranslationModule, updates: int) -> None:
         config, line, tree = with_max_steps(self.config, updates), self.metrics.line, self.metrics.config
-        line.console.print(f"{updates:,} updates instead of {trainer.max_steps:,} fit in the time, as warm-up showed")
+        line.console.print(f"warm-up shows that {updates:,} updates fit in the time, not {trainer.max_steps:,}")
         trainer.fit_loop.epoch_loop.max_steps = line.total = updates
         module.optim, self.config = config.optim, config
         tree["trainer"]["max_steps"], tree["optim"]["decay_steps"] = updates, config.optim.decay_steps

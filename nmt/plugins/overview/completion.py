@@ -19,7 +19,7 @@ KINDS |= {"prepared": ["corpus"], "CORPUS": ["corpus"], "NAME": ["run", "corpus"
 
 
 def complete(words: list[str]) -> None:
-    """Print completions of the last word, one per line; the first word is the shell, the others follow `nmt`."""
+    """Print completions of the last word, one per line. The first word is the shell; the rest follow `nmt`."""
     shell, *words = words
     # bash splits words at = and :, replaces only the last part, and keeps the backslashes that it needs.
     *before, word = re.sub(r"\n?([=:]+)\n?", r"\1", "\n".join(words)).split("\n")
@@ -27,7 +27,7 @@ def complete(words: list[str]) -> None:
     start = max(word.rfind("="), word.rfind(":")) + 1 if shell == "bash" else 0
     replies = [reply for reply in candidates(before, word) if reply.startswith(word) and reply.isprintable()]
     for reply in dict.fromkeys(replies):
-        # A folder is of no use beside the runs or corpora in it.
+        # Omit a folder if runs or corpora in it are also offered.
         if not (reply.endswith("/") and any(f"{other}/".startswith(reply) for other in replies if other != reply)):
             print(re.sub(r"([^\w@%+=:,./~[-])", r"\\\1", reply[start:]) if shell == "bash" else reply)
 
@@ -70,7 +70,7 @@ def files(start: str) -> list[str]:
 
 
 def install(words: list[str]) -> None:
-    """Write a completion file for the shell that is named or that runs nmt; print how to use and how to remove it."""
+    """Write a completion file for the named shell or the shell that runs nmt; print how to use and remove the file."""
     from shellingham import ShellDetectionFailure, detect_shell
 
     from nmt.files import write_file
@@ -81,7 +81,7 @@ def install(words: list[str]) -> None:
     data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share")
     fish = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "fish/completions/nmt.fish"
     places = {"bash": data / "bash-completion/completions/nmt", "zsh": data / "nmt/completion.zsh", "fish": fish}
-    require(shell in places, f"{shell or 'unknown shell'}: name yours: `nmt --install-completion bash` (or zsh, fish)")
+    require(shell in places, f"{shell or 'unknown shell'}: pass yours: `nmt --install-completion bash` (or zsh, fish)")
     file = places[shell]
     is_ours = not file.exists() or "--install-completion" in file.read_text(errors="replace")
     require(is_ours, f"{file} was not written by nmt; move it out of the way first")

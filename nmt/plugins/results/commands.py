@@ -34,7 +34,7 @@ class ReportConfig:
     """Options of `nmt report`."""
 
     run: str = "runs/latest"
-    """The run, finished or not; may be given without run=."""
+    """Run, finished or not; may be given without run=."""
     output: str | None = None
     """HTML page to write; null: report.html in the run folder."""
     prepared: str | None = None
@@ -53,11 +53,11 @@ class AttentionConfig:
     """Options of `nmt attention`."""
 
     sentence: str = running_text(MISSING)
-    """The sentence; may be given without sentence=."""
+    """Sentence to translate; may be given without sentence=."""
     target: str | None = running_text(None)
-    """The translation of the sentence; null: the model's own."""
+    """Translation of the sentence; null: the model's own."""
     run: str = "runs/latest"
-    """A run or a model directory."""
+    """Run or model directory."""
     output: str = "attention.html"
     """HTML page to write."""
     translator: TranslatorOptions = inline(BY_TORCH, "device", "decode")
@@ -107,13 +107,13 @@ class CiteConfig:
     """Options of `nmt cite`."""
 
     run: str = "runs/latest"
-    """A run or a model directory; may be given without run=."""
+    """Run or model directory; may be given without run=."""
     source: str | None = None
     """File of source lines; null: the test set of the model's training corpus."""
     reference: str | None = None
     """File of reference translations of `source`."""
     output: str | None = None
-    """The bundle to write; null: citation-TESTSET.zip in the run, or in the working directory if there is no run."""
+    """Bundle to write; null: citation-TESTSET.zip in the run, or in the working directory if there is no run."""
     text: bool = False
     """Include the source and reference lines; check first that their license allows it."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=lambda: metric_names("text"))
@@ -136,7 +136,7 @@ class VerifyConfig:
     """Options of `nmt verify`."""
 
     bundle: str | None = None
-    """A bundle, or the folder that it was unpacked into; may be given without bundle=."""
+    """Bundle, or the folder that it was unpacked into; may be given without bundle=."""
     sha256: str | None = None
     """SHA-256 of the bundle as published; only this proves where the bundle came from."""
     reference: str | None = None
@@ -144,7 +144,7 @@ class VerifyConfig:
     source: str | None = None
     """File of sources, for a bundle without them; needed, together with run, to translate again."""
     run: str | None = None
-    """The bundle's model, to translate the sources again; without a bundle, the run to train again."""
+    """Run or model directory to translate the sources again; without a bundle, run to train again."""
     step: int | None = number(None, 0, 10**9)
     """Train a run again from this checkpoint to the next; 0: from the seed; null: from every checkpoint."""
     prepared: str | None = None
@@ -244,7 +244,7 @@ def sentence_and_run(words: list[str]) -> dict[str, str]:
 
 
 def bundle_or_run(words: list[str]) -> dict[str, Any]:
-    require(len(words) == 1, f"{words[-1]}: this command takes one bundle or run; {words[0]} is given too")
+    require(len(words) == 1, f"{words[-1]}: this command takes one bundle or run, but {words[0]} is also given")
     return {"run" if (Path(words[0]) / "checkpoints").is_dir() else "bundle": words[0]}
 
 

@@ -23,7 +23,7 @@ from nmt.training import Average, Training, checkpoint_step, list_checkpoints, l
 
 
 def compared(checkpoint: dict[str, Any]) -> dict[str, Any]:
-    """What the next updates depend on, by the name that a user reads."""
+    """Everything that the next updates depend on, with names for users."""
     keys = {"weights": "state_dict", "optimizer": "optimizer_states", "scaler": "MixedPrecision"}
     return {name: checkpoint.get(key) for name, key in {**keys, "update": "global_step", "skipped": "skipped"}.items()}
 
@@ -39,14 +39,14 @@ def first_difference(one: Any, two: Any, name: str = "") -> str:
     kinds = [f"{x.dtype} {[*x.shape]}" if isinstance(x, Tensor) else in_words(x) for x in (one, two)]
     if kinds[0] != kinds[1] or isinstance(one, Tensor) != isinstance(two, Tensor):
         return f"{name} is {shown(kinds[0])} but should be {shown(kinds[1])}"
-    # As bytes, because `torch.equal` takes -0 for 0 and float64 for float32.
+    # Compare bytes, because `torch.equal` treats -0 as 0 and float64 as float32.
     if not isinstance(one, Tensor) or torch.equal(*(x.contiguous().view(-1).view(torch.uint8) for x in (one, two))):
         return ""
     return f"{name} differs by up to {float((one.double() - two.double()).abs().max()):.2g}"
 
 
 def check_model(folder: Path, paths: dict[int, Path]) -> Check:
-    """Compare the run's model with the mean of the checkpoints from which it was made."""
+    """Compare the run's model with the mean of its checkpoints."""
     updates: Any = read_description(folder).training.get("averaged")
     kept = [paths[update] for update in updates if update in paths] if matches(updates, list[int]) else []
     if not kept or len(kept) < len(updates):
@@ -65,7 +65,7 @@ def environment_of(run: Path, checkpoint: dict[str, Any]) -> dict[str, Any]:
 
 
 def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
-    """Compare checkpoints with those of a training from the previous one; NMTError if the corpus has changed."""
+    """Train again from each checkpoint and compare the result with the next; NMTError if the corpus has changed."""
     run, step = Path(config.run or ""), config.step
     paths = {checkpoint_step(path): path for path in list_checkpoints(run)}
     pairs = [(start, end) for start, end in pairwise([0, *paths]) if start == step or (start and step is None)]
@@ -77,7 +77,7 @@ def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
         recorded = environment_of(run, before)
         original = build(ExperimentConfig, {**before["nmt"]["config"], "run": str(run)}, str(paths[end]))
         training = Training(original, corpus_of(run, before["nmt"], config.prepared), console)  # checks the files
-        # The number of threads decides the order of sums.
+        # The number of threads determines the order of sums.
         if threads := re.search(r"\(([0-9]{1,9}) threads\)", recorded["device"]):
             most, trained = 16 * usable_cores(), f"{paths[end]} was trained with {threads[1]} threads"
             require(0 < int(threads[1]) <= most, f"{trained}: for more than {most}, use a machine with more cores")

@@ -62,7 +62,7 @@ def read_systems(texts: list[str]) -> list[System]:
     paths = [seed.path for system in systems for seed in system.seeds]
     for given in (paths, [system.name for system in systems]):
         name, count = Counter(given).most_common(1)[0]
-        require(count == 1, f"{name}: this system is given twice; leave one out")
+        require(count == 1, f"{name}: this system is given twice; omit one")
     for path in paths:
         exists = bool(path) and Path(path).exists()
         require(exists, f"{path or 'an empty name'}: no such file or folder; pass a run, a model or a file")

@@ -73,7 +73,7 @@ def test_only_an_earlier_export_is_replaced_and_nmt_reads_none(model, nmt, tmp_p
     (tmp_path / "other/notes").write_text("dear")
     for other in ("model", "other", "other/notes"):
         refused = nmt("export", "model", f"output={other}", "format=huggingface")
-        refused.refused("not an earlier export; name another folder")
+        refused.refused("not an earlier export; pass another folder")
     (tmp_path / "other/notes").unlink()  # an empty folder is free
     assert nmt("export", "model", "output=other").code == 0
     for settings in ([], ["precision=int8"], ["format=huggingface"], []):

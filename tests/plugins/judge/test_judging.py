@@ -65,7 +65,7 @@ def test_pairs_are_scored_line_by_line(nmt, words, expected, monkeypatch):
 
 def test_mistakes_are_one_line(nmt, words):
     nmt(*words, "source=nowhere").refused("nowhere: No such file")
-    nmt(*words, "reference=t").refused("leave out reference and examples")
+    nmt(*words, "reference=t").refused("omit reference and examples")
     Path("t").write_bytes(b"ka\n\xff\n")
     assert "nmt: t, line 2: invalid UTF-8 at byte 1, replaced" in nmt(*words).err
     write("t", "ka")

@@ -114,7 +114,7 @@ def test_warm_up_settles_the_updates_again_and_the_recorded_configuration_repeat
     updates, warmup = before["trainer"]["max_steps"], before["optim"]["warmup"]
     assert updates == before["optim"]["decay_steps"] == 2 * warmup  # there is no time for more
     assert f"{updates} updates instead of" in said
-    assert said.count("notice: other programs slow this run down") == 1
+    assert said.count("notice: other programs are slowing this run down") == 1
     state = training_state(Path("run"))
     config = build(ExperimentConfig, before | {"run": "again", "minutes": None})
     assert train(config, Console(quiet=True)) is None
@@ -136,7 +136,7 @@ def test_a_schedule_of_the_user_ends_with_the_time(limit, corpus, nmt, toy):
 
 
 def test_which_limits_set_the_number_of_updates(corpus, nmt, tmp_path):
-    nmt("train", corpus, "minutes=3", "trainer.max_steps=100").refused("minutes= chooses trainer.max_steps")
+    nmt("train", corpus, "minutes=3", "trainer.max_steps=100").refused("minutes= sets this key")
     assert compose("train", [corpus, "minutes=3"]).run == "runs/toy-3min"
     assert "Examples\n  nmt train data/corpus minutes=30\n" in nmt("train", "--help").out
     words = "optim.label_smoothing=0 model.dropout=0 batching=paper checkpoints.keep=3 validation.bleu_sentences=0"

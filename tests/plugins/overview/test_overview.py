@@ -140,7 +140,7 @@ def test_a_tab_loads_little_and_a_completion_file_of_another_program_is_kept(nmt
     done = subprocess.run([sys.executable, "-c", PROGRAM, *words], check=True, capture_output=True, text=True)
     assert not {"hydra", "omegaconf", "torch", "typer", "rich", "yaml", "numpy"} & {*done.stderr.split()}
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    nmt("--install-completion", "csh").refused("name yours")
+    nmt("--install-completion", "csh").refused("pass yours")
     assert str(tmp_path / "fish/completions/nmt.fish") in nmt("--install-completion", "fish").out
     (tmp_path / "fish/completions/nmt.fish").write_text("complete -c nmt\n")
     nmt("--install-completion", "fish").refused("not written by nmt")

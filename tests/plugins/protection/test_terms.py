@@ -229,7 +229,7 @@ def test_torch_searches_again_only_for_lines_whose_translation_lacks_a_term(word
     assert all(term in best.text for row, term in zip(forced[2:], ("un un", "ut"), strict=True) for best in row)
     for best in chain(*forced):
         assert best.log_probability == pytest.approx(sum(best.details.token_log_probabilities), abs=5e-3)
-    assert notices[-1] == "loading engine=torch precision=float32 too, because a translation lacks a required term"
+    assert notices[-1] == "also loading engine=torch precision=float32, because a translation lacks a required term"
 
 
 def test_a_file_is_resumed_only_with_the_same_terms(checkpoint, terms, tmp_path):
