@@ -1,8 +1,8 @@
-"""Which layer's attention aligns best, and at which step: python benchmarks/alignment.py MODEL PREPARED [PAIRS]
+"""Find the layer and step whose attention aligns words best: python benchmarks/alignment.py MODEL PREPARED [PAIRS]
 
-Nobody has aligned the corpora that models of this size train on. The links that IBM model 1 finds in both directions,
-with a preference for the diagonal, stand in for that: the share of them is printed to which attention averaged over
-heads leads, read at the step that has a target token as its output, or as its input.
+There are no manual alignments for corpora of this size. Instead, the script uses the links that IBM model 1 finds in
+both directions, with a preference for the diagonal. It prints the share of these links that each layer's mean attention
+recovers, read at the step that outputs the target token or at the step that takes it as input.
 """
 
 import sys

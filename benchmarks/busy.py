@@ -1,9 +1,9 @@
-"""How fast `nmt train` is while another program keeps one core busy, as a laptop's programs do.
+"""Measure how fast `nmt train` is while another program keeps one core busy, as programs on a laptop do.
 
     python benchmarks/busy.py PREPARED [ROUNDS] [KEY=VALUE ...]
 
-By turns, alone and beside a busy process, with a thread for each core and with one thread. Prints medians of target
-tokens/s, and their ratio to the same alone.
+The script alternates between training alone and next to a busy process, with one thread per core and with one thread.
+It prints the median target tokens/s, and their ratio to training alone.
 """
 
 import csv

@@ -1,8 +1,8 @@
-"""What of a document is the same after its translation, asked of libraries that know the format.
+"""Compare a document before and after translation, with libraries that know its format.
 
     python benchmarks/documents.py BEFORE AFTER
 
-prints a line of counts, or the first difference, with exit code 1. It needs lxml, polib, python-docx and, for
+The script prints a line of counts, or the first difference and exit code 1. It needs lxml, polib, python-docx and, for
 catalogs, gettext.
 """
 

@@ -1,12 +1,12 @@
-"""How time and memory grow: with the corpus, the lines to translate, their length, the vocabulary and the beam.
+"""Measure how time and memory grow with the corpus, the number and length of lines, the vocabulary and the beam.
 
     python benchmarks/growth.py MODEL TEXT [SWEEP ...] [--results build/growth.json] [--figure build/growth.svg]
 
-Each point is a process of its own, so that its memory is its own peak. A model of `model=small` and random weights
-trains on, or translates, random tokens; a search is made to end after as many tokens as the source has. MODEL and TEXT
-are a model directory and a file of lines for the sweep `lines`, the whole command on lines repeated as often as needed.
-Points are added to RESULTS; the figure is drawn from all that are there. Prints the slopes of the fits through the
-logarithms of the larger half of each sweep: 1 where time or memory is proportional, less where a fixed part is left.
+Each point runs in its own process, so that peak memory is its own. A model of `model=small` with random weights trains
+on random tokens or translates them; each translation ends after as many tokens as its source has. The sweep `lines`
+runs the whole command with MODEL, a model directory, on the lines of TEXT, repeated as needed. The script adds points
+to RESULTS, draws all of them, and prints slopes fitted to the logarithms of the larger half of each sweep. A slope is 1
+if time or memory is proportional to the size, and less if a fixed part remains.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""What int8 loses by the largest number in its matrices, with CTranslate2, beside float32.
+"""Measure what int8 costs with CTranslate2, depending on the largest number in its matrices.
 
     python benchmarks/int8.py MODEL SOURCE REFERENCE [LINES]
 
-MODEL is a run or a model directory. The references of the first LINES (1000) lines are scored by forced decoding. For
-each largest number, prints the mean loss of a token, how much higher that is than in float32, with its standard error,
-and the mean distance of a token's log probability from that in float32.
+MODEL is a run or model directory. The script scores the references of the first LINES (1000) lines by forced decoding.
+For each largest number, it prints the mean loss per token, its increase over float32 with the standard error, and the
+mean absolute difference of a token's log probability from float32.
 """
 
 import sys

@@ -1,11 +1,11 @@
-"""Sentence lengths like those of WMT 2014 English-German, for benchmarks that need millions of them and no corpus.
+"""Sentence lengths like those of WMT 2014 English-German, for benchmarks that need millions of them without a corpus.
 
-- The mean: 4.5 million pairs hold 116 million English and 110 million German words (Luong, Pham and Manning 2015,
-  section 4.1), 25.8 and 24.4 for each; pieces of a joint vocabulary of 37,000 are about a tenth more, so 28 a side.
-- The shape: sentences of prose are log-normal in length (Williams 1940); a spread of 0.65 leaves out 1 in 6000 beyond
-  256 tokens, which are drawn again, as `data.filters.max_tokens` would drop them.
-- How far the sides of a pair lie apart: the difference has a variance of 6.8 for each character (Gale and Church
-  1993, section 3.2), which is 1.5 for each token of 4.5 characters.
+- Mean: 4.5 million pairs have 116 million English and 110 million German words (Luong, Pham and Manning 2015, section
+  4.1), or 25.8 and 24.4 per sentence. A joint vocabulary of 37,000 yields about a tenth more subwords: 28 per side.
+- Shape: lengths of prose sentences are log-normal (Williams 1940). With a spread of 0.65, 1 in 6000 exceeds 256 tokens;
+  these are drawn again, because `data.filters.max_tokens` would drop them.
+- Difference between the sides of a pair: its variance is 6.8 per character (Gale and Church 1993, section 3.2), or 1.5
+  per token of 4.5 characters.
 """
 
 import numpy as np

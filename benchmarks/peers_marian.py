@@ -1,4 +1,4 @@
-"""Translate by Marian; peers.py starts this in Marian's environment. The protocol is that of translate.py's contenders.
+"""Translate with Marian, in Marian's environment; peers.py starts this script. See translate.py for the protocol.
 
 python benchmarks/peers_marian.py MODEL VOCABULARY TOKENS LINES
 """

@@ -1,9 +1,9 @@
-"""Train a Marian model by transformers' Seq2SeqTrainer; peers.py starts this in an environment of its own.
+"""Train a Marian model with transformers' Seq2SeqTrainer, in its own environment; peers.py starts this script.
 
     python benchmarks/peers_transformers.py TEXT D_MODEL D_FF DROPOUT VOCABULARY RATE WARM_UP TOKENS UPDATES REPORT
 
-TEXT.source and TEXT.target hold a sentence of ids a line. Prints a line of JSON for each report: seconds and target
-tokens since the last one, and the loss that the Trainer has logged.
+TEXT.source and TEXT.target contain one sentence of ids per line. For each report, the script prints a line of JSON with
+the seconds and target tokens since the last report, and the loss that the Trainer logged.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""Messages with placeholders from a wheel of Django, their German, and how well translations hold the placeholders.
+"""Measure how well translations keep placeholders, on messages from a Django wheel with their German translations.
 
 python benchmarks/placeholders.py django-*.whl FOLDER         # writes FOLDER/entries.en and FOLDER/entries.de
-python benchmarks/placeholders.py entries.jsonl entries.de    # as `nmt translate format=jsonl` wrote it
+python benchmarks/placeholders.py entries.jsonl entries.de    # entries.jsonl: from `nmt translate format=jsonl`
 
-chrF is of what is around the items: these are left out on both sides, as they would raise it by themselves.
+chrF is computed without the items on either side, because they would raise it.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""What planning costs: seconds, memory, padding, and the time from a plan to a batch.
+"""Measure the cost of planning: seconds, memory, padding, and the time from a plan to a batch.
 
     python benchmarks/planning.py [PAIRS] [STORED]
 
-PAIRS (40 million) lengths are generated and planned in updates of 25,000 tokens, in 8 micro-batches and in one. Then
-STORED (one million) pairs of random ids are written into a temporary folder, and batches built from them.
+The script generates PAIRS (40 million) lengths and plans them in updates of 25,000 tokens, with 8 micro-batches and
+with one. Then it writes STORED (one million) pairs of random ids to a temporary folder and builds batches from them.
 """
 
 import resource

@@ -1,11 +1,11 @@
-"""`nmt preprocess` on generated text: pairs a second beside what sentencepiece alone does, and memory.
+"""Measure `nmt preprocess` on generated text: memory, and pairs per second compared with sentencepiece alone.
 
     python benchmarks/preprocess.py [PAIRS] [SOURCE_TEXT TARGET_TEXT]
 
-Writes PAIRS (4.5 million) pairs of sentences as long as WMT's into a temporary folder, of words drawn as often as they
-come in the two text files, or of made-up words that follow Zipf's law. Prepares them with two workers and prints the
-seconds of each part and the most memory that all processes had at once; `resident` counts pages of mapped files too,
-which the system takes back when it needs them, `own` does not. Then sentencepiece encodes some of the same lines.
+The script writes PAIRS (4.5 million) pairs as long as WMT's to a temporary folder. Their words are as frequent as in
+the two text files; without files, the words are made up and follow Zipf's law. It prepares the pairs with two workers,
+and prints the seconds of each part and the peak memory of all processes: `resident` includes pages of mapped files,
+which the system can reclaim, and `own` does not. Then sentencepiece encodes some of the same lines.
 """
 
 import multiprocessing

@@ -1,8 +1,9 @@
-"""Train one tiny run under random schedules of kills and device counts; all must end in the same bytes.
+"""Train one tiny run under random schedules of kills and device counts; all must end with the same bytes.
 
     OMP_NUM_THREADS=1 python benchmarks/schedules.py
 
-Muon, bf16-mixed, two sources, noise and BPE-dropout. Each schedule but the first kills or stops the run once or twice.
+Each schedule except the first kills or stops the run once or twice. All use Muon, bf16-mixed, two sources, noise and
+BPE-dropout.
 """
 
 import os

@@ -1,20 +1,19 @@
-"""How much of the speed of `nmt translate` is left through HTTP, and whether `nmt serve` stays well under mixed load.
+"""Compare the speed of `nmt serve` with that of `nmt translate`, or test the server under mixed load.
 
     python benchmarks/serve.py MODEL TEXT [LINES] [ROUNDS] [KEY=VALUE...]
     python benchmarks/serve.py soak MODEL TEXT [MINUTES] [KEY=VALUE...]
 
-MODEL is a run or a model directory, TEXT a file of source lines, KEY=VALUE are keys of `nmt serve`. All runs on this
-machine, the clients too, whose share of the processors is told.
+MODEL is a run or model directory, TEXT a file of source lines, and KEY=VALUE are keys of `nmt serve`. Everything runs
+on this machine, including the clients, whose CPU time is printed.
 
-The first form has the first LINES (1,000) lines translated by turns, ROUNDS (3) times: by the translator of
-`nmt translate`, loaded before, and through HTTP by 1, 8 and 64 clients that send a line each and wait for the answer,
-and by 64 clients that send texts of 10 lines.
-Prints medians of sentences/s, their ratio to the first, and the latencies that 50 % and 99 % of requests stay below;
-and how many of the translations differ from those of `nmt translate`.
+The first form translates the first LINES (1,000) lines in ROUNDS (3) rounds, in turn by a loaded translator of `nmt
+translate` and over HTTP: by 1, 8 and 64 clients that send one line at a time, and by 64 clients that send texts of 10
+lines. It prints the median sentences/s, their ratio to `nmt translate`, the 50th and 99th percentiles of latency, and
+the number of translations that differ from those of `nmt translate`.
 
-The second form has 16 clients ask for MINUTES (30), with pauses of up to half a second: lines, texts of 20 lines and
-files; about one request in a hundred hangs, is cut off, or is garbage. Prints each minute the
-requests answered, the latencies, and the memory of the server.
+The second form lets 16 clients send lines, texts of 20 lines and files for MINUTES (30), with pauses of up to half a
+second. About one request in a hundred hangs, is cut off, or is garbage. Each minute, it prints the requests answered,
+the latencies, and the memory of the server.
 """
 
 import asyncio

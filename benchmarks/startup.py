@@ -1,9 +1,9 @@
-"""How long a person waits for the command line: whole processes, beside a Python that only imports a library.
+"""Measure how long commands take from start to end, compared with a Python that only imports a library.
 
     python benchmarks/startup.py [RUN TEXT]
 
-Prints the median seconds of short commands and, with a run and a file, of translating its first line and its first 32
-lines by each engine; and their ratio to `import torch` in the same run.
+The script prints the median seconds of short commands and, given a run and a file, of translating the first line and
+the first 32 lines with each engine, and their ratio to `import torch`.
 """
 
 import statistics

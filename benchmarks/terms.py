@@ -1,12 +1,12 @@
-"""What the terms of a dictionary do to a model's translations, and to its speed.
+"""Measure what a dictionary's terms do to a model's translations and speed.
 
     apt-get install dict-freedict-eng-deu
     OMP_NUM_THREADS=1 python benchmarks/terms.py MODEL SOURCE REFERENCE oracle|first
 
-Makes a glossary of the dictionary for the words of SOURCE, in the folder of MODEL: oracle.tsv has those
-that in every line with the word have one of the dictionary's translations in the reference; first.tsv the first
-translation of each word, whatever the reference says. Both have single words alone, of four letters or more.
-Translates without terms, by a beam of 4 and of 16, and with them, by one thread; the time is that of the processor.
+The script writes a glossary for the words of SOURCE to the folder of MODEL. oracle.tsv has the words for which every
+line with the word has one of the dictionary's translations in its reference. first.tsv has the first translation of
+each word, whether or not the reference has it. Both contain only single words of four letters or more. The script
+translates without terms, with a beam of 4 and of 16, and with terms, in one thread, and measures CPU time.
 """
 
 import gzip

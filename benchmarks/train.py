@@ -1,19 +1,19 @@
-"""How fast `nmt train` is: the whole command, beside plain loops over the same batches.
+"""Measure how fast `nmt train` is: the whole command compared with plain loops over the same batches.
 
     python benchmarks/train.py [small|base] [ROUNDS] [PRECISION]
 
-Three processes train by turns, a window of some updates each, on generated sentences as long as those of WMT 2014
-(benchmarks/lengths.py), about 4,000 target tokens a micro-batch and update:
+Three processes train in turn, for a window of some updates each, on generated sentences as long as those of WMT 2014
+(benchmarks/lengths.py), with about 4,000 target tokens per micro-batch and update:
 
 - nmt: `nmt train` with its Lightning loop, logs and progress line;
-- loop: a bare loop over nmt's own model, loss and optimizer, which shows what Lightning and the metrics cost;
+- loop: a bare loop over nmt's model, loss and optimizer, which shows what Lightning and the metrics cost;
 - torch.nn.Transformer: a bare loop over torch's model, cross-entropy and Adam, as a reference.
 
-With a precision, such as bf16-mixed, a fourth is `nmt train trainer.precision=PRECISION`.
+With a precision, such as bf16-mixed, a fourth process runs `nmt train trainer.precision=PRECISION`.
 
-Prints the medians over windows of real (not padding) target tokens/s, the ratio to the reference, utilisation (the
-model's FLOPs over the time, against the fastest matrix product of the same run), the share of padding, and each
-process's peak memory. On a machine with a GPU everything runs there, in bfloat16.
+The script prints medians over windows: target tokens/s without padding, the ratio to the reference, utilization (the
+model's FLOP/s divided by those of the fastest matrix product in the same run), the share of padding, and each process's
+peak memory. On a machine with a GPU, everything runs there, in bfloat16.
 """
 
 import json

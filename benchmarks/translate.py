@@ -1,19 +1,19 @@
-"""How fast `nmt translate` is: the search alone and the whole command, beside other engines on the same weights.
+"""Measure how fast `nmt translate` is: the search and the whole command, compared with engines on the same weights.
 
     python benchmarks/translate.py MODEL TEXT [LINES] [ROUNDS]
     python benchmarks/translate.py base|small [LINES] [ROUNDS]
 
-MODEL is a run or a model directory, TEXT a file of source lines; `base` and `small` make a model of these shapes and
-random weights, whose translations are 20 tokens long, and random sentences. Each contender is a process of its own;
-they translate the first LINES (400) lines by turns, ROUNDS (3) times, with a beam of 4 and greedily:
+MODEL is a run or model directory, and TEXT a file of source lines. `base` and `small` create random sentences and a
+model of that shape with random weights, whose translations are 20 tokens long. Each contender runs in its own process.
+They take turns translating the first LINES (400) lines ROUNDS (3) times, with a beam of 4 and greedily:
 
-- nmt torch, nmt ctranslate2: raw lines in, translations out, so that tokenizing and ordering count;
-- CTranslate2: its own call on tokens that are ready, sorted by length, with two threads, or two workers of one thread,
-  in batches of the size that was found to be fastest;
-- Hugging Face: `generate` of transformers on the exported model, sorted by length, in batches of 32.
+- nmt torch, nmt ctranslate2: from raw lines to translations, including tokenization and reordering;
+- CTranslate2: its own call on tokens sorted by length, with two threads or two single-threaded workers, in batches of
+  the fastest size found;
+- Hugging Face: `generate` of transformers on the exported model, on input sorted by length, in batches of 32.
 
-Prints medians of sentences/s and output tokens/s, loading excluded, the peak memory, and the ratios to Hugging Face and
-to CTranslate2 in float32. Then the whole command, cold, on 32 lines.
+The script prints medians of sentences/s and output tokens/s, excluding loading, the peak memory, and the ratios to
+Hugging Face and to CTranslate2 in float32. Then it times the whole command on 32 lines, from a cold start.
 """
 
 import json

@@ -24,7 +24,7 @@ PARTS: dict[str, type[Document]] = {
     r"\w+/(?:drawings/drawing|charts/chart|diagrams/(?:data|drawing))\d*\.xml": Runs,
     r"(?:Object \d+/)?content\.xml|styles\.xml": Flow,
 }
-LARGEST, MOST_TAGS = 2**26, 2**20  # bytes of all files when unpacked; tags in them
+LARGEST, MOST_TAGS = 2**26, 2**20  # maximum bytes of all unpacked files; maximum XML tags
 LOCKED = "save it in its current format, without a password, or convert it: soffice --convert-to docx FILE"
 FORMATS = "DOCX, PPTX, XLSX, OpenDocument or EPUB file"
 OLD_OFFICE = b"\xd0\xcf\x11\xe0"  # the container of old formats and of encrypted files
@@ -84,7 +84,7 @@ class Archive(Document):
                     yield name, Html if "html" in kind else Flow
 
     def references(self) -> Iterator[str]:
-        """Text of cells to leave unchanged: formulas quote it, filters select it, or it names a column."""
+        """Cell text to leave unchanged, because a formula quotes it, a filter selects it, or it names a column."""
         sheets = (content.decode(errors="replace") for name, content in self.contents.items() if SHEETS.fullmatch(name))
         for text in (unescape("".join(texts)) for sheet in sheets for texts in REFERENCES.findall(sheet)):
             for part in re.findall('"([^"]*)"', text) or [text]:

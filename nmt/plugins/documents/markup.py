@@ -240,7 +240,7 @@ class Projection:
         for token in parent.tokens:
             votes = Counter(owners.get(source, -1) for source in self.sources_of[token])
             owner = max(votes, key=lambda index: (votes[index], index), default=-1)
-            if runs and runs[-1][0] == owner and token - runs[-1][1].stop < 2:  # at most one ownerless word in between
+            if runs and runs[-1][0] == owner and token - runs[-1][1].stop < 2:  # at most one other word between
                 runs[-1] = owner, range(runs[-1][1].start, token + 1)
             elif owner >= 0:
                 runs.append((owner, range(token, token + 1)))

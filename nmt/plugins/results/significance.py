@@ -30,10 +30,10 @@ from nmt.registry import entries_of
 from nmt.text import SOURCE, load_tokenizer, scripts_of_language
 
 NAMES = {"bleu": "BLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
-TESTS = {"bs": "paired bootstrap", "ar": "approximate randomization"}  # sacreBLEU's names for the tests, and ours
+TESTS = {"bs": "paired bootstrap", "ar": "approximate randomization"}  # sacreBLEU's name for each test -> ours
 SAME = "not different at all"
 FEWEST_LINES = 50  # needed for a test; with fewer lines, too many resamples coincide
-SHORT, LONG, FEW_CHARACTERS = 0.6, 1.6, 10  # bounds of the length relative to the reference's; minimum difference
+SHORT, LONG, FEW_CHARACTERS = 0.6, 1.6, 10  # minimum and maximum share of the reference's length; minimum difference
 FREQUENCIES = {1: "never", 10: "1 to 9 times", 100: "10 to 99 times"}  # upper bounds of buckets -> labels
 WORD = re.compile(r"\w+")
 MOST_LINES = 200_000  # count words in at most this many training lines, spread evenly over the corpus
@@ -58,7 +58,7 @@ def paired(test: str, texts: list[list[str]], references: list[str], config: Com
 
 
 def seeds_of(systems: list[System]) -> list[slice]:
-    """The place of each system's seeds in a list of the seeds of all systems."""
+    """For each system, the slice of its seeds in a list of the seeds of all systems."""
     return [slice(*span) for span in pairwise(np.cumsum([0, *(len(system.seeds) for system in systems)]).tolist())]
 
 
@@ -105,7 +105,7 @@ def measure(systems: list[System], references: list[str], config: CompareConfig)
 
 
 def difference(metric: str, gaps: list[float], p: dict[str, float], alpha: float, lines: int) -> dict[str, Any]:
-    """The difference in mean score between two systems, from those of all pairs of seeds; `p`: test -> p-value."""
+    """The mean of the score differences `gaps` of all pairs of seeds, and a verdict; `p`: test -> p-value."""
     value, significant = fmean(gaps), False
     below = [name for test, name in TESTS.items() if p[test] < alpha]
     if not any(gaps):  # sacreBLEU gives equal scores the lowest p-value
@@ -153,9 +153,9 @@ def divisions(test: TestSet) -> tuple[list[Division], str]:
 
 @dataclass
 class Bootstrap:
-    metric: str  # if "", the score is a number of lines, and lower is better
-    score: Callable[[Numbers], float]  # from the statistics of lines, summed
-    spans: list[slice]  # of each system's seeds
+    metric: str  # "": the score is a number of lines, and lower is better
+    score: Callable[[Numbers], float]  # computes a score from summed line statistics
+    spans: list[slice]  # each system's seeds
     config: CompareConfig
 
     def row(self, title: str, label: str, parts: list[Numbers]) -> Row:
