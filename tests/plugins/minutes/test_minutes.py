@@ -113,7 +113,7 @@ def test_warm_up_settles_the_updates_again_and_the_recorded_configuration_repeat
     said, before = nmt("train", *words).err, settled("run")
     updates, warmup = before["trainer"]["max_steps"], before["optim"]["warmup"]
     assert updates == before["optim"]["decay_steps"] == 2 * warmup  # there is no time for more
-    assert f"{updates} updates instead of" in said
+    assert f"{updates} updates fit in the time, not" in said
     assert said.count("notice: other programs are slowing this run down") == 1
     state = training_state(Path("run"))
     config = build(ExperimentConfig, before | {"run": "again", "minutes": None})
