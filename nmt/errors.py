@@ -10,6 +10,10 @@ class NMTError(Exception):
     """An error that a user can fix: one line that says what is wrong, where, and what to do."""
 
 
+IF_LATIN_1 = "(if the file is in Latin-1, convert it with iconv -f LATIN1 -t UTF-8 FILE > OTHER)"
+"""Advice after "invalid UTF-8"."""
+
+
 class SameForAll(NMTError):
     """An error that every training process raises but only the first one reports."""
 

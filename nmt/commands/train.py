@@ -6,7 +6,7 @@ from typing import Any
 
 from nmt.commands import talker
 from nmt.commands.preprocess import GROUPS, initial_groups
-from nmt.config import Command, ExperimentConfig, require
+from nmt.config import Command, ExperimentConfig, answer, require
 from nmt.registry import entries_of
 
 
@@ -36,12 +36,12 @@ def prepared_corpus(words: list[str]) -> dict[str, Any]:
     """Return the folder of a prepared corpus, and `data` and `tokenizer` from its manifest."""
     from nmt.data import read_manifest
 
-    folder = Path(words[0])
     usage = "`nmt train CORPUS KEY=VALUE...` takes a folder that `nmt preprocess` wrote"
+    for word in words:
+        require(Path(word).is_dir(), answer("train", [f"{word}="]) or f"{word}: no such folder; {usage}")
     require(len(words) == 1, f"{words[-1]}: give one corpus; {usage}")
-    require(folder.is_dir(), f"{folder}: no such folder; {usage}")
-    content = read_manifest(folder).content
-    return {"prepared": str(folder), "data": content["data"], "tokenizer": content["tokenizer"]}
+    content = read_manifest(Path(words[0])).content
+    return {"prepared": str(Path(words[0])), "data": content["data"], "tokenizer": content["tokenizer"]}
 
 
 FIRST = "data/corpus minutes=30" if entries_of("plan") else "data/corpus model=base"

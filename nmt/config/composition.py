@@ -188,8 +188,7 @@ def check_overrides(command: Command, overrides: list[str], config_dir: Path | N
         require(bool(key), f"{text!r} is not KEY=VALUE; `nmt {command.name} --help` lists the keys")
         if key not in options and not any(f"{name}.".startswith(f"{key}.") for name in keys):
             raise NMTError(explain(command.name, overrides, text, [*keys, *options]))
-        if override.is_sweep_override():
-            raise NMTError(f"{text}: give one value; write a list as [a,b]")
+        require(not override.is_sweep_override(), f"{text}: give one value; write a list as [a,b]")
         value = None if override.is_delete() else override.value()
         if key in options and value not in options[key][1] and (key, value) != ("experiment", None):
             near = nearest(str(value), options[key][1])

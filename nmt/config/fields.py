@@ -19,6 +19,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin
 
 from nmt.config.mistakes import nearest_key
 from nmt.errors import (
+    IF_LATIN_1 as IF_LATIN_1,
     NMTError as NMTError,
     SameForAll as SameForAll,
     enough_memory_or as enough_memory_or,

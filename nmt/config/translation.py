@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from nmt.config.corpus import TAG, without_compression
@@ -146,6 +146,8 @@ class JobConfig:
     def __post_init__(self) -> None:
         require("\n" not in (self.text or ""), "text: must be one line; for several, pass a file or standard input")
         require(self.text is None or self.input == "-", f"input={self.input}: omit it when you pass text to translate")
+        for key, name in (("input", self.input), ("output", self.output)):
+            require(not Path(name).is_dir(), f"{key}={name}: is a folder; name a file")
 
 
 @dataclass

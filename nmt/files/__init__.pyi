@@ -1,8 +1,7 @@
-from .description import EMBEDDINGS as EMBEDDINGS, MODEL_FILES as MODEL_FILES
-from .description import ModelDescription as ModelDescription, Shapes as Shapes, architecture as architecture
-from .description import check_direction as check_direction, duration as duration
-from .description import expected_search as expected_search, find_model_directory as find_model_directory
-from .description import is_parser as is_parser, model_card as model_card
+from .description import EMBEDDINGS as EMBEDDINGS, MODEL_FILES as MODEL_FILES, ModelDescription as ModelDescription
+from .description import Shapes as Shapes, architecture as architecture, check_direction as check_direction
+from .description import duration as duration, expected_search as expected_search
+from .description import find_model_directory as find_model_directory, is_parser as is_parser, model_card as model_card
 from .description import positions as positions, read_description as read_description, stored_shapes as stored_shapes
 from .description import tied as tied, tokenizer_settings as tokenizer_settings, weights_in_words as weights_in_words
 from .description import within as within
@@ -11,8 +10,7 @@ from .foreign import check_regular as check_regular, check_version as check_vers
 from .foreign import load_plain as load_plain, parse_json as parse_json, parse_yaml as parse_yaml, plain as plain
 from .foreign import printable as printable, read_bytes as read_bytes, read_mapping as read_mapping
 from .foreign import read_text as read_text, sha256 as sha256
-from .whole import cache_folder as cache_folder, cannot_write as cannot_write
-from .whole import LOCK as LOCK, check_replaceable as check_replaceable, locked_file as locked_file
-from .whole import only_process as only_process, remove_leftovers as remove_leftovers, sync as sync
-from .whole import temporary_name as temporary_name, whole_file as whole_file
-from .whole import whole_folder as whole_folder, write_file as write_file
+from .whole import cache_folder as cache_folder, cannot_write as cannot_write, LOCK as LOCK
+from .whole import check_replaceable as check_replaceable, locked_file as locked_file, only_process as only_process
+from .whole import remove_leftovers as remove_leftovers, sync as sync, temporary_name as temporary_name
+from .whole import whole_file as whole_file, whole_folder as whole_folder, write_file as write_file

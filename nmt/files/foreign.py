@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from nmt.config import NMTError, is_out_of_memory, one_line
+from nmt.config import IF_LATIN_1, NMTError, is_out_of_memory, one_line, require
 
 SMALL = 2**20  # maximum number of bytes in a configuration file; real ones have a few thousand
 LARGE = 2**26  # maximum number of bytes in a tokenizer or any other file that is read all at once
@@ -51,8 +51,7 @@ def read_bytes(path: Path, limit: int = LARGE) -> bytes:
     """Read a regular file of at most `limit` bytes; NMTError if it is anything else."""
     with opened(path) as file:
         content = file.read(limit + 1)
-    if len(content) > limit:
-        raise NMTError(f"{path}: larger than {limit:,} bytes, the limit for such a file")
+    require(len(content) <= limit, f"{path}: larger than {limit:,} bytes, the limit for such a file")
     return content
 
 
@@ -60,7 +59,7 @@ def read_text(path: Path, limit: int = LARGE) -> str:
     try:
         return read_bytes(path, limit).decode()
     except UnicodeDecodeError as error:
-        raise NMTError(f"{path}: cannot be read (invalid UTF-8 at byte {error.start + 1})") from error
+        raise NMTError(f"{path}: invalid UTF-8 at byte {error.start + 1} {IF_LATIN_1}") from error
 
 
 def sha256(path: Path) -> str:

@@ -12,7 +12,7 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from io import BufferedReader
 from itertools import zip_longest
@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any, TypeGuard, TypeVar
 from weakref import finalize
 
-from nmt.config import DataConfig, NMTError, exists, without_compression
+from nmt.config import IF_LATIN_1, DataConfig, NMTError, exists, require, without_compression
 from nmt.registry import entries_of
 
 Pair = tuple[str, str]
 Line = TypeVar("Line", bytes, str)
+Notice = Callable[[str], None]
 LINE_BYTES = 2**20
 """The maximum length of a line in bytes, about the length of a book."""
 TOO_LONG = f"longer than {LINE_BYTES:,} bytes: is it a text file?"
@@ -82,8 +83,8 @@ def decompressed(file: BufferedReader, name: str) -> BufferedReader:
 
 def open_text(name: str) -> BufferedReader:
     """Open the file that the user named ("-": standard input) for `raw_lines`; NMTError if that fails."""
-    if name == "-" and sys.stdin is None:
-        raise NMTError("standard input is closed: pass a file, for example input=FILE")
+    require(name != "-" or sys.stdin is not None, "standard input is closed: pass a file, for example input=FILE")
+    require(not Path(name).is_dir(), f"{name}: is a folder, but must be a file")
     try:
         if name != "-":
             return decompressed(Path(name).open("rb"), name)
@@ -120,9 +121,8 @@ def raw_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
 
 def problem_of(content: bytes, first: bool = True) -> str:
     """Why a line is not text; empty if it is text. `first` says whether it is the first line of its file."""
-    for magic, problem in BINARY.items():
-        if first and re.match(magic, content):
-            return problem
+    if first and (problem := next((words for magic, words in BINARY.items() if re.match(magic, content)), "")):
+        return problem
     if 8 <= len(content) <= content.count(0) * 4:
         return "UTF-16 or UTF-32, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8 FILE > OTHER"
     is_binary = b"\0" in content and "\ufffd" in content.decode(errors="replace")
@@ -148,12 +148,10 @@ def decode(line: bytes) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise MalformedLine("invalid UTF-8", f"invalid UTF-8 at byte {error.start + 1}") from error
+        raise MalformedLine("invalid UTF-8", f"invalid UTF-8 at byte {error.start + 1} {IF_LATIN_1}") from error
 
 
-def decoded(
-    lines: Iterable[bytes], where: str, first: int = 1, notice: Callable[[str], None] | None = None
-) -> Iterator[str]:
+def decoded(lines: Iterable[bytes], where: str, first: int = 1, notice: Notice | None = None) -> Iterator[str]:
     """Decode lines; NMTError for a malformed line. With `notice`, invalid UTF-8 is replaced and reported instead."""
     for number, line in enumerate(lines, first):
         try:
@@ -165,7 +163,7 @@ def decoded(
             yield line.decode(errors="replace")
 
 
-def read_texts(name: str | Path, notice: Callable[[str], None] | None = None) -> Iterator[str]:
+def read_texts(name: str | Path, notice: Notice | None = None) -> Iterator[str]:
     return decoded(read_lines(name), f"{name}, ", notice=notice)
 
 
@@ -242,10 +240,9 @@ def pair_of(texts: Sequence[str], is_json: bool, config: DataConfig) -> Pair:
     if len(texts) == 2:
         return texts[0], texts[1]
     if is_json:
-        try:
+        record = None
+        with suppress(ValueError, RecursionError):
             record = json.loads(texts[0], parse_int=bool, parse_float=bool)  # parsing many digits is slow
-        except (ValueError, RecursionError):
-            record = None
         return texts_of(record.get("translation", record) if isinstance(record, dict) else None, config)
     source, tab, target = texts[0].partition("\t")
     if not tab:
@@ -254,7 +251,8 @@ def pair_of(texts: Sequence[str], is_json: bool, config: DataConfig) -> Pair:
 
 
 def read_files(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
-    """The sentence pairs of all entries; a malformed line is an error or, with data.errors=skip, only counted."""
+    """The sentence pairs of all entries; header rows and, with data.errors=skip, malformed lines are only counted."""
+    titles = {"source", "src", "target", "tgt", "trg", config.source.casefold(), config.target.casefold()}
     for paths in (paths for entry in entries for paths in resolve(entry, config)):
         if len(paths) == 1 and (reader := entries_of("pairs").get(table_format(paths[0]))):
             yield from reader.load()(paths[0], config, counts)
@@ -265,7 +263,11 @@ def read_files(entries: list[str], config: DataConfig, counts: Counter[str]) -> 
             try:
                 for line in lines:
                     texts.append(decode(line))
-                yield pair_of(texts, ".jsonl" in paths[0].suffixes, config)
+                pair = pair_of(texts, ".jsonl" in paths[0].suffixes, config)
+                if number == len(paths) == 1 and pair[0] != pair[1] and titles.issuperset(map(str.casefold, pair)):
+                    counts["header row"] += 1
+                else:
+                    yield pair
             except MalformedLine as error:
                 if config.errors == "strict":
                     path = paths[min(len(texts), len(paths) - 1)]

@@ -3,8 +3,8 @@ from .job import progress_of as progress_of, warn as warn, what_decides as what_
 from .load import Models as Models, best_translations as best_translations, kind_of_corpus as kind_of_corpus
 from .load import find_models as find_models, flagger as flagger, language_of as language_of
 from .load import language_tag as language_tag, languages as languages, load_translator as load_translator
-from .load import open_translator as open_translator, report as report, stages_of as stages_of
-from .load import summarize as summarize, translate as translate, with_engine as with_engine
+from .load import open_translator as open_translator, report as report, stages_of as stages_of, summarize as summarize
+from .load import translate as translate, with_engine as with_engine
 from .scores import Details as Details
 from .segments import Limits as Limits, Line as Line, Segment as Segment, Segmenter as Segmenter
 from .translator import Outcome as Outcome, RefusedLine as RefusedLine, Rest as Rest, Stage as Stage

@@ -53,6 +53,8 @@ def test_cfg_prints_the_tree_and_does_nothing_and_config_dir_adds_groups(nmt, tm
         (["translate", "--swap"], "--swap: no such option"),
         (["train", "model=big", "trainer.devices=8"], "run `nmt preprocess`"),
         (["translate", "decode.n_best=2"], "format=tsv or jsonl"),
+        (["translate", "input=."], "input=.: is a folder; name a file"),
+        (["translate", "output=."], "output=.: is a folder; name a file"),
         (["score", "hypothesis=/dev/null"], "`nmt score HYPOTHESIS REFERENCE`"),
         (["score", "hypothesis=/dev/null", "reference=nowhere"], "nowhere: No such file or directory"),
     ],
@@ -79,7 +81,7 @@ def test_score_reads_compressed_files_and_standard_input_and_refuses_other_line_
         assert "standard input has 1 lines but ref.gz has 2" in shell(*words, folder=tmp_path, stdin=file).stderr
     (tmp_path / "hyp").write_text("eins\nzwei\n", encoding="utf-16-le")
     nmt(*words, "hypothesis=hyp").refused("hyp, line 1: UTF-16 ")
-    nmt(*words, "hypothesis=.").refused(".: Is a directory")
+    nmt(*words, "hypothesis=.").refused(".: is a folder")
 
 
 def test_preprocess_says_loudly_what_it_dropped_and_what_valid_shares_with_train(nmt, tmp_path):

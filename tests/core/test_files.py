@@ -49,6 +49,8 @@ LAYOUTS: dict[str, dict[str, str]] = {
     "left.txt:right.txt": {"left.txt{z}": column(0), "right.txt{z}": column(1)},
     "left{z}:right{z}": {"left{z}": column(0), "right{z}": column(1)},
     "corpus.tsv": {"corpus.tsv{z}": TSV},
+    "titled.tsv": {"titled.tsv{z}": f"EN\tde\n{TSV}"},
+    "also.tsv": {"also.tsv{z}": f"source\tTarget\n{TSV}"},
     "corpus.jsonl": {"corpus.jsonl{z}": JSONL},
     "corpus.jsonl{z}": {"corpus.jsonl{z}": NESTED},
 }

@@ -1,17 +1,16 @@
 """Lines that nobody trained on: whatever they hold, line i is answered by line i, and by it alone."""
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from options import translate_config
+from test_translate import written
 from test_translator import random_model
 
 from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.search import Hypothesis, TorchEngine, penalty
 from nmt.text import Tokenizer, clean, train_tokenizer
-from nmt.translation import Translator, translate
+from nmt.translation import Translator
 from nmt.translation.segments import Limits
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
@@ -63,15 +62,6 @@ class Recorder:
             [Hypothesis([*prefix, *ids], -1.0 - n, -1.0 - n) for n in range(self.n_best)]
             for ids, prefix in zip(sentences, prefixes, strict=True)
         ]
-
-
-def written(checkpoint: str, folder: Path, content: bytes, **settings) -> bytes:
-    """What `translate` writes for a file of this content."""
-    (folder / "in").write_bytes(content)
-    base = {"input": str(folder / "in"), "output": str(folder / "out"), "device": "cpu", "overwrite": True}
-    decode = DecodeConfig(beam_size=2, max_length=5)
-    translate(translate_config(checkpoint, **{**base, "decode": decode, **settings}))
-    return (folder / "out").read_bytes()
 
 
 @few

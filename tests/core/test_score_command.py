@@ -64,7 +64,7 @@ def test_examples_are_triples_spread_evenly_above_the_scores(files):
 def test_what_cannot_be_read_is_one_line(files):
     config = ScoreConfig(files["hypothesis"], files["reference"], metrics=["bleu"])
     Path(files["hypothesis"]).write_bytes(b"a\nb\n\xffc\nd\n")
-    with pytest.raises(NMTError, match=rf"^{files['hypothesis']}, line 3: invalid UTF-8"):
+    with pytest.raises(NMTError, match=rf"^{files['hypothesis']}, line 3: invalid UTF-8 at .*iconv -f LATIN1"):
         report(config)
     for name in files:
         Path(files[name]).unlink()

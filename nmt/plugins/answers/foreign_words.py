@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from difflib import get_close_matches
 from functools import cache
 from itertools import pairwise, product
 from pathlib import Path
@@ -49,7 +50,8 @@ def answer_to(command: str, name: str, joint: str, value: str) -> tuple[str, str
     key, has_dash = name.lstrip("+~-").replace("-", "_").lower(), name.startswith("-")
     ours = [] if command == "nmt" else [*keys_of(COMMANDS[command].config), *groups(COMMANDS[command])]
     is_ours = any(f"{our}.".startswith(f"{key}.") for our in ours)
-    names = [key, key.rpartition(".")[2]] if not is_ours else [key] if has_dash else []
+    near = get_close_matches(key, [word for name, word in foreign_words() if name == command], 1, cutoff=0.9)
+    names = [key, key.rpartition(".")[2], *near] if not is_ours else [key] if has_dash else []
     example, note = next((row for name in names if (row := foreign_words().get((command, name)))), ("", ""))
     same = [our for our in ours if our == key] or [our for our in ours if not is_ours and our.endswith(f".{key}")]
     if len(same) == 1 and (has_dash or not is_ours) and not example + note:

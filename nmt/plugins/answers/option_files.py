@@ -9,7 +9,8 @@ from typing import Any
 
 import yaml
 
-from nmt.config import Command, NMTError, explain, groups, keys_of, nearest, user_folders
+from nmt.config import Command, NMTError, explain, groups, keys_of, nearest, require, user_folders
+from nmt.files import read_text
 
 
 def check_files(command: Command, words: list[str], config_dir: Path | None, error: Exception | None) -> None:
@@ -26,9 +27,13 @@ def check_files(command: Command, words: list[str], config_dir: Path | None, err
     for group, option in chosen:
         files = [folder / group / f"{option}.yaml" for folder in user_folders(config_dir)]
         for path in [path for path in files if path.is_file()][:1]:
-            with suppress(UnicodeDecodeError, RecursionError, yaml.YAMLError):
-                text = path.read_text(encoding="utf-8")
+            text = read_text(Path(os.path.relpath(path.resolve())))
+            require(text[:1] != "\ufeff", f"{os.path.relpath(path)}, line 1: save the file without a byte order mark")
+            require(bool(text.strip()), f"{os.path.relpath(path)}, line 1: the file is empty")
+            with suppress(RecursionError, yaml.YAMLError):
                 is_global = re.match(r"(#.*\n|\s*\n)*?# *@package _global_", text) is not None
+                advice = "line 1: an experiment begins with the line # @package _global_"
+                require(is_global or group != "experiment", f"{os.path.relpath(path)}, {advice}")
                 lines = [*lines_of(yaml.compose(text, yaml.SafeLoader), "" if is_global else f"{group}.")]
                 for line, problem in mistakes(command, words, options, group, lines, error):
                     raise NMTError(f"{os.path.relpath(path)}, line {line}: {problem}") from error
@@ -50,8 +55,6 @@ def mistakes(
         of_group = {key for key in keys if key.startswith(f"{word.partition('=')[0]}.")}
         if of_group and of_group <= names:
             yield 1, f"sets every key of the group, so {word} would have no effect; delete the group from the file"
-    if any(name.startswith("experiment.") for name in names):
-        yield 1, "an experiment begins with the line # @package _global_"
     message = re.sub(r"^\w+ raised while [\w ]+: |\n.*", "", str(error), flags=re.S)
     cause = getattr(error, "full_key", None) or re.sub(r"unknown key |[^\w.].*", "", message)
     for name, line, value in lines if error else ():

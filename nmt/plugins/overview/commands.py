@@ -178,8 +178,7 @@ def delete(doomed: list[Row], rows: list[Row], yes: bool) -> None:
             locks.enter_context(locked_file(lock, True, f"{path}: another nmt is using it; wait until it exits"))
             console.print(f"{path}  {cell('bytes', row['bytes'])}")
         require(yes or sys.stdin.isatty(), "nothing was deleted: to delete without a terminal, pass --yes")
-        if not yes and console.input("Delete? [y/N] ").strip().lower() not in ("y", "yes"):
-            raise NMTError("nothing was deleted")
+        require(yes or console.input("Delete? [y/N] ").strip().lower() in ("y", "yes"), "nothing was deleted")
         for path in paths:
             shutil.rmtree(path.rename(temporary_name(path)))
     runs = [Path(row["name"]) for row in rows if row not in doomed and row["kind"] == "run"]

@@ -14,7 +14,7 @@ from itertools import accumulate, compress
 from typing import NamedTuple
 
 from nmt import __version__
-from nmt.errors import NMTError
+from nmt.config import NMTError, require
 from nmt.evaluation import Score, Scoring
 from nmt.text import MalformedLine, nfkc
 
@@ -192,8 +192,7 @@ def tree_of(line: str, where: str) -> Tree:
         trees = list(parse(line))
     except MalformedLine as error:
         raise NMTError(f"{where}: not a tree ({error})") from error
-    if len(trees) > 1:
-        raise NMTError(f"{where}: {len(trees)} trees; write one tree per line")
+    require(len(trees) < 2, f"{where}: {len(trees)} trees; write one tree per line")
     return trees[0] if trees else Tree()
 
 

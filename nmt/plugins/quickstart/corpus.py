@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from nmt.config import LANGUAGE, DataConfig, NMTError, flatten, one_line
+from nmt.config import LANGUAGE, DataConfig, NMTError, flatten, one_line, require
 from nmt.files import cache_folder, cannot_write, parse_json, sha256, whole_file
 from nmt.preparation import Corpus
 from nmt.text import Pair, is_text
@@ -61,8 +61,7 @@ def read_wheel(wheel: zipfile.ZipFile, source: str, target: str) -> Iterator[Pai
     names = set(wheel.namelist())
     languages = sorted(filter(LANGUAGE.fullmatch, {Path(name).stem for name in names if "/translations/" in name}))
     for key, language in (("source", source), ("target", target)):
-        if language not in languages:
-            raise NMTError(f"data.{key}={language}: the corpus has {', '.join(languages[:200])}")
+        require(language in languages, f"data.{key}={language}: the corpus has {', '.join(languages[:200])}")
     for name in sorted(names):
         other = name.removesuffix(f"{source}.json") + f"{target}.json"
         if name.endswith(f"/translations/{source}.json") and other in names:

@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from nmt.commands import compose
-from nmt.config import ModelConfig, NMTError, TranslatorOptions, build, flatten, matches, to_tree
+from nmt.config import ModelConfig, NMTError, TranslatorOptions, build, flatten, matches, require, to_tree
 from nmt.data import PreparedCorpus, corpus_of
 from nmt.evaluation import Score, bleu_tokenizer, score
 from nmt.files import SMALL, parse_json, read_description, read_mapping, read_text, within
@@ -84,8 +84,7 @@ def open_run(folder: Path, prepared: str | None) -> Run:
         for key, text in cells.items():
             with suppress(ValueError):
                 rows[-1][key] = float(text)
-    if not rows:
-        raise NMTError(f"run={folder}: metrics.csv has no rows yet; try again after training has logged a loss")
+    require(bool(rows), f"run={folder}: metrics.csv has no rows yet; try again after training has logged a loss")
     run = Run(folder, config, rows, datetime.fromtimestamp((folder / "metrics.csv").stat().st_mtime).astimezone())
     with suppress(NMTError):
         run.environment = read_mapping(folder / "environment.json", parse_json)

@@ -59,6 +59,8 @@ def test_examples_compose(command):
         ("translate --gpu runs/mine", "--gpu: use device=cuda; the default is"),
         ("train optim.lr_scheduler=cosine", "optim.lr_scheduler=cosine: use optim.schedule=cosine; `nmt train"),
         ("train lr=5e-4 --epochs 3", "lr=5e-4: use optim.learning_rate=5e-4; --epochs: use trainer.max_steps=20000"),
+        ("train epochs 3", "epochs: use trainer.max_steps=20000; in updates"),
+        ("train epoch=3", "epoch: use trainer.max_steps=20000; in updates"),
         ("train --LR many", "--LR: use optim.learning_rate=3e-4; by default"),
         ("train --arch transformer --fp16", "--arch: use model=big; --fp16: use trainer.precision=bf16-mixed"),
         ("train --src en --tgt de", "--src, --tgt: use nmt preprocess corpus/train.en corpus/train.de, then"),

@@ -24,6 +24,8 @@ GLOBAL = "# @package _global_\n"
         ("model/x", "name: x\nname: y\n", 2, "found duplicate key name"),
         ("model/x", "name: x\nnum_layers: 3\n", 2, "use model.encoder_layers=3"),
         ("model/x", "name: x\nd_model: ${modle.d_ff}\n", 2, "Interpolation key 'modle.d_ff' not found"),
+        ("experiment/x", "", 1, "the file is empty"),
+        ("experiment/x", f"\ufeff{GLOBAL}seed: 3\n", 1, "without a byte order mark"),
         ("experiment/x", GLOBAL + "lr: 1\n", 2, "use optim.learning_rate=1"),
         ("experiment/x", GLOBAL + "model:\n  d_modle: 3\n", 3, "unknown key model.d_modle"),
         ("experiment/x", "seed: 3\n" + GLOBAL, 1, "begins with the line # @package _global_"),

@@ -67,7 +67,7 @@ def test_mistakes_are_one_line(nmt, words):
     nmt(*words, "source=nowhere").refused("nowhere: No such file")
     nmt(*words, "reference=t").refused("omit reference and examples")
     Path("t").write_bytes(b"ka\n\xff\n")
-    assert "nmt: t, line 2: invalid UTF-8 at byte 1, replaced" in nmt(*words).err
+    assert "nmt: t, line 2: invalid UTF-8 at byte 1 (if" in nmt(*words).err
     write("t", "ka")
     nmt(*words).refused("s has 5 lines but t has 1")
 
