@@ -11,7 +11,6 @@ class NMTError(Exception):
 
 
 IF_LATIN_1 = "(if the file is in Latin-1, convert it with iconv -f LATIN1 -t UTF-8 FILE > OTHER)"
-"""Advice after "invalid UTF-8"."""
 
 
 class SameForAll(NMTError):

@@ -47,6 +47,7 @@ def paths_and_texts(words: list[str], forms: str) -> tuple[list[str], list[str],
         elif word == "runs/latest":
             raise NMTError("runs/latest: no such run; train a model first with `nmt preprocess` and `nmt train`")
         else:
+            forms = forms.replace(" output=OUTPUT", f" output={word}" if files else "")
             raise NMTError(f"{word or repr(word)}: no such file or folder; {forms}")
     return files, folders, texts
 

@@ -140,9 +140,7 @@ def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
         return "too long (words)"
     if config.max_ratio is not None and most > config.max_ratio * fewest:
         return "length ratio"
-    if config.drop_identical and source == target:
-        return "identical sides"
-    return None
+    return "identical sides" if config.drop_identical and source == target else None
 
 
 def clean_and_filter(

@@ -41,10 +41,6 @@ def recorded(attentions: Sequence[MultiHeadAttention]) -> Iterator[list[Tensor]]
             del attention.attend
 
 
-def pad_inputs(targets: Sequence[list[int]], device: torch.device) -> Tensor:
-    return pad([[BOS, *ids] for ids in targets], device)
-
-
 def token_log_probabilities(model: Transformer, hidden_MD: Tensor, tokens_M: Tensor) -> Tensor:
     """log P of the token after each hidden state, [M], without holding the logits of all positions in memory."""
     parts = zip(hidden_MD.split(POSITIONS_AT_ONCE), tokens_M.split(POSITIONS_AT_ONCE), strict=True)
@@ -81,8 +77,9 @@ def forced_decoding(
     scores: dict[int, TokenScores] = {}
     for batch in batches_by_length([max(map(len, pair)) + 1 for pair in pairs], budget):
         sources, targets = zip(*(pairs[index] for index in batch), strict=True)
+        inputs = pad([[BOS, *ids] for ids in targets], device)
         log_probabilities_M, attention_BTS = score_batch(
-            models, pad_source(sources, device), pad_inputs(targets, device), pad_source(targets, device), align
+            models, pad_source(sources, device), inputs, pad_source(targets, device), align
         )
         rows = log_probabilities_M.split([len(ids) + 1 for ids in targets])
         for row, index in enumerate(batch):

@@ -2,7 +2,7 @@ from .checkpoints import Average as Average, RunState as RunState, check_origin 
 from .checkpoints import delivered_model as delivered_model, load_checkpoint as load_checkpoint
 from .checkpoints import write_average as write_average
 from .metrics import MetricsCallback as MetricsCallback, peak_flops_per_second as peak_flops_per_second
-from .metrics import precision_dtype as precision_dtype, synchronize as synchronize
+from .metrics import synchronize as synchronize
 from .module import TranslationModule as TranslationModule, noam as noam
 from .run_folder import check_configuration as check_configuration, check_no_links as check_no_links
 from .run_folder import checkpoint_step as checkpoint_step, is_finished as is_finished

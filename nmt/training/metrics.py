@@ -44,6 +44,7 @@ OF_BITS = ("torch", "processor", "threads")  # what may change the last bits of 
 REPORT_SECONDS = 10  # minimum time between two lines if the console is not a terminal
 NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
 PRECISIONS = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
+"""The data type of matrix products under a Trainer precision such as bf16-mixed, by its first part."""
 IDLE_ROUNDS, MAX_SECONDS = 3, 3.0
 """Measure the peak until this many rounds in a row are no faster than the best so far, at most this many seconds."""
 
@@ -51,11 +52,6 @@ IDLE_ROUNDS, MAX_SECONDS = 3, 3.0
 def synchronize(device: torch.device) -> None:
     if device.type != "cpu":
         torch.accelerator.synchronize(device)
-
-
-def precision_dtype(precision: str | int | None) -> torch.dtype:
-    """The data type of matrix products under a Trainer precision flag such as 32-true or bf16-mixed."""
-    return PRECISIONS[str(precision or 32).split("-")[0]]
 
 
 @cache
@@ -149,7 +145,8 @@ class MetricsCallback(UpdateCallback):
         is_cuda = device.type == "cuda"
         kind = torch.cuda.get_device_name(device) if is_cuda else f"{device.type} ({torch.get_num_threads()} threads)"
         self.devices = f"{trainer.world_size} x {kind}"
-        self.peak = trainer.world_size * peak_flops_per_second(device, precision_dtype(trainer.precision))
+        self.dtype = PRECISIONS[trainer.precision.split("-")[0]]
+        self.peak = trainer.world_size * peak_flops_per_second(device, self.dtype)
         if trainer.is_global_zero:
             environment: dict[str, Any] = {**versions(), "platform": platform.platform(), "processor": processor()}
             environment |= {"devices": self.devices, "precision": str(trainer.precision)}
@@ -194,6 +191,11 @@ class MetricsCallback(UpdateCallback):
         """Report the updates since the last report and return their number of target tokens."""
         loss, likelihood, tokens = module.sums.tolist()
         self.add_time()
+        speed = self.flops_of(module, self.interval) / self.elapsed
+        if speed > self.peak:  # other programs kept the devices busy when the peak was measured
+            peak_flops_per_second.cache_clear()
+            with self.paused(module.device):
+                self.peak = max(speed, trainer.world_size * peak_flops_per_second(module.device, self.dtype))
         metrics = {
             "loss": loss / tokens if tokens else math.nan,
             "perplexity": math.exp(min(likelihood / tokens, 100)) if tokens else math.nan,
@@ -201,7 +203,7 @@ class MetricsCallback(UpdateCallback):
             "gradient_norm": module.gradient_norm.item(),
             "tokens_per_second": self.interval.target_tokens / self.elapsed,
             "padding": self.interval.padding,
-            "mfu": self.flops_of(module, self.interval) / self.elapsed / self.peak,
+            "mfu": speed / self.peak,
             **{"seconds": self.seconds, "flops": self.flops, "cost": self.cost, "skipped": module.skipped},
         }
         self.report(step, metrics)

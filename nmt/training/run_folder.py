@@ -64,7 +64,7 @@ def check_no_links(run: Path) -> None:
 def read_config(run: Path) -> dict[str, Any]:
     """The configuration of a run; NMTError if the file cannot be read as one."""
     tree = read_mapping(run / "config.yaml", parse_yaml)
-    groups = all(isinstance(tree.get(group, {}), dict) for group in GROUPS)
+    groups = all(isinstance(tree.get(group), dict) for group in GROUPS)
     require(groups, f"{run / 'config.yaml'}: not a run configuration")
     return tree
 

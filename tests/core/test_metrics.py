@@ -3,6 +3,7 @@
 import io
 import json
 import time
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -143,6 +144,13 @@ def test_time_and_cost_are_those_of_updates_over_restarts_without_validation(toy
     assert float(row["tokens_per_second"]) == pytest.approx(tokens / seconds, rel=0.05)
     peak = json.loads(Path("run/environment.json").read_text())["peak_flops_per_second"]
     assert float(row["cost"]) == pytest.approx(seconds * peak, rel=0.5)  # each start measures the peak
+
+
+def test_the_peak_is_measured_again_if_training_is_faster(toy, trained, monkeypatch):
+    measured = iter([1.0])  # while another program uses the device
+    monkeypatch.setattr("nmt.training.metrics.peak_flops_per_second", cache(lambda device, dtype: next(measured, 1e15)))
+    rows = read_metrics(trained(*toy, "trainer.max_steps=10", "validation.every_steps=100"))
+    assert all(float(row["mfu"]) <= 1e-3 for row in rows if row["mfu"])
 
 
 @pytest.fixture

@@ -27,10 +27,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def prepared(folder: str, **changed: object) -> None:
     """The manifest of a prepared corpus."""
     config = compose("preprocess", ["corpus/train.en", "corpus/train.de", "tokenizer=bpe8k"])
-    content = {
-        **{"data": {**to_tree(config.data), **changed}, "tokenizer": vars(config.tokenizer)},
-        **{"seed": 1, "sources": {}},
-    }
+    content = {"data": to_tree(config.data) | changed, "tokenizer": vars(config.tokenizer), "seed": 1, "sources": {}}
     Path(folder).mkdir(parents=True)
     about = {"fingerprint": "", "counts": {}, "vocabulary_size": 8000, "tokenizer": "", "versions": {}}
     manifest = {"format_version": FORMAT_VERSION, **about, "content": content}
@@ -59,6 +56,7 @@ def test_a_file_a_text_and_a_run_are_told_apart(words, run, input, text):
     ("command", "words", "said"),
     [
         ("translate", ["hello"], "hello: no such file or folder; `nmt translate FILE RUN`"),
+        ("translate", ["hyp.de", "o.docx"], "o.docx: no such file or folder; `nmt translate FILE RUN output=o.docx`"),
         ("translate", ["runs/latest"], "train a model first"),
         ("translate", ["hyp.de", "Hello world"], "hyp.de, Hello world: give one file or text"),
         ("translate", ["Hello world", "input=hyp.de"], "omit it"),

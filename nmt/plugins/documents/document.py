@@ -47,6 +47,8 @@ class Document(ABC):
 
         with ExitStack() as stack:
             content, output = steps.open_document(config, stack)
+            refusal = f"{config.format} is not text to show: pass output=FILE.{config.format}, or redirect with > FILE"
+            require(not (content.startswith(b"PK") and output.file.isatty()), refusal)
             models = steps.find_models(config.translator.run)
             source, target = models.descriptions[0].source, models.target(config.translator)
             try:

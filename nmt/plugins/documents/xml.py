@@ -39,7 +39,7 @@ CODES: dict[str, Kind] = {"bpt": "open", "bx": "open", "ept": "close", "ex": "cl
 # Office Open XML
 UNSEEN = re.compile(r'<(?:\w+:)?(?:lang|noProof)\b[^>]*>|\s(?:lang|altLang|noProof|dirty|err|smtClean)="[^"]*"')
 EMPTY = re.compile(r"<[^\s<>]*/>|<([^\s<>]*)></\1>")
-DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen", "rPh"))  # rPh: how to read a cell
+DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen", "rubyPr", "rt", "rPh"))  # also readings
 SPACE = re.compile(r"((?:_x000[9AaDd]_|[\t\r\n])+)")  # line breaks in cells; tabs that align words on slides
 MARK = "\0"  # encloses markup in a sentence
 INSIDE, FORMAT = "\1", "\2"  # INSIDE: markup inside a run. FORMAT: formatting of the following text.
@@ -65,7 +65,7 @@ class Element:
 
     @property
     def text(self) -> str:
-        return text_of(self.file[self.inside : self.outside])
+        return "-" if self.name == "noBreakHyphen" else text_of(self.file[self.inside : self.outside])
 
     @property
     def attributes(self) -> dict[str, str]:
@@ -301,15 +301,17 @@ class Runs(MarkedUp):
         self.pieces.append((look, token))
         self.covered += elements
 
-    def read_run(self, run: Element, content: Iterable[Element]) -> None:
+    def read_run(self, run: Element, content: Iterable[Element], outer: Element | None = None) -> None:
         properties = "".join(child.raw for child in run.children if child.name == "rPr")
         look = UNSEEN.sub("", properties)
         look = "" if EMPTY.fullmatch(look) else look
         self.properties.setdefault(look, properties)
         for part in content:
-            for number, text in enumerate(SPACE.split(part.text) if part.name == "t" else ()):
+            for number, text in enumerate(SPACE.split(part.text) if part.name in ("t", "noBreakHyphen") else ()):
                 is_space = number % 2 > 0
                 token = Token("point" if is_space else "text", escaped(text), "" if is_space else text, breaks=is_space)
-                self.note(token, run, look=look)
-            if part.name not in DROPPED | {"t"}:
-                self.note(markup("point", INSIDE + part.raw, breaks=part.name in BREAKS), run, look=look)
+                self.note(token, outer or run, look=look)
+            if part.name in ("ruby", "rubyBase", "r"):
+                self.read_run(part, part.children, outer or run)
+            elif part.name not in DROPPED | {"t", "noBreakHyphen"}:
+                self.note(markup("point", INSIDE + part.raw, breaks=part.name in BREAKS), outer or run, look=look)

@@ -7,7 +7,6 @@ import re
 import shutil
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.commands import talker
-from nmt.config import Command, NMTError, choice, matches, one_line, require
+from nmt.config import Command, NMTError, answer, choice, matches, one_line, require
 from nmt.registry import registry
 
 Row = dict[str, Any]  # facts about a folder
@@ -35,7 +34,7 @@ class RunsConfig:
     """Options of `nmt runs`."""
 
     folder: str = "."
-    """Folder that contains runs/ and data/, or runs themselves; may be given without folder=."""
+    """Folder that contains runs/ and data/, or runs themselves, or one run; may be given without folder=."""
     delete: list[str] = field(default_factory=list)
     """Runs and corpora to delete; may be given as `nmt runs delete NAME...`."""
     yes: bool = False
@@ -45,13 +44,14 @@ class RunsConfig:
 
 
 def folders_of(folder: Path) -> Iterator[tuple[Path, str]]:
-    """The runs and corpora in a folder's runs/ and data/, or in itself, with their kinds. Follows no links.
+    """The runs and corpora in a folder's runs/ and data/, or in itself, or the folder if it is one, with their kinds.
 
-    A folder in runs/ or data/ that contains neither has the kind "foreign".
+    Follows no links inside. A folder in runs/ or data/ that contains neither has the kind "foreign".
     """
     roots = [root for root in (folder / "runs", folder / "data") if root.is_dir()]
-    for top in (top for root in roots or [folder] for top in sorted(root.glob("[!.]*/")) if not top.is_symlink()):
-        inner = [path for path in (top, *top.glob("*/"), *top.glob("*/*/")) if path.name != "model"]
+    tops = [top for root in roots or [folder] for top in sorted(root.glob("[!.]*/")) if not top.is_symlink()]
+    for top in [folder] if not roots and any((folder / mark).is_file() for mark in MARKS) else tops:
+        inner = [top, *(path for path in (*top.glob("*/"), *top.glob("*/*/")) if path.name != "model")]
         base = Path(os.path.realpath(top))
         real = [path for path in inner if Path(os.path.realpath(path)) == base / path.relative_to(top)]
         kinds = {path: MARKS[mark] for path in real for mark in reversed(MARKS) if (path / mark).is_file()}
@@ -71,6 +71,10 @@ def about_run(folder: Path) -> Row:
     state = run_state(folder, update, planned, delivered) if config else "model"
     validated = next((row for row in reversed(rows) if row.get("valid_loss")), {})
     scores = {key: float(validated.get(key) or "nan") for key in ("valid_loss", "valid_bleu", "valid_f1")}
+    # The model of a finished run may be an earlier checkpoint or a mean.
+    if state == "finished" and matches(score := within(training, "score", "value"), float):
+        scores["valid_f1" if validated.get("valid_f1") else "valid_bleu"] = score
+        scores["valid_loss"] = min(training.get("candidates", {}).values(), default=scores["valid_loss"])
     finite = {key: score if math.isfinite(score) else None for key, score in scores.items()}
     return {"state": state, "updates": update, "planned": planned, **finite}
 
@@ -107,7 +111,8 @@ def cell(key: str, value: Any) -> str:
 
     if key in ("bytes", "modified"):
         return decimal(value) if key == "bytes" else duration(time.time() - value)
-    return printable(value) if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    number = ",d" if isinstance(value, int) else ".3f" if key == "valid_loss" else ".2f"
+    return printable(value) if isinstance(value, str) else format(value, number)
 
 
 def print_tables(rows: list[Row]) -> None:
@@ -130,7 +135,6 @@ def print_tables(rows: list[Row]) -> None:
 
 def run(config: RunsConfig) -> None:
     folder = Path(config.folder)
-    require(folder.is_dir(), f"{folder}: no such folder; pass none to list this one, or `nmt runs delete NAME`")
     rows = [about(*pair) for pair in folders_of(folder)]
     rows.sort(key=lambda row: (("run", "corpus", "foreign").index(row["kind"]), -row["modified"]))
     if config.delete:
@@ -152,23 +156,23 @@ def chosen(name: str, folder: Path, rows: list[Row]) -> Row:
     matching = [row for row in rows if row["name"] in names]
     problem = "several folders have this name" if matching else "no such run or corpus, or a link"
     require(len(matching) == 1, f"{name}: {problem}; write a name that `nmt runs` lists")
-    row, path, advice = matching[0], Path(matching[0]["name"]), "move it out of the way first"
+    row, path = matching[0], Path(matching[0]["name"])
     require("problem" not in row, f"{path}: {row.get('problem')}; nmt deletes only what it wrote")
     inside = [row["name"] for row in rows if path in Path(row["name"]).parents]
     require(not inside, f"{path}: contains {', '.join(inside)}; delete that first")
     if row["kind"] == "corpus":
         from nmt.data import check_ours
 
-        check_ours(path, advice)
-    for file in path.rglob("*") if row["kind"] == "run" else ():
-        is_ours = file.is_dir() or OURS.fullmatch(file.relative_to(path).as_posix())
-        require(bool(is_ours) and not file.is_symlink(), f"{file}: nmt did not write this file; {advice}")
+        check_ours(path, "move it out of the way first")
+    files = [file for file in path.rglob("*") if file.is_symlink() or not file.is_dir()] if row["kind"] == "run" else []
+    others = [name for name in (file.relative_to(path).as_posix() for file in files) if not OURS.fullmatch(name)]
+    row["others"] = f", with files that nmt did not write: {', '.join(others)}" if others else ""
     return row
 
 
 def delete(doomed: list[Row], rows: list[Row], yes: bool) -> None:
     """Delete runs and corpora once the user agrees; point the `latest` links to them to the newest remaining run."""
-    from nmt.files import locked_file, temporary_name
+    from nmt.files import locked_file, printable, temporary_name
     from nmt.training import point_latest_to
 
     paths, console = [Path(row["name"]) for row in doomed], talker()
@@ -176,7 +180,7 @@ def delete(doomed: list[Row], rows: list[Row], yes: bool) -> None:
         for path, row in zip(paths, doomed, strict=True):
             lock = path / ("tokenizer.model" if row["kind"] == "corpus" else ".lock")
             locks.enter_context(locked_file(lock, True, f"{path}: another nmt is using it; wait until it exits"))
-            console.print(f"{path}  {cell('bytes', row['bytes'])}")
+            console.print(printable(f"{path}  {cell('bytes', row['bytes'])}{row['others']}"))
         require(yes or sys.stdin.isatty(), "nothing was deleted: to delete without a terminal, pass --yes")
         require(yes or console.input("Delete? [y/N] ").strip().lower() in ("y", "yes"), "nothing was deleted")
         for path in paths:
@@ -190,15 +194,20 @@ def delete(doomed: list[Row], rows: list[Row], yes: bool) -> None:
 
 
 def folder_or_names(words: list[str]) -> dict[str, Any]:
-    is_delete = words[0] == "delete"
-    require(words != ["delete"], "delete: name what to delete, as in `nmt runs delete runs/mine`")
-    require(is_delete or len(words) == 1, f"{words[-1]}: give one folder, or `nmt runs delete NAME...`")
-    return {"delete": words[1:]} if is_delete else {"folder": words[0]}
+    name, *more = words
+    if name == "delete":
+        require(bool(more), "delete: name what to delete, as in `nmt runs delete runs/mine`")
+        return {"delete": more}
+    folders = [folder for folder in (Path(name), Path("runs", name), Path("data", name)) if folder.is_dir()]
+    unknown = f"{name}: no such folder, run or corpus; `nmt runs` lists those in this folder"
+    require(bool(folders), answer("runs", [f"{name}="]) or unknown)
+    require(not more, f"{words[-1]}: give one folder or run, or `nmt runs delete NAME...`")
+    return {"folder": str(folders[0])}
 
 
 RUNS = Command(
     *("runs", RunsConfig, run, folder_or_names),
-    usage="[FOLDER] or delete NAME...",
+    usage="[FOLDER or RUN] or delete NAME...",
     examples=("", "delete runs/old data/old"),
     options={"--json": "format=json", "--yes": "yes=true"},
 )
@@ -210,10 +219,10 @@ class PluginsConfig:
 
 
 def list_plugins(config: PluginsConfig) -> None:
-    names = defaultdict[tuple[str, str], list[str]](list)
+    names = dict[tuple[str, str], list[str]]()
     for kind, entries in registry().items():
         for entry in entries.values():
-            names[entry.plugin, kind].append(entry.name)
+            names.setdefault((entry.plugin, kind), []).append(entry.name)
     for (plugin, kind), added in sorted(names.items(), key=lambda row: (row[0][0] != "core", row[0])):
         print(f"{plugin:12} {kind:9} {', '.join(added)}")
 

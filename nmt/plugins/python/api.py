@@ -103,11 +103,14 @@ class Model:
         require(buffer > 0, f"buffer={buffer}: must be at least 1")
         return Stream(row[0].text for row in self.searching(search).stream(checked(lines), buffer))
 
-    def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
+    def score(self, pairs: Iterable[tuple[str, str]], *more: object) -> list[float]:
         """Return the natural logarithm of P(target | source) for each pair, including the end symbol."""
         from nmt.translation import score_pairs
 
-        return [score.log_probability for score in score_pairs(self.searching({}), [*pairs])]
+        rows: list[Any] = [*pairs] if isinstance(pairs, Iterable) and not more else [()]
+        fits = all(isinstance(row, list | tuple) and [*map(type, row)] == [str, str] for row in rows)
+        require(fits, "pairs: must be (source, target) pairs of strings, as in model.score(zip(sources, targets))")
+        return [score.log_probability for score in score_pairs(self.searching({}), rows)]
 
     @python_names()
     def searching(self, search: dict[str, Any], details: bool = False) -> "Translator":

@@ -29,9 +29,7 @@ def number(value: float) -> str:
 
 def printable(value: object) -> object:
     """A value as a template shows it: None is empty, and unprintable characters are replaced."""
-    if isinstance(value, Markup):
-        return value
-    return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", "" if value is None else str(value))
+    return value if isinstance(value, Markup) else UNPRINTABLE.sub("\ufffd", "" if value is None else str(value))
 
 
 def render(template: str, **content: Any) -> str:

@@ -68,9 +68,7 @@ def held_out_text(corpus: "PreparedCorpus", split: str) -> tuple[list[str], list
 
 
 def named_lines(kind: str, text: Text) -> tuple[str, list[str]]:
-    if isinstance(text, str | Path):
-        return str(text), list(read_texts(str(text)))
-    return f"the {kind}", list(text)
+    return (str(text), list(read_texts(str(text)))) if isinstance(text, str | Path) else (f"the {kind}", list(text))
 
 
 def read_test_set(model: str, source: Text | None, reference: Text | None, prepared: str | None) -> TestSet:

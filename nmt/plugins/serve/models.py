@@ -22,15 +22,7 @@ from nmt.plugins.serve.failures import Failed, failure_of, log
 from nmt.plugins.serve.parsing import Line
 from nmt.search import Engine
 from nmt.text import TARGET, Tokenizer
-from nmt.translation import (
-    find_models,
-    flagger,
-    language_tag,
-    languages,
-    load_translator,
-    stages_of,
-    with_engine,
-)
+from nmt.translation import find_models, flagger, language_tag, languages, load_translator, stages_of, with_engine
 
 LONG = 1000  # characters; each longer line forms a separate batch, and only one such batch runs at a time
 BATCH_LINES, BATCH_CHARACTERS = 128, 8000  # maximum per batch

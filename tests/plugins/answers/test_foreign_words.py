@@ -70,6 +70,8 @@ def test_examples_compose(command):
         ("train --multirun lr=1,2", "--multirun: use a shell loop; lr: use optim.learning_rate=3e-4"),
         ("train -m", "-m: use a shell loop; for lr in 3e-4 5e-4; do nmt train"),
         ("delete runs/old", "delete: use nmt runs delete runs/mine"),
+        ("runs list", "list: use nmt runs, or"),
+        ("runs rm old", "rm: use nmt runs delete"),
         ("serve -p 8080", "-p 8080: use port=8080"),
         ("score --lowercase out.de", "--lowercase: use lowercase=true"),
         ("export --format onnx", "--format onnx: use format=onnx"),

@@ -321,14 +321,11 @@ XLIFF = """<?xml version="1.0"?>
 
 
 def test_xliff_gets_the_missing_targets_alone():
-    state, expected = 'state="needs-review-translation"', XLIFF
+    mark, expected = 'state="needs-review-translation"', XLIFF
     for old, new in (
-        (
-            "</ph></source>",
-            f'\\g<0><target {state}>ONE <g id="1">TWO &amp; THREE</g><ph id="2">{{\\\\b}}</ph></target>',
-        ),
-        ("<target/>", f'<target {state}>A <x id="1"/> B</target>'),
-        ('state="new">b', f"{state}>A"),
+        ("</ph></source>", f'\\g<0><target {mark}>ONE <g id="1">TWO &amp; THREE</g><ph id="2">{{\\\\b}}</ph></target>'),
+        ("<target/>", f'<target {mark}>A <x id="1"/> B</target>'),
+        ('state="new">b', f"{mark}>A"),
     ):
         expected = re.sub(old, new, expected)
     assert translated("xliff", XLIFF) == expected
@@ -384,6 +381,12 @@ def test_docx_keeps_all_but_the_text_of_runs(runs, by):
     letters = [sorted("".join(ElementTree.fromstring(tree).itertext()).upper()) for tree in (result, xml)]
     assert [c for c in letters[0] if not c.isspace()] == [c for c in letters[1] if not c.isspace()]
     assert result[: result.index("</w:pPr>")] == xml[: xml.index("</w:pPr>")]
+
+
+def test_a_nonbreaking_hyphen_and_a_word_with_a_reading_above_it_are_text():
+    ruby = "<w:ruby><w:rt><w:r><w:t>x</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>big</w:t></w:r></w:rubyBase></w:ruby>"
+    run = f"<w:r><w:t>a co</w:t><w:noBreakHyphen/><w:t xml:space='preserve'>op, </w:t>{ruby}<w:t>, here</w:t></w:r>"
+    assert read_document("docx", archive_of(document_of(run))).lines == ["a co-op, big, here"]
 
 
 LATIN = ["Haus", "geht", "x", "X-Ein", "%s", "5 GB", "(so)", "ab,", "a\u0301", "e\u0301x"]

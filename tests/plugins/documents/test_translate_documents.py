@@ -1,9 +1,12 @@
 """`nmt translate` with documents."""
 
+import pty
+import select
 import subprocess
 from pathlib import Path
 
 from preloaded import python
+from test_documents import archive_of
 
 PAGE = "<!DOCTYPE html>\n<p class='x'>va so <b>tu pe</b> mika.<br>\n<code>nu()</code> nu pe.</p>\n<pre> va  so </pre>\n"
 
@@ -27,6 +30,14 @@ def test_a_page_keeps_its_tags_with_either_engine(word_model, tmp_path):
     translate(word_model, f"input={page}", f"output={output}", "engine=ctranslate2")
     assert output.read_bytes().decode() == result
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["out", "page.html"]
+
+
+def test_a_file_that_is_not_text_is_not_written_to_a_terminal(word_model, tmp_path):
+    (tmp_path / "a.docx").write_bytes(archive_of("<p/>", "word/document.xml"))
+    ours, theirs = pty.openpty()
+    command = [python(), "-m", "nmt", "translate", f"run={word_model}", f"input={tmp_path / 'a.docx'}"]
+    done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, timeout=300)
+    assert (done.returncode, b"output=FILE.docx" in done.stderr, select.select([ours], [], [], 0)[0]) == (2, True, [])
 
 
 def test_unsuitable_documents_are_refused_in_one_line(word_model, tmp_path):

@@ -261,10 +261,7 @@ OF_THE_HUB = [
     (lambda folder: (folder / "config.json").unlink(), ("config.json", "decoder.yml")),
     (settings(d_model="24"), ("hub: d_model=24: must be a whole number",)),
     (settings(encoder_ffn_dim=8), ("config.json: decoder_ffn_dim=48 differs from the encoder's",)),
-    (
-        settings("generation_config.json", length_penalty=99.0),
-        ("length_penalty=99.0", "between 0 and 10"),
-    ),
+    (settings("generation_config.json", length_penalty=99.0), ("length_penalty=99.0", "between 0 and 10")),
     (tensors(model__encoder__layernorm_embedding__weight=torch.ones(24)), ("layernorm_embedding", "unexpected")),
     (tensors(model__shared__weight=None), ("no embeddings",)),
     (tensors(**{FC1: torch.full((48,), torch.nan)}), ("fc1.bias", "not finite")),

@@ -26,7 +26,8 @@ def folder(finished: Path, toy: list[str], tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     shutil.copytree(finished, "runs/deep/done")
     shutil.copytree(toy[-1].removeprefix("prepared="), "data/toy")
-    for name, content in (("deep/done", None), ("new", (finished / "config.yaml").read_text()), ("bad", "[" * 10**6)):
+    new = (finished / "config.yaml").read_text()
+    for name, content in (("deep/done", None), ("new", new), ("bad", "[" * 10**6), ("part", "trainer: {max_steps: 1}")):
         Path("runs", name).mkdir(exist_ok=True)
         Path("runs", name, "config.yaml").write_text(content) if content else None
         os.utime(f"runs/{name}/config.yaml", (2e9 - len(name), 2e9 - len(name)))
@@ -42,17 +43,20 @@ def test_runs_and_corpora_are_listed_with_their_facts(nmt):
     rows = {row["name"]: row for row in json.loads(nmt("runs", "--json").out)["folders"]}
     states = {name: row["state"] for name, row in rows.items()}
     expected = {"runs/deep/done": "finished", "runs/new": "untrained", "runs/bad": "damaged", "data/toy": "prepared"}
-    assert states == {**expected, "runs/notes": "foreign"}
+    assert states == {**expected, "runs/part": "damaged", "runs/notes": "foreign"}
     done, manifest = rows["runs/deep/done"], json.loads(Path("data/toy/manifest.json").read_text())
     reports = csv.DictReader(Path("runs/deep/done/metrics.csv").read_text().splitlines())
     validated = [row for row in reports if row["valid_loss"]][-1]
     assert [done["updates"], done["planned"], done["valid_loss"]] == [60, 60, float(validated["valid_loss"])]
+    score = json.loads(Path("runs/deep/done/model/config.json").read_text())["training"]["score"]["value"]
+    assert done["valid_bleu"] == score != float(validated["valid_bleu"])
     assert done["bytes"] == sum(path.stat().st_size for path in Path("runs/deep/done").rglob("*") if path.is_file())
     facts = [manifest["counts"]["train"]["kept"], manifest["vocabulary_size"]]
     assert [rows["data/toy"][key] for key in ("source", "target", "pairs", "vocabulary")] == ["en", "de", *facts]
     lines = [line.split()[:2] for line in nmt("runs").out.splitlines()]
     assert [line for line in lines if line[0] in rows] == [[*pair] for pair in states.items()]
-    assert nmt("runs", "runs/deep").out.splitlines()[1].split()[:4] == ["runs/deep/done", "finished", "60", "60"]
+    for name, row in (("runs/deep", "runs/deep/done"), ("deep/done", "runs/deep/done"), ("runs/latest", "runs/latest")):
+        assert [line.split()[:4] for line in nmt("runs", name).out.splitlines()[1:]] == [[row, "finished", "60", "60"]]
     with FileLock("runs/deep/done/.lock"):
         assert "running" in nmt("runs").out.splitlines()[1]
     shutil.rmtree("runs/deep/done/model")
@@ -79,15 +83,13 @@ def test_a_hundred_runs_are_listed_in_a_second_without_torch():
         *(("data/linked", "no such run"), ("notes", "not a run"), ("runs/bad", "config.yaml: cannot be read")),
         *(("deep/done", "another nmt is using it"), ("toy", "another nmt is using it")),
         ("outer", "runs/outer: contains runs/outer/inner; delete that first"),
-        *(("new", "runs/new/diary.txt: nmt did not write this"), ("new", "without a terminal, pass --yes")),
+        *(("part", "not a run configuration"), ("new", "without a terminal, pass --yes")),
     ],
 )
 def test_only_what_nmt_wrote_and_nobody_uses_is_deleted(nmt, name, said):
     if name == "outer":
         shutil.copytree("runs/new", "runs/outer/inner")
         shutil.copy("runs/new/config.yaml", "runs/outer")
-    if "diary" in said:
-        Path("runs/new/diary.txt").touch()
     before = sorted(Path().rglob("*"))
     with FileLock("runs/deep/done/.lock"), FileLock("data/toy/tokenizer.model"):
         nmt("runs", "delete", name, *["--yes"][: "--yes" not in said]).failed(said)
@@ -96,7 +98,11 @@ def test_only_what_nmt_wrote_and_nobody_uses_is_deleted(nmt, name, said):
 
 def test_a_link_to_a_deleted_run_leads_to_the_newest_other_run_or_is_removed(nmt):
     shutil.copytree("runs/deep/done", "runs/other")
-    assert nmt("runs", "delete", "deep/done", "data/toy", "--yes").code == 0
+    Path("runs/deep/done/test.de").touch()
+    Path("runs/deep/done/notes").symlink_to(Path("runs/notes").resolve())
+    done = nmt("runs", "delete", "deep/done", "data/toy", "--yes")
+    assert Path("runs/notes/deep").exists()
+    assert {*done.err.splitlines()[0].split("did not write: ")[1].split(", ")} == {"test.de", "notes"}
     assert (str(Path("runs/latest").readlink()), Path("data/toy").exists()) == ("other", False)
     for answer in (b"n\n", b"y\n"):
         terminal, end = pty.openpty()

@@ -100,6 +100,9 @@ def test_threads_share_a_model_but_forks_do_not(model, monkeypatch):
         (lambda m: m.explain("a", n_best=3), "n_best=3: must be at most beam_size=2"),
         (lambda m: m.translate("a\nb"), "lines: one string is one line"),
         (lambda m: m.translate(None), "lines=None: must be a string"),
+        (lambda m: m.score("a", "b"), "pairs: must be (source, target) pairs of strings, as in model.score(zip("),
+        (lambda m: m.score([("a", 1)]), "pairs: must be"),
+        (lambda m: m.score(None), "pairs: must be"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_argument(call, message, model, tmp_path, monkeypatch):
