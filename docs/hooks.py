@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mkdocs.structure.files import File, Files
 from omegaconf import OmegaConf
 
 import nmt
@@ -36,8 +35,8 @@ def page_of(name: str) -> str:
         if not f"{key}.".startswith(tuple(hidden) or ("\0",))
     ]
     usage = " ".join(filter(None, ("nmt", name, command.usage, "[KEY=VALUE]... [OPTIONS]")))
-    example = f"\nnmt {name} {command.example}" if command.example else ""
-    parts = [f"# nmt {name}", entries_of("command")[name].facts["summary"], f"```text\n{usage}{example}\n```"]
+    usage = "\n".join([usage, *(f"nmt {name} {example}".rstrip() for example in command.examples)])
+    parts = [f"# nmt {name}", entries_of("command")[name].facts["summary"], f"```text\n{usage}\n```"]
     options = "\n".join(f"- `{option}`: short for `{word}`" for option, word in command.options.items())
     table = "| key | default | |\n|---|---|---|\n" + "\n".join(rows) if rows else ""
     return "\n\n".join(filter(None, [*parts, options, table])) + "\n"
@@ -62,14 +61,9 @@ def code_of_paper(page: Path) -> str:
 
 def calls() -> str:
     """A table of the Python API, from signatures and the first sentences of docstrings."""
-    functions = [f"nmt.{name}" for name in ("prepare", "train", "load", "score")]
-    functions += [f"nmt.Model.{name}" for name in ("translate", "explain", "stream", "score")]
-    rows = []
-    for name in functions:
-        owner, _, attribute = name.removeprefix("nmt.").rpartition(".")
-        function = getattr(getattr(nmt, owner) if owner else nmt, attribute)
-        rows.append((name.replace("nmt.Model", "model"), function))
-    rows += [(f"nmt.{name}", entry.load()) for name, entry in entries_of("api").items()]
+    functions = {f"nmt.{name}": entry.load() for name, entry in entries_of("api").items()}
+    rows = [(name, function) for name, function in functions.items() if inspect.isfunction(function)]
+    rows += [(f"model.{name}", getattr(nmt.Model, name)) for name in ("translate", "explain", "stream", "score")]
     table = ["| call | |", "|---|---|"]
     for name, function in rows:
         parameters = [str(p).partition(":")[0] for p in inspect.signature(function).parameters.values()]
@@ -78,7 +72,7 @@ def calls() -> str:
     return "\n".join(table)
 
 
-def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Put the table of calls into the page that asks for it."""
     return markdown.replace("<!-- calls -->", calls()) if "<!-- calls -->" in markdown else markdown
 
@@ -90,12 +84,14 @@ def on_config(config: Any) -> Any:
     return config
 
 
-def on_files(files: Files, config: Any) -> Files:
+def on_files(files: Any, config: Any) -> Any:
     """Add the command pages, the notebook and how/code.md."""
     pages = {f"reference/{name}.md": page_of(name) for name in COMMANDS}
     notebook = Path(config.docs_dir) / "guides/python.ipynb"
     pages["guides/python.md"] = as_markdown(json.loads(notebook.read_text(encoding="utf-8")))
     pages["how/code.md"] = code_of_paper(Path(config.docs_dir) / "how/paper.md")
+    from mkdocs.structure.files import File
+
     for path, content in pages.items():
         files.append(File.generated(config, path, content=content))
     return files

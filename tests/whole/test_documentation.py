@@ -10,6 +10,7 @@ import tokenize
 from functools import cache
 from pathlib import Path
 
+import hooks
 import pytest
 import yaml
 
@@ -185,3 +186,12 @@ def test_every_symbol_that_is_named_is_there():
     named += [(page, name) for page in PAGES for name in NAME.findall(page.read_text()) if name.startswith("nmt.")]
     dead = [(file, name) for file, name in named if not is_there(name) and not {*name.split(".")} <= names]
     assert [f"{file.relative_to(ROOT)}: {name}" for file, name in dead] == []
+
+
+def test_the_generated_pages_name_every_call_and_key():
+    calls = hooks.calls()
+    assert [calls.count(f"| `{name}(") for name in ("nmt.train", "nmt.compare", "model.translate")] == [1, 1, 1]
+    for name in COMMANDS:
+        page = hooks.page_of(name)
+        assert all(f"nmt {name} {example}".rstrip() in page for example in COMMANDS[name].examples)
+    assert "| `decode.beam_size` | `4` |" in hooks.page_of("translate")
