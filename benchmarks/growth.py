@@ -43,7 +43,7 @@ def train(length: int = LENGTH, vocabulary: int = VOCABULARY) -> float:
 
     from nmt.commands import compose
     from nmt.kernels import forget_old_kernels, keep_freed_memory
-    from nmt.plugins.minutes.trials import dummy_batch
+    from nmt.plugins.minutes.minutes import dummy_batch
     from nmt.training import TranslationModule
 
     keep_freed_memory()

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import nmt
 from nmt.evaluation import score
-from nmt.plugins.protection.terms import WORD, Glossary, judge, read_glossary
+from nmt.plugins.protection.protection import WORD, Glossary, judge, read_glossary
 from nmt.text import clean
 
 DICTIONARY = Path("/usr/share/dictd/freedict-eng-deu.dict.dz")

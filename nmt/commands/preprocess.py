@@ -3,17 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+from nmt import files, preparation, registry, text
 from nmt.commands import talker
 from nmt.config import Command, ExperimentConfig, exists, require, without_compression
-from nmt.registry import entries_of, import_attribute
 
 
 def run(config: ExperimentConfig) -> None:
-    from nmt.preparation import preprocess
-
     console, data, name = talker(), config.data, config.prepared
     with console.status("preparing") as status:
-        manifest, done = preprocess(config, lambda words: status.update(words))
+        manifest, done = preparation.preprocess(config, lambda words: status.update(words))
     if not done:
         console.print(f"{name} is already prepared with this configuration: nothing to do")
         return
@@ -35,15 +33,13 @@ def run(config: ExperimentConfig) -> None:
 
 def corpus_files(words: list[str]) -> dict[str, Any]:
     """Return the settings for two files whose names differ only in the language suffix, or for files of pairs."""
-    from nmt.text import table_format
-
     forms = "`nmt preprocess corpus/train.en corpus/train.de`, or `nmt preprocess data=files data.train=A:B`"
     for word in words:
         require(exists(word), f"{word}: no such file; {forms}")
-    if all(map(table_format, words)):
+    if all(map(text.table_format, words)):
         name = Path(words[0]).name.partition(".")[0] if len(words) == 1 else Path(words[0]).resolve().parent.name
-        reader = entries_of("pairs").get(table_format(words[0]))
-        languages = import_attribute(reader.facts["languages"])(words[0]) if reader else {}
+        reader = registry.entries_of("pairs").get(text.table_format(words[0]))
+        languages = registry.import_attribute(reader.facts["languages"])(words[0]) if reader else {}
         return {"data": "files", "data.name": name, "data.train": words, **languages}
     plain = [without_compression(word) for word in words]
     prefixes = {name.rpartition(".")[0] for name in plain}
@@ -59,14 +55,12 @@ def corpus_files(words: list[str]) -> dict[str, Any]:
 
 def initial_groups(init: str) -> dict[str, dict[str, Any]]:
     """Return the configuration of the model that training starts from, and of its tokenizer."""
-    from nmt.files import find_model_directory, read_description, tokenizer_settings
-
-    description = read_description(find_model_directory(init, "init"))
-    return {"model": description.model, "tokenizer": tokenizer_settings(description)}
+    description = files.read_description(files.find_model_directory(init, "init"))
+    return {"model": description.model, "tokenizer": files.tokenizer_settings(description)}
 
 
 GROUPS = {
-    "data": "wmt14_en_de" if "hub" in entries_of("corpus") else "files",
+    "data": "wmt14_en_de" if "hub" in registry.entries_of("corpus") else "files",
     "tokenizer": "bpe37k",
     **dict.fromkeys(("optim", "batching", "trainer", "decode"), "paper"),
     "model": "base",

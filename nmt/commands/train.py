@@ -4,27 +4,25 @@ import gc
 from pathlib import Path
 from typing import Any
 
+from nmt import data, registry
 from nmt.commands import talker
 from nmt.commands.preprocess import GROUPS, initial_groups
 from nmt.config import Command, ExperimentConfig, answer, require
-from nmt.registry import entries_of
 
 
 def run(config: ExperimentConfig) -> int | None:
-    for entry in entries_of("start").values():  # before the libraries load, which takes seconds
+    for entry in registry.entries_of("start").values():  # before the libraries load, which takes seconds
         entry.load()()
-    from nmt.data import read_manifest
-
     console = talker()
-    read_manifest(Path(config.prepared))  # fail before Lightning loads, which takes seconds
+    data.read_manifest(Path(config.prepared))  # fail before Lightning loads, which takes seconds
     with console.status("loading"):
         gc.disable()  # garbage collection during Lightning's imports takes a second
         from nmt.training import train
 
         gc.enable()
     if config.minutes is not None:
-        require("minutes" in entries_of("plan"), "minutes=: requires the plugin nmt/plugins/minutes")
-        config = entries_of("plan")["minutes"].load()(config, console)
+        require("minutes" in registry.entries_of("plan"), "minutes=: requires the plugin nmt/plugins/minutes")
+        config = registry.entries_of("plan")["minutes"].load()(config, console)
     signal = train(config, console)
     if signal is None:
         return None
@@ -34,17 +32,15 @@ def run(config: ExperimentConfig) -> int | None:
 
 def prepared_corpus(words: list[str]) -> dict[str, Any]:
     """Return the folder of a prepared corpus, and `data` and `tokenizer` from its manifest."""
-    from nmt.data import read_manifest
-
     usage = "`nmt train CORPUS KEY=VALUE...` takes a folder that `nmt preprocess` wrote"
     for word in words:
         require(Path(word).is_dir(), answer("train", [f"{word}="]) or f"{word}: no such folder; {usage}")
     require(len(words) == 1, f"{words[-1]}: give one corpus; {usage}")
-    content = read_manifest(Path(words[0])).content
+    content = data.read_manifest(Path(words[0])).content
     return {"prepared": str(Path(words[0])), "data": content["data"], "tokenizer": content["tokenizer"]}
 
 
-FIRST = "data/corpus minutes=30" if entries_of("plan") else "data/corpus model=base"
+FIRST = "data/corpus minutes=30" if registry.entries_of("plan") else "data/corpus model=base"
 COMMAND = Command(
     *("train", ExperimentConfig, run, prepared_corpus, initial_groups),
     usage="[CORPUS]",

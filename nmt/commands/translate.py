@@ -1,8 +1,8 @@
 """`nmt translate`: translate raw text line by line."""
 
-from functools import partial
 from typing import Any
 
+from nmt import translation
 from nmt.commands import paths_and_texts
 from nmt.config import Command, TranslateConfig, require
 
@@ -10,9 +10,7 @@ LESS_MEMORY = "pass a lower decode.batch_tokens, decode.beam_size or buffer, or 
 
 
 def run(config: TranslateConfig) -> None:
-    from nmt.translation import translate
-
-    translate(config)
+    translation.translate(config)
 
 
 def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, Any]:
@@ -25,7 +23,7 @@ def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, 
 
 
 COMMAND = Command(
-    *("translate", TranslateConfig, run, partial(input_and_run, "translate")),
+    *("translate", TranslateConfig, run, lambda words: input_and_run("translate", words)),
     usage="[FILE or 'SOME TEXT'] [RUN]...",
     examples=("'A dog runs across the grass.'", "runs/corpus-30min < input.en > output.de"),
     memory=LESS_MEMORY,

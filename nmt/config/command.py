@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nmt.config.fields import MISSING, NMTError, flatten, in_words, keys_of, require
-from nmt.config.mistakes import nearest
+from nmt.config.fields import MISSING, NMTError, flatten, in_words, keys_of, nearest, require
 from nmt.registry import entries_of
 
 WIDTH = 100  # columns of help

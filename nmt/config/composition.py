@@ -18,8 +18,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
 
 from nmt.config.command import Command, conf_folders, groups, user_folders
-from nmt.config.fields import MISSING, build, flatten, keys_of, require
-from nmt.config.mistakes import explain, nearest
+from nmt.config.fields import MISSING, build, explain, flatten, keys_of, nearest, require
 from nmt.errors import NMTError, one_line
 from nmt.registry import entries_of
 

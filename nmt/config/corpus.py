@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from nmt.config.fields import MISSING, build, check_name, choice, number, plugin_options, require, running_text, to_tree
-from nmt.config.mistakes import nearest
+from nmt.config import check_name
+from nmt.config.fields import MISSING, build, choice, nearest, number, plugin_options, require, running_text, to_tree
 from nmt.registry import entries_of
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3

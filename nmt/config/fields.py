@@ -1,4 +1,4 @@
-"""Fields of option records (ranges, choices and help), and conversion between records and trees of keys.
+"""Fields of option records (ranges, choices and help), conversion to and from trees of keys, answers to mistakes.
 
 An option record is a dataclass. A field's type and metadata define which values its key accepts; the string literal
 below the field is the key's help. `build` checks every value; `__post_init__` checks only rules across several keys.
@@ -9,7 +9,9 @@ is `owner.plugins["NAME"]`; its optional method `check(owner)` raises NMTError i
 """
 
 import ast
+import difflib
 import inspect
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING as NO_DEFAULT, dataclass, field, fields, is_dataclass, replace
 from functools import cache
@@ -17,16 +19,7 @@ from itertools import pairwise
 from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin
 
-from nmt.config.mistakes import nearest_key
-from nmt.errors import (
-    IF_LATIN_1 as IF_LATIN_1,
-    NMTError as NMTError,
-    SameForAll as SameForAll,
-    enough_memory_or as enough_memory_or,
-    how_to_install as how_to_install,
-    is_out_of_memory as is_out_of_memory,
-    one_line as one_line,
-)
+from nmt.errors import IF_LATIN_1, NMTError, SameForAll, enough_memory_or, how_to_install, is_out_of_memory, one_line
 from nmt.registry import entries_of
 
 MISSING: Any = "???"  # OmegaConf's marker for a required value
@@ -300,3 +293,37 @@ def texts_below_fields(cls: type) -> dict[str, str]:
             if isinstance(node, ast.AnnAssign) and isinstance(following, ast.Expr):
                 texts[ast.unparse(node.target)] = " ".join(ast.literal_eval(following.value).split())
     return texts
+
+
+exists = os.path.exists  # unlike Path.exists, False for a string that cannot be a file name
+
+
+def answer(command: str, words: list[str]) -> str:
+    """Return a plugin's one-line answer to keys, options or a command of other toolkits, or an empty string."""
+    return next(filter(None, (entry.load()(command, words) for entry in entries_of("answer").values())), "")
+
+
+def explain(command: str, words: list[str], word: str, keys: list[str]) -> str:
+    """The message for `word`, an unknown key or option among `words`: a plugin's answer, text= or the nearest key."""
+    name = word.partition("=")[0].lstrip("+~")
+    near = nearest_key(name.lstrip("-").replace("-", "_"), keys)
+    if "text" in keys and " " in word and not near.startswith("did you mean"):
+        near = f"if this is input text, write text='{word}'"
+    unknown = f"{name}: no such option" if name.startswith("-") else f"unknown key {name}"
+    return answer(command, words) or f"{unknown}; {near}"
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    matches = difflib.get_close_matches(word, words := [*words], n=1, cutoff=0.5)
+    return f"did you mean {matches[0]}?" if matches else "choose from " + ", ".join(w for w in words if "/" not in w)
+
+
+def nearest_key(key: str, keys: list[str]) -> str:
+    """Suggest the key whose last part is nearest, preferring the same group; otherwise list that group's keys."""
+    group, _, last_part = key.rpartition(".")
+    siblings = [name for name in keys if group and name.startswith(f"{group}.")]
+    for names, cutoff in ((siblings or [name for name in keys if "." not in name], 0.6), (keys, 0.75)):
+        last = {name.rpartition(".")[2]: name for name in names}
+        if matches := difflib.get_close_matches(last_part, last, n=1, cutoff=cutoff):
+            return f"did you mean {last[matches[0]]}?"
+    return f"choose from {', '.join(siblings or dict.fromkeys(name.split('.')[0] for name in keys))}"

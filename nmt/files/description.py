@@ -14,8 +14,8 @@ from safetensors import SafetensorError, safe_open
 
 from nmt import __version__
 from nmt.config import DecodeConfig, ModelConfig, NMTError, build, matches, one_line, require
-from nmt.files.foreign import block, cell, check_regular, check_version, code, parse_json, plain, read_mapping
-from nmt.files.whole import LOCK, locked_file
+from nmt.files import cell
+from nmt.files.disk import LOCK, block, check_regular, check_version, code, locked_file, parse_json, plain, read_mapping
 
 FORMAT_VERSION = 1
 MODEL_FILES = ("config.json", "tokenizer.model", "model.safetensors")

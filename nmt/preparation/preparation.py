@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nmt import files
-from nmt.compat import close_answers
+from nmt import compat, files
 from nmt.config import ExperimentConfig, NMTError, difference, held_out_name, require, sources_of, to_tree
 from nmt.data import IDS_SCHEMA, TOKENIZER, Manifest, check_ours, decisive, read_manifest, source_copies, transforms_for
 from nmt.preparation.reading import EMPTY, HELD_OUT, Reading, Say, arrow_writer, corpus_for, learn_vocabulary
@@ -62,7 +61,7 @@ def worker_pool(count: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
     except BaseException:
         for worker in set(active_children()) - others:
             worker.kill()
-        close_answers(pool)
+        compat.close_answers(pool)
         raise
     finally:
         pool.shutdown(cancel_futures=True)

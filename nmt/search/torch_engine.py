@@ -1,20 +1,28 @@
-"""PyTorch search on any device."""
+"""PyTorch search on any device, and forced decoding: the log probabilities and attention of given translations.
 
+Attention weights, softmax(Q K^T / sqrt(d_k)) of equation 1, are computed separately, because the model uses PyTorch's
+fused attention, which does not return them.
+
+Shapes: B pairs, T target positions, S source positions, L layers, H heads, D d_model, M positions in all pairs.
+"""
+
+import math
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
+from torch import Tensor
 
-from nmt.config import DecodeConfig, NMTError, require
+from nmt.config import BOS, PAD, DecodeConfig, NMTError, require
 from nmt.kernels import few_shapes, keep_freed_memory
-from nmt.model import Transformer, load_model
-from nmt.search.beam_search import beam_search, pad_source
-from nmt.search.engine import Constraints, EngineOptions, Hypothesis, Pair, TokenScores, batches_by_length
-from nmt.search.forced import forced_decoding
+from nmt.model import DecoderLayer, MultiHeadAttention, Transformer, load_model
+from nmt.search import Constraints, EngineOptions, Hypothesis, Pair, TokenScores, aligning_layer, batches_by_length
+from nmt.search.beam_search import beam_search, pad, pad_source
 
 
 def choose_device(name: str) -> str:
@@ -79,3 +87,73 @@ class TorchEngine:
     def token_scores(self, pairs: Sequence[Pair], align: bool = True) -> list[TokenScores]:
         with self.turn:
             return forced_decoding(self.models, pairs, self.config.batch_tokens, align)
+
+
+POSITIONS_AT_ONCE = 512  # positions whose logits are in memory at once
+
+
+@contextmanager
+def recorded(attentions: Sequence[MultiHeadAttention]) -> Iterator[list[Tensor]]:
+    """Collect the weights of these attention modules, [B, H, T, S], while the model runs."""
+    weights: list[Tensor] = []
+
+    def attend(attention: MultiHeadAttention, q: Tensor, k: Tensor, v: Tensor, *mask: Any, **causal: Any) -> Tensor:
+        weights.append(attention.weights(q, k, *mask, **causal))
+        return MultiHeadAttention.attend(attention, q, k, v, *mask, **causal)
+
+    for attention in attentions:
+        attention.attend = partial(attend, attention)  # type: ignore[method-assign]
+    try:
+        yield weights
+    finally:
+        for attention in attentions:
+            del attention.attend
+
+
+def token_log_probabilities(model: Transformer, hidden_MD: Tensor, tokens_M: Tensor) -> Tensor:
+    """log P of the token after each hidden state, [M], without holding the logits of all positions in memory."""
+    parts = zip(hidden_MD.split(POSITIONS_AT_ONCE), tokens_M.split(POSITIONS_AT_ONCE), strict=True)
+    logp = (model.logits(hidden).float().log_softmax(dim=1).gather(1, tokens[:, None]) for hidden, tokens in parts)
+    return torch.cat(list(logp))[:, 0]
+
+
+def score_batch(
+    models: Sequence[Transformer], source_BS: Tensor, inputs_BT: Tensor, tokens_BT: Tensor, align: bool
+) -> tuple[Tensor, Tensor | None]:
+    """log P of each non-padding token, pair by pair, [M]; with `align`, also the heads' mean attention, [B, T, S]."""
+    real_BT = tokens_BT != PAD
+    log_probabilities, attention = [], []
+    for model in models:
+        layer = cast(DecoderLayer, model.decoder_layers[aligning_layer(len(model.decoder_layers))])
+        with recorded([layer.cross_attention] if align else []) as weights:
+            hidden_BTD = model.decode(inputs_BT, model.encode(source_BS), source_BS)
+        log_probabilities.append(token_log_probabilities(model, hidden_BTD[real_BT], tokens_BT[real_BT]))
+        attention += [weights_BHTS.mean(dim=1) for weights_BHTS in weights]
+    mean_M = torch.stack(log_probabilities).logsumexp(0) - math.log(len(models))
+    return mean_M, torch.stack(attention).mean(dim=0) if align else None
+
+
+@torch.inference_mode()
+def forced_decoding(
+    models: Sequence[Transformer], pairs: Sequence[Pair], budget: int, align: bool = False
+) -> list[TokenScores]:
+    """Score the tokens of each pair with a model, or with an ensemble that averages probabilities.
+
+    The longer side of each batch has at most `budget` tokens. If `align`, also return the attention to the source,
+    taken from the step that predicts the target token; one step later, the model attends to what comes next.
+    """
+    device = next(models[0].parameters()).device
+    scores: dict[int, TokenScores] = {}
+    for batch in batches_by_length([max(map(len, pair)) + 1 for pair in pairs], budget):
+        sources, targets = zip(*(pairs[index] for index in batch), strict=True)
+        inputs = pad([[BOS, *ids] for ids in targets], device)
+        log_probabilities_M, attention_BTS = score_batch(
+            models, pad_source(sources, device), inputs, pad_source(targets, device), align
+        )
+        rows = log_probabilities_M.split([len(ids) + 1 for ids in targets])
+        for row, index in enumerate(batch):
+            source, target = pairs[index]
+            scores[index] = TokenScores(rows[row].tolist())
+            if attention_BTS is not None:
+                scores[index].attention = attention_BTS[row, : len(target), : len(source)].float().cpu().numpy()
+    return [scores[index] for index in range(len(pairs))]

@@ -144,13 +144,13 @@ class WordPieceTokenizer(Tokenizer):
     kind = "wordpiece"
 
     def __init__(self, content: bytes) -> None:
-        from tokenizers import decoders
+        import tokenizers
 
         super().__init__(content)
         vocabulary = parse_json(content)["model"]["vocab"]  # ignore the rest of the file, such as regular expressions
         if not isinstance(vocabulary, dict) or sorted(vocabulary.values()) != list(range(len(vocabulary))):
             raise ValueError("the ids of its vocabulary are not 0, 1, 2 and so on")
-        self.tokenizer, self.bytes = wordpiece_of(vocabulary), decoders.ByteLevel()
+        self.tokenizer, self.bytes = wordpiece_of(vocabulary), tokenizers.decoders.ByteLevel()
         self.vocabulary_size = len(vocabulary)
 
     def symbol(self, id: int, side: int = TARGET) -> str:
@@ -171,13 +171,12 @@ class WordPieceTokenizer(Tokenizer):
 
 def wordpiece_of(vocabulary: dict[str, int]) -> Any:
     import tokenizers
-    from tokenizers import models, pre_tokenizers
 
     options = {"continuing_subword_prefix": CONTINUES, "max_input_chars_per_word": 1_000_000}
-    tokenizer = tokenizers.Tokenizer(models.WordPiece(vocab=vocabulary, unk_token=SYMBOLS[UNK], **options))
-    split = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    cut = pre_tokenizers.Split(tokenizers.Regex(f".{{1,{WORD_BYTES}}}"), "isolated")
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, cut])
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocab=vocabulary, unk_token=SYMBOLS[UNK], **options))
+    split = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    cut = tokenizers.pre_tokenizers.Split(tokenizers.Regex(f".{{1,{WORD_BYTES}}}"), "isolated")
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence([split, cut])
     return tokenizer
 
 
@@ -240,14 +239,13 @@ def train_sentencepiece(
 
 def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceTokenizer:
     import tokenizers
-    from tokenizers import models, pre_tokenizers, trainers
 
     # Each byte, at the start of a word and inside one, is a special symbol, so that its id is fixed.
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     symbols = [*SYMBOLS, *alphabet, *(CONTINUES + byte for byte in alphabet)]
-    learner = tokenizers.Tokenizer(models.WordPiece(unk_token=SYMBOLS[UNK]))
-    learner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    trainer = trainers.WordPieceTrainer(
+    learner = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token=SYMBOLS[UNK]))
+    learner.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = tokenizers.trainers.WordPieceTrainer(
         vocab_size=vocabulary_size, special_tokens=symbols, continuing_subword_prefix=CONTINUES, show_progress=False
     )
     learner.train_from_iterator(lines, trainer)

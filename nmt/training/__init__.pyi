@@ -10,4 +10,4 @@ from .run_folder import is_first_process as is_first_process, list_checkpoints a
 from .run_folder import point_latest_to as point_latest_to, read_config as read_config, read_metrics as read_metrics
 from .run_folder import run_state as run_state
 from .train import Training as Training, check_corpus as check_corpus, train as train
-from .trainer import UpdateCallback as UpdateCallback, make_trainer as make_trainer
+from .module import UpdateCallback as UpdateCallback, make_trainer as make_trainer

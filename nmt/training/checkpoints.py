@@ -18,19 +18,15 @@ from lightning import LightningModule, Trainer
 from rich.console import Console
 from torch import Tensor
 
+from nmt import evaluation, search, text, translation
 from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, build, difference, matches, require
 from nmt.data import STOPPING, TOKENIZER, PreparedCorpus, PreparedSplit
 from nmt.errors import NMTError, enough_memory_or, one_line
-from nmt.evaluation import Score
 from nmt.files import ModelDescription, check_version, load_plain, model_card, parse_json, sha256, weights_in_words
 from nmt.model import Transformer, check_ours, check_shapes, write_model_directory
-from nmt.search import TorchEngine
-from nmt.text import load_tokenizer
-from nmt.training.module import REQUESTS, TranslationModule
+from nmt.training.metrics import Validation, joint_score, translated, validation_loss
+from nmt.training.module import REQUESTS, TranslationModule, UpdateCallback, make_trainer
 from nmt.training.run_folder import check_configuration, kept_checkpoints, list_checkpoints, point_latest_to, prune
-from nmt.training.trainer import UpdateCallback, make_trainer
-from nmt.training.validation import Validation, joint_score, translated, validation_loss
-from nmt.translation import Translator
 
 FORMAT_VERSION = 3
 PREFIX = "model."  # of the Transformer's weight names
@@ -274,7 +270,7 @@ def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSpl
     return chosen
 
 
-def write_average(average: Average, run: Path, output: Path, score: tuple[Score, int] | None = None) -> None:
+def write_average(average: Average, run: Path, output: Path, score: tuple[evaluation.Score, int] | None = None) -> None:
     """Write an average as a model directory; `score` is its validation score and the number of sentences scored.
 
     Raises NMTError if the tokenizer in the run folder is missing or is not the one used in training.
@@ -304,8 +300,8 @@ def deliver(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) 
     console.print(f"the model is the {weights_in_words(average.updates, average.losses)}")
     scored = None
     if sentences != 0:
-        engine = TorchEngine([average.make_model().to(device)], config.decode)
-        translator = Translator(engine, load_tokenizer(run / TOKENIZER))
+        engine = search.TorchEngine([average.make_model().to(device)], config.decode)
+        translator = translation.Translator(engine, text.load_tokenizer(run / TOKENIZER))
         texts = translated(translator, corpus, corpus.domains("valid", config.data), sentences)
         score = joint_score(corpus, texts, config.validation.tokenize)
         scored = score, sum(len(references) for _, references in texts)

@@ -1,25 +1,33 @@
-"""One Transformer update for Lightning, with its label-smoothed loss (section 5).
+"""One Transformer update for Lightning, with its label-smoothed loss (section 5); the Trainer, callbacks per update.
 
 An update's arithmetic depends only on the configuration, the seed and the update's number.
 Shapes: M target tokens, D d_model, N vocabulary.
 """
 
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import cos, pi, sqrt
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import torch
 import torch.distributed as dist
-from lightning import LightningModule
+from lightning import Callback, LightningModule, Trainer
+from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
+from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch.plugins import TorchCheckpointIO
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Adam, Optimizer
 
-from nmt.config import ModelConfig, OptimConfig, require
+from nmt import compat, files, kernels, registry
+from nmt.config import ExperimentConfig, ModelConfig, NMTError, OptimConfig, one_line, require
 from nmt.data import STOPPING, Batch
-from nmt.kernels import has_fast_product, linear, outer_product
 from nmt.model import Transformer
-from nmt.registry import entries_of
 
 CHUNK_LOGITS = 2**23
 """The number of logits to compute at a time: 32 MB in float32, however large the batch and the vocabulary."""
@@ -69,7 +77,7 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
         matrix = weight.to(dtype)
         for x, y in zip(hidden.to(dtype).split(rows), targets.split(rows), strict=True):
-            logits = linear(x, matrix, None if bias is None else bias.to(dtype)).float()
+            logits = kernels.linear(x, matrix, None if bias is None else bias.to(dtype)).float()
             highest, target_logits = logits.amax(dim=-1, keepdim=True), logits.gather(1, y[:, None])
             grad = torch.softmax(logits, dim=-1, out=logits)  # the probabilities, which will become the gradient
             # Get log-sum-exp from the largest probability, which cannot underflow; this needs only softmax and maxima.
@@ -83,8 +91,8 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
             if grad_bias is not None:
                 grad_bias += grad.sum(0)
             grad = grad.to(dtype)
-            grad_hidden.append(linear(grad, matrix.t()))
-            chunk = outer_product(grad, x) if has_fast_product(x, matrix) else grad.t() @ x
+            grad_hidden.append(kernels.linear(grad, matrix.t()))
+            chunk = kernels.outer_product(grad, x) if kernels.has_fast_product(x, matrix) else grad.t() @ x
             grad_weight = chunk.float() if grad_weight is None else grad_weight.add_(chunk)
         # For the uniform part, the summed weights and summed hidden states suffice to sum the logits and gradients.
         sum_hidden, sum_weight = (x.sum(0, dtype=torch.float32) for x in (hidden, weight))
@@ -223,7 +231,7 @@ class TranslationModule(LightningModule):
         options: dict[str, Any] = {"lr": self.learning_rate(1), "betas": (self.optim.beta1, self.optim.beta2)}
         # With 16-mixed, a fused Adam would unscale the gradients itself, which is too late for clipping.
         options |= {"eps": self.optim.epsilon, "fused": self.trainer.scaler is None}
-        return cast(Optimizer, entries_of("optimizer")[self.optim.optimizer].load()(self.model, **options))
+        return cast(Optimizer, registry.entries_of("optimizer")[self.optim.optimizer].load()(self.model, **options))
 
     def learning_rate(self, step: int) -> float:
         return learning_rate(self.optim, self.model.config.d_model, step)
@@ -273,3 +281,62 @@ class TranslationModule(LightningModule):
         progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
         for counts in (progress["total"], progress["current"]):
             counts.update(dict.fromkeys(counts, done))
+
+
+OFF = ("enable_model_summary", "logger", "enable_checkpointing", "enable_progress_bar", "use_distributed_sampler")
+
+
+class UpdateCallback(Callback):
+    """Calls `on_update_end(trainer, module, step)` after each update; Lightning's own hooks run per micro-batch."""
+
+    batch: Batch | None = None  # the last micro-batch of the last update
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        if (batch_idx + 1) % trainer.accumulate_grad_batches == 0:
+            self.batch = batch
+            self.on_update_end(trainer, pl_module, trainer.global_step)  # type: ignore[arg-type]
+
+    def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
+        raise NotImplementedError
+
+
+class DirectCheckpointIO(TorchCheckpointIO):
+    """Writes a checkpoint directly into its folder; Lightning would first copy it to memory and a temporary folder."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
+        with files.whole_file(Path(path)) as temporary:
+            torch.save(checkpoint, temporary)
+
+
+@contextmanager
+def quiet_lightning() -> Iterator[None]:
+    """Suppress Lightning's advertisements and its warnings about intentional settings."""
+    for name in ("lightning.pytorch", "lightning.fabric"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    with warnings.catch_warnings():
+        for category in (UserWarning, FutureWarning):
+            warnings.filterwarnings("ignore", category=category, module="lightning")
+        yield
+
+
+def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -> Trainer:
+    """A Lightning trainer with the flags in `config.trainer`; NMTError for an invalid flag."""
+    flags: dict[str, Any] = dict.fromkeys(OFF, False)
+    flags |= {key: value for key, value in vars(config.trainer).items() if value is not None}
+    flags.pop("max_time", None)  # with it, Lightning would stop in the middle of an update
+    flags |= {"max_epochs": -1, "limit_val_batches": 0, "callbacks": [*callbacks], "plugins": [DirectCheckpointIO()]}
+    # Under SLURM, Lightning would respond to a signal by saving another kind of checkpoint and requeuing the job.
+    if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
+        flags["plugins"].append(SLURMEnvironment(auto_requeue=False))
+    try:
+        with quiet_lightning():
+            trainer = Trainer(**flags)
+    except (MisconfigurationException, TypeError, ValueError, RuntimeError) as error:
+        raise NMTError(f"trainer: {one_line(error)}") from error
+    # On a CPU, Lightning would silently compute in bfloat16.
+    if config.trainer.precision == "16-mixed" and trainer.strategy.root_device.type == "cpu":
+        raise NMTError("trainer.precision=16-mixed: needs a GPU; on a CPU, omit it")
+    compat.without_sigterm_broadcast(trainer)  # CheckpointCallback exchanges signals often enough
+    return trainer

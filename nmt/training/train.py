@@ -11,20 +11,14 @@ import torch.distributed as dist
 from lightning.pytorch.callbacks import LambdaCallback, Timer
 from rich.console import Console
 
-from nmt import files
+from nmt import files, hardware, kernels, model, registry
 from nmt.config import ExperimentConfig, difference, require, to_tree
 from nmt.data import TOKENIZER, Manifest, PreparedCorpus, UpdateDataModule, accumulation, decisive, open_corpus
 from nmt.errors import NMTError, SameForAll, how_to_install, is_out_of_memory, one_line
-from nmt.hardware import versions
-from nmt.kernels import forget_old_kernels, keep_freed_memory
-from nmt.model import load_model
-from nmt.registry import entries_of
 from nmt.training.checkpoints import CheckpointCallback, RunState, check_run, deliver
-from nmt.training.metrics import MetricsCallback, ProgressLine
-from nmt.training.module import TranslationModule
+from nmt.training.metrics import MetricsCallback, ProgressLine, Validation
+from nmt.training.module import TranslationModule, make_trainer, quiet_lightning
 from nmt.training.run_folder import is_finished, is_first_process, open_folder
-from nmt.training.trainer import make_trainer, quiet_lightning
-from nmt.training.validation import Validation
 
 
 def train(config: ExperimentConfig, console: Console) -> int | None:
@@ -76,8 +70,8 @@ class Training:
 
     def __init__(self, config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:
         self.config, self.corpus, self.console, self.folder = config, corpus, console, Path(config.run)
-        keep_freed_memory()
-        forget_old_kernels()
+        kernels.keep_freed_memory()
+        kernels.forget_old_kernels()
         torch.set_float32_matmul_precision(config.float32_matmul_precision)
         self.initial, init, seen, manifest = None, "", corpus.manifest.seen, corpus.manifest
         if config.init is not None:
@@ -88,7 +82,7 @@ class Training:
         hashes = {f"train/{path.name}": files.sha256(path) for path in sorted(corpus.folder.glob("train/*.arrow"))}
         run = to_tree(config), manifest.vocabulary_size, corpus.source_language, corpus.target_language
         identities = manifest.tokenizer, manifest.fingerprint, hashes, init
-        self.state = RunState(*run, *identities, seen, versions=versions())
+        self.state = RunState(*run, *identities, seen, versions=hardware.versions())
         self.checkpoint, self.update, self.finished = check_run(config, corpus, self.state)
 
     def run(self) -> int | None:
@@ -114,7 +108,7 @@ class Training:
         metrics = MetricsCallback(self.state.config, ProgressLine(self.console, max_seconds))
         validation = Validation(self.corpus, config, metrics)
         saver = CheckpointCallback(config.checkpoints, self.state, validation, max_seconds)
-        added = [entry.load()(config, updates.planner, metrics) for entry in entries_of("callback").values()]
+        added = [entry.load()(config, updates.planner, metrics) for entry in registry.entries_of("callback").values()]
         # Lightning calls them in this order: an update is reported and validated before it is saved.
         callbacks = [LambdaCallback(on_train_start=saver.catch_signals), *added, metrics, validation, saver]
         with quiet_lightning():
@@ -122,14 +116,14 @@ class Training:
             trainer.accumulate_grad_batches = accumulation(config.batching.micro_batches, trainer.world_size)
             module = TranslationModule(config.model, config.optim, size, config.seed)
             if self.initial and not checkpoint:
-                module.model.load_state_dict(load_model(self.initial).state_dict())
+                module.model.load_state_dict(model.load_model(self.initial).state_dict())
             # Opened only now, so that a rejected configuration leaves nothing behind.
             open_folder(self.folder, self.state.config, self.corpus.tokenizer_file)
             if trainer.is_global_zero:
                 self.greet(module, updates)
             try:
                 with ExitStack() as watches:
-                    for entry in entries_of("watch").values():
+                    for entry in registry.entries_of("watch").values():
                         watches.enter_context(entry.load()(trainer))
                     trainer.fit(module, updates, ckpt_path=checkpoint, weights_only=True)
                     if dist.is_initialized():  # leaving before all processes get here would break their communication

@@ -5,7 +5,7 @@ from .load import find_models as find_models, flagger as flagger, language_of as
 from .load import language_tag as language_tag, languages as languages, load_translator as load_translator
 from .load import open_translator as open_translator, report as report, stages_of as stages_of, summarize as summarize
 from .load import translate as translate, with_engine as with_engine
-from .scores import Details as Details
+from .segments import Details as Details
 from .segments import Limits as Limits, Line as Line, Segment as Segment, Segmenter as Segmenter
 from .translator import Outcome as Outcome, RefusedLine as RefusedLine, Rest as Rest, Stage as Stage
 from .translator import Translation as Translation, Translator as Translator, arriving_blocks as arriving_blocks

@@ -6,19 +6,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from nmt import data, search
 from nmt.config import JobConfig, NMTError, TranslateConfig, TranslatorOptions, documents, require, shown
 from nmt.files import ModelDescription, expected_search, find_model_directory, read_description, within
 from nmt.registry import Entry, entries_of, import_attribute
-from nmt.search import Engine, EngineOptions
 from nmt.text import Tokenizer, read_tokenizer, scripts_of_characters, scripts_of_language
 from nmt.translation.job import open_job, warn
 from nmt.translation.segments import limits
 from nmt.translation.translator import LANGUAGE_TAG, Notice, Stage, Translation, Translator
-
-if TYPE_CHECKING:
-    from nmt.data import PreparedCorpus
 
 
 class Models(NamedTuple):
@@ -86,10 +83,10 @@ def automatic_engines(precision: str) -> list[Entry]:
     return [*ready, *(entry for entry in entries if entry.name == "torch")]
 
 
-def engine_options(options: TranslatorOptions, models: Models) -> EngineOptions:
+def engine_options(options: TranslatorOptions, models: Models) -> search.EngineOptions:
     decode, compute = expected_search(options.decode, models.descriptions[0]), options.compute
     arguments = options.results != "text", options.target_prefix
-    return EngineOptions(decode, compute.device, compute.precision, compute.threads, *arguments)
+    return search.EngineOptions(decode, compute.device, compute.precision, compute.threads, *arguments)
 
 
 def with_engine(options: TranslatorOptions, notice: Notice, models: Models | None = None) -> TranslatorOptions:
@@ -115,7 +112,7 @@ def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
     """Load a translator for one model or an ensemble."""
     models = folders, descriptions, tokenizer = find_models(options.run)
     stages, options = stages_of(options, models), with_engine(options, notice, models)
-    load: Callable[..., Engine] = entries_of("engine")[options.compute.engine].load()
+    load: Callable[..., search.Engine] = entries_of("engine")[options.compute.engine].load()
     engine = load(folders, engine_options(options, models), notice)
     limit = limits(descriptions, options.split != "never")
     if limit.split and engine.longest is not None:
@@ -152,7 +149,7 @@ class CorpusKind:
     column: str = "valid_bleu"  # in metrics.csv
 
 
-def kind_of_corpus(corpus: "PreparedCorpus") -> CorpusKind:
+def kind_of_corpus(corpus: "data.PreparedCorpus") -> CorpusKind:
     entry = entries_of("corpus").get(corpus.manifest.content["data"]["kind"])
     if entry is None or "translate" not in entry.facts:
         return CorpusKind()

@@ -11,7 +11,7 @@ import pytest
 
 from nmt import files
 from nmt.config import ModelConfig, NMTError
-from nmt.files.foreign import block, cell, code, plain
+from nmt.files.disk import block, cell, code, plain
 
 
 def names(folder: Path) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from nmt import kernels
 from nmt.config import OptimConfig
 from nmt.training import module as loss_module
 from nmt.training.module import label_smoothed_cross_entropy, learning_rate, noam
@@ -55,13 +56,13 @@ def test_great_logits_do_not_overflow():
 def test_in_mixed_precision_products_are_of_its_type_and_sums_of_float32(monkeypatch, dtype):
     """However many pieces the gradient of the weight is summed over, it is as exact as one product."""
     hidden, weight, targets = drawn(3000, dtype)
-    product, products = loss_module.linear, set()
+    product, products = kernels.linear, set()
 
     def spied(x, matrix, bias=None):
         products.add((x.dtype, matrix.dtype))
         return product(x, matrix, bias)
 
-    monkeypatch.setattr(loss_module, "linear", spied)
+    monkeypatch.setattr(kernels, "linear", spied)
     gradients = []
     for chunk in (VOCABULARY, 2**23):
         monkeypatch.setattr(loss_module, "CHUNK_LOGITS", chunk)

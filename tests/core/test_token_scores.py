@@ -12,8 +12,7 @@ from nmt.model import Transformer
 from nmt.search import Hypothesis, TorchEngine
 from nmt.text import Tokenizer, clean, train_tokenizer
 from nmt.translation import Segment, Translator
-from nmt.translation.scores import Describer, words_of_tokens
-from nmt.translation.segments import Limits
+from nmt.translation.segments import Describer, Limits, words_of_tokens
 
 WORDS = ["ka", "lo", "mi", "nu.", "Pe", "ri", "so,", "tu", "va", "we"]
 ODD = [

@@ -4,5 +4,5 @@ from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
-    add("answer", "foreign_words", "nmt.plugins.answers.foreign_words:answer")
-    add("file", "mistakes", "nmt.plugins.answers.option_files:check_files")
+    add("answer", "foreign_words", "nmt.plugins.answers.mistakes:answer")
+    add("file", "mistakes", "nmt.plugins.answers.mistakes:check_files")

@@ -11,8 +11,7 @@ from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 from zipfile import BadZipFile, ZipFile
 
-from nmt.config import NMTError, require
-from nmt.errors import one_line
+from nmt.config import NMTError, one_line, require
 from nmt.plugins.documents.document import Document, Translated
 from nmt.plugins.documents.html import Html
 from nmt.plugins.documents.xml import Flow, Runs, parse_xml

@@ -1,11 +1,10 @@
 """`nmt export` and `nmt import`: exchange models with other programs."""
 
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from nmt.commands import one_run, talker
+from nmt import commands, files
 from nmt.config import MISSING, Command, NMTError, choice, require
 
 
@@ -31,18 +30,16 @@ class ExportConfig:
 
 def run_export(config: ExportConfig) -> None:
     """Write the model; for CTranslate2, also compare it with the original."""
-    from nmt.files import find_model_directory, parse_json, read_mapping
-
-    folder, comparison = find_model_directory(config.run), list[str]()
+    folder, comparison = files.find_model_directory(config.run), list[str]()
     name = f"ctranslate2-{config.precision}" if config.format == "ctranslate2" else "huggingface"
     output = Path(config.output or folder / name)
     try:
         is_free = not output.exists() or (output.is_dir() and not any(output.iterdir()))
-        is_free = is_free or read_mapping(output / "config.json", parse_json).get("exported_by") == "nmt"
+        is_free = is_free or files.read_mapping(output / "config.json", files.parse_json).get("exported_by") == "nmt"
     except NMTError:
         is_free = False
     require(is_free, f"output={output}: exists and is not an earlier export; pass another folder")
-    with talker().status("writing") as status:
+    with commands.talker().status("writing") as status:
         if config.format == "huggingface":
             from nmt.plugins.exchange import huggingface
 
@@ -55,7 +52,7 @@ def run_export(config: ExportConfig) -> None:
 
 
 EXPORT = Command(
-    *("export", ExportConfig, run_export, one_run),
+    *("export", ExportConfig, run_export, commands.one_run),
     usage="[RUN]",
     examples=("runs/corpus-30min precision=int8", "runs/corpus-30min format=huggingface output=exported"),
 )
@@ -76,23 +73,25 @@ class ImportConfig:
 
 
 def run_import(config: ImportConfig) -> None:
-    from nmt.files import ModelDescription, model_card, sha256
     from nmt.model import check_ours, write_model_directory
     from nmt.plugins.exchange.marian import read_model
 
     output = Path(config.output)
     check_ours(output)
-    with talker().status("reading"), TemporaryDirectory() as folder:
+    with commands.talker().status("reading"), TemporaryDirectory() as folder:
         model, trained_by, tokenizer, alpha, (source, target) = read_model(Path(config.path))
         file, origin = Path(folder) / "tokenizer.model", f"trained by {trained_by}"
         tokenizer.save(file)
         training = {"imported": origin, "length_penalty": alpha, "length_penalty_kind": "marian"}
         languages, size = (config.source or source, config.target or target), tokenizer.vocabulary_size
-        description = ModelDescription(asdict(model.config), size, *languages, sha256(file), training)
-        card = model_card(description, sum(parameter.numel() for parameter in model.parameters()))
+        description = files.ModelDescription(asdict(model.config), size, *languages, files.sha256(file), training)
+        card = files.model_card(description, sum(parameter.numel() for parameter in model.parameters()))
         write_model_directory(output, model, file, description, card)
     print(f"{output}: {config.path}, {origin}")
 
 
-FORMS = ("opus-mt-en-de output=runs/opus", "model.npz output=runs/marian source=en target=de")
-IMPORT = Command("import", ImportConfig, run_import, partial(one_run, key="path"), usage="PATH", examples=FORMS)
+IMPORT = Command(
+    *("import", ImportConfig, run_import, lambda words: commands.one_run(words, "path")),
+    usage="PATH",
+    examples=("opus-mt-en-de output=runs/opus", "model.npz output=runs/marian source=en target=de"),
+)

@@ -7,17 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from nmt import data, search, translation
 from nmt.config import Compute, ModelConfig, NMTError, TranslatorOptions
-from nmt.data import corpus_of
 from nmt.files import ModelDescription, block, plain, read_description, whole_folder
 from nmt.model import Transformer, load_model, sinusoids
 from nmt.plugins.exchange.commands import ExportConfig
 from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine, check_model, converted, table_length
+from nmt.plugins.exchange.marian import layer_table
 from nmt.plugins.exchange.marian_tokenizer import MarianTokenizer
-from nmt.plugins.exchange.names import layer_table
-from nmt.search import aligning_layer
 from nmt.text import SOURCE, TARGET, SentencePieceTokenizer, Tokenizer, read_texts, read_tokenizer
-from nmt.translation import encode_pairs, load_translator, score_pairs
 
 SAMPLE_LINES = 200
 """Number of validation lines to compare."""
@@ -53,7 +51,7 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
         (config.encoder_layers, config.decoder_layers),
         config.heads,
         pre_norm=config.norm == "pre",
-        alignment_layer=aligning_layer(config.decoder_layers),
+        alignment_layer=search.aligning_layer(config.decoder_layers),
         alignment_heads=0,  # 0: the mean of all heads
         activation=Activation[ACTIVATIONS[config.activation]],
     )
@@ -148,7 +146,7 @@ def compare(
     origin, lines = config.sample, list(read_texts(config.sample)) if config.sample else []
     try:
         if origin is None:
-            corpus = corpus_of(folder, description.training)
+            corpus = data.corpus_of(folder, description.training)
             origin = f"the first lines of {corpus.folder / f'valid.{description.source}'}"
             lines = corpus.text("valid")[0][:SAMPLE_LINES]
     except NMTError as error:
@@ -158,13 +156,13 @@ def compare(
         return
     status(f"translating {len(lines):,} lines twice")
     ours, theirs = (
-        load_translator(TranslatorOptions([str(folder)], compute), lambda words: None)
+        translation.load_translator(TranslatorOptions([str(folder)], compute), lambda words: None)
         for compute in (Compute("torch", device="cpu"), Compute("ctranslate2", precision=config.precision))
     )
     texts, others = ([row[0].text for row in program.translate(lines)] for program in (ours, theirs))
     pairs, engine = list(zip(lines, texts, strict=True)), theirs.engine
     assert isinstance(engine, CTranslate2Engine)
-    encoded = zip(encode_pairs(theirs.tokenizer, pairs), score_pairs(ours, pairs), strict=True)
+    encoded = zip(translation.encode_pairs(theirs.tokenizer, pairs), translation.score_pairs(ours, pairs), strict=True)
     scored = [(pair, score) for pair, score in encoded if pair[SOURCE]]  # CTranslate2 cannot score an empty source
     rows = zip(scored, engine.forced_decoding([pair for pair, _ in scored]), strict=True)
     differences = [np.abs(np.subtract(score.token_log_probabilities, other)) for (_, score), other in rows]

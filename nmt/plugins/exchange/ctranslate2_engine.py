@@ -21,11 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from nmt import __version__
+from nmt import __version__, hardware, registry
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, in_words, one_line, require
 from nmt.files import MODEL_FILES, cache_folder, is_parser, read_description, sha256
-from nmt.hardware import usable_cores
-from nmt.registry import entries_of
 from nmt.search import Constraints, Engine, EngineOptions, Hypothesis, Pair, TokenScores, batches_by_length, penalty
 from nmt.text import SOURCE, TARGET, read_tokenizer
 
@@ -92,7 +90,7 @@ def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str]
     def by_torch() -> Any:
         notice("also loading engine=torch precision=float32, because a translation lacks a required term")
         alike = replace(options, device="cpu", precision="float32", threads=engine.workers)
-        return entries_of("engine")["torch"].load()(folders, alike, notice)
+        return registry.entries_of("engine")["torch"].load()(folders, alike, notice)
 
     engine.by_torch = cache(by_torch)
     return engine
@@ -138,7 +136,7 @@ class CTranslate2Engine:
     ) -> None:
         import ctranslate2
 
-        self.folder, self.config, self.scores, self.workers = folder, config, scores, threads or usable_cores()
+        self.folder, self.config, self.scores, self.workers = folder, config, scores, threads or hardware.usable_cores()
         self.longest: int | None = table_length(ModelConfig(**read_description(folder).model))
         tokenizer = read_tokenizer(folder)
         self.vocabularies = tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET)

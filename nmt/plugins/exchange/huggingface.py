@@ -28,23 +28,13 @@ from safetensors.torch import save
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 from torch import Tensor
 
+from nmt import text
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, require
 from nmt.files import EMBEDDINGS, ModelDescription, expected_search, read_description, tied, whole_folder
 from nmt.model import Transformer, load_model
 from nmt.plugins.exchange.ctranslate2 import heading
-from nmt.plugins.exchange.marian import COMPUTED_BY, HUB_KEYS, SHARED, VOCABULARY, Weights, rows_of
+from nmt.plugins.exchange.marian import COMPUTED_BY, HUB_KEYS, SHARED, VOCABULARY, Weights, halves, layer_table, rows_of
 from nmt.plugins.exchange.marian_tokenizer import MARIAN_SYMBOLS, MarianTokenizer
-from nmt.plugins.exchange.names import halves, layer_table
-from nmt.text import (
-    CONTINUES,
-    ESCAPE,
-    META,
-    SYMBOLS,
-    SentencePieceTokenizer,
-    Tokenizer,
-    WordPieceTokenizer,
-    read_tokenizer,
-)
 
 MIN_POSITIONS = 1024
 TYPICAL_LENGTH = 20
@@ -59,7 +49,7 @@ SPELT_SYMBOL = Regex("<(?=0x[0-9A-F]{2}>|/?s>|pad>|unk>)")
 def write(folder: Path, output: Path) -> None:
     """Export a model directory for transformers, replacing any folder; NMTError if Marian cannot express the model."""
     description = read_description(folder)
-    tokenizer, model = read_tokenizer(folder), load_model(folder)
+    tokenizer, model = text.read_tokenizer(folder), load_model(folder)
     config, is_marians = model.config, isinstance(tokenizer, MarianTokenizer)
     problem = "format=huggingface requires true with Marian's tokenizer, false without"
     require(is_marians == bool(config.unpredicted), f"model.zero_start={config.zero_start}: {problem}")
@@ -99,7 +89,7 @@ print(tokenizer.batch_decode(model.generate(**lines), skip_special_tokens=True))
 """
 
 
-def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
+def weights_of(model: Transformer, tokenizer: text.Tokenizer) -> Weights:
     """The weights, keyed by their transformers names, in Marian's order."""
     ours, config = {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}, model.config
     order_D, weights = torch.from_numpy(halves(config.d_model)), Weights()
@@ -128,23 +118,25 @@ def marian_table(tokenizer: MarianTokenizer) -> list[str]:
     return list(dict.fromkeys((*tokenizer.tables[-1], MARIAN_SYMBOLS[2])))
 
 
-def fast_tokenizer(ours: Tokenizer) -> tokenizers.Tokenizer:
+def fast_tokenizer(ours: text.Tokenizer) -> tokenizers.Tokenizer:
     """A pipeline that converts raw lines to our ids, followed by the end symbol, and back."""
     cleaning = [normalizers.NFKC(), normalizers.Replace(BLANKS, " "), normalizers.Strip()]
-    if isinstance(ours, SentencePieceTokenizer):
+    if isinstance(ours, text.SentencePieceTokenizer):
         pipeline = from_sentencepiece(ours, cleaning)
     else:
-        assert isinstance(ours, WordPieceTokenizer)
+        assert isinstance(ours, text.WordPieceTokenizer)
         pipeline = tokenizers.Tokenizer.from_str(ours.content.decode())
         pipeline.normalizer = normalizers.Sequence(cleaning)
-        pipeline.decoder = decoders.Sequence([decoders.Replace(CONTINUES, ""), decoders.ByteLevel()])
-    end = SYMBOLS[EOS]
+        pipeline.decoder = decoders.Sequence([decoders.Replace(text.CONTINUES, ""), decoders.ByteLevel()])
+    end = text.SYMBOLS[EOS]
     pipeline.post_processor = processors.TemplateProcessing(single=f"$A {end}", special_tokens=[(end, EOS)])
-    pipeline.add_special_tokens([AddedToken(symbol, special=True, normalized=False) for symbol in SYMBOLS])
+    pipeline.add_special_tokens([AddedToken(symbol, special=True, normalized=False) for symbol in text.SYMBOLS])
     return pipeline
 
 
-def from_sentencepiece(ours: SentencePieceTokenizer, cleaning: list[normalizers.Normalizer]) -> tokenizers.Tokenizer:
+def from_sentencepiece(
+    ours: text.SentencePieceTokenizer, cleaning: list[normalizers.Normalizer]
+) -> tokenizers.Tokenizer:
     model = ours.parsed()
     subwords = [(subword.piece, subword.score) for subword in model.pieces]
     if model.trainer_spec.model_type == model.trainer_spec.UNIGRAM:
@@ -156,17 +148,17 @@ def from_sentencepiece(ours: SentencePieceTokenizer, cleaning: list[normalizers.
         cuts = ((s[:cut], s[cut:]) for s, _ in subwords if s in normal for cut in range(1, len(s)))
         merges = [pair for pair in cuts if normal.issuperset(pair)]
         pipeline = tokenizers.Tokenizer(models.BPE(vocabulary, merges, byte_fallback=True))
-    escapes = [(ESCAPE, ESCAPE + "0"), (META, ESCAPE + "1")]
+    escapes = [(text.ESCAPE, text.ESCAPE + "0"), (text.META, text.ESCAPE + "1")]
     escape = [normalizers.Replace(plain, escaped) for plain, escaped in escapes]
-    spaces = [normalizers.Replace(" ", META), normalizers.Prepend(META)]
+    spaces = [normalizers.Replace(" ", text.META), normalizers.Prepend(text.META)]
     pipeline.normalizer = normalizers.Sequence([*cleaning, *escape, *spaces])
-    join = [decoders.Replace(META, " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    join = [decoders.Replace(text.META, " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
     restore = [decoders.Replace(escaped, plain) for plain, escaped in reversed(escapes)]
     pipeline.decoder = decoders.Sequence([*join, *restore])
     return pipeline
 
 
-def settings(description: ModelDescription, tokenizer: Tokenizer) -> dict[str, dict[str, Any]]:
+def settings(description: ModelDescription, tokenizer: text.Tokenizer) -> dict[str, dict[str, Any]]:
     """The settings for transformers, keyed by file name."""
     model, size, ids = ModelConfig(**description.model), description.vocabulary_size, {**TOKENS, "decoder_start": BOS}
     positions, decode = max(MIN_POSITIONS, model.max_positions), expected_search(DecodeConfig(), description)
@@ -179,7 +171,7 @@ def settings(description: ModelDescription, tokenizer: Tokenizer) -> dict[str, d
     else:
         of_tokenizer = {
             "tokenizer_class": "PreTrainedTokenizerFast",
-            **{f"{kind}_token": SYMBOLS[number] for kind, number in TOKENS.items()},
+            **{f"{kind}_token": text.SYMBOLS[number] for kind, number in TOKENS.items()},
             **{"model_input_names": ["input_ids", "attention_mask"], "model_max_length": positions},
             **{"padding_side": "right", "clean_up_tokenization_spaces": False, "split_special_tokens": True},
         }

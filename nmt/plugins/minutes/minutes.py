@@ -1,8 +1,9 @@
 """`nmt train minutes=30`: choose the model, batches, learning rate and updates for a corpus, machine and time limit.
 
-When a run begins, short trials measure speed and memory; nmt discards their models. config.yaml records the settings,
-so the run is then as reproducible as any other. The optimizer, learning rate and dropout worked best for the quickstart
-(docs/results.md); the other constants are first guesses.
+When a run begins, short trials measure speed and memory; nmt discards their models. After warm-up, the number of
+updates is adjusted once, because trials are short and other programs may start or end. config.yaml records the
+settings, so the run is then as reproducible as any other. The optimizer, learning rate and dropout worked best for the
+quickstart (docs/results.md); the other constants are first guesses.
 """
 
 import gc
@@ -11,21 +12,25 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
+import yaml
+from lightning import Callback, Trainer
+from lightning.fabric.utilities import move_data_to_device
 from rich.console import Console
+from torch.optim import Optimizer
 
-from nmt.commands import compose
-from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, build, is_out_of_memory, require
-from nmt.data import PreparedCorpus, open_corpus
-from nmt.kernels import forget_old_kernels, keep_freed_memory
+from nmt import commands, files, kernels, registry, training
+from nmt.config import UNK, BatchingConfig, ExperimentConfig, ModelConfig, build, require
+from nmt.data import Batch, BatchPlanner, PreparedCorpus, UpdateDataModule, open_corpus
+from nmt.errors import enough_memory_or, is_out_of_memory
 from nmt.model import described
 from nmt.plugins.minutes.plugin import SETS
-from nmt.plugins.minutes.trials import Pace, measured_pace
-from nmt.registry import entries_of
-from nmt.training import check_configuration, is_finished, list_checkpoints, make_trainer, read_config
 
 CHOOSING_SHARE = 0.05  # maximum share of the time for trials
 MINUTES = "-[0-9][0-9.e+]*min"  # the suffix of a run's name
@@ -43,7 +48,7 @@ MICRO_BATCH = 5000  # tokens on a CPU, where larger micro-batches are no faster
 
 def sizes() -> Iterator[ModelConfig]:
     for name in ("tiny", "small", "base", "big"):
-        yield replace(compose("train", [f"model={name}"]).model, norm="pre")
+        yield replace(commands.compose("train", [f"model={name}"]).model, norm="pre")
 
 
 def begun(run: Path) -> dict[float, Path]:
@@ -51,7 +56,11 @@ def begun(run: Path) -> dict[float, Path]:
     name = re.escape(re.sub(f"{MINUTES}$", "", run.name))  # mine-30min -> mine
     beside = [file.parent for file in run.parent.glob("*/config.yaml")]
     runs = [folder for folder in beside if re.fullmatch(f"{name}({MINUTES})?", folder.name)]
-    trees = {folder: read_config(folder) for folder in runs if list_checkpoints(folder) or (folder / "model").exists()}
+    trees = {
+        folder: training.read_config(folder)
+        for folder in runs
+        if training.list_checkpoints(folder) or (folder / "model").exists()
+    }
     minutes = {tree.get("minutes"): folder for folder, tree in trees.items()}
     return {number: folder for number, folder in minutes.items() if isinstance(number, int | float)}
 
@@ -76,10 +85,10 @@ def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
         more = spent < minutes and config.init is None
         require(more, f"{before} has already trained for minutes={spent:g}: {advice}")
         config = as_begun(config, before)
-        check_configuration(before, config)
+        training.check_configuration(before, config)
         updates, models = config.trainer.max_steps, [config.model]
         advice = f"is not finished, or its corpus has changed: pass minutes={spent:g} to finish it, or {other}"
-        require(is_finished(before, 0, corpus.manifest.fingerprint), f"{before} {advice}")
+        require(training.is_finished(before, 0, corpus.manifest.fingerprint), f"{before} {advice}")
         name = f"{re.sub(f'{MINUTES}$', '', run.name)}-{minutes:g}min"
         config = replace(config, run=str(run.with_name(name)), init=str(before))
         length = f"for {minutes - spent:g} minutes in {config.run}"
@@ -88,7 +97,7 @@ def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
         config = choose(config, corpus, models, seconds_of(config))
     if config.init is not None:  # a high learning rate in a short run would undo what the model has learned
         share = min(config.trainer.max_steps / max(updates, 1), 1)
-        adapting = compose("train", ["optim=adapt"]).optim.learning_rate
+        adapting = commands.compose("train", ["optim=adapt"]).optim.learning_rate
         rate = share * HIGHEST_RATE / config.model.d_model if spent else adapting
         config = with_groups(config, optim=replace(config.optim, learning_rate=rate))
     gc.collect()  # a trial's model and trainer refer to each other and would otherwise occupy device memory
@@ -109,8 +118,8 @@ def choose(
     setting, begin, settled = f"minutes={config.minutes:g}", time.monotonic(), None
     alone = int(os.environ.get("WORLD_SIZE", 1)) == 1  # otherwise, processes could get different trial results
     require(alone, f"{setting} needs a single process: start the run with one process first")
-    keep_freed_memory()  # trials measure what training will do
-    forget_old_kernels()
+    kernels.keep_freed_memory()  # trials measure what training will do
+    kernels.forget_old_kernels()
     end, choosing, tried, tokens = begin + limit, CHOOSING_SHARE * limit, begin, 0.0
     for model in models:
         before, tried = tried, time.monotonic()
@@ -144,13 +153,13 @@ def choose(
     return with_updates(config, updates)
 
 
-def updates_until(end: float, pace: Pace) -> int:
+def updates_until(end: float, pace: "Pace") -> int:
     return max(1, int(LEARNING_SHARE * (end - time.monotonic() - SECONDS_BESIDE) / pace.seconds))
 
 
 def as_begun(config: ExperimentConfig, run: Path) -> ExperimentConfig:
     """The configuration with the settings of a run that minutes= began."""
-    saved, where = read_config(run), f"{run}/config.yaml"
+    saved, where = training.read_config(run), f"{run}/config.yaml"
     types = {name: type(getattr(config, name)) for name in config.minutes_settles}
     groups = {name: build(kind, saved.get(name, {}), where, f"{name}.") for name, kind in types.items()}
     for name in groups.keys() & SETS.keys():
@@ -167,8 +176,8 @@ def with_groups(config: ExperimentConfig, **groups: Any) -> ExperimentConfig:
 
 def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float) -> ExperimentConfig:
     """Set the optimizer, batch sizes and dropout for training on `tokens` target tokens."""
-    require("muon" in entries_of("optimizer"), "minutes= trains with the muon optimizer, which is not installed")
-    trainer, split = make_trainer(config), corpus.split("train")
+    require("muon" in registry.entries_of("optimizer"), "minutes= needs the muon optimizer, which is not installed")
+    trainer, split = training.make_trainer(config), corpus.split("train")
     devices, longest = trainer.world_size, int(max(split.source_lengths.max(), split.target_lengths.max()))
     fewest = max(longest, TOKENS_PER_UPDATE[0], TOKENS_PER_WIDTH * config.model.d_model)
     size = int(np.clip(tokens / UPDATES, devices * fewest, devices * max(fewest, TOKENS_PER_UPDATE[1])))
@@ -201,3 +210,142 @@ def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
         checkpoints=replace(config.checkpoints, every_steps=-(-updates // 25), keep=2),
         validation=replace(config.validation, every_steps=-(-updates // 4)),
     )
+
+
+TIMED_SECONDS, WARM_UP = 4.0, 2  # maximum seconds of timed training in a trial, and untimed updates before that
+
+
+def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:
+    """A batch of <unk> tokens that needs as much memory as a full batch of this shape, including a padding mask."""
+    target = torch.full((rows, target_width), UNK)
+    return Batch(torch.full((rows, source_width), UNK), target, target, torch.arange(max(target.numel() - 1, 1)))
+
+
+def make_resident(module: training.TranslationModule, optimizer: Optimizer) -> None:
+    """Allocate zero gradients and Adam moments, which would otherwise exist only from the second update on."""
+    for parameter in module.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    if not optimizer.state:
+        optimizer.step()
+        for state in optimizer.state.values():
+            state.get("step", torch.zeros(())).zero_()
+
+
+def try_shapes(trainer: Trainer, module: training.TranslationModule, planner: BatchPlanner) -> None:
+    """Run a forward and a backward pass for the largest micro-batches, without an update."""
+    sums = module.update_sums.clone()
+    for shape in planner.largest_shapes():  # rows, source width, target width
+        if trainer.accumulate_grad_batches == 1:
+            module.zero_grad()  # as after every update; otherwise gradients accumulate
+        loss = trainer.strategy.training_step(move_data_to_device(dummy_batch(*shape), module.device), 0)
+        trainer.strategy.backward(loss, None)  # type: ignore[arg-type]
+        del loss
+    module.update_sums.copy_(sums)
+
+
+class MemoryCheck(Callback):
+    """Tries the largest micro-batches before the first update, so that memory runs out then or never."""
+
+    def __init__(self, config: ExperimentConfig, planner: BatchPlanner, metrics: Any) -> None:
+        self.batching, self.planner = config.batching, planner
+
+    def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
+        tokens, micro_batches = self.batching.tokens_per_update, self.batching.micro_batches
+        advice = (
+            f"a micro-batch of {tokens // micro_batches:,} source and target tokens does not fit next to weights, "
+            f"gradients and Adam's moments. Pass batching.micro_batches={2 * micro_batches} (smaller ones) or a lower "
+            f"batching.tokens_per_update={tokens}"
+        )
+        # Room for threads, buffers and gaps between tensors: 64 MiB plus 5 % of weights, gradients and two moments.
+        # Further gradient copies: the partial sums of an update's tree, and the gradients that another device sends.
+        copies = max(trainer.accumulate_grad_batches.bit_length() - 2, 0) + (trainer.world_size > 1)
+        size = 2**26 + int((0.2 + copies) * sum(parameter.nbytes for parameter in pl_module.parameters()))
+        with enough_memory_or(advice):
+            reserve = torch.empty(size, dtype=torch.uint8, device=pl_module.device)
+            make_resident(pl_module, trainer.optimizers[0])
+            try_shapes(trainer, pl_module, self.planner)
+            del reserve
+        trainer.optimizers[0].zero_grad()
+
+
+class Pace(NamedTuple):
+    seconds: float  # per update
+    tokens: float  # target tokens per update, without padding
+
+
+def measured_pace(config: ExperimentConfig, corpus: PreparedCorpus, seconds: float) -> Pace:
+    """Train a model for some seconds; the first updates, which compile kernels and allocate memory, do not count."""
+    trainer, data = training.make_trainer(config), UpdateDataModule(corpus, config)
+    strategy, device = trainer.strategy, trainer.strategy.root_device
+    module = training.TranslationModule(config.model, config.optim, corpus.manifest.vocabulary_size, config.seed)
+    module.trainer = trainer
+    strategy.connect(module)
+    trainer.precision_plugin.convert_module(module)
+    module.to(device).on_fit_start()
+    optimizer = module.configure_optimizers()
+    make_resident(module, optimizer)
+    tokens, times = list[int](), list[float]()
+    for number in count():
+        begin = time.monotonic()
+        planned = data.planner.update(number)
+        for micro_batch in planned:
+            batch = move_data_to_device(data.batches.batch(micro_batch), device)
+            strategy.backward(strategy.training_step(batch, 0), None)  # type: ignore[arg-type]
+        optimizer.step()
+        optimizer.zero_grad()
+        training.synchronize(device)
+        tokens.append(planned[0].size.target_tokens)
+        times.append(time.monotonic() - begin)
+        if sum(times[WARM_UP:]) > min(seconds, TIMED_SECONDS) or sum(times) > 3 * seconds:
+            break
+    # In the trial, one process did the work of all; dividing it saves no time on a CPU, where they share the cores.
+    at_once = 1 if device.type == "cpu" else trainer.world_size
+    # The median, because the first updates after a pause can take ten times as long while memory is mapped.
+    return Pace(median(times[WARM_UP:] or times) / at_once, sum(tokens) / len(tokens))
+
+
+TOLERANCE = 0.1  # relative change in the number of updates that is worth making
+LATE = 1.2  # print a notice if a run is expected to take this many times as long as planned
+
+
+class Replan(training.UpdateCallback):
+    """Changes the number of updates at most once, at the end of warm-up, which does not depend on this number."""
+
+    def __init__(self, config: ExperimentConfig, planner: BatchPlanner, metrics: training.MetricsCallback) -> None:
+        self.config, self.metrics, self.is_late = config, metrics, False
+        self.limit = seconds_of(config) if config.minutes is not None else 0.0
+        self.start, self.before, self.first = time.monotonic(), 0.0, (0, 0.0)
+
+    def on_load_checkpoint(self, trainer: Trainer, pl_module: Any, checkpoint: dict[str, Any]) -> None:
+        self.before = checkpoint["nmt"]["seconds"]
+
+    def on_update_end(self, trainer: Trainer, module: training.TranslationModule, step: int) -> None:
+        now, (first, begin), config = time.monotonic(), self.first, self.config
+        if self.limit and not first and step >= module.optim.warmup // 2:
+            self.first = step, now  # ignore the updates before it, which compile kernels
+        if not first:
+            return
+        spent, pace, planned = self.before + now - self.start, (now - begin) / (step - first), trainer.max_steps
+        if step == module.optim.warmup and module.optim.decay_steps == planned:
+            left = LEARNING_SHARE * ((1 - CHOOSING_SHARE) * self.limit - SECONDS_BESIDE) - spent
+            updates = trainer.strategy.broadcast(max(step + int(left / pace), 2 * step))
+            if abs(updates - planned) > TOLERANCE * planned:
+                self.change(trainer, module, updates)
+        elif step % config.checkpoints.every_steps == 0 and not self.is_late:
+            end = spent + pace * (planned - step)
+            self.is_late = end > LATE * self.limit
+            if self.is_late:
+                self.metrics.line.console.print(
+                    f"notice: other programs are slowing this run down; it will take about {end / 60:.0f} minutes "
+                    f"instead of {self.limit / 60:.3g}. To get a model, press Ctrl-C and run `nmt average {config.run}`"
+                )
+
+    def change(self, trainer: Trainer, module: training.TranslationModule, updates: int) -> None:
+        config, line, tree = with_max_steps(self.config, updates), self.metrics.line, self.metrics.config
+        line.console.print(f"warm-up shows that {updates:,} updates fit in the time, not {trainer.max_steps:,}")
+        trainer.fit_loop.epoch_loop.max_steps = line.total = updates
+        module.optim, self.config = config.optim, config
+        tree["trainer"]["max_steps"], tree["optim"]["decay_steps"] = updates, config.optim.decay_steps
+        if trainer.is_global_zero:
+            text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+            files.write_file(self.metrics.run / "config.yaml", text)

@@ -18,8 +18,8 @@ SETS = {
 
 def register(add: Callable[..., None]) -> None:
     add("plan", "minutes", "nmt.plugins.minutes.minutes:settle", compose=leave_to_the_clock)
-    add("callback", "memory", "nmt.plugins.minutes.trials:MemoryCheck")
-    add("callback", "replan", "nmt.plugins.minutes.replan:Replan")
+    add("callback", "memory", "nmt.plugins.minutes.minutes:MemoryCheck")
+    add("callback", "replan", "nmt.plugins.minutes.minutes:Replan")
 
 
 def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:

@@ -1,22 +1,28 @@
-"""`nmt runs`: list the runs and prepared corpora of a folder, or delete some, without torch. `nmt plugins`."""
+"""`nmt runs`: list the runs and prepared corpora of a folder, or delete some, without torch. `nmt plugins`.
+
+`nmt --install-completion`, and `nmt --complete`, which the shells run at each Tab: this file imports little.
+"""
 
 import json
 import math
 import os
 import re
+import shlex
 import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
-from nmt.commands import talker
-from nmt.config import Command, NMTError, answer, choice, matches, one_line, require
-from nmt.registry import registry
+from nmt import data, files, training
+from nmt.commands import COMMANDS, talker
+from nmt.config import OPTIONS, Command, NMTError, answer, choice, groups, in_words, keys_of, matches, one_line, require
+from nmt.registry import entries_of, registry
 
 Row = dict[str, Any]  # facts about a folder
 MARKS = {"config.yaml": "run", "manifest.json": "corpus", "model/config.json": "run", "config.json": "run"}
@@ -59,32 +65,27 @@ def folders_of(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def about_run(folder: Path) -> Row:
-    from nmt.files import find_model_directory, read_description, within
-    from nmt.training import read_config, read_metrics, run_state
-
-    config, training = read_config(folder) if (folder / "config.yaml").exists() else {}, dict[str, Any]()
+    config, trained = training.read_config(folder) if (folder / "config.yaml").exists() else {}, dict[str, Any]()
     if not config or (folder / "model").exists():
-        training = read_description(find_model_directory(str(folder))).training
-    rows, planned = read_metrics(folder, last=500), within(config, "trainer", "max_steps")
-    planned, delivered = planned if matches(planned, int) else 0, training.get("updates", 0)
+        trained = files.read_description(files.find_model_directory(str(folder))).training
+    rows, planned = training.read_metrics(folder, last=500), files.within(config, "trainer", "max_steps")
+    planned, delivered = planned if matches(planned, int) else 0, trained.get("updates", 0)
     update = max([delivered, *(int(row["step"]) for row in rows[-1:])])
-    state = run_state(folder, update, planned, delivered) if config else "model"
+    state = training.run_state(folder, update, planned, delivered) if config else "model"
     validated = next((row for row in reversed(rows) if row.get("valid_loss")), {})
     scores = {key: float(validated.get(key) or "nan") for key in ("valid_loss", "valid_bleu", "valid_f1")}
     # The model of a finished run may be an earlier checkpoint or a mean.
-    if state == "finished" and matches(score := within(training, "score", "value"), float):
+    if state == "finished" and matches(score := files.within(trained, "score", "value"), float):
         scores["valid_f1" if validated.get("valid_f1") else "valid_bleu"] = score
-        scores["valid_loss"] = min(training.get("candidates", {}).values(), default=scores["valid_loss"])
+        scores["valid_loss"] = min(trained.get("candidates", {}).values(), default=scores["valid_loss"])
     finite = {key: score if math.isfinite(score) else None for key, score in scores.items()}
     return {"state": state, "updates": update, "planned": planned, **finite}
 
 
 def about_corpus(folder: Path) -> Row:
-    from nmt.files import LARGE, parse_json, read_mapping, within
-
-    tree = read_mapping(folder / "manifest.json", parse_json, LARGE)
-    facts = {side: within(tree, "content", "data", side) for side in ("source", "target")}
-    facts |= {"pairs": within(tree, "counts", "train", "kept"), "vocabulary": tree.get("vocabulary_size")}
+    tree = files.read_mapping(folder / "manifest.json", files.parse_json, files.LARGE)
+    facts = {side: files.within(tree, "content", "data", side) for side in ("source", "target")}
+    facts |= {"pairs": files.within(tree, "counts", "train", "kept"), "vocabulary": tree.get("vocabulary_size")}
     is_ours = all(map(matches, facts.values(), (str, str, int, int)))
     require(is_ours, f"{folder / 'manifest.json'} was not written by `nmt preprocess`")
     return {"state": "prepared", **facts}
@@ -95,9 +96,9 @@ def about(folder: Path, kind: str) -> Row:
     size, facts = dict.fromkeys(("bytes", "modified"), 0), {"state": "foreign" if kind == "foreign" else "damaged"}
     try:
         require(kind != "foreign", "not a run or corpus of nmt")
-        files = [(path.name, path.lstat()) for path in folder.rglob("*") if not path.is_dir()]
-        times = [stat.st_mtime for name, stat in files if name in ("metrics.csv", *MARKS)]
-        size = {"bytes": sum(stat.st_size for _, stat in files), "modified": int(max(times, default=0))}
+        stats = [(path.name, path.lstat()) for path in folder.rglob("*") if not path.is_dir()]
+        times = [stat.st_mtime for name, stat in stats if name in ("metrics.csv", *MARKS)]
+        size = {"bytes": sum(stat.st_size for _, stat in stats), "modified": int(max(times, default=0))}
         facts = about_run(folder) if kind == "run" else about_corpus(folder)
     except (NMTError, OSError, ValueError) as error:
         facts["problem"] = one_line(error)
@@ -107,12 +108,10 @@ def about(folder: Path, kind: str) -> Row:
 def cell(key: str, value: Any) -> str:
     from rich.filesize import decimal
 
-    from nmt.files import duration, printable
-
     if key in ("bytes", "modified"):
-        return decimal(value) if key == "bytes" else duration(time.time() - value)
+        return decimal(value) if key == "bytes" else files.duration(time.time() - value)
     number = ",d" if isinstance(value, int) else ".3f" if key == "valid_loss" else ".2f"
-    return printable(value) if isinstance(value, str) else format(value, number)
+    return files.printable(value) if isinstance(value, str) else format(value, number)
 
 
 def print_tables(rows: list[Row]) -> None:
@@ -161,35 +160,30 @@ def chosen(name: str, folder: Path, rows: list[Row]) -> Row:
     inside = [row["name"] for row in rows if path in Path(row["name"]).parents]
     require(not inside, f"{path}: contains {', '.join(inside)}; delete that first")
     if row["kind"] == "corpus":
-        from nmt.data import check_ours
-
-        check_ours(path, "move it out of the way first")
-    files = [file for file in path.rglob("*") if file.is_symlink() or not file.is_dir()] if row["kind"] == "run" else []
-    others = [name for name in (file.relative_to(path).as_posix() for file in files) if not OURS.fullmatch(name)]
+        data.check_ours(path, "move it out of the way first")
+    found = [file for file in path.rglob("*") if file.is_symlink() or not file.is_dir()] if row["kind"] == "run" else []
+    others = [name for name in (file.relative_to(path).as_posix() for file in found) if not OURS.fullmatch(name)]
     row["others"] = f", with files that nmt did not write: {', '.join(others)}" if others else ""
     return row
 
 
 def delete(doomed: list[Row], rows: list[Row], yes: bool) -> None:
     """Delete runs and corpora once the user agrees; point the `latest` links to them to the newest remaining run."""
-    from nmt.files import locked_file, printable, temporary_name
-    from nmt.training import point_latest_to
-
     paths, console = [Path(row["name"]) for row in doomed], talker()
     with ExitStack() as locks:
         for path, row in zip(paths, doomed, strict=True):
             lock = path / ("tokenizer.model" if row["kind"] == "corpus" else ".lock")
-            locks.enter_context(locked_file(lock, True, f"{path}: another nmt is using it; wait until it exits"))
-            console.print(printable(f"{path}  {cell('bytes', row['bytes'])}{row['others']}"))
+            locks.enter_context(files.locked_file(lock, True, f"{path}: another nmt is using it; wait until it exits"))
+            console.print(files.printable(f"{path}  {cell('bytes', row['bytes'])}{row['others']}"))
         require(yes or sys.stdin.isatty(), "nothing was deleted: to delete without a terminal, pass --yes")
         require(yes or console.input("Delete? [y/N] ").strip().lower() in ("y", "yes"), "nothing was deleted")
         for path in paths:
-            shutil.rmtree(path.rename(temporary_name(path)))
+            shutil.rmtree(path.rename(files.temporary_name(path)))
     runs = [Path(row["name"]) for row in rows if row not in doomed and row["kind"] == "run"]
     for link in {parent / "latest" for path in paths for parent in path.parents}:
         if link.is_symlink() and not link.exists():
             newest = next((run for run in runs if link.parent in run.parents and (run / "model").is_dir()), None)
-            point_latest_to(newest, beside=link) if newest else link.unlink()
+            training.point_latest_to(newest, beside=link) if newest else link.unlink()
     console.print(f"deleted {', '.join(map(str, paths))}")
 
 
@@ -228,3 +222,80 @@ def list_plugins(config: PluginsConfig) -> None:
 
 
 PLUGINS = Command("plugins", PluginsConfig, list_plugins, examples=("", "| grep metric"))
+
+
+KINDS = {key: ["run"] for key in ("run", "init", "RUN", "SYSTEM")}
+KINDS |= {"prepared": ["corpus"], "CORPUS": ["corpus"], "NAME": ["run", "corpus"]}
+"""A key, or a word of a command's usage -> the kinds of folders that it takes."""
+
+
+def complete(words: list[str]) -> None:
+    """Print completions of the last word, one per line. The first word is the shell; the rest follow `nmt`."""
+    shell, *words = words
+    # bash splits words at = and :, replaces only the last part, and keeps the backslashes that it needs.
+    *before, word = re.sub(r"\n?([=:]+)\n?", r"\1", "\n".join(words)).split("\n")
+    word = re.sub(r"\\(.)", r"\1", word)
+    start = max(word.rfind("="), word.rfind(":")) + 1 if shell == "bash" else 0
+    replies = [reply for reply in candidates(before, word) if reply.startswith(word) and reply.isprintable()]
+    for reply in dict.fromkeys(replies):
+        # Omit a folder if runs or corpora in it are also offered.
+        if not (reply.endswith("/") and any(f"{other}/".startswith(reply) for other in replies if other != reply)):
+            print(re.sub(r"([^\w@%+=:,./~[-])", r"\\\1", reply[start:]) if shell == "bash" else reply)
+
+
+def candidates(before: list[str], word: str) -> Iterator[str]:
+    """The words that can follow; of a dotted key, only the part up to the next dot."""
+    name = next((word for word in before if word in entries_of("command")), "")
+    if not name:
+        yield from (*entries_of("command"), *entries_of("option"), "--help", "--version")
+        return
+    command, keys = COMMANDS[name], keys_of(COMMANDS[name].config)
+    offered = {group: options for group, (_, options) in groups(command).items()}
+    if "=" in word:
+        key, start = word.partition("=")[0], max(map(word.rfind, "=[,")) + 1
+        replies = [*offered.get(key, ())]
+        if member := keys.get(key):
+            also = [value for value, kind in ((True, bool), (False, bool), (None, NoneType)) if kind in member.types]
+            replies += map(in_words, (*member.choices, *also))
+            if member.is_text and "literal" not in member.metadata:
+                replies += (*folders(*KINDS.get(key, ())), *paths(word[start:]))
+        yield from (word[:start] + reply for reply in replies)
+    else:
+        yield from (*OPTIONS, *command.options)
+        hidden = tuple(f"{part}." for part in command.hides.split())
+        for full in (full for full in (*keys, *offered) if not f"{full}.".startswith(hidden)):
+            end = full.find(".", len(word))
+            yield f"{full}=" if end < 0 else full[: end + 1]
+        if command.words:
+            kinds = [kind for part in re.findall("[A-Z]+", command.usage) for kind in KINDS.get(part, [])]
+            yield from (*folders(*kinds), *re.findall("delete", command.usage), *paths(word))
+
+
+def folders(*kinds: str) -> list[str]:
+    return [str(folder) for folder, kind in folders_of(Path()) if kind in kinds] if kinds else []
+
+
+def paths(start: str) -> list[str]:
+    folder = start[: start.rfind("/") + 1]
+    return [f"{folder}{path.name}{'/' * path.is_dir()}" for path in sorted(Path(folder or ".").glob("[!.]*"))]
+
+
+def install(words: list[str]) -> None:
+    """Write a completion file for the named shell or the shell that runs nmt; print how to use and remove the file."""
+    from shellingham import ShellDetectionFailure, detect_shell
+
+    shell = "".join(words)
+    with suppress(ShellDetectionFailure):
+        shell = shell or detect_shell()[0]
+    shared = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share")
+    fish = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "fish/completions/nmt.fish"
+    places = {"bash": shared / "bash-completion/completions/nmt", "zsh": shared / "nmt/completion.zsh", "fish": fish}
+    require(shell in places, f"{shell or 'unknown shell'}: pass yours: `nmt --install-completion bash` (or zsh, fish)")
+    file = places[shell]
+    is_ours = not file.exists() or "--install-completion" in file.read_text(errors="replace")
+    require(is_ours, f"{file} was not written by nmt; move it out of the way first")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    files.write_file(file, (Path(__file__).parent / "shells" / shell).read_bytes())
+    line = f"add the line `source {shlex.quote(str(file))}` to ~/.{shell}rc"
+    how = {"bash": f"; without the package bash-completion, {line}", "zsh": f"; {line}", "fish": ""}
+    print(f"wrote {file}: open a new shell{how[shell]}. To undo this, delete the file.")

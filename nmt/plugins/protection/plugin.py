@@ -53,5 +53,5 @@ def check_pattern(kind: str) -> None:
 def register(add: Callable[..., None]) -> None:
     path, keys = "nmt.plugins.protection", [("protection", key) for key in ("protect", "glossary")]
     add("stage", "protected", f"{path}.protection:protection", order=20, key=keys[0])
-    add("stage", "terms", f"{path}.terms:terms", order=30, key=keys[1])
+    add("stage", "terms", f"{path}.protection:terms", order=30, key=keys[1])
     add("options", "translator.protection", f"{path}.plugin:ProtectionConfig", inline=True)

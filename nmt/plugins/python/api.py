@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from nmt.commands import COMMANDS, compose
+from nmt import commands, files, translation
 from nmt.config import DecodeConfig, TranslatorOptions, answer, build, flatten, in_words, literal, require, set_text
 from nmt.errors import NMTError
 
@@ -38,7 +38,7 @@ def configuration(command: str, words: tuple[str | Path, ...], keys: dict[str, A
         texts = [*map(str, value)] if isinstance(value, list | tuple) else str(value)
         is_text = isinstance(value, str | Path | list | tuple)
         overrides.append(set_text(key, literal(texts)) if is_text else f"{key}={in_words(value)}")
-    return compose(command, overrides)
+    return commands.compose(command, overrides)
 
 
 def checked(lines: Iterable[str], name: str = "lines") -> Iterator[str]:
@@ -89,13 +89,11 @@ class Model:
     def explain(self, lines: Iterable[str], **search: Any) -> "list[list[Translation]]": ...
     def explain(self, lines: Iterable[str], **search: Any) -> "list[Translation] | list[list[Translation]]":
         """Return the `n_best` translations of each line, best first, with scores and flags; of one string, its list."""
-        from nmt.translation import flagger
-
-        texts, flags_of = [*checked(lines)], flagger(self.models)
+        texts, flags_of = [*checked(lines)], translation.flagger(self.models)
         rows = self.searching(search, details=True).translate(texts)
         for line, row in zip(texts, rows, strict=True):
-            for translation in row:
-                translation.flags += flags_of(line, translation)
+            for result in row:
+                result.flags += flags_of(line, result)
         return rows[0] if isinstance(lines, str) else rows
 
     def stream(self, lines: Iterable[str], buffer: int = 2000, **search: Any) -> Stream:
@@ -105,22 +103,18 @@ class Model:
 
     def score(self, pairs: Iterable[tuple[str, str]], *more: object) -> list[float]:
         """Return the natural logarithm of P(target | source) for each pair, including the end symbol."""
-        from nmt.translation import score_pairs
-
         rows: list[Any] = [*pairs] if isinstance(pairs, Iterable) and not more else [()]
         fits = all(isinstance(row, list | tuple) and [*map(type, row)] == [str, str] for row in rows)
         require(fits, "pairs: must be (source, target) pairs of strings, as in model.score(zip(sources, targets))")
-        return [score.log_probability for score in score_pairs(self.searching({}), rows)]
+        return [score.log_probability for score in translation.score_pairs(self.searching({}), rows)]
 
     @python_names()
     def searching(self, search: dict[str, Any], details: bool = False) -> "Translator":
         """The translator with other search settings."""
-        from nmt.files import expected_search
-
         require(self.process == os.getpid(), "nmt.Model: cannot be used after a fork; load it in each process")
         require(details or "n_best" not in search, "n_best: only model.explain returns several translations")
         decode = build(DecodeConfig, search, base=self.translator.options.decode)
-        engine = self.translator.engine.with_search(expected_search(decode, self.models.descriptions[0]))
+        engine = self.translator.engine.with_search(files.expected_search(decode, self.models.descriptions[0]))
         return replace(self.translator, engine=engine, details=details)
 
 
@@ -131,22 +125,20 @@ def load(run: str | Path | Sequence[str | Path] = "runs/latest", **options: Any)
     `options`: the keys of `nmt translate`, such as `engine`, `precision`, `device`, `threads`, `target` and `glossary`,
     and default search settings, such as `beam_size`.
     """
-    from nmt.translation import load_translator, with_engine
-
     require(isinstance(run, str | Path | Sequence), f"run={run!r:.60}: must be a run folder or a list of them")
     options = {key: str(value) if isinstance(value, Path) else value for key, value in options.items()}
     decode = options.pop("decode", {}) | {key: options.pop(key) for key in vars(DecodeConfig()) if key in options}
     runs, log = [run] if isinstance(run, str | Path) else run, logging.getLogger("nmt")
     config = build(TranslatorOptions, {**options, "run": [*map(str, runs)], "decode": decode})
     require(config.compute.devices == 1, "devices: a model runs on one device; load one for each device='cuda:NUMBER'")
-    return Model(load_translator(with_engine(config, log.info), log.warning))
+    return Model(translation.load_translator(translation.with_engine(config, log.info), log.warning))
 
 
 @python_names()
 def prepare(*words: str | Path, **keys: Any) -> Path:
     """Prepare a corpus, like `nmt preprocess`, unless it is already prepared, and return its folder."""
     config = configuration("preprocess", words, keys)
-    COMMANDS["preprocess"].run(config)
+    commands.COMMANDS["preprocess"].run(config)
     return Path(config.prepared)
 
 
@@ -157,7 +149,7 @@ def train(*words: str | Path, **keys: Any) -> Path:
     On SIGINT or SIGTERM, training saves a checkpoint and raises KeyboardInterrupt; the same call resumes the run.
     """
     config = configuration("train", words, keys)
-    if COMMANDS["train"].run(config):
+    if commands.COMMANDS["train"].run(config):
         raise KeyboardInterrupt
     return Path(config.run)
 

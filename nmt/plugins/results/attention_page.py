@@ -14,13 +14,11 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from nmt import search, text, translation
 from nmt.config import BOS, EOS, require
 from nmt.model import Transformer, load_model
 from nmt.plugins.results.commands import AttentionConfig
 from nmt.plugins.results.pages import render
-from nmt.search import TorchEngine, aligning_layer, choose_device, recorded
-from nmt.text import META, TARGET
-from nmt.translation import find_models
 
 Weights = npt.NDArray[np.float32]
 MAX_TOKENS = 200  # per sentence, because the size of the page grows with the square of its length
@@ -42,21 +40,21 @@ def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) ->
     depth, decoder = len(model.encoder_layers), cast(Any, model.decoder_layers)
     attentions = [layer.self_attention for layer in cast(Any, model.encoder_layers)]
     attentions += [attention for layer in decoder for attention in (layer.self_attention, layer.cross_attention)]
-    with recorded(attentions) as weights:
+    with search.recorded(attentions) as weights:
         model.decode(inputs_BT, model.encode(source_BS), source_BS)
     return Attention(*(torch.stack(part, 1) for part in (weights[:depth], weights[depth::2], weights[depth + 1 :: 2])))
 
 
 def attention_page(config: AttentionConfig) -> str:
     """The HTML page with figures 3, 4 and 5; NMTError for a sentence or translation that is too long."""
-    [folder], _, tokenizer = find_models([config.run])
-    place = torch.device(choose_device(config.translator.compute.device))
+    [folder], _, tokenizer = translation.find_models([config.run])
+    place = torch.device(search.choose_device(config.translator.compute.device))
     model = load_model(folder, place)
     [source] = tokenizer.encode([tokenizer.clean(config.sentence)])
     if config.target is None:
-        ids = TorchEngine([model], config.translator.decode).search([source], [[]])[0][0].tokens
+        ids = search.TorchEngine([model], config.translator.decode).search([source], [[]])[0][0].tokens
     else:
-        [ids] = tokenizer.encode([tokenizer.clean(config.target)], TARGET)
+        [ids] = tokenizer.encode([tokenizer.clean(config.target)], text.TARGET)
     longest = max(len(source), len(ids))
     require(longest <= MAX_TOKENS, f"sentence: {longest} tokens; at most {MAX_TOKENS} can be drawn")
     attention = model_attention(model, *(torch.tensor([t], device=place) for t in ([*source, EOS], [BOS, *ids])))
@@ -65,7 +63,7 @@ def attention_page(config: AttentionConfig) -> str:
     cross, encoder, decoder = (part[0].float().cpu().numpy() for part in parts)
     if source and not model.config.source_end:
         cross, encoder, sources = cross[..., :-1], encoder[..., :-1, :-1], sources[:-1]
-    aligning = aligning_layer(len(model.decoder_layers)) + 1
+    aligning = search.aligning_layer(len(model.decoder_layers)) + 1
     return render(
         "attention_page.html",
         config=config,
@@ -81,7 +79,7 @@ def attention_page(config: AttentionConfig) -> str:
         most_tokens=max(len(sources), len(outputs)),
         longest_label=min(max(map(len, ["<s>", *sources, *outputs])), MAX_LABEL_LETTERS),
         max_label_letters=MAX_LABEL_LETTERS,
-        blank=META,
+        blank=text.META,
         max_bands=MAX_BANDS,
         **{function.__name__: function for function in (hue, picture, bands)},
     )

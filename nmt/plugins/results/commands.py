@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from nmt import files, training
 from nmt.commands import one_run, talker
 from nmt.config import (
     BLEU_TOKENIZERS,
@@ -171,33 +172,28 @@ def check_output(output: Path, example: str) -> Path:
 
 
 def report(config: ReportConfig) -> None:
-    from nmt.files import write_file
-    from nmt.training import check_no_links
-
     folder = Path(config.run)
     require((folder / "config.yaml").is_file(), f"run={folder}: not a training run of `nmt train` (no config.yaml)")
-    check_no_links(folder)
+    training.check_no_links(folder)
     output = check_output(Path(config.output or folder / "report.html"), "report.html")
     from nmt.plugins.results.training_page import training_page
 
-    write_file(output, training_page(config, talker()))
+    files.write_file(output, training_page(config, talker()))
     print(output)
 
 
 def attention(config: AttentionConfig) -> None:
-    from nmt.files import write_file
     from nmt.plugins.results.attention_page import attention_page
 
     output = check_output(Path(config.output), "attention.html")
-    write_file(output, attention_page(config))
+    files.write_file(output, attention_page(config))
     print(output)
 
 
 def compare(config: CompareConfig) -> int:
     """Print the numbers, write the page, and return the exit code."""
-    from nmt.plugins.results.comparison_page import as_text, compared
-    from nmt.plugins.results.significance import FEWEST_LINES
-    from nmt.plugins.results.systems import read_systems
+    from nmt.plugins.results.comparison import FEWEST_LINES, as_text, compared
+    from nmt.plugins.results.test_set import read_systems
 
     console, systems = talker(), read_systems(config.systems)
     tree = compared(systems, config.source, config.reference, config, console)
@@ -214,7 +210,7 @@ def compare(config: CompareConfig) -> int:
 
 
 def run_cite(config: CiteConfig) -> None:
-    from nmt.plugins.results.cite import SOFTWARE, cite
+    from nmt.plugins.results.verify import SOFTWARE, cite
 
     output, sha256, sentence = cite(config, talker())
     print(f"{output}\nSHA-256 {sha256}\n\n{sentence}\n\n{SOFTWARE}")
@@ -222,7 +218,6 @@ def run_cite(config: CiteConfig) -> None:
 
 def run_verify(config: VerifyConfig) -> int:
     """Print every check; return 1 if something differs or is missing."""
-    from nmt.files import printable
     from nmt.plugins.results.verify import DIFFERS, MISSING, verify
 
     checks = verify
@@ -230,7 +225,7 @@ def run_verify(config: VerifyConfig) -> int:
         from nmt.plugins.results.retraining import train_again as checks  # imports torch
     failed = False
     for result, what, detail in checks(config, talker()):
-        print(printable(f"{result:9}  {what}: {detail}"), flush=True)
+        print(files.printable(f"{result:9}  {what}: {detail}"), flush=True)
         failed |= result in (DIFFERS, MISSING)
     return int(failed)
 

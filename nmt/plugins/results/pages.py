@@ -12,9 +12,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from nmt import __version__
+from nmt import __version__, files
 from nmt.config import in_words
-from nmt.files import duration
 
 TEMPLATES = Path(__file__).parent / "templates"
 # Browsers do not show these; NUL or half a surrogate pair would break parsers and encoders.
@@ -41,7 +40,7 @@ def render(template: str, **content: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {function.__name__: function for function in (duration, in_words, number)}
+    environment.filters |= {function.__name__: function for function in (files.duration, in_words, number)}
     content |= {"version": __version__, "now": datetime.now().astimezone(), "differences": differences}
     return environment.get_template(template).render(**content)
 

@@ -12,4 +12,4 @@ def register(add: Callable[..., None]) -> None:
         ("verify", "Check a bundle that `nmt cite` wrote, or train a run again and compare its weights."),
     ):
         add("command", command, f"nmt.plugins.results.commands:{command.upper()}", summary=summary)
-    add("api", "compare", "nmt.plugins.results.comparison_page:compare")
+    add("api", "compare", "nmt.plugins.results.comparison:compare")

@@ -12,10 +12,8 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
+from nmt import data, files, hardware
 from nmt.config import ExperimentConfig, build, difference, in_words, matches, require, shown, to_tree
-from nmt.data import corpus_of
-from nmt.files import parse_json, read_description, read_mapping
-from nmt.hardware import usable_cores
 from nmt.model import load_model
 from nmt.plugins.results.commands import VerifyConfig
 from nmt.plugins.results.verify import UNCHECKED, Check, check_of
@@ -47,7 +45,7 @@ def first_difference(one: Any, two: Any, name: str = "") -> str:
 
 def check_model(folder: Path, paths: dict[int, Path]) -> Check:
     """Compare the run's model with the mean of its checkpoints."""
-    updates: Any = read_description(folder).training.get("averaged")
+    updates: Any = files.read_description(folder).training.get("averaged")
     kept = [paths[update] for update in updates if update in paths] if matches(updates, list[int]) else []
     if not kept or len(kept) < len(updates):
         return UNCHECKED, "model", f"needs the checkpoints of updates {shown(in_words(updates))}"
@@ -58,9 +56,9 @@ def check_model(folder: Path, paths: dict[int, Path]) -> Check:
 
 def environment_of(run: Path, checkpoint: dict[str, Any]) -> dict[str, Any]:
     """What the last bits of a checkpoint depend on; NMTError if the run does not record it."""
-    state, processor = checkpoint["nmt"], read_mapping(run / "environment.json", parse_json).get("processor")
+    state, recorded = checkpoint["nmt"], files.read_mapping(run / "environment.json", files.parse_json)
+    device, processor = state["devices"].partition(" x ")[2], recorded.get("processor")
     require(bool(processor), f"{run}/environment.json: does not name the processor; restore the file")
-    device = state["devices"].partition(" x ")[2]
     return {"torch": state["versions"].get("torch"), "processor": processor, "device": device}
 
 
@@ -76,10 +74,10 @@ def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
         before = load_checkpoint(paths[end])
         recorded = environment_of(run, before)
         original = build(ExperimentConfig, {**before["nmt"]["config"], "run": str(run)}, str(paths[end]))
-        training = Training(original, corpus_of(run, before["nmt"], config.prepared), console)  # checks the files
+        training = Training(original, data.corpus_of(run, before["nmt"], config.prepared), console)  # checks the files
         # The number of threads determines the order of sums.
         if threads := re.search(r"\(([0-9]{1,9}) threads\)", recorded["device"]):
-            most, trained = 16 * usable_cores(), f"{paths[end]} was trained with {threads[1]} threads"
+            most, trained = 16 * hardware.usable_cores(), f"{paths[end]} was trained with {threads[1]} threads"
             require(0 < int(threads[1]) <= most, f"{trained}: for more than {most}, use a machine with more cores")
             torch.set_num_threads(int(threads[1]))
         with TemporaryDirectory() as folder:

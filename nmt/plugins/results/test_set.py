@@ -1,20 +1,22 @@
-"""Models and test sets, and a model's translations of a test set."""
+"""Test sets, and their translations: by one model, or by several systems (files, or models in a process each)."""
 
+import re
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass, field, replace
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import track
 
-from nmt.config import DecodeConfig, NMTError, TranslatorOptions, require
-from nmt.files import MODEL_FILES, find_model_directory, read_description, sha256
-from nmt.text import language_of_file, not_parallel, read_texts
-from nmt.translation import RefusedLine, Translator, best_translations, load_translator, warn
-
-if TYPE_CHECKING:
-    from nmt.data import PreparedCorpus
+from nmt import data, hardware, preparation, registry, search
+from nmt.config import DecodeConfig, JobConfig, NMTError, TranslatorOptions, require
+from nmt.files import MODEL_FILES, find_model_directory, is_parser, read_description, sha256
+from nmt.text import TARGET, language_of_file, not_parallel, read_texts
+from nmt.translation import RefusedLine, Translator, best_translations, load_translator, warn, with_engine
 
 Text = str | Path | Iterable[str]  # a file, or its lines
 Translate = Callable[[Translator, list[str]], list[str]]
@@ -29,7 +31,7 @@ class TestSet:
     name: str
     sources: list[str] | None  # None if only the references are given
     references: list[str]
-    corpus: "PreparedCorpus | None" = None
+    corpus: "data.PreparedCorpus | None" = None
     language: str | None = None  # of the references, if known
 
     __test__ = False  # keeps pytest from collecting this class
@@ -46,21 +48,19 @@ def digests_of(folder: Path) -> dict[str, str]:
     return {name: sha256(folder / name) for name in MODEL_FILES}
 
 
-def corpus_of_model(model: str, prepared: str | None) -> "PreparedCorpus":
+def corpus_of_model(model: str, prepared: str | None) -> "data.PreparedCorpus":
     """The prepared corpus in the folder `prepared` or, if that is None, the corpus that a model was trained on."""
-    from nmt.data import corpus_of  # imports torch
-
     folder, files = Path(model), "source=FILE reference=FILE"
     if folder.is_dir():
         folder = find_model_directory(model)
     require(bool(prepared) or folder.is_dir(), f"{model}: not a run folder, so it has no test set; pass {files}")
     try:
-        return corpus_of(folder, read_description(folder).training if folder.is_dir() else {}, prepared)
+        return data.corpus_of(folder, read_description(folder).training if folder.is_dir() else {}, prepared)
     except NMTError as error:
         raise NMTError(f"{error}; pass prepared=FOLDER, or {files}") from error
 
 
-def held_out_text(corpus: "PreparedCorpus", split: str) -> tuple[list[str], list[str]]:
+def held_out_text(corpus: "data.PreparedCorpus", split: str) -> tuple[list[str], list[str]]:
     """The sources and references of a held-out set, "valid" or "test"."""
     exists = bool(corpus.manifest.counts.get(split, {}).get("kept"))
     require(exists, f"split={split}: {corpus.folder} has no {SPLITS[split]} set")
@@ -109,3 +109,101 @@ def search_keys(decode: DecodeConfig, *always: str) -> list[str]:
     """The search keys that differ from the defaults or are in `always`, as decode.KEY=VALUE."""
     items = asdict(decode).items()
     return [f"decode.{key}={x}".lower() for key, x in items if key in always or x != getattr(DecodeConfig, key)]
+
+
+@dataclass
+class Cost:
+    """The cost of translating the test set, excluding the time to load the model."""
+
+    seconds: float
+    lines: int
+    tokens: int  # subwords in the translations
+    memory: int  # peak usage of the process or GPU, in bytes; 0: unknown
+    size: int  # of the weights on disk, in bytes
+    device: str
+    keys: str  # engine, precision, and search keys that differ from the defaults
+
+
+@dataclass
+class Seed:
+    path: str
+    hypotheses: list[str] = field(default_factory=list)
+    cost: Cost | None = None  # None for a file of translations
+
+
+@dataclass
+class System:
+    """A model or file of translations, or several that differ only in their seed."""
+
+    name: str
+    seeds: list[Seed]
+
+
+def read_systems(texts: list[str]) -> list[System]:
+    """The systems named by words such as PATH or NAME=[A,B]; NMTError for fewer than two or for duplicates."""
+    require(len(texts) > 1, "systems: name at least two, as in `nmt compare runs/new runs/old`")
+    counts, systems = Counter(Path(text).name for text in texts), list[System]()
+    for text in texts:
+        if group := re.fullmatch(r"([\w.+-]+)=\[(.*)\]", text):
+            systems.append(System(group[1], [Seed(path.strip()) for path in group[2].split(",")]))
+        else:
+            name = Path(text).name
+            systems.append(System(name if name and counts[name] == 1 else text, [Seed(text)]))
+    paths = [seed.path for system in systems for seed in system.seeds]
+    for given in (paths, [system.name for system in systems]):
+        name, count = Counter(given).most_common(1)[0]
+        require(count == 1, f"{name}: this system is given twice; omit one")
+    for path in paths:
+        exists = bool(path) and Path(path).exists()
+        require(exists, f"{path or 'an empty name'}: no such file or folder; pass a run, a model or a file")
+        if Path(path).is_dir() and is_parser(read_description(find_model_directory(path, "systems"))):
+            raise NMTError(f"{path}: is a parser; score its trees with `nmt score metrics=[brackets]`")
+    return systems
+
+
+def translated(seed: Seed, test: TestSet, options: TranslatorOptions) -> Seed:
+    """The translations of a test set, from a file or by a model; NMTError if their number is wrong."""
+    path = seed.path
+    if seed.hypotheses or not Path(path).is_dir():
+        hypotheses = seed.hypotheses or list(read_texts(path))
+        if len(hypotheses) != len(test.references):
+            raise not_parallel((path, test.name), (len(hypotheses), len(test.references)))
+        return Seed(path, hypotheses)
+    if test.sources is None:
+        raise NMTError(f"{path}: a model needs source lines to translate; pass source=FILE")
+    folder = find_model_directory(path, "systems")
+    config = with_engine(replace(options, run=[str(folder)]), warn)
+    with preparation.worker_pool(1, mp_context=get_context("spawn"), initializer=preparation.begin) as pool:
+        try:
+            return pool.submit(translate_here, path, config, test.sources).result()
+        except BrokenProcessPool as error:
+            raise NMTError(f"{path}: the translation process died, perhaps out of memory") from error
+
+
+def translate_here(path: str, config: TranslatorOptions, sources: list[str]) -> Seed:
+    """Translate as `nmt translate` does and measure the cost, after translating one line to warm up."""
+    import torch
+
+    translator, compute = load_translator(config, warn), config.compute
+    translator.translate(sources[:1])
+    start = time.perf_counter()
+    hypotheses = [best.text for best, *_ in translator.stream(sources, JobConfig.buffer)]
+    seconds = time.perf_counter() - start
+    tokens = sum(map(len, translator.tokenizer.encode(hypotheses, TARGET)))
+    if compute.engine == "torch" and (device := search.choose_device(compute.device)).startswith("cuda"):
+        memory, name = torch.cuda.max_memory_allocated(device), torch.cuda.get_device_name(device)
+    else:
+        peak, cores = hardware.proc_value("self/status", "VmHWM"), compute.threads or hardware.usable_cores()
+        memory = 1024 * int(peak.split()[0]) if peak else 0
+        name = f"{hardware.processor()}, {cores} core{'s' if cores > 1 else ''}"
+    folder, weights_of = Path(config.run[0]), registry.entries_of("engine")[compute.engine].facts.get("weights")
+    weights = folder / "model.safetensors"
+    if weights_of:
+        weights = registry.import_attribute(weights_of)(folder, compute.precision)
+    keys = [f"engine={compute.engine}", f"precision={compute.precision}"]
+    if (protection := config.plugins.get("protection")) and protection.protect != ["usual"]:
+        keys.append(f"protect={','.join(protection.protect) or 'none'}")
+    # batch_tokens does not affect translations.
+    keys += search_keys(replace(translator.engine.config, batch_tokens=DecodeConfig.batch_tokens), "beam_size")
+    cost = Cost(seconds, len(sources), tokens, memory, weights.stat().st_size, name, " ".join(keys))
+    return Seed(path, hypotheses, cost)

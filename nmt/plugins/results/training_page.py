@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.console import Console
 
-from nmt.commands import compose
+from nmt import commands, data, translation
 from nmt.config import ModelConfig, NMTError, TranslatorOptions, build, flatten, matches, require, to_tree
-from nmt.data import PreparedCorpus, corpus_of
 from nmt.evaluation import Score, bleu_tokenizer, score
 from nmt.files import SMALL, parse_json, read_description, read_mapping, read_text, within
 from nmt.model import described
@@ -21,7 +20,6 @@ from nmt.plugins.results.commands import ReportConfig
 from nmt.plugins.results.pages import render
 from nmt.plugins.results.test_set import SPLITS, held_out_text, translate_lines
 from nmt.training import read_config, read_metrics, run_state
-from nmt.translation import kind_of_corpus
 
 LEFT, RIGHT, TOP, BOTTOM = 52, 390, 10, 176  # the edges of the plot within its chart
 MAX_POINTS = 1000  # of a curve, so that the page of a long run stays small
@@ -56,7 +54,7 @@ class Run:
     written: datetime  # the last time that metrics.csv was written
     environment: dict[str, Any] = field(default_factory=dict)
     model: Facts | None = None  # None before the end of training, or if the model directory is unreadable
-    corpus: PreparedCorpus | None = None
+    corpus: data.PreparedCorpus | None = None
     corpus_problem: str = ""
 
     @property
@@ -96,7 +94,7 @@ def open_run(folder: Path, prepared: str | None) -> Run:
             facts["score"] = build(ModelScore, facts["score"])
         run.model = build(Facts, facts)
     try:
-        run.corpus = corpus_of(folder, {"config": config, "corpus": run.model and run.model.corpus}, prepared)
+        run.corpus = data.corpus_of(folder, {"config": config, "corpus": run.model and run.model.corpus}, prepared)
     except NMTError as error:
         if prepared:
             raise
@@ -192,7 +190,7 @@ def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tupl
         raise NMTError(f"there is nothing to translate: {run.corpus_problem}, or sentences=0 to translate nothing")
     all_sources, all_references = held_out_text(run.corpus, config.split)
     sources, references = all_sources[: config.sentences], all_references[: config.sentences]
-    kind, decode = kind_of_corpus(run.corpus), config.translator.decode
+    kind, decode = translation.kind_of_corpus(run.corpus), config.translator.decode
     options, metrics = replace(config.translator, run=[str(run.folder)]), [kind.metric]
     if kind.metric == "bleu":
         options, metrics = build(TranslatorOptions, {}, base=options), ["bleu", "chrf"]
@@ -231,7 +229,7 @@ def training_page(config: ReportConfig, console: Console) -> str:
         state=run_state(run.folder, run.update, run.updates, run.model.updates if run.model else 0),
         parameters=parameters,
         drawings=drawings,
-        defaults=flatten(to_tree(compose("train", []))),
+        defaults=flatten(to_tree(commands.compose("train", []))),
         config_text=read_text(run.folder / "config.yaml", SMALL),
         flatten=flatten,
         edges=(LEFT, RIGHT, BOTTOM),

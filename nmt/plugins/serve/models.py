@@ -13,16 +13,14 @@ from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple, cast
 
+from nmt import files, hardware, translation
 from nmt.config import require
-from nmt.files import is_parser
-from nmt.hardware import usable_cores
 from nmt.plugins.documents import Translated
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.failures import Failed, failure_of, log
 from nmt.plugins.serve.parsing import Line
 from nmt.search import Engine
 from nmt.text import TARGET, Tokenizer
-from nmt.translation import find_models, flagger, language_tag, languages, load_translator, stages_of, with_engine
 
 LONG = 1000  # characters; each longer line forms a separate batch, and only one such batch runs at a time
 BATCH_LINES, BATCH_CHARACTERS = 128, 8000  # maximum per batch
@@ -168,26 +166,27 @@ class ServedModel:
 
     def __init__(self, name: str, config: ServeConfig) -> None:
         self.name, self.queue = name, Queue()
-        models = _, [description], tokenizer = find_models([name])
-        self.flags_of = flagger(models)
-        require(not is_parser(description), f"run={name}: is a parser; use `nmt parse`")
-        targets = languages(tokenizer)
+        models = _, [description], tokenizer = translation.find_models([name])
+        self.flags_of = translation.flagger(models)
+        require(not files.is_parser(description), f"run={name}: is a parser; use `nmt parse`")
+        targets = translation.languages(tokenizer)
         self.source = description.source
-        self.tags = {language: language_tag(language, tokenizer) for language in targets} or {description.target: ""}
+        tags = {code: translation.language_tag(code, tokenizer) for code in targets}
+        self.tags = tags or {description.target: ""}
         """Maps target languages to their tags with a trailing space; the tag of a sole target language is empty."""
         decode = config.translator.decode
         decode = replace(decode, batch_tokens=min(TURN_TOKENS, decode.batch_tokens))
         self.options = replace(config.translator, run=[name], target=next(iter(targets), None), decode=decode)
-        stages_of(self.options)  # checks glossaries
+        translation.stages_of(self.options)  # checks glossaries
 
     def load(self) -> None:
         """Load the model; raises NMTError if that fails."""
-        begun, options = time.monotonic(), with_engine(self.options, log)
-        translator = load_translator(options, log)
+        begun, options = time.monotonic(), translation.with_engine(self.options, log)
+        translator = translation.load_translator(options, log)
         engine = cast(Any, translator.engine)
         self.searches = 1
         if translator.ahead:  # a CPU engine: each search uses one core
-            self.searches, engine.workers = options.compute.threads or usable_cores(), 1
+            self.searches, engine.workers = options.compute.threads or hardware.usable_cores(), 1
         else:
             engine.turn = Turns()
         # At least two batches: while the search runs on one, the other is encoded or decoded.

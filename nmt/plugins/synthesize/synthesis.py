@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import nmt.translation as steps
-from nmt.commands import talker
+from nmt import commands, evaluation
 from nmt.config import JobConfig, NMTError, require
-from nmt.evaluation import bleu_tokenizer, sentence_scorer
 from nmt.files import parse_json, read_mapping, remove_leftovers, sha256, whole_file, write_file
 from nmt.plugins.synthesize.command import SynthesisConfig
 from nmt.text import TARGET, open_text, parallel, raw_lines, read_lines
@@ -85,8 +84,8 @@ def choose_pairs(config: SynthesisConfig, models: steps.Models) -> tuple[list[st
     if config.reference is not None:
         with open_text(config.reference) as file:
             references = list(steps.input_lines(raw_lines(file, config.reference)))
-        tokenizer = bleu_tokenizer(None, models.target(config.job.translator), references)
-        similarity = sentence_scorer(config.metric, tokenizer)
+        tokenizer = evaluation.bleu_tokenizer(None, models.target(config.job.translator), references)
+        similarity = evaluation.sentence_scorer(config.metric, tokenizer)
     for row, reference in zip(read_translations(Path(config.output)), references, strict=False):
         similarities = [similarity(t["text"], reference) for t in row["translations"]]
         picks.append(int(np.argmax(similarities)))  # in a tie, the first one, which is the most likely
@@ -131,7 +130,7 @@ def synthesize(config: SynthesisConfig) -> None:
     if not Path(job.output).exists():
         write_translations(job, models)
     source, target = models.descriptions[0].source, models.descriptions[0].target
-    with talker().status("choosing pairs"):
+    with commands.talker().status("choosing pairs"):
         try:
             fates, picks, flags = choose_pairs(config, models)
             counts = {fate: fates.count(fate) for fate in ("empty", "flagged", "unlikely", "kept")}

@@ -9,7 +9,7 @@ from lightning import Trainer
 
 from nmt.commands import COMMANDS, compose
 from nmt.config import TrainerConfig, keys_of
-from nmt.plugins.answers.foreign_words import TABLE, answer, foreign_words
+from nmt.plugins.answers.mistakes import TABLE, answer, foreign_words
 
 NEEDED = {"attention": ["sentence=x"], "import": ["path=x", "output=y"], "synthesize": ["input=x", "output=y"]}
 WORDS = {(name, word): row for (name, word), row in foreign_words().items() if name in ("nmt", *COMMANDS)}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from nmt.files import ModelDescription
-from nmt.plugins.judge.flags import FLAGS, PLACEHOLDER, flags, is_number_lost, is_repetitive, missing_numerals, numeral
+from nmt.plugins.judge.judge import FLAGS, PLACEHOLDER, flags, is_number_lost, is_repetitive, missing_numerals, numeral
 from nmt.text import scripts_of_language
 from nmt.translation.load import target_scripts
 

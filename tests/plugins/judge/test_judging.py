@@ -9,8 +9,8 @@ import torch
 
 from nmt.config import BOS, EOS
 from nmt.model import load_model
-from nmt.plugins.judge import options
-from nmt.plugins.judge.flags import flags
+from nmt.plugins.judge import judge
+from nmt.plugins.judge.judge import flags
 from nmt.text import read_tokenizer
 
 SOURCES = ["ka lo mi", "so", "nu pe ri so tu va", "", "we  ka"]
@@ -42,7 +42,7 @@ def expected(finished) -> list[list[float]]:
 
 
 def test_pairs_are_scored_line_by_line(nmt, words, expected, monkeypatch):
-    monkeypatch.setattr(options, "BUFFER", 2)
+    monkeypatch.setattr(judge, "BUFFER", 2)
     done = nmt(*words, "format=tsv")
     assert done.code == 0, done.err
     for row, tokens, number in zip(done.out.splitlines(), expected, range(1, 6), strict=True):

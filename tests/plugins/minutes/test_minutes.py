@@ -14,13 +14,13 @@ from test_safety import SHORT, train_with
 
 from nmt.commands import compose
 from nmt.config import ExperimentConfig, ModelConfig, build
-from nmt.plugins.minutes import minutes, replan, trials
+from nmt.plugins.minutes import minutes
 from nmt.training import list_checkpoints, read_metrics, train
 
 
 @pytest.fixture
 def corpus(toy: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(trials, "TIMED_SECONDS", 0.1)
+    monkeypatch.setattr(minutes, "TIMED_SECONDS", 0.1)
     monkeypatch.setattr(minutes, "CHOOSING_SHARE", 100)
     monkeypatch.setattr(minutes, "FEWEST_UPDATES", 1)
     monkeypatch.setattr(minutes, "SECONDS_BESIDE", 0)
@@ -36,8 +36,8 @@ def settled(run: str) -> dict[str, Any]:
 
 
 def test_a_run_resumes_with_its_settings_and_more_minutes_continue_it(corpus, nmt, training_state, monkeypatch):
-    monkeypatch.setattr(minutes, "measured_pace", lambda *arguments: trials.Pace(10, 200))  # as if slow
-    monkeypatch.setattr(replan, "TOLERANCE", math.inf)
+    monkeypatch.setattr(minutes, "measured_pace", lambda *arguments: minutes.Pace(10, 200))  # as if slow
+    monkeypatch.setattr(minutes, "TOLERANCE", math.inf)
     words = [corpus, "model=tiny", "model.d_model=16", "model.heads=2", "logger=csv", "name=toy"]
     said, first, second = nmt("train", *words, "minutes=3").err, "runs/toy", "runs/toy-6min"
     updates = settled(first)["trainer"]["max_steps"]
@@ -78,7 +78,7 @@ def test_a_larger_model_is_tried_if_there_is_time_and_chosen_if_it_pays(corpus, 
 
     def pace(config, *arguments):
         tried.append(config.model.d_model)
-        return trials.Pace(0.01 if tried[-1] == 16 else 0.1, 200)
+        return minutes.Pace(0.01 if tried[-1] == 16 else 0.1, 200)
 
     monkeypatch.setattr(minutes, "measured_pace", pace)
     monkeypatch.setattr(minutes, "sizes", lambda: [size(16), size(32)])
@@ -107,8 +107,8 @@ def test_too_little_time_is_refused_before_anything_is_written(corpus, nmt, monk
 def test_warm_up_settles_the_updates_again_and_the_recorded_configuration_repeats_the_run(
     corpus, nmt, training_state, monkeypatch
 ):
-    monkeypatch.setattr(minutes, "measured_pace", lambda *arguments: trials.Pace(0.01, 200))  # as if fast
-    monkeypatch.setattr(replan, "LATE", 0)
+    monkeypatch.setattr(minutes, "measured_pace", lambda *arguments: minutes.Pace(0.01, 200))  # as if fast
+    monkeypatch.setattr(minutes, "LATE", 0)
     words = [corpus, "model=tiny", "model.d_model=16", "model.heads=2", "logger=csv", "minutes=0.05", "run=run"]
     said, before = nmt("train", *words).err, settled("run")
     updates, warmup = before["trainer"]["max_steps"], before["optim"]["warmup"]
@@ -160,7 +160,7 @@ def test_which_limits_set_the_number_of_updates(corpus, nmt, tmp_path):
 STARVED = """
 import resource
 from nmt.cli import main
-from nmt.plugins.minutes.trials import MemoryCheck
+from nmt.plugins.minutes.minutes import MemoryCheck
 
 begin = MemoryCheck.on_train_start
 
@@ -190,7 +190,7 @@ def test_memory_runs_out_before_the_first_update_and_the_message_has_the_numbers
 
 def test_the_memory_check_leaves_no_trace(toy, nmt, training_state, monkeypatch):
     assert nmt("train", *toy, *SHORT).code == 0
-    monkeypatch.setattr(trials.MemoryCheck, "on_train_start", lambda *arguments: None)
+    monkeypatch.setattr(minutes.MemoryCheck, "on_train_start", lambda *arguments: None)
     assert nmt("train", *toy, *SHORT, "run=other").code == 0
     torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "other")), rtol=0, atol=0)
     assert read_metrics(Path("run"))[0]["loss"] == read_metrics(Path("other"))[0]["loss"]

@@ -8,8 +8,7 @@ import pytest
 from nmt.commands import compose
 from nmt.config import DataConfig, NMTError, build
 from nmt.data import open_corpus
-from nmt.plugins.parse.treebank import Treebank, read_trees, tree_files
-from nmt.plugins.parse.trees import parse
+from nmt.plugins.parse.trees import Treebank, parse, read_trees, tree_files
 from nmt.preparation import corpus_for, preprocess
 from nmt.text import load_tokenizer
 

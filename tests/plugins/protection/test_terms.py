@@ -14,7 +14,7 @@ from nmt.config import DecodeConfig, ModelConfig, NMTError, TokenizerConfig
 from nmt.model import Transformer
 from nmt.plugins.protection.constraints import BEGINS, CONTINUES, EDGE, FOLLOWS, GLUED, kinds, phrases
 from nmt.plugins.protection.items import Finder
-from nmt.plugins.protection.terms import WORD, Glossary, Terms, constraint_of, judge, read_glossary
+from nmt.plugins.protection.protection import WORD, Glossary, Terms, constraint_of, judge, read_glossary
 from nmt.search import TorchEngine
 from nmt.text import TARGET, train_tokenizer
 from nmt.translation import Limits, Line, Segment, Translation, Translator, load_translator, what_decides

@@ -29,7 +29,7 @@ FILES = ["README.md", "SHA256SUMS", "bundle.json", "config.json", "config.yaml",
 def cited(finished, toy, tmp_path_factory) -> Path:
     """A folder with two bundles of the finished run, and the test set's files beside them."""
     from nmt.commands import compose
-    from nmt.plugins.results.cite import cite
+    from nmt.plugins.results.verify import cite
 
     folder = tmp_path_factory.mktemp("cited")
     for words in (["bare.zip"], ["full.zip", "text=true", "metrics=[bleu,chrf,ter,tokenized,split]"]):
@@ -302,7 +302,7 @@ def test_mistakes_are_one_line(nmt, bundles, finished, checkpoint):
 
 
 def test_the_software_is_cited_alike_everywhere():
-    from nmt.plugins.results.cite import SOFTWARE
+    from nmt.plugins.results.verify import SOFTWARE
 
     root = Path(__file__).parents[3]
     file = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))

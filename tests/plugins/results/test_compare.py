@@ -168,8 +168,8 @@ def test_mistakes_are_one_line(nmt, files):
 def test_compare_cite_report_and_translate_make_the_same_lines(nmt, finished, toy, tmp_path, monkeypatch):
     """Of lines with items to protect, and of one that is longer than those of the training."""
     pytest.importorskip("ctranslate2")
+    from nmt import preparation
     from nmt.data import PreparedCorpus
-    from nmt.plugins.results import systems
     from nmt.registry import entries_of
     from nmt.translation import load
 
@@ -209,7 +209,7 @@ def test_compare_cite_report_and_translate_make_the_same_lines(nmt, finished, to
     assert cost["seconds"] > 0
     assert cost["keys"] == "engine=torch precision=float32 decode.beam_size=1 decode.max_extra_length=5"
     pool = SimpleNamespace(submit=lambda work, *args: SimpleNamespace(result=lambda: work(*args)))
-    monkeypatch.setattr(systems, "worker_pool", lambda count, **options: nullcontext(pool))  # in this process
+    monkeypatch.setattr(preparation, "worker_pool", lambda count, **options: nullcontext(pool))  # in this process
     monkeypatch.setattr(load, "automatic_engines", lambda precision: [*entries_of("engine").values()][::-1])
     converted, _ = compared("run", "out.de", "precision=int8")
     [weights] = (tmp_path / "cache/nmt/ctranslate2").glob("*-int8/model.bin")

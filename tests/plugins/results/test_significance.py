@@ -14,12 +14,10 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from nmt.plugins.results import significance
+from nmt.plugins.results import comparison as significance
 from nmt.plugins.results.commands import CompareConfig
-from nmt.plugins.results.comparison_page import p_value
-from nmt.plugins.results.significance import difference, divisions, faults_of, look_closer, measure
-from nmt.plugins.results.systems import Seed, System
-from nmt.plugins.results.test_set import TestSet
+from nmt.plugins.results.comparison import difference, divisions, faults_of, look_closer, measure, p_value
+from nmt.plugins.results.test_set import Seed, System, TestSet
 
 METRICS = ["bleu", "chrf", "ter"]
 WORDS = ["der", "die", "Haus", "Hund", "Katze", "läuft", "schläft", "und", "in", "unter", "12", "3,5", "."]
