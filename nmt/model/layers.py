@@ -77,7 +77,7 @@ class MultiHeadAttention(nn.Module):
         return self.split_heads(k), self.split_heads(v)
 
     def weights(self, q_BHTK: Tensor, k_BHSK: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
-        """The softmax of the scores, [B, H, T, S]; `mask` and `causal` as in `attend`."""
+        """The softmax of the scores (section 3.2.1, equation 1, figure 2 left): [B, H, T, S]; masks as in `attend`."""
         if self.kind == "additive":
             hidden_BHTSK = torch.tanh(q_BHTK[:, :, :, None] + k_BHSK[:, :, None])
             scores_BHTS = torch.einsum("bhtsk,hk->bhts", hidden_BHTSK, self.v)
@@ -95,7 +95,7 @@ class MultiHeadAttention(nn.Module):
     def attend(
         self, q_BHTK: Tensor, k_BHSK: Tensor, v_BHSV: Tensor, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """softmax(Q K^T / sqrt(d_k)) V (section 3.2.1, equation 1) for all heads, then W^O: [B, T, D].
+        """softmax(Q K^T / sqrt(d_k)) V (section 3.2.1, equation 1, figure 2 left) for all heads, then W^O: [B, T, D].
 
         `mask` is broadcastable to [B, H, T, S]: True where a query may attend, or numbers to add to the scores.
         `causal` hides keys after t from query t.

@@ -89,7 +89,7 @@ def paths(**values: Path) -> list[str]:
 def translation_row(
     options: SimpleNamespace, name: str, corpus: str, model: list[str], training: str, split: str
 ) -> Row:
-    """A row that trains a model with these overrides, for the updates in `training`, and scores it on test or valid."""
+    """A row of table 2 (section 6.1) or 4: a model with these overrides, its updates in `training`, and its score."""
     scale = options.scale
     prepared, run = options.work / "data" / corpus, options.work / "runs" / name
     source, target = corpus.split("-")
