@@ -181,12 +181,12 @@ def test_different_models_are_refused_with_the_first_difference(run, checkpoint)
 @pytest.mark.parametrize(
     "content", ["[1]", "trainer: 3", "model: [a]", "", "a: &a []\nb: *a", "data: " + "{a: " * 3000, "name: x"]
 )
-def test_a_run_whose_configuration_is_none_or_another_is_refused_in_one_line(tmp_path, content):
+def test_a_run_whose_configuration_is_none_is_refused_in_one_line(tmp_path, content):
     (tmp_path / "model").mkdir()
     (tmp_path / "config.yaml").write_text(content)
     with pytest.raises(NMTError) as raised:
         training.check_configuration(tmp_path, compose("train", []))
-    assert ("a different configuration" if content == "name: x" else "config.yaml") in str(raised.value)
+    assert "config.yaml" in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
