@@ -16,9 +16,9 @@ from .fields import plugin_options as plugin_options, require as require, runnin
 from .fields import to_tree as to_tree, undecided as undecided
 from .fields import answer as answer, exists as exists, explain as explain, nearest as nearest
 from .training import ModelConfig as ModelConfig
-from .training import ENDING as ENDING, duration as duration, BatchingConfig as BatchingConfig
+from .training import ENDING as ENDING, ENDLESS as ENDLESS, BatchingConfig as BatchingConfig
 from .training import CheckpointConfig as CheckpointConfig, ExperimentConfig as ExperimentConfig
-from .training import OptimConfig as OptimConfig, TrainerConfig as TrainerConfig
+from .training import OptimConfig as OptimConfig, TrainerConfig as TrainerConfig, parse_duration as parse_duration
 from .translation import BLEU_TOKENIZERS as BLEU_TOKENIZERS, Compute as Compute, DecodeConfig as DecodeConfig
 from .translation import JobConfig as JobConfig, TranslateConfig as TranslateConfig
 from .translation import TranslatorOptions as TranslatorOptions, documents as documents, metric_names as metric_names

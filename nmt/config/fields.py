@@ -1,7 +1,8 @@
 """Fields of option records (ranges, choices and help), conversion to and from trees of keys, answers to mistakes.
 
 An option record is a dataclass. A field's type and metadata define which values its key accepts; the string literal
-below the field is the key's help. `build` checks every value; `__post_init__` checks only rules across several keys.
+below the field is the key's help, and `{choices}` in it stands for the key's choices. `build` checks every value;
+`__post_init__` checks only rules across several keys.
 
 Plugins can add keys to a record that has a field `plugin_options("OWNER")`: a registry entry of kind "options" named
 "OWNER.NAME" adds the group NAME or, with `inline=True`, keys next to the owner's. At run time, the plugin's record
@@ -95,7 +96,7 @@ class Member:
 
     @property
     def help(self) -> str:
-        return texts_below_fields(self.record)[self.name]
+        return texts_below_fields(self.record)[self.name].replace("{choices}", ", ".join(map(in_words, self.choices)))
 
 
 @cache

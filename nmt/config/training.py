@@ -1,7 +1,9 @@
 """Options of the model and its training: optimizer, batches, checkpoints, validation, Lightning, a whole experiment."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import cos, pi, sqrt
 from typing import Any
 
 from nmt.config.corpus import DataConfig, TokenizerConfig, sources_of
@@ -80,7 +82,13 @@ class ModelConfig:
 SETTLED = ("model", "optim", "batching", "checkpoints", "validation")  # the groups that minutes= can set
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
 SHORT_PRECISIONS = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed", "64": "64-true"}
-ENDING = ("linear", "cosine")  # schedules whose learning rate reaches 0 at `optim.decay_steps`
+ENDLESS: dict[str, Callable[[float], float]] = {"noam": sqrt, "constant": lambda ratio: 1.0}
+"""Schedule -> the learning rate after warm-up as a fraction of its maximum, from the ratio optim.warmup / step."""
+ENDING: dict[str, Callable[[float], float]] = {
+    "linear": lambda progress: 1 - progress,
+    "cosine": lambda progress: (1 + cos(pi * progress)) / 2,
+}
+"""The same for schedules that end, from the progress between optim.warmup (0) and optim.decay_steps (almost 1)."""
 
 
 @dataclass
@@ -89,8 +97,8 @@ class OptimConfig:
 
     optimizer: str = choice("adam", names_of=lambda: entries_of("optimizer"))
     """adam (as in the paper) or an optimizer added by a plugin."""
-    schedule: str = choice("noam", "noam", "constant", *ENDING)
-    """Learning rate schedule after warm-up: noam (step^-0.5, as in equation 3), constant, linear or cosine."""
+    schedule: str = choice("noam", *ENDLESS, *ENDING)
+    """Learning rate schedule after warm-up: {choices}. noam is step^-0.5 (equation 3); noam and constant never end."""
     learning_rate: float | None = number(None, 1e-12, 1e3)
     """Maximum learning rate, reached at the end of warm-up; null: (d_model x warmup)^-0.5, as in equation 3."""
     factor: float = number(1.0, 1e-12, 1e6)
@@ -98,7 +106,7 @@ class OptimConfig:
     warmup: int = number(4000, 1, 10**9)
     """Number of linear warm-up updates."""
     decay_steps: int | None = number(None, 2, 10**9)
-    """linear, cosine: update at which the learning rate reaches 0; null: trainer.max_steps."""
+    """Update at which the learning rate reaches 0 if the schedule ends; null: trainer.max_steps."""
     beta1: float = number(0.9, 0.0, 0.999999)
     """Adam's decay rate for the running mean of the gradient."""
     beta2: float = number(0.98, 0.0, 0.999999)
@@ -177,7 +185,7 @@ class TrainerConfig:
     """Total number of updates; a higher number extends a finished run; minutes= chooses it for you."""
     max_time: str | None = None
     """Time limit, such as 15m, 2h or 1d12h, after which training saves and stops; the same command resumes it.
-    With optim.schedule=linear or cosine and without `max_steps`, this limit also sets `max_steps`."""
+    With a schedule that ends and without `max_steps`, this limit also sets `max_steps`."""
     accelerator: str = choice("auto", "auto", "cpu", "gpu", "cuda", "mps")
     """auto (a GPU if there is one), cpu, gpu, cuda or mps."""
     devices: int | list[int] | str = number("auto", -1, 1024, "auto")
@@ -199,10 +207,10 @@ class TrainerConfig:
         message = "must be a number, -1 for all devices, or a list such as [0,1]"
         require(are_devices, f"trainer.devices={in_words(self.devices)}: {message}")
         self.precision = SHORT_PRECISIONS.get(self.precision, self.precision)
-        self.max_time = None if self.max_time is None else duration("trainer.max_time", self.max_time)
+        self.max_time = None if self.max_time is None else parse_duration("trainer.max_time", self.max_time)
 
 
-def duration(key: str, value: str) -> str:
+def parse_duration(key: str, value: str) -> str:
     """Convert a duration, such as 15m, 2h, 1d12h or DD:HH:MM:SS, to DD:HH:MM:SS."""
     forms = ("(?:([0-9]{1,6})%s)?" * 4 % (*"dhms",), ":".join(["([0-9]{1,6})"] * 4))
     match = re.fullmatch(forms[":" in value], value)

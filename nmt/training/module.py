@@ -8,7 +8,6 @@ import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from math import cos, pi, sqrt
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,7 +24,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Adam, Optimizer
 
 from nmt import compat, files, kernels, registry
-from nmt.config import ExperimentConfig, ModelConfig, NMTError, OptimConfig, one_line, require
+from nmt.config import ENDING, ENDLESS, ExperimentConfig, ModelConfig, NMTError, OptimConfig, one_line, require
 from nmt.data import STOPPING, Batch
 from nmt.model import Transformer
 
@@ -47,12 +46,12 @@ def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
     peak = optim.factor * (optim.learning_rate or noam(warmup, d_model, warmup))
     if step <= warmup:
         return peak * (step / warmup)
-    if optim.schedule in ("noam", "constant"):
-        return peak * sqrt(warmup / step) if optim.schedule == "noam" else peak
+    if optim.schedule in ENDLESS:
+        return peak * ENDLESS[optim.schedule](warmup / step)
     assert optim.decay_steps is not None
     # The + 1 keeps the rate above 0 at the last update; it would reach 0 one update later.
     progress = min((step - warmup) / (optim.decay_steps + 1 - warmup), 1.0)
-    return peak * (1 - progress if optim.schedule == "linear" else (1 + cos(pi * progress)) / 2)
+    return peak * ENDING[optim.schedule](progress)
 
 
 def adam(model: Transformer, **options: Any) -> Adam:

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from nmt import kernels
-from nmt.config import OptimConfig
+from nmt.config import ENDING, OptimConfig
 from nmt.training import module as loss_module
 from nmt.training.module import label_smoothed_cross_entropy, learning_rate, noam
 
@@ -86,7 +86,7 @@ def test_rates_of_equation_3_computed_by_hand():
 
 
 def rates(**keys: object) -> list[float]:
-    optim = OptimConfig(warmup=4, decay_steps=10 if keys.get("schedule") in ("linear", "cosine") else None, **keys)
+    optim = OptimConfig(warmup=4, decay_steps=10 if keys.get("schedule") in ENDING else None, **keys)
     return [learning_rate(optim, 64, step) for step in range(1, 11)]
 
 
@@ -95,7 +95,7 @@ def test_every_schedule_rises_alike_to_the_same_height():
     other = rates(learning_rate=3e-4)
     assert max(other) == other[3] == pytest.approx(3e-4)
     assert other == pytest.approx([rate * 3e-4 / papers[3] for rate in papers])
-    for schedule in ("constant", "linear", "cosine"):
+    for schedule in ("constant", *ENDING):
         assert rates(schedule=schedule)[:4] == pytest.approx(papers[:4])
         assert rates(schedule=schedule, factor=2)[:4] == pytest.approx([2 * rate for rate in papers[:4]])
 

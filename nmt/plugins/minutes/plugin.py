@@ -29,14 +29,14 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
     """
     from omegaconf import OmegaConf
 
-    from nmt.config import ENDING, ExperimentConfig, NMTError, duration
+    from nmt.config import ENDING, ExperimentConfig, NMTError, parse_duration
     from nmt.files import within
 
     written: Any = OmegaConf.to_container(tree)  # not checked yet: a group may be a number
     if tree.minutes is None:
         ends = within(written, "optim", "schedule") in ENDING and within(written, "optim", "decay_steps") is None
         if ends and "trainer.max_time" in keys and "trainer.max_steps" not in keys:
-            parts = map(int, duration("trainer.max_time", str(tree.trainer.max_time)).split(":"))
+            parts = map(int, parse_duration("trainer.max_time", str(tree.trainer.max_time)).split(":"))
             tree.minutes, tree.minutes_settles = sum(map(mul, parts, (1440, 60, 1, 1 / 60))), []
         return
     if "trainer.max_steps" in keys:
