@@ -18,8 +18,7 @@ playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 LINE = "va so tu pe mika."
-PATIENCE = 30_000  # milliseconds
-playwright.expect.set_options(timeout=PATIENCE)
+playwright.expect.set_options(timeout=30_000)  # milliseconds, like Playwright's default for actions
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +47,6 @@ def open_page(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
     def open_page(at: str = address, **options: Any) -> Any:
         context = browser.new_context(permissions=["clipboard-read", "clipboard-write"], **options)
         contexts.append((context, at))
-        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.on("request", lambda request: requests.append(request.url))
         page.on("console", lambda message: problems.append(message.text))
@@ -151,7 +149,7 @@ def test_words_are_reached_and_replaced_by_keyboard(page):
     translation_of(page).get_by_role("button").focus()
     for key in ("End", "ArrowUp", "Home", "ArrowRight", "ArrowRight"):
         page.keyboard.press(key)
-        assert page.locator("mark").count() > 0  # the words that it translates
+        playwright.expect(page.locator("mark")).not_to_have_count(0)  # the words that it translates
     for key in ("Escape", "ArrowDown"):
         playwright.expect(focused).to_have_text(words[2])
         page.keyboard.press("Enter")
@@ -165,6 +163,7 @@ def test_words_are_reached_and_replaced_by_keyboard(page):
     for key in ("Escape", "Enter"):
         page.keyboard.press(key)
     playwright.expect(options.first).to_be_focused()
+    page.set_viewport_size({"width": 1000, "height": 700})
     page.keyboard.press("ArrowDown")
     other = options.nth(1).inner_text().splitlines()[0]
     page.keyboard.press("Enter")
@@ -206,12 +205,13 @@ def test_a_history_is_kept_only_if_it_is_switched_on(page):
     assert page.evaluate("localStorage.history") is None
 
 
-def test_a_busy_server_is_asked_again_after_the_time_that_it_gives(page, expected):
+def test_a_busy_server_is_asked_again_after_the_time_that_it_gives(page, address):
     busy = {"status": 429, "headers": {"Retry-After": "2"}, "json": {"error": "too many requests; try again in 2 s"}}
     page.route("**/translate", lambda route: route.fulfill(**busy), times=1)
-    text_of(page).fill(LINE)
+    page.get_by_role("button", name="Try an example").click()
     playwright.expect(page.get_by_role("alert")).to_have_text("The server is busy: too many requests.")
-    playwright.expect(translation_of(page)).to_have_text(expected)
+    assert page.get_by_role("button", name="Try an example").is_hidden()
+    playwright.expect(translation_of(page)).to_have_text(translated(address, text_of(page).input_value()))
 
 
 def test_a_hostile_source_runs_nothing(page):

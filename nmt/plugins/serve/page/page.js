@@ -81,6 +81,7 @@ function edited() {
   page.count.textContent = near ? `${all} (${left < 0 ? `${words(-left)} too many` : `${left.toLocaleString("en")} left`})` : all;
   page.count.className = left < 0 && limit > 0 ? "over" : near ? "near" : "";
   page.clear.disabled = !length;
+  page.example.hidden ||= length > 0; // also while the server is busy, and if it fails
   typing = setTimeout(() => attempt(translate), length > 1000 ? 1000 : 300);
 }
 

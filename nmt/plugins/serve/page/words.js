@@ -201,6 +201,5 @@ listen(
   [page.words, "keydown", pressedInList], [page.closeWords, "click", () => close()],
   [page.words, "focusout", ({ relatedTarget }) => relatedTarget && !page.words.contains(relatedTarget) && close(false)],
   [document, "pointerdown", (event) => page.words.contains(event.target) || event.target === open || close(false)],
-  [document, "selectionchange", follow], [window, "resize", () => close(false)],
-  [document, "scroll", () => open && place(open)],
+  [document, "selectionchange", follow], [document, "scroll", () => open && place(open)], [window, "resize", () => open && place(open)],
 );
