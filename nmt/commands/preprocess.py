@@ -38,8 +38,8 @@ def corpus_files(words: list[str]) -> dict[str, Any]:
         require(exists(word), f"{word}: no such file; {forms}")
     if all(map(text.table_format, words)):
         name = Path(words[0]).name.partition(".")[0] if len(words) == 1 else Path(words[0]).resolve().parent.name
-        reader = registry.entries_of("pairs").get(text.table_format(words[0]))
-        languages = registry.import_attribute(reader.facts["languages"])(words[0]) if reader else {}
+        path = registry.entries_of("pairs")[text.table_format(words[0])].facts.get("languages")
+        languages = registry.import_attribute(path)(words[0]) if path else {}
         return {"data": "files", "data.name": name, "data.train": words, **languages}
     plain = [without_compression(word) for word in words]
     prefixes = {name.rpartition(".")[0] for name in plain}

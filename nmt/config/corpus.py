@@ -59,8 +59,8 @@ class DataConfig:
     """Target language code; treebank: suffix of the tree files."""
     train: list[str] = field(default_factory=list)
     """Training text, one entry or a list; files: a prefix (for PREFIX.en and PREFIX.de), either of those files,
-    SOURCE:TARGET, a .tsv, .jsonl or .tmx file, plain or compressed (.gz, .bz2, .xz or .zst), or a pattern; treebank: a
-    file, folder or pattern."""
+    SOURCE:TARGET, or a file of pairs in a format that `nmt plugins` lists, plain or compressed (.gz, .bz2, .xz or
+    .zst), or a pattern; treebank: a file, folder or pattern."""
     valid: list[str] = field(default_factory=list)
     """Validation set, in the same form as train; if empty, valid_size pairs are drawn from train."""
     test: list[str] = field(default_factory=list)

@@ -61,11 +61,12 @@ class Corpus:
 
 
 class Files(Corpus):
-    """Parallel text files, TSV or JSONL."""
+    """Parallel text files, or files of pairs."""
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
         entries = getattr(self.data, split)
-        forms = "data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, or a .tsv, .jsonl or .tmx file"
+        suffixes = ", ".join(entries_of("pairs"))
+        forms = f"data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, or a file of pairs ({suffixes})"
         require(split != "train" or bool(entries), f"data=files needs {forms}")
         return read_files(entries, self.data, dropped) if entries else None
 

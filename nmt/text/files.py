@@ -193,7 +193,7 @@ def existing(name: str) -> Path | None:
 def table_format(name: str | Path) -> str:
     """The suffix of a file that contains both sides; empty for other files."""
     suffix = Path(without_compression(str(name))).suffix
-    return suffix if suffix in (".tsv", ".jsonl", *entries_of("pairs")) else ""
+    return suffix if suffix in entries_of("pairs") else ""
 
 
 def resolve(entry: str, config: DataConfig) -> list[tuple[Path, ...]]:
@@ -252,24 +252,34 @@ def pair_of(texts: Sequence[str], is_json: bool, config: DataConfig) -> Pair:
 
 def read_files(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
     """The sentence pairs of all entries; header rows and, with data.errors=skip, malformed lines are only counted."""
-    titles = {"source", "src", "target", "tgt", "trg", config.source.casefold(), config.target.casefold()}
     for paths in (paths for entry in entries for paths in resolve(entry, config)):
-        if len(paths) == 1 and (reader := entries_of("pairs").get(table_format(paths[0]))):
-            yield from reader.load()(paths[0], config, counts)
-            continue
-        read = [read_lines(path) for path in paths]
-        for number, lines in enumerate(parallel(paths, read) if len(read) == 2 else zip(*read, strict=True), 1):
-            texts = list[str]()
-            try:
-                for line in lines:
-                    texts.append(decode(line))
-                pair = pair_of(texts, ".jsonl" in paths[0].suffixes, config)
-                if number == len(paths) == 1 and pair[0] != pair[1] and titles.issuperset(map(str.casefold, pair)):
-                    counts["header row"] += 1
-                else:
-                    yield pair
-            except MalformedLine as error:
-                if config.errors == "strict":
-                    path = paths[min(len(texts), len(paths) - 1)]
-                    raise NMTError(f"{path}, line {number}: {error}; fix it, or pass data.errors=skip") from error
-                counts[error.counted_as] += 1
+        if len(paths) == 2:
+            yield from read_line_by_line(paths, config, counts)
+        else:
+            yield from entries_of("pairs")[table_format(paths[0])].load()(paths[0], config, counts)
+
+
+def read_table(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+    return read_line_by_line((path,), config, counts)
+
+
+def read_line_by_line(paths: tuple[Path, ...], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+    """The sentence pairs of two parallel files, or of a TSV or JSONL file."""
+    is_json = table_format(paths[0]) == ".jsonl"
+    titles = {"source", "src", "target", "tgt", "trg", config.source.casefold(), config.target.casefold()}
+    read = [read_lines(path) for path in paths]
+    for number, lines in enumerate(parallel(paths, read) if len(read) == 2 else zip(*read, strict=True), 1):
+        texts = list[str]()
+        try:
+            for line in lines:
+                texts.append(decode(line))
+            pair = pair_of(texts, is_json, config)
+            if number == len(paths) == 1 and pair[0] != pair[1] and titles.issuperset(map(str.casefold, pair)):
+                counts["header row"] += 1
+            else:
+                yield pair
+        except MalformedLine as error:
+            if config.errors == "strict":
+                path = paths[min(len(texts), len(paths) - 1)]
+                raise NMTError(f"{path}, line {number}: {error}; fix it, or pass data.errors=skip") from error
+            counts[error.counted_as] += 1
