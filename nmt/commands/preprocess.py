@@ -60,13 +60,13 @@ def initial_groups(init: str) -> dict[str, dict[str, Any]]:
 
 
 GROUPS = {
-    "data": "wmt14_en_de" if "hub" in registry.entries_of("corpus") else "files",
+    "data": next((e.facts["default"] for e in registry.entries_of("corpus").values() if "default" in e.facts), "files"),
     "tokenizer": "bpe37k",
     **dict.fromkeys(("optim", "batching", "trainer", "decode"), "paper"),
     "model": "base",
     "optional experiment": None,
 }
-"""The paper's base model on WMT14 English-German, or on files if the plugin `hub` is missing."""
+"""The paper's base model, on the corpus that a plugin offers as the default (WMT14 English-German) or else on files."""
 COMMAND = Command(
     *("preprocess", ExperimentConfig, run, corpus_files, initial_groups),
     usage="[SOURCE TARGET]",

@@ -4,7 +4,12 @@ from .composition import compose as compose, is_bare as is_bare, literal as lite
 from .composition import set_text as set_text, to_yaml as to_yaml
 from .corpus import BOS as BOS, EOS as EOS, IN_TRAINING as IN_TRAINING, LANGUAGE as LANGUAGE, PAD as PAD, UNK as UNK
 from .corpus import DataConfig as DataConfig, FilterConfig as FilterConfig, SourceConfig as SourceConfig
-from .corpus import TokenizerConfig as TokenizerConfig, held_out_name as held_out_name, sources_of as sources_of
+from .corpus import (
+    TokenizerConfig as TokenizerConfig,
+    facts_of_kind as facts_of_kind,
+    held_out_name as held_out_name,
+    sources_of as sources_of,
+)
 from .corpus import without_compression as without_compression
 from .fields import NMTError as NMTError, check_name as check_name, checked as checked, SameForAll as SameForAll
 from .fields import IF_LATIN_1 as IF_LATIN_1

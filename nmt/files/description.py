@@ -6,6 +6,7 @@ tokenizer.model     sentencepiece model, or word-pieces as JSON
 README.md           model card
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from nmt import __version__
-from nmt.config import DecodeConfig, ModelConfig, NMTError, build, matches, one_line, require
+from nmt.config import DecodeConfig, ModelConfig, NMTError, build, facts_of_kind, matches, one_line, require
 from nmt.files import cell
 from nmt.files.disk import LOCK, block, check_regular, check_version, code, locked_file, parse_json, plain, read_mapping
 
@@ -94,8 +95,13 @@ def check_direction(where: str, description: ModelDescription, source: str, targ
     require(is_same, f"{problem}; data.source and data.target set the corpus languages")
 
 
+def facts_of_corpus(description: ModelDescription) -> Mapping[str, Any]:
+    return facts_of_kind(within(description.training, "config", "data", "kind"))
+
+
 def is_parser(description: ModelDescription) -> bool:
-    return bool(within(description.training, "config", "data", "kind") == "treebank")
+    """True if the model was trained to produce structures, such as trees, not text."""
+    return bool(facts_of_corpus(description).get("structured"))
 
 
 def tokenizer_settings(description: ModelDescription) -> dict[str, Any]:
@@ -190,6 +196,6 @@ def model_card(description: ModelDescription, parameters: int) -> str:
             "Quality": cell(quality),
         }
     table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
-    command = "parse" if is_parser(description) else "translate"
+    command = facts_of_corpus(description).get("command", "translate")
     usage = block(f"nmt {command} run=THIS_FOLDER < input.{description.source}")
     return f"# {title}\n\nA Transformer (Vaswani et al. 2017).\n\n| | |\n|---|---|\n{table}\n\n{usage}\n"

@@ -303,7 +303,7 @@ def initial_tokenizer(config: ExperimentConfig) -> tuple[Tokenizer | None, dict[
         return None, {}
     folder, where = files.find_model_directory(config.init, "init"), f"init={config.init}"
     description = files.read_description(folder)
-    same_task = files.is_parser(description) == (config.data.kind == "treebank")
+    same_task = files.is_parser(description) == corpus_for(config.data).structured
     require(same_task, f"{where}: a parser cannot be trained further on translations, nor a translator on trees")
     changed = difference(files.tokenizer_settings(description), {**asdict(config.tokenizer), "sample": None})
     require(not changed, f"{where} has another vocabulary ({changed}): omit the tokenizer keys")

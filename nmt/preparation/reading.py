@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nmt.config import DataConfig, FilterConfig, require
+from nmt.config import DataConfig, FilterConfig, facts_of_kind, require
 from nmt.files import sha256
 from nmt.registry import entries_of
 from nmt.text import Pair, Tokenizer, letters, read_files, resolve, train_tokenizer, words
@@ -37,11 +37,10 @@ EMPTY = np.empty(0, np.uint64)
 class Corpus:
     """A source of sentence pairs. Plugins subclass it. It is sent to worker processes and must not hold open files."""
 
-    structured = False
-    """True if targets are structures, not text: the vocabulary is then trained on the sources and `entries`."""
-
     def __init__(self, data: DataConfig) -> None:
         self.data = data
+        # Targets are structures, not text: the vocabulary is trained on the sources and `entries`.
+        self.structured = bool(facts_of_kind(data.kind).get("structured"))
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
         """The raw pairs of a split, or None to draw it from train. `dropped` counts what `data.errors=skip` skips."""

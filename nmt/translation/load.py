@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nmt import data, search
-from nmt.config import JobConfig, NMTError, TranslateConfig, TranslatorOptions, documents, require, shown
+from nmt.config import JobConfig, NMTError, TranslateConfig, TranslatorOptions, documents, facts_of_kind, require, shown
 from nmt.files import ModelDescription, expected_search, find_model_directory, read_description, within
 from nmt.registry import Entry, entries_of, import_attribute
 from nmt.text import Tokenizer, read_tokenizer, scripts_of_characters, scripts_of_language
@@ -150,10 +150,10 @@ class CorpusKind:
 
 
 def kind_of_corpus(corpus: "data.PreparedCorpus") -> CorpusKind:
-    entry = entries_of("corpus").get(corpus.manifest.content["data"]["kind"])
-    if entry is None or "translate" not in entry.facts:
+    facts = facts_of_kind(corpus.manifest.content["data"]["kind"])
+    if "translate" not in facts:
         return CorpusKind()
-    return CorpusKind(import_attribute(entry.facts["translate"]), entry.facts["metric"], entry.facts["column"])
+    return CorpusKind(import_attribute(facts["translate"]), facts["metric"], facts["column"])
 
 
 def flagger(models: Models) -> Callable[[str, Translation], list[str]]:

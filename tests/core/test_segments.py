@@ -163,8 +163,3 @@ def test_limits_of_an_ensemble_are_those_of_all_its_models():
     found = limits([described(**LENGTHS, characters={"source": "abc"}), described(**other)], True)
     assert (found.longest, found.characters) == (50, frozenset(" bc"))
     assert limits([described(**LENGTHS), described(**other)], True).characters is None
-
-
-def test_a_parser_copies_nothing():
-    parser = described(characters={"source": "abc"}, config={"data": {"kind": "treebank"}})
-    assert limits([parser], False).characters is None

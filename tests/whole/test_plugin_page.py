@@ -19,7 +19,7 @@ def test_the_plugin_of_the_page_adds_a_command_a_document_and_a_metric(tmp_path,
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: shout\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text("[nmt.plugins]\nshout = shout:register\n")
-    (tmp_path / "x.ini").write_text("[a]\ngreeting=ka nu lo\nempty=\n")
+    (tmp_path / "x.shout").write_text("[a]\ngreeting=ka nu lo\nempty=\n")
     (tmp_path / "out.de").write_text("ABcd\n")
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{tmp_path}", "XDG_CACHE_HOME": str(tmp_path)}
 
@@ -29,7 +29,7 @@ def test_the_plugin_of_the_page_adds_a_command_a_document_and_a_metric(tmp_path,
         return done.stdout or done.stderr
 
     assert "\n  shout       Print text in capitals.\n" in nmt("--help")
-    assert "shout        command   shout\nshout        document  ini\nshout        metric    loudness\n" in nmt(
+    assert "shout        command   shout\nshout        document  shout\nshout        metric    loudness\n" in nmt(
         "plugins"
     )
     assert nmt("shout", "good day", "times=2") == "GOOD DAY GOOD DAY\n"
@@ -40,5 +40,5 @@ def test_the_plugin_of_the_page_adds_a_command_a_document_and_a_metric(tmp_path,
     (metadata / "entry_points.txt").write_text("[nmt.plugins]\nshout = shouting:register\n")
     assert nmt("--help") == "nmt: plugin shout: No module named 'shouting'; fix or uninstall it\n"
     (metadata / "entry_points.txt").write_text("[nmt.plugins]\nshout = shout:register\n")
-    keys = [row.partition("=")[0] for row in nmt("translate", "x.ini", checkpoint, "engine=torch").splitlines()]
+    keys = [row.partition("=")[0] for row in nmt("translate", "x.shout", checkpoint, "engine=torch").splitlines()]
     assert keys[:2] == ["[a]", "greeting"]

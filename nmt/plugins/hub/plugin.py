@@ -15,5 +15,5 @@ class HubConfig:
 
 
 def register(add: Callable[..., None]) -> None:
-    add("corpus", "hub", "nmt.plugins.hub.corpus:Hub")
+    add("corpus", "hub", "nmt.plugins.hub.corpus:Hub", default="wmt14_en_de")
     add("options", "data.hub", "nmt.plugins.hub.plugin:HubConfig", inline=True)

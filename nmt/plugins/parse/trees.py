@@ -294,8 +294,6 @@ def model_sentence(line: str) -> str:
 class Treebank(Corpus):
     """Pairs of a sentence, with spaces between its words, and its tree on one line (section 6.3)."""
 
-    structured = True
-
     def files(self, split: str) -> list[Path]:
         entries = [str(Path(self.data.path or "") / entry) for entry in getattr(self.data, split)]
         return [file for entry in entries for file in tree_files(entry)]

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import track
 
 from nmt import data, hardware, preparation, registry, search
-from nmt.config import DecodeConfig, JobConfig, NMTError, TranslatorOptions, require
+from nmt.config import DecodeConfig, JobConfig, NMTError, TranslatorOptions, facts_of_kind, require
 from nmt.files import MODEL_FILES, find_model_directory, is_parser, read_description, sha256
 from nmt.text import TARGET, language_of_file, not_parallel, read_texts
 from nmt.translation import RefusedLine, Translator, best_translations, load_translator, warn, with_engine
@@ -76,8 +76,8 @@ def read_test_set(model: str, source: Text | None, reference: Text | None, prepa
     if reference is None:
         require(source is None, f"source={source}: pass its reference translations too, as reference=FILE")
         corpus = corpus_of_model(model, prepared)
-        is_text = corpus.manifest.content["data"]["kind"] != "treebank"
-        require(is_text, f"{corpus.folder}: a treebank has no translations; pass source=FILE reference=FILE")
+        is_text = not facts_of_kind(corpus.manifest.content["data"]["kind"]).get("structured")
+        require(is_text, f"{corpus.folder}: contains no translations; pass source=FILE reference=FILE")
         texts = held_out_text(corpus, "test")
         return TestSet(f"test set of {corpus.folder}", *texts, corpus, corpus.target_language)
     (of_sources, sources), (name, references) = named_lines("source", source or []), named_lines("reference", reference)

@@ -5,9 +5,11 @@ import random
 from pathlib import Path
 
 import pytest
+from test_segments import described
 
 from nmt.commands import compose
 from nmt.plugins.parse.trees import parse
+from nmt.translation.segments import limits
 
 MODEL = [
     *("model=tiny", "model.d_model=16", "model.d_ff=32", "model.heads=2", "model.norm=pre", "model.dropout=0"),
@@ -83,3 +85,8 @@ def test_its_trees_are_scored_after_and_during_training(parser, nmt):
 
 def test_a_translation_model_parses_nothing(checkpoint, nmt):
     nmt("parse", f"run={checkpoint}").refused("translates from en to de", "data=treebank")
+
+
+def test_a_parser_copies_nothing():
+    parser = described(characters={"source": "abc"}, config={"data": {"kind": "treebank"}})
+    assert limits([parser], False).characters is None
