@@ -11,11 +11,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from nmt.config import BOS
 from nmt.data import PreparedSplit
 from nmt.files import find_model_directory
 from nmt.model import load_model
 from nmt.plugins.results.attention_page import model_attention
-from nmt.search import pad_inputs, pad_source
+from nmt.search import pad_source
+from nmt.search.beam_search import pad
 
 Pair = tuple[list[int], list[int]]
 
@@ -54,7 +56,7 @@ def main(name: str, prepared: str, count: int = 500) -> None:
     hits, total = torch.zeros(len(model.decoder_layers), 2), 0
     for (source, target), sources, targets in zip(pairs, forth, back, strict=False):
         sure = [t for t, s in enumerate(sources) if targets[s] == t]
-        found = model_attention(model, pad_source([source], cpu), pad_inputs([target], cpu)).cross[0].mean(1)
+        found = model_attention(model, pad_source([source], cpu), pad([[BOS, *target]], cpu)).cross[0].mean(1)
         for step in (0, 1):
             best = found[:, step : step + len(target), : len(source)].argmax(2)
             hits[:, step] += (best[:, sure] == torch.from_numpy(sources[sure])).sum(1)

@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import importlib.util
 import io
 import json
 import re
@@ -195,3 +196,19 @@ def test_the_generated_pages_name_every_call_and_key():
         page = hooks.page_of(name)
         assert all(f"nmt {name} {example}".rstrip() in page for example in COMMANDS[name].examples)
     assert "| `decode.beam_size` | `4` |" in hooks.page_of("translate")
+
+
+def test_scripts_import_names_that_exist():
+    scripts = [path for path in MODULES if path.is_relative_to(ROOT / "benchmarks") or "recipes" in path.parts]
+    nodes = [
+        node for path in scripts for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)
+    ]
+    names = {
+        (node.module, alias.name) for node in nodes for alias in node.names if (node.module or "").startswith("nmt")
+    }
+    missing = [
+        f"{module}.{name}"
+        for module, name in sorted(names)
+        if not hasattr(importlib.import_module(module), name) and not importlib.util.find_spec(f"{module}.{name}")
+    ]
+    assert missing == []
