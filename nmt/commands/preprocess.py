@@ -24,7 +24,7 @@ def run(config: ExperimentConfig) -> None:
         kept = f"{split}: {counts['kept']:,} of {counts['read']:,} pairs kept"
         console.print(f"{kept} (dropped: {dropped})" if dropped else kept)
         if shared := counts.get("in_train"):
-            console.print(f"notice: {shared:,} pairs of {split} are also in train, so scores on {split} are too high")
+            console.print(f"notice: pairs of {split} also in train: {shared:,}, so scores on {split} are too high")
     entries, limit = manifest.vocabulary_size, config.tokenizer.vocabulary_size
     if entries < limit:
         console.print(f"notice: the vocabulary has only {entries:,} entries; tokenizer.vocabulary_size={limit:,}")

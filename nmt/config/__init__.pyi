@@ -18,7 +18,7 @@ from .fields import is_out_of_memory as is_out_of_memory, one_line as one_line, 
 from .fields import build as build, choice as choice, difference as difference, flatten as flatten, in_words as in_words
 from .fields import inline as inline, keys_of as keys_of, matches as matches, number as number
 from .fields import plugin_options as plugin_options, require as require, running_text as running_text, shown as shown
-from .fields import to_tree as to_tree, undecided as undecided
+from .fields import to_tree as to_tree, setting as setting
 from .fields import answer as answer, exists as exists, explain as explain, nearest as nearest
 from .training import ModelConfig as ModelConfig
 from .training import ENDING as ENDING, ENDLESS as ENDLESS, BatchingConfig as BatchingConfig

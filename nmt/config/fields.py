@@ -50,12 +50,9 @@ def inline(default: Any, *offered: str) -> Any:
     return field(default_factory=lambda: default, metadata={"inline": default, "offered": offered})
 
 
-def undecided(default: Any, decides: str = "nothing") -> Any:
-    """A field whose value may change when a job resumes.
-
-    `decides` states what affects results: "nothing", or only the "content" of the file that the key names.
-    """
-    return field(default=default, metadata={"decides": decides})
+def setting(default: Any, **metadata: Any) -> Any:
+    """A field of a job: `affects_output=False` if its value may change when the job resumes, or `is_file=True`."""
+    return field(default=default, metadata=metadata)
 
 
 def plugin_options(owner: str) -> Any:

@@ -6,8 +6,8 @@ from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any
 
-from nmt.config.corpus import TAG, without_compression
-from nmt.config.fields import choice, inline, number, plugin_options, require, running_text, undecided
+from nmt.config.corpus import SOURCE_TAG, without_compression
+from nmt.config.fields import choice, inline, number, plugin_options, require, running_text, setting
 from nmt.registry import Entry, entries_of
 
 MAX_TOKENS = 1_000_000  # upper limit for every key that counts a translation's tokens
@@ -67,7 +67,7 @@ class DecodeConfig:
     """do_sample: random seed; samples also depend on the sentence."""
     n_best: int = number(1, 1, 10_000)
     """Number of translations per line, best first."""
-    batch_tokens: int = number(2000, 1, 10**9, decides="nothing")
+    batch_tokens: int = number(2000, 1, 10**9, affects_output=False)
     """Maximum source tokens per search batch, including padding."""
 
     def __post_init__(self) -> None:
@@ -87,11 +87,11 @@ class Compute:
     """torch (any device), ctranslate2 (fast on CPUs), or auto (ctranslate2 on a CPU if possible, otherwise torch)."""
     precision: str = choice("float32", names_of=lambda: dict.fromkeys(chain(*precisions().values())))
     """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch, on devices that support it)."""
-    threads: int | None = number(None, 1, 4096, decides="nothing")
+    threads: int | None = number(None, 1, 4096, affects_output=False)
     """Number of CPU cores to use; null: all."""
-    devices: int = number(1, 1, 1024, decides="nothing")
+    devices: int = number(1, 1, 1024, affects_output=False)
     """torch: number of GPUs to divide the lines among."""
-    device: str = undecided("auto")
+    device: str = setting("auto", affects_output=False)
     """auto, cpu, cuda, cuda:1 or mps."""
 
     def __post_init__(self) -> None:
@@ -106,7 +106,7 @@ class Compute:
 class TranslatorOptions:
     """The models, search settings and stages of a translator; each command offers some of these keys."""
 
-    run: list[str] = field(default_factory=lambda: ["runs/latest"], metadata={"decides": "nothing"})
+    run: list[str] = field(default_factory=lambda: ["runs/latest"], metadata={"affects_output": False})
     """Run or model directory; a list is an ensemble, whose probabilities are averaged."""
     compute: Compute = inline(Compute())
     target: str | None = running_text(None)
@@ -132,15 +132,15 @@ class JobConfig:
     """Options of a job that processes many lines."""
 
     translator: TranslatorOptions = inline(TranslatorOptions())
-    buffer: int = number(2000, 1, 10**9, decides="nothing")
+    buffer: int = number(2000, 1, 10**9, affects_output=False)
     """Maximum number of lines to hold in memory, sort by length and search in batches."""
-    text: str | None = running_text(None, decides="nothing")
+    text: str | None = running_text(None, affects_output=False)
     """Line of text to translate instead of an input file; may be given without text= if it has spaces and no =."""
-    input: str = undecided("-")
+    input: str = setting("-", affects_output=False)
     """Input file, plain or compressed; -: standard input."""
-    output: str = undecided("-")
+    output: str = setting("-", affects_output=False)
     """Output file, created once it is complete; after a crash, the same command resumes; -: standard output."""
-    overwrite: bool = undecided(False)
+    overwrite: bool = setting(False, affects_output=False)
     """Replace the output file if it exists."""
 
     def __post_init__(self) -> None:
@@ -171,6 +171,6 @@ class TranslateConfig(JobConfig):
         is_document = self.format in documents()
         fits = not is_document or document_format(self.output) in (None, self.format)
         require(fits, f"output={self.output}: must have a suffix of the input's format, {self.format}")
-        has_tags = TAG.match((self.text or "").lstrip()) is not None
+        has_tags = SOURCE_TAG.match((self.text or "").lstrip()) is not None
         results = "tokens" if is_document or self.format == "jsonl" else "text" if self.format == "text" else "scores"
         self.translator = replace(self.translator, results=results, has_tags=has_tags)

@@ -1,6 +1,7 @@
 """The parts of the Transformer (section 3): attention, feed-forward networks, embeddings, positions, and layers.
 
-Shapes: B batch, T queries or target positions, S keys or source positions, D d_model, H heads, K d_k, V d_v.
+Shapes: B batch, T queries or target positions, S keys or source positions, D d_model, H heads, V d_v,
+K d_k (in transformer.py, K is the number of hypotheses).
 """
 
 import math

@@ -1,6 +1,7 @@
 """The Transformer (section 3, figure 1).
 
-Shapes: B batch, T target positions, S source positions, D d_model, N vocabulary, K hypotheses per sentence.
+Shapes: B batch, T target positions, S source positions, D d_model, N vocabulary, H heads, W d_k or d_v,
+K hypotheses per sentence, as in the search (in layers.py, K is d_k).
 """
 
 from dataclasses import dataclass
@@ -103,12 +104,16 @@ class Transformer(nn.Module):
             real_BS[:, 0] = True  # keep an empty source's end symbol, because an empty softmax is NaN
         return real_BS[:, None, None, :]
 
-    def source_mask(self, source_BS: Tensor, padded: bool = True) -> Tensor | None:
-        """True where source positions may be attended to: [B, 1, 1, S], or [B, 1, S, S] if restricted (section 4).
+    def cross_mask(self, source_BS: Tensor, padded: bool = True) -> Tensor | None:
+        """True where the decoder may attend to source positions, [B, 1, 1, S]; None if it may attend to all.
 
-        Returns None if every position sees all positions, because torch's fastest kernels do not accept masks.
+        Without a mask, torch can use its fastest kernels.
         """
-        real = self.real(source_BS) if padded or not self.config.source_end else None
+        return self.real(source_BS) if padded or not self.config.source_end else None
+
+    def source_mask(self, source_BS: Tensor, padded: bool = True) -> Tensor | None:
+        """Like `cross_mask`, but for the encoder: [B, 1, S, S] if self-attention is restricted (section 4)."""
+        real = self.cross_mask(source_BS, padded)
         if self.config.attention_window is None:
             return real
         near_SS = neighborhood(source_BS.shape[1], self.config.attention_window, source_BS.device)
@@ -130,10 +135,7 @@ class Transformer(nn.Module):
 
     def decode(self, target_BT: Tensor, memory_BSD: Tensor, source_BS: Tensor, padded: bool = True) -> Tensor:
         """From a start symbol and target tokens, compute decoder states that predict the next tokens, [B, T, D]."""
-        mask, window = (
-            self.real(source_BS) if padded or not self.config.source_end else None,
-            self.config.attention_window,
-        )
+        mask, window = self.cross_mask(source_BS, padded), self.config.attention_window
         past = None if window is None else neighborhood(target_BT.shape[1], window, target_BT.device, causal=True)
         x_BTD = self.target_embedding(target_BT)
         for layer in self.decoder_layers:

@@ -274,8 +274,10 @@ class Search:
             return
         # Unfinished rows come first; finished ones fill the batch up to a multiple of 8.
         chosen = unfinished_B.byte().argsort(descending=True, stable=True)[:kept]
-        for name in ("sentences", "tokens", "log_probabilities", "max_lengths", "penalties_at_max_length"):
-            setattr(self, name, getattr(self, name)[chosen])
+        self.sentences, self.tokens = self.sentences[chosen], self.tokens[chosen]
+        self.log_probabilities = self.log_probabilities[chosen]
+        self.max_lengths = self.max_lengths[chosen]
+        self.penalties_at_max_length = self.penalties_at_max_length[chosen]
         if unfinished:
             self.caches = [cache.select(chosen) for cache in self.caches]
 

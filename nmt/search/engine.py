@@ -75,7 +75,8 @@ class Engine(Protocol):
     ) -> list[list[Hypothesis]]:
         """The n_best hypotheses of each sentence, best first, each beginning with the sentence's prefix.
 
-        Sentences and prefixes have no start or end symbols. No sentence is empty.
+        Sentences and prefixes have no start or end symbols. No sentence is empty. A sentence has no hypotheses if the
+        model's weights are not finite, or if min_length conflicts with no_repeat_ngram_size.
         """
 
     def token_scores(self, pairs: Sequence[Pair], align: bool = True) -> list[TokenScores]:

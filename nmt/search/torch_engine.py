@@ -18,7 +18,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from nmt.config import BOS, PAD, DecodeConfig, NMTError, require
+from nmt.config import BOS, PAD, DecodeConfig, NMTError
 from nmt.kernels import few_shapes, keep_freed_memory
 from nmt.model import DecoderLayer, MultiHeadAttention, Transformer, load_model
 from nmt.search import Constraints, EngineOptions, Hypothesis, Pair, TokenScores, aligning_layer, batches_by_length
@@ -66,7 +66,7 @@ class TorchEngine:
     def search(
         self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None
     ) -> list[list[Hypothesis]]:
-        """Search in batches of similar length; see `Engine`. Raises NMTError if a sentence has no translation."""
+        """Search in batches of similar length; see `Engine`."""
         results: list[list[Hypothesis]] = [[] for _ in sentences]
         rows = constraints.rows if constraints else [()] * len(sentences)
         device = next(self.models[0].parameters()).device
@@ -80,8 +80,6 @@ class TorchEngine:
                 with self.turn, few_shapes() if self.keeps_kernels else nullcontext():
                     for index, hypotheses in zip(batch, search(*arguments), strict=True):
                         results[index] = hypotheses
-        causes = "the model has non-finite weights, or min_length conflicts with no_repeat_ngram_size"
-        require(all(results), f"a line has no translation: {causes}")
         return results
 
     def token_scores(self, pairs: Sequence[Pair], align: bool = True) -> list[TokenScores]:

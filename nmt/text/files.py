@@ -170,8 +170,9 @@ def read_texts(name: str | Path, notice: Notice | None = None) -> Iterator[str]:
 def not_parallel(names: Sequence[str | Path], counts: Sequence[int]) -> NMTError:
     """The error for two files with different numbers of lines."""
     titles = ("standard input" if str(name) == "-" else name for name in names)
-    first, second = (f"{name} has {number:,}" for name, number in zip(titles, counts, strict=True))
-    return NMTError(f"{first} lines but {second}: they are not parallel")
+    (first, number), (second, other) = zip(titles, counts, strict=True)
+    lines = "line" if number == 1 else "lines"
+    return NMTError(f"{first} has {number:,} {lines} but {second} has {other:,}: they are not parallel")
 
 
 def parallel(names: Sequence[str | Path], sides: Sequence[Iterator[Line]]) -> Iterator[tuple[Line, Line]]:

@@ -160,7 +160,7 @@ class CheckpointCallback(UpdateCallback):
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         state = checkpoint["nmt"]
         self.metrics.load(state["seconds"], state["metrics"])
-        vars(self.validation).update(state["validation"])
+        self.validation.best, self.validation.worse = state["validation"]["best"], state["validation"]["worse"]
 
 
 def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -> tuple[Path | None, int, bool]:
@@ -241,7 +241,7 @@ def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSpl
     """
     paths, best = kept_checkpoints(run, checkpoints.every_steps, checkpoints.keep), run / "checkpoints" / "best.ckpt"
     mean = Average(paths[-1])
-    newest = {"state": mean.state, "made": mean.made, "skipped": mean.skipped}
+    newest = mean.state, mean.made, mean.skipped
     require(
         2 * mean.skipped <= mean.made,
         f"{run}: no model was written because optim.not_finite=skip skipped {mean.skipped:,} of the "
@@ -266,7 +266,8 @@ def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSpl
         if best.is_file():
             consider(Average(best), best)
     chosen = Average(*sources[min(losses, key=losses.__getitem__)])
-    vars(chosen).update(newest, losses=losses)
+    chosen.state, chosen.made, chosen.skipped = newest
+    chosen.losses = losses
     return chosen
 
 

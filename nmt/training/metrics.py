@@ -245,13 +245,14 @@ class MetricsCallback(UpdateCallback):
     def state(self, module: TranslationModule) -> dict[str, Any]:
         """The fields of a checkpoint's RunState that this callback measures."""
         self.add_time()
-        totals = {key: getattr(self, key) for key in ("tokens", "flops", "cost", "elapsed")}
+        totals: dict[str, Any] = {"tokens": self.tokens, "flops": self.flops, "cost": self.cost}
+        totals |= {"elapsed": self.elapsed, "interval": list(self.interval)}
         tokens = self.tokens + int(module.sums[2])
-        totals["interval"] = list(self.interval)
         return {"tokens": tokens, "seconds": self.seconds, "devices": self.devices, "metrics": totals}
 
     def load(self, seconds: float, metrics: dict[str, Any]) -> None:
-        vars(self).update(metrics, seconds=seconds, interval=UpdateSize(*metrics["interval"]))
+        self.seconds, self.tokens, self.flops = seconds, metrics["tokens"], metrics["flops"]
+        self.cost, self.elapsed, self.interval = metrics["cost"], metrics["elapsed"], UpdateSize(*metrics["interval"])
 
     def close(self) -> None:
         self.line.status.stop()

@@ -167,11 +167,11 @@ class TranslationModule(LightningModule):
         self.subtrees: list[tuple[int, list[Tensor]]] = []
         self.done = 0  # this device's micro-batches in this update
         # The last update's gradient norm before clipping; the first update (from 0) whose norm was not finite, or -1.
-        self.gradient_norm, self.not_finite = torch.zeros(()), torch.tensor(-1)
+        self.gradient_norm, self.first_bad_update = torch.zeros(()), torch.tensor(-1)
         self.skipped = 0  # updates skipped because their gradient was not finite
 
     def on_fit_start(self) -> None:
-        for name in ("update_sums", "sums", "gradient_norm", "not_finite"):
+        for name in ("update_sums", "sums", "gradient_norm", "first_bad_update"):
             setattr(self, name, getattr(self, name).to(self.device))
         share, devices = self.trainer.accumulate_grad_batches, self.trainer.world_size
         self.has_tree = all(number & (number - 1) == 0 for number in (share, devices))
@@ -251,13 +251,14 @@ class TranslationModule(LightningModule):
             self.skipped += 1
         else:
             self.sums += self.update_sums[:3]
-            self.not_finite = torch.where(bad & (self.not_finite < 0), self.global_step, self.not_finite)
+            is_first = bad & (self.first_bad_update < 0)
+            self.first_bad_update = torch.where(is_first, self.global_step, self.first_bad_update)
         self.requests = self.update_sums[3:].clone()
         self.update_sums.zero_()
 
     def check_finite(self) -> None:
         """Raise NMTError if the gradient of an update was not finite."""
-        update = int(self.not_finite)
+        update = int(self.first_bad_update)
         require(
             update < 0,
             f"update {update + 1:,}: the gradient is not finite. Pass optim.not_finite=skip, a lower optim.factor "

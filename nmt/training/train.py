@@ -80,9 +80,18 @@ class Training:
             seen = search | joined({key: before[key] for key in seen if before.get(key)}, seen)
             init = files.sha256(self.initial / "model.safetensors")
         hashes = {f"train/{path.name}": files.sha256(path) for path in sorted(corpus.folder.glob("train/*.arrow"))}
-        run = to_tree(config), manifest.vocabulary_size, corpus.source_language, corpus.target_language
-        identities = manifest.tokenizer, manifest.fingerprint, hashes, init
-        self.state = RunState(*run, *identities, seen, versions=hardware.versions())
+        self.state = RunState(
+            config=to_tree(config),
+            vocabulary_size=manifest.vocabulary_size,
+            source=corpus.source_language,
+            target=corpus.target_language,
+            tokenizer=manifest.tokenizer,
+            corpus=manifest.fingerprint,
+            files=hashes,
+            init=init,
+            seen=seen,
+            versions=hardware.versions(),
+        )
         self.checkpoint, self.update, self.finished = check_run(config, corpus, self.state)
 
     def run(self) -> int | None:

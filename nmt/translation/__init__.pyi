@@ -1,5 +1,5 @@
 from .job import input_lines as input_lines, open_document as open_document, open_job as open_job
-from .job import progress_of as progress_of, warn as warn, what_decides as what_decides
+from .job import progress_of as progress_of, warn as warn, what_affects_output as what_affects_output
 from .load import Models as Models, best_translations as best_translations, kind_of_corpus as kind_of_corpus
 from .load import find_models as find_models, flagger as flagger, language_of as language_of
 from .load import language_tag as language_tag, languages as languages, load_translator as load_translator

@@ -43,16 +43,16 @@ def input_lines(file: Iterable[bytes], first: int = 1) -> Iterator[str]:
         yield text.removeprefix("\ufeff") if number == 1 else text
 
 
-def what_decides(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
+def what_affects_output(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
     """What determines a line's output: the SHA-256 of the weights, and the key values (for files, their SHA-256)."""
     names = (config.translator if isinstance(config, JobConfig) else config).run
     weights = [sha256(find_model_directory(name) / "model.safetensors") for name in names]
-    decides, members = dict[str, Any](model=weights), keys_of(cast(Any, type(config)))
+    values, members = dict[str, Any](model=weights), keys_of(cast(Any, type(config)))
     for key, value in flatten(to_tree(config)).items():
-        kind = members[key].metadata.get("decides") if key in members else None
-        if kind != "nothing":
-            decides[key] = sha256(Path(value).resolve()) if kind == "content" and value else value
-    return decides
+        metadata = members[key].metadata if key in members else {}
+        if metadata.get("affects_output", True):
+            values[key] = sha256(Path(value).resolve()) if "is_file" in metadata and value else value
+    return values
 
 
 @dataclass
@@ -234,8 +234,8 @@ def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
             for line in raw_lines(file, config.input):
                 digest.update(line)
                 total += 1
-        decides = {"command": command, "input": digest.hexdigest(), **what_decides(config)}
-        identity = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+        values = {"command": command, "input": digest.hexdigest(), **what_affects_output(config)}
+        identity = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
     output = stack.enter_context(open_output(config.output, identity, config.overwrite))
     lines = raw_lines(source, "standard input" if config.input == "-" else config.input)
     done = output.notes.lines

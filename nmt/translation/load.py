@@ -121,8 +121,18 @@ def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
     if (targets := languages(tokenizer)) and not prefix and not options.has_tags:
         into = shown(", ".join(targets))
         notice(f"the model translates into {into}: for lines without a tag, pass a target such as target={targets[0]}")
-    texts, details = (prefix, options.target_prefix), options.results == "tokens"
-    return Translator(engine, tokenizer, limit, *texts, details, stages, engine.ahead, options, models)
+    return Translator(
+        engine,
+        tokenizer,
+        limit,
+        source_prefix=prefix,
+        target_prefix=options.target_prefix,
+        details=options.results == "tokens",
+        stages=stages,
+        ahead=engine.ahead,
+        options=options,
+        models=models,
+    )
 
 
 def open_translator(config: JobConfig, stack: ExitStack) -> Translator:

@@ -19,7 +19,7 @@ from nmt.registry import entries_of
 from nmt.search import Hypothesis
 from nmt.text import META, SOURCE, SYMBOLS, TARGET, Tokenizer
 
-TAG = re.compile(r"</?[^\W\d_][^<>]*>")  # a markup tag, unlike `a < b`
+MARKUP_TAG = re.compile(r"</?[^\W\d_][^<>]*>")  # a markup tag, unlike `a < b`
 Span = tuple[int, int]
 
 
@@ -83,7 +83,7 @@ def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset
     unknown = set(line) & cut_at if characters is None else set(line) - (characters - cut_at)
     if not unknown:
         return []
-    spans = [tag.span() for tag in TAG.finditer(line) if not unknown.isdisjoint(tag[0])]
+    spans = [tag.span() for tag in MARKUP_TAG.finditer(line) if not unknown.isdisjoint(tag[0])]
     in_word = [character.lower() != character.upper() or unicodedata.combining(character) > 0 for character in line]
     for is_word, group in groupby(range(len(line)), in_word.__getitem__):
         indices = list(group)

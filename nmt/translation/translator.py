@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 LANGUAGE_TAG = re.compile(r"\s*(<2[\w-]{1,30}>|>>[\w-]{1,30}<<)")
 LOOK_ALIKES = list(zip("\u2018\u2019\u201c\u201d\u2010\u2011\u2013\u2014", "''\"\"----", strict=True))
+NO_TRANSLATION = "no translation: the model has non-finite weights, or min_length conflicts with no_repeat_ngram_size"
 AHEAD = 128  # lines per search; while a search runs, the next lines are prepared
 
 
@@ -178,7 +179,10 @@ class Translator:
                 hypothesis.token_scores = token_scores
         remaining, copy = iter(results), [Hypothesis([], 0.0, 0.0)]
         of_lines = [[copy if part.copied else next(remaining) for part in row] for _, row in searched]
-        joined = (self.join(*pair, hypotheses) for pair, hypotheses in zip(searched, of_lines, strict=True))
+        joined = (
+            self.join(*pair, hypotheses) if all(hypotheses) else RefusedLine(0, NO_TRANSLATION)
+            for pair, hypotheses in zip(searched, of_lines, strict=True)
+        )
         return [RefusedLine(0, problem) if problem else next(joined) for problem in problems]
 
     def join(self, line: Line, segments: list[Segment], hypotheses: list[list[Hypothesis]]) -> list[Translation]:

@@ -78,7 +78,10 @@ def test_score_reads_compressed_files_and_standard_input_and_refuses_other_line_
         assert shell(*words, folder=tmp_path, stdin=file).stdout.startswith("chrF2 = 100")
     (tmp_path / "one").write_text("eins\n")
     with (tmp_path / "one").open("rb") as file:
-        assert "standard input has 1 lines but ref.gz has 2" in shell(*words, folder=tmp_path, stdin=file).stderr
+        assert (
+            "standard input has 1 line but ref.gz has 2: they are not parallel"
+            in shell(*words, folder=tmp_path, stdin=file).stderr
+        )
     (tmp_path / "hyp").write_text("eins\nzwei\n", encoding="utf-16-le")
     nmt(*words, "hypothesis=hyp").refused("hyp, line 1: UTF-16 ")
     nmt(*words, "hypothesis=.").refused(".: is a folder")
@@ -93,4 +96,4 @@ def test_preprocess_says_loudly_what_it_dropped_and_what_valid_shares_with_train
     done = nmt(*words, "data.name=toy", "workers=1")
     assert (done.code, done.out) == (0, "")
     assert "train: 100 of 200 pairs kept (dropped: 100 length ratio)" in done.err
-    assert "notice: 3 pairs of valid are also in train" in done.err
+    assert "notice: pairs of valid also in train: 3," in done.err

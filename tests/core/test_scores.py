@@ -118,5 +118,5 @@ def test_a_signature_tells_whether_case_counts(metric):
 
 
 def test_sides_of_different_length_are_refused():
-    with pytest.raises(NMTError, match="hypothesis has 12 lines but the reference has 1"):
+    with pytest.raises(NMTError, match=r"hypothesis.* 12 .*reference.* 1"):
         score(["a"] * 12, ["a"], ["bleu"])

@@ -203,3 +203,13 @@ def test_the_first_refused_line_ends_a_block_whatever_it_is_refused_for(mixed):
     assert_same(list(islice(stream, 3)), ours.translate(lines[1:4]))
     with pytest.raises(RefusedLine, match=r"^line 4: "):
         next(stream)
+
+
+def test_a_line_without_a_translation_is_named_and_the_other_lines_are_translated(tokenizer):
+    model, line = random_model(tokenizer, tied_embeddings=False), "nu ☃"
+    with torch.no_grad():
+        model.source_embedding.weight[tokenizer.encode([tokenizer.clean(line)])[0][-1]] = torch.nan
+    rows = translator(model, tokenizer).translate_each([LINES[0], line, LINES[1]])
+    assert [isinstance(row, RefusedLine) for row in rows] == [False, True, False]
+    with pytest.raises(RefusedLine, match=r"^line 2: no translation: "):
+        list(lines_of([rows]))

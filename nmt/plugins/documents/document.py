@@ -112,7 +112,7 @@ class Spliced:
         return "".join(pieces) + self.text[at:]
 
 
-def decoded(content: bytes, declared: str = "utf-8", convert: str = "save it as UTF-8") -> tuple[str, bytes, str]:
+def decode_file(content: bytes, declared: str = "utf-8", convert: str = "save it as UTF-8") -> tuple[str, bytes, str]:
     """Decode UTF-8, UTF-16 with a byte order mark, or the declared encoding; return the text, mark and encoding."""
     mark = next((mark for mark in MARKS if content.startswith(mark)), b"")
     encoding, text, name = MARKS.get(mark, "utf-8"), content[len(mark) :], ""
@@ -143,7 +143,7 @@ class Text(Document):
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         declared = self.charset and self.charset.search(content[:1024])
-        text, self.mark, self.encoding = decoded(content, declared[1].decode() if declared else "utf-8")
+        text, self.mark, self.encoding = decode_file(content, declared[1].decode() if declared else "utf-8")
         self.text = Spliced(text, self.parts(text, target))
         self.lines = self.text.lines
 

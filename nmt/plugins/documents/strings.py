@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import polib
 
 from nmt.config import NMTError, require
-from nmt.plugins.documents.document import Document, Part, Spliced, Text, Translated, decoded
+from nmt.plugins.documents.document import Document, Part, Spliced, Text, Translated, decode_file
 from nmt.plugins.documents.markup import Sentence, Token
 from nmt.plugins.protection.items import USUAL, Finder, Items, is_counted
 
@@ -78,7 +78,7 @@ class Strings(Document):
     """A JSON file; names and strings that would lose a placeholder stay untranslated."""
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        self.text, self.mark, self.encoding = decoded(content)
+        self.text, self.mark, self.encoding = decode_file(content)
         try:
             json.loads(self.text, parse_int=str, parse_float=str)
         except ValueError as error:
@@ -105,7 +105,7 @@ class Strings(Document):
 
 class Catalog(Document):
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        self.text, self.mark, self.encoding = decoded(content, convert="convert it with `msgconv -t UTF-8`")
+        self.text, self.mark, self.encoding = decode_file(content, convert="convert it with `msgconv -t UTF-8`")
         self.content, catalog = content, self.read()
         charset = catalog.metadata.get("Content-Type", "charset=UTF-8").partition("charset=")[2].lower()
         is_template = charset == "charset" or "INTEGER" in catalog.metadata.get("Plural-Forms", "")

@@ -45,12 +45,13 @@ def check(folders: Sequence[Path], options: EngineOptions) -> None:
     require(len(folders) == 1, f"engine=ctranslate2: {len(folders)} models, but no support for ensembles; {instead}")
     is_on_cpu = options.device in ("auto", "cpu")
     require(is_on_cpu, f"device={options.device}: engine=ctranslate2 runs only on CPUs; {instead}")
-    problem = f"engine=ctranslate2 lacks it, or translates worse with it; {instead}"
     for key, value in vars(decode).items():
-        is_worse = key == "length_penalty" and value > 1 and decode.beam_size > 1
         is_able = value == usual[key] or key in ABLE
-        require(is_able and not is_worse, f"decode.{key}={in_words(value)}: {problem}")
-    require(not options.target_prefix.strip(), f"target_prefix={in_words(options.target_prefix)}: {problem}")
+        require(is_able, f"decode.{key}={in_words(value)}: engine=ctranslate2 lacks this key; {instead}")
+    worse = f"engine=ctranslate2 translates worse with it; {instead}"
+    is_worse = decode.length_penalty > 1 and decode.beam_size > 1
+    require(not is_worse, f"decode.length_penalty={decode.length_penalty}: {worse}")
+    require(not options.target_prefix.strip(), f"target_prefix={in_words(options.target_prefix)}: {worse}")
 
 
 def check_model(model: ModelConfig) -> None:

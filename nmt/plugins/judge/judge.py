@@ -81,7 +81,7 @@ class JudgeConfig:
                 sys.stdout.buffer.flush()
                 status.update(f"scored {count:,} pairs")
         figures = f"log probability {total:.4f}, perplexity {perplexity(total, max(tokens, 1)):.4f}"
-        warn(f"{count:,} pairs, {tokens:,} tokens, {figures}")
+        warn(f"pairs: {count:,}, tokens: {tokens:,}, {figures}")
 
     def findings(
         self, config: ScoreConfig, language: str, hypotheses: list[str], references: list[str], sources: list[str]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from nmt import files, translation
 from nmt.commands.translate import LESS_MEMORY, input_and_run
-from nmt.config import Command, JobConfig, TranslatorOptions, inline, require, undecided
+from nmt.config import Command, JobConfig, TranslatorOptions, inline, require, setting
 
 
 @dataclass
@@ -13,9 +13,9 @@ class ParseConfig(JobConfig):
     """Options of `nmt parse`."""
 
     translator: TranslatorOptions = inline(TranslatorOptions(split="never"), "run", "compute", "decode")
-    input: str = undecided("-")
+    input: str = setting("-", affects_output=False)
     """File of sentences, tokenized as in the Penn Treebank, with spaces between tokens; -: standard input."""
-    output: str = undecided("-")
+    output: str = setting("-", affects_output=False)
     """Output file with one tree per line, created once it is complete; -: standard output."""
 
 

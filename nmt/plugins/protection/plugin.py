@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from nmt.config import NMTError, require, undecided
+from nmt.config import NMTError, require, setting
 
 if TYPE_CHECKING:
     from nmt.config import TranslatorOptions
@@ -20,7 +20,7 @@ class ProtectionConfig:
     protect: list[str] = field(default_factory=lambda: ["usual"])
     """What to keep unchanged: usual (placeholders, addresses, file names, code, numbers with units), none, or a list of
     regular expressions that may include usual, such as [usual,'ACME-[0-9]+']."""
-    glossary: str | None = undecided(None, "content")
+    glossary: str | None = setting(None, is_file=True)
     """Glossary file: each line has a term, a tab and the translation of the term (repeat the term to keep it); see
     docs/guides/glossaries.md."""
 

@@ -63,21 +63,21 @@ def other_words(engine: Engine, tokenizer: Tokenizer, words: list[str], at: int,
 
     results, searches = engine.search(ids, *more), MOST_REPLACED
     for index, sentence in enumerate(ids):
-        forced = 0
-        while True:
+        forced, best = 0, list[str]()
+        while results[index]:
             best = tokenizer.decode(results[index][0].tokens).split()
             other = next((n for n, pair in enumerate(zip(best, words, strict=False)) if pair[0] != pair[1]), None)
             if other is None or forced == len(words) or not searches:
                 break
             forced, searches = max(forced, other) + 1, searches - 1
             results[index] = engine.search([sentence], [beginning(forced)])[0]
-        if at >= 0 and (at < len(best) or other is not None):
+        if results[index] and at >= 0 and (at < len(best) or other is not None):
             begin, at = beginning(at), -1
             # At a maximum length of one more token, the beam consists of the likeliest ones.
             extra = len(begin) + 1 - len(sentence)
             search = engine.with_search(replace(engine.config, beam_size=BEAM, n_best=BEAM, max_extra_length=extra))
             begun = [begun.tokens[: len(begin) + 1] for begun in search.search([sentence], [begin])[0]]
-            results[index] = [row[0] for row in engine.search([sentence] * len(begun), begun)]
+            results[index] = [row[0] for row in engine.search([sentence] * len(begun), begun) if row]
         words, at = words[len(best) :], at - len(best)
     return results
 

@@ -126,7 +126,7 @@ def synthesize(config: SynthesisConfig) -> None:
     models = steps.find_models(config.job.translator.run)
     translator = steps.with_engine(config.job.translator, steps.warn, models)
     job = replace(config.job, translator=translator, input=config.input, output=str(folder / TRANSLATIONS))
-    claim(folder, {"input": sha256(Path(config.input).resolve()), **steps.what_decides(job)})
+    claim(folder, {"input": sha256(Path(config.input).resolve()), **steps.what_affects_output(job)})
     if not Path(job.output).exists():
         write_translations(job, models)
     source, target = models.descriptions[0].source, models.descriptions[0].target

@@ -15,7 +15,7 @@ from options import translator_options
 from nmt.commands import compose
 from nmt.config import DecodeConfig, NMTError
 from nmt.plugins.exchange.ctranslate2_engine import weights
-from nmt.translation import load_translator, what_decides, with_engine
+from nmt.translation import load_translator, what_affects_output, with_engine
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
 GREEDY = DecodeConfig(beam_size=1, max_extra_length=3)
@@ -150,9 +150,9 @@ def test_auto_chooses_an_engine_and_gives_the_reason(checkpoint, words, engine, 
 def test_auto_chooses_torch_for_a_gpu_and_a_job_resumes_with_no_other(checkpoint, monkeypatch):
     monkeypatch.setattr("ctranslate2.get_cuda_device_count", lambda: 1)
     options = compose("translate", [f"run={checkpoint}"]).translator
-    assert what_decides(with_engine(options, print))["engine"] == "torch"
+    assert what_affects_output(with_engine(options, print))["engine"] == "torch"
     on_processor = replace(options, compute=replace(options.compute, device="cpu"))
-    assert what_decides(with_engine(on_processor, print))["engine"] == "ctranslate2"
+    assert what_affects_output(with_engine(on_processor, print))["engine"] == "ctranslate2"
 
 
 def test_the_command_reports_the_engine_and_splits_what_is_longer_than_its_positions(nmt, checkpoint):

@@ -52,7 +52,7 @@ def test_pairs_are_scored_line_by_line(nmt, words, expected, monkeypatch):
         assert perplexity == pytest.approx(math.exp(-sum(tokens) / len(tokens)), rel=1e-3)
     summary = done.err.splitlines()[-1]
     total, count = sum(map(sum, expected)), sum(map(len, expected))
-    assert f"5 pairs, {count} tokens, log probability " in summary
+    assert f"pairs: 5, tokens: {count}, log probability " in summary
     assert float(summary.split("log probability ")[1].split(",")[0]) == pytest.approx(total, abs=1e-3)
     assert float(summary.rsplit(" ", 1)[1]) == pytest.approx(math.exp(-total / count), rel=1e-3)
     records = [json.loads(line) for line in nmt(*words, "--json", "batch_tokens=7").out.splitlines()]
@@ -69,7 +69,7 @@ def test_mistakes_are_one_line(nmt, words):
     Path("t").write_bytes(b"ka\n\xff\n")
     assert "nmt: t, line 2: invalid UTF-8 at byte 1 (if" in nmt(*words).err
     write("t", "ka")
-    nmt(*words).refused("s has 5 lines but t has 1")
+    nmt(*words).refused("s has 5", "t has 1")
 
 
 def test_translations_have_flags_and_the_log_probability_that_score_gives_them(nmt, finished):

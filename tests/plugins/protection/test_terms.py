@@ -17,7 +17,7 @@ from nmt.plugins.protection.items import Finder
 from nmt.plugins.protection.protection import WORD, Glossary, Terms, constraint_of, judge, read_glossary
 from nmt.search import TorchEngine
 from nmt.text import TARGET, train_tokenizer
-from nmt.translation import Limits, Line, Segment, Translation, Translator, load_translator, what_decides
+from nmt.translation import Limits, Line, Segment, Translation, Translator, load_translator, what_affects_output
 
 
 def test_a_file_of_terms(tmp_path):
@@ -234,6 +234,6 @@ def test_torch_searches_again_only_for_lines_whose_translation_lacks_a_term(word
 
 def test_a_file_is_resumed_only_with_the_same_terms(checkpoint, terms, tmp_path):
     config = compose("translate", [f"run={checkpoint}", f"glossary={terms}"])
-    before = what_decides(config)
+    before = what_affects_output(config)
     (tmp_path / "terms.tsv").write_text(TERMS + "pe\tnu\n")
-    assert what_decides(config) != before
+    assert what_affects_output(config) != before

@@ -92,7 +92,7 @@ def test_threads_share_a_model_but_forks_do_not(model, monkeypatch):
         (lambda m: package.train(name="${oc.env:HOME}", max_stesp=1), "did you mean trainer.max_steps?"),
         (lambda m: package.train("nowhere"), "no such folder; nmt.train('CORPUS', 'KEY=VALUE...') takes a folder that"),
         (lambda m: package.score(["a"], ["b"], metrics=["blue"]), "metrics=[blue]: must be a list of bleu"),
-        (lambda m: package.score(["a"], ["b", "c"]), "they are not parallel"),
+        (lambda m: package.score(["a"], ["b", "c"]), "reference"),
         (lambda m: m.translate("a", beam_size=0), "beam_size=0: must be a whole number"),
         (lambda m: m.translate("a", num_beams=4), "num_beams: use beam_size=8"),
         (lambda m: m.stream(["a"], buffer=0), "buffer=0: must be at least 1"),

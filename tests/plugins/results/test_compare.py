@@ -160,7 +160,7 @@ def test_mistakes_are_one_line(nmt, files):
     nmt("compare", "good", "bad", "source=source").refused("reference=FILE")
     nmt("compare", "good", "bad", "metrics=[bleu,bleu]").refused("metrics: ")
     write("short", ["x"])
-    nmt("compare", "good", "short", *files).refused("short has 1 lines but reference has 80")
+    nmt("compare", "good", "short", *files).refused("short", "reference")
     Path("empty").mkdir()
     nmt("compare", "good", "empty", *files).refused("empty: neither a run nor a model directory")
 
