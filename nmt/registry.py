@@ -16,7 +16,8 @@ from nmt.errors import NMTError, one_line
 
 KINDS = (
     *("command", "option", "options", "engine", "pool", "document", "corpus", "pairs", "metric", "flags", "optimizer"),
-    *("stage", "transform", "plan", "api", "tokenizer", "splitter", "start", "watch", "callback", "answer", "file"),
+    *("stage", "transform", "job", "plan", "api", "tokenizer", "splitter", "start", "watch", "callback", "answer"),
+    "file",
 )
 
 

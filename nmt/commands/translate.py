@@ -1,16 +1,51 @@
-"""`nmt translate`: translate raw text line by line."""
+"""`nmt translate`: translate raw text line by line, or a document."""
 
+import json
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
-from nmt import translation
+from nmt import registry, translation
 from nmt.commands import paths_and_texts
-from nmt.config import Command, TranslateConfig, require
+from nmt.config import Command, TranslateConfig, documents, require
 
 LESS_MEMORY = "pass a lower decode.batch_tokens, decode.beam_size or buffer, or fewer threads or devices"
 
 
+def render(
+    number: int, source: str, translations: "list[translation.Translation]", format: str, more: Mapping[str, Any]
+) -> str:
+    """The output for input line `number`: jsonl includes the fields in `more`; tsv has one line per translation."""
+    if format == "text":
+        return translations[0].text + "\n"
+    if format == "tsv":
+        # Translations contain no tabs: their only white space is single spaces.
+        return "".join(f"{number}\t{t.score:.4f}\t{t.text}\n" for t in translations)
+    records = [
+        {"text": t.text, "score": t.score, "log_probability": t.log_probability, "flags": t.flags}
+        | (vars(t.details) if t.details else {})
+        for t in translations
+    ]
+    return json.dumps({"line": number, "source": source, "translations": records, **more}, ensure_ascii=False) + "\n"
+
+
 def run(config: TranslateConfig) -> None:
-    translation.translate(config)
+    """Translate `config.input` to `config.output`: lines in order as they arrive, a document as a whole."""
+    if config.format in documents():
+        registry.entries_of("job")["document"].load()(config)
+        return
+    with ExitStack() as stack:
+        translator = translation.open_translator(config, stack)
+        job = translation.open_job(replace(config, translator=translator.options), "translate", stack)
+        counts, models = job.output.notes.counts, translator.models
+        flags_of = translation.flagger(models) if config.format == "jsonl" and models else lambda *line: []
+        for number, line, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
+            for each in translations:
+                each.flags += flags_of(line, each)
+            more = translation.report(translator.stages, line, translations[0], f"line {number}", counts)
+            job.output.write(render(number, line, translations, config.format, more), number)
+    translation.summarize(counts)
 
 
 def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, Any]:

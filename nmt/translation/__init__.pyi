@@ -1,13 +1,12 @@
-from .job import input_lines as input_lines, open_document as open_document, open_job as open_job
-from .job import progress_of as progress_of, warn as warn, what_affects_output as what_affects_output
-from .load import Models as Models, best_translations as best_translations, kind_of_corpus as kind_of_corpus
-from .load import find_models as find_models, flagger as flagger, language_of as language_of
-from .load import language_tag as language_tag, languages as languages, load_translator as load_translator
-from .load import open_translator as open_translator, report as report, stages_of as stages_of, summarize as summarize
-from .load import translate as translate, with_engine as with_engine
-from .segments import Details as Details
-from .segments import Limits as Limits, Line as Line, Segment as Segment, Segmenter as Segmenter
-from .translator import Outcome as Outcome, RefusedLine as RefusedLine, Rest as Rest, Stage as Stage
-from .translator import Translation as Translation, Translator as Translator, arriving_blocks as arriving_blocks
-from .translator import encode_pairs as encode_pairs, lines_of as lines_of, read_by_thread as read_by_thread
-from .translator import score_pairs as score_pairs, with_refused as with_refused
+from .job import input_lines as input_lines, open_document as open_document, what_affects_output as what_affects_output
+from .job import open_job as open_job, progress_of as progress_of, report as report, summarize as summarize
+from .job import warn as warn
+from .load import best_translations as best_translations, find_models as find_models, load_translator as load_translator
+from .load import kind_of_corpus as kind_of_corpus, language_tag as language_tag, open_translator as open_translator
+from .load import language_of as language_of, languages as languages, stages_of as stages_of, with_engine as with_engine
+from .load import Models as Models, flagger as flagger
+from .segments import Details as Details, Limits as Limits, Line as Line, Segment as Segment, Segmenter as Segmenter
+from .translator import RefusedLine as RefusedLine, arriving_blocks as arriving_blocks, read_by_thread as read_by_thread
+from .translator import Translation as Translation, encode_pairs as encode_pairs, with_refused as with_refused
+from .translator import Outcome as Outcome, Translator as Translator, lines_of as lines_of, score_pairs as score_pairs
+from .translator import Rest as Rest, Stage as Stage

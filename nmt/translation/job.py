@@ -1,4 +1,4 @@
-"""A job that processes lines: its input, output and progress, and how it resumes after being killed.
+"""A job that processes lines: its input, output, notes and progress, and how it resumes after being killed.
 
 An output file appears once it is complete. Until then, the lines written so far are in `.NAME.nmt-partial`. Next to it,
 `.NAME.nmt-partial.json` records the input, model and options, and how much of the output is on disk.
@@ -12,16 +12,17 @@ import os
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
-from nmt.config import JobConfig, NMTError, TranslatorOptions, build, flatten, keys_of, require, to_tree
+from nmt.config import JobConfig, NMTError, TranslatorOptions, build, flatten, keys_of, require, shown, to_tree
 from nmt.files import LARGE, cannot_write, find_model_directory, parse_json, read_mapping, sha256, sync, write_file
 from nmt.text import decoded, open_text, raw_lines, reading, without_end
+from nmt.translation.translator import Stage, Translation
 
 Result = TypeVar("Result")
 SAVE_SECONDS = 5.0  # between saves, which sync the file to disk
@@ -162,6 +163,28 @@ def open_output(name: str, identity: str = "", overwrite: bool = False) -> Itera
     finally:
         with suppress(OSError):  # `write` has already reported the error
             file.close()
+
+
+def report(stages: Sequence[Stage], line: str, best: Translation, where: str, counts: dict[str, int]) -> dict[str, Any]:
+    """Return the fields that stages add to a line's record; count its notes, and print each when it first occurs."""
+    fields = dict[str, Any]()
+    if best.copied:
+        fields["copied"], copied = best.copied, "characters that do not occur in the training data were copied"
+        best.notes[copied] = shown(", ".join(map(repr, best.copied)))
+    for stage in reversed(stages):  # translations leave the stages in reverse order
+        fields |= stage.report(line, best)
+    for note, details in best.notes.items():
+        if not counts[note]:
+            warn(f"{where}: {note}" + (f": {details}" if details else ""))
+        counts[note] += 1
+    return fields
+
+
+def summarize(counts: Mapping[str, int]) -> None:
+    """For each note that applies to more than one line, print the number of lines."""
+    for note, count in counts.items():
+        if count > 1:
+            warn(f"{count:,} lines: {note}")
 
 
 def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]":

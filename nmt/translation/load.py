@@ -1,19 +1,18 @@
-"""`nmt translate`: build a translator from options, and write its translations to the output."""
+"""Find the models that a command names, and load what translates with them: an engine, stages, flags."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nmt import data, search
-from nmt.config import JobConfig, NMTError, TranslateConfig, TranslatorOptions, documents, facts_of_kind, require, shown
+from nmt.config import JobConfig, NMTError, TranslatorOptions, facts_of_kind, require, shown
 from nmt.files import ModelDescription, expected_search, find_model_directory, read_description, within
 from nmt.registry import Entry, entries_of, import_attribute
 from nmt.text import Tokenizer, read_tokenizer, scripts_of_characters, scripts_of_language
-from nmt.translation.job import open_job, warn
+from nmt.translation.job import warn
 from nmt.translation.segments import limits
 from nmt.translation.translator import LANGUAGE_TAG, Notice, Stage, Translation, Translator
 
@@ -183,58 +182,3 @@ def target_scripts(descriptions: list[ModelDescription]) -> frozenset[str] | Non
     characters = within(descriptions[0].training, "characters", "target")
     scripts = scripts_of_characters(characters) if isinstance(characters, str) else frozenset()
     return scripts or scripts_of_language(descriptions[0].target)
-
-
-def render(number: int, source: str, translations: list[Translation], format: str, more: Mapping[str, Any]) -> str:
-    """The output for input line `number`: jsonl includes the fields in `more`; tsv has one line per translation."""
-    if format == "text":
-        return translations[0].text + "\n"
-    if format == "tsv":
-        # Translations contain no tabs: their only white space is single spaces.
-        return "".join(f"{number}\t{t.score:.4f}\t{t.text}\n" for t in translations)
-    records = [
-        {"text": t.text, "score": t.score, "log_probability": t.log_probability, "flags": t.flags}
-        | (vars(t.details) if t.details else {})
-        for t in translations
-    ]
-    return json.dumps({"line": number, "source": source, "translations": records, **more}, ensure_ascii=False) + "\n"
-
-
-def report(stages: Sequence[Stage], line: str, best: Translation, where: str, counts: dict[str, int]) -> dict[str, Any]:
-    """Return the fields that stages add to a line's record; count its notes, and print each when it first occurs."""
-    fields = dict[str, Any]()
-    if best.copied:
-        fields["copied"], copied = best.copied, "characters that do not occur in the training data were copied"
-        best.notes[copied] = shown(", ".join(map(repr, best.copied)))
-    for stage in reversed(stages):  # translations leave the stages in reverse order
-        fields |= stage.report(line, best)
-    for note, details in best.notes.items():
-        if not counts[note]:
-            warn(f"{where}: {note}" + (f": {details}" if details else ""))
-        counts[note] += 1
-    return fields
-
-
-def summarize(counts: Mapping[str, int]) -> None:
-    """For each note that applies to more than one line, print the number of lines."""
-    for note, count in counts.items():
-        if count > 1:
-            warn(f"{count:,} lines: {note}")
-
-
-def translate(config: TranslateConfig) -> None:
-    """Translate `config.input` to `config.output`: lines in order as they arrive, a document as a whole."""
-    if document := documents().get(config.format):
-        document.load().translate(config)
-        return
-    with ExitStack() as stack:
-        translator = open_translator(config, stack)
-        job = open_job(replace(config, translator=translator.options), "translate", stack)
-        counts = job.output.notes.counts
-        flags_of = flagger(translator.models) if config.format == "jsonl" and translator.models else lambda *line: []
-        for number, line, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
-            for translation in translations:
-                translation.flags += flags_of(line, translation)
-            more = report(translator.stages, line, translations[0], f"line {number}", counts)
-            job.output.write(render(number, line, translations, config.format, more), number)
-    summarize(counts)

@@ -11,8 +11,8 @@ import pytest
 from options import translate_config
 from preloaded import python
 
+from nmt.commands.translate import run as translate
 from nmt.config import DecodeConfig, NMTError, TranslateConfig
-from nmt.translation import translate
 from nmt.translation.job import open_output
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]

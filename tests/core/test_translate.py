@@ -20,9 +20,9 @@ from conftest import Outcome, write_random_model
 from options import translate_config, translator_options
 from preloaded import python
 
+from nmt.commands.translate import render, run as translate
 from nmt.config import DecodeConfig, NMTError
-from nmt.translation import Translation, input_lines, load_translator, report, summarize, translate
-from nmt.translation.load import render
+from nmt.translation import Translation, input_lines, load_translator, report, summarize
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "marian" / "tied"
 BOM = b"\xef\xbb\xbf"

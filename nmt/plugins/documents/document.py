@@ -40,40 +40,6 @@ class Document(ABC):
     def join(self, translations: Sequence[Translated]) -> bytes:
         """Return the file with each line replaced by its translation."""
 
-    @classmethod
-    def translate(cls, config: TranslateConfig) -> None:
-        """Translate the file `config.input` to `config.output`."""
-        import nmt.translation as steps
-
-        with ExitStack() as stack:
-            content, output = steps.open_document(config, stack)
-            refusal = f"{config.format} is not text to show: pass output=FILE.{config.format}, or redirect with > FILE"
-            require(not (content.startswith(b"PK") and output.file.isatty()), refusal)
-            models = steps.find_models(config.translator.run)
-            source, target = models.descriptions[0].source, models.target(config.translator)
-            try:
-                document = read_document(config.format, content, target, source)
-            except NMTError as error:
-                raise NMTError(f"{'standard input' if config.input == '-' else config.input}: {error}") from error
-            lines, translations, counts = document.lines, list[Translated](), output.notes.counts
-            show = steps.progress_of(config, "translate", 0, len(lines), stack)
-            if lines:
-                translator = steps.open_translator(config, stack)
-            else:
-                steps.warn(f"{config.format}: the document has no text to translate")
-            try:
-                for line, ranked in zip(lines, translator.stream(lines, config.buffer) if lines else (), strict=True):
-                    best = ranked[0]
-                    translations.append(Translated(best.text, best.details.alignment if best.details else None))
-                    steps.report(translator.stages, line, best, repr(shown(line)), counts)
-                    show(len(translations))
-            except steps.RefusedLine as error:
-                raise NMTError(f"{shown(lines[error.index])!r}: {error.problem}") from error
-            output.write(document.join(translations), len(translations))
-            if document.notice:
-                steps.warn(document.notice)
-        steps.summarize(counts)
-
 
 def read_document(format: str, content: bytes, target: str = "", source: str = "") -> Document:
     """Parse a file; raise NMTError if it is damaged or a line is too long."""
@@ -82,6 +48,40 @@ def read_document(format: str, content: bytes, target: str = "", source: str = "
         if len(line) > LINE_BYTES // 4 and len(line.encode()) > LINE_BYTES:
             raise NMTError(f"{line[:40]!r}: {TOO_LONG}")
     return document
+
+
+def translate_document(config: TranslateConfig) -> None:
+    """Translate the file `config.input` to `config.output`."""
+    import nmt.translation as steps
+
+    with ExitStack() as stack:
+        content, output = steps.open_document(config, stack)
+        refusal = f"{config.format} is not text to show: pass output=FILE.{config.format}, or redirect with > FILE"
+        require(not (content.startswith(b"PK") and output.file.isatty()), refusal)
+        models = steps.find_models(config.translator.run)
+        source, target = models.descriptions[0].source, models.target(config.translator)
+        try:
+            document = read_document(config.format, content, target, source)
+        except NMTError as error:
+            raise NMTError(f"{'standard input' if config.input == '-' else config.input}: {error}") from error
+        lines, translations, counts = document.lines, list[Translated](), output.notes.counts
+        show = steps.progress_of(config, "translate", 0, len(lines), stack)
+        if lines:
+            translator = steps.open_translator(config, stack)
+        else:
+            steps.warn(f"{config.format}: the document has no text to translate")
+        try:
+            for line, ranked in zip(lines, translator.stream(lines, config.buffer) if lines else (), strict=True):
+                best = ranked[0]
+                translations.append(Translated(best.text, best.details.alignment if best.details else None))
+                steps.report(translator.stages, line, best, repr(shown(line)), counts)
+                show(len(translations))
+        except steps.RefusedLine as error:
+            raise NMTError(f"{shown(lines[error.index])!r}: {error.problem}") from error
+        output.write(document.join(translations), len(translations))
+        if document.notice:
+            steps.warn(document.notice)
+    steps.summarize(counts)
 
 
 @dataclass
