@@ -56,7 +56,7 @@ def client(name: str, words: list[str]) -> int:
     """Run a program in the server, and return its exit code or die of its signal."""
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(name)
-    request = json.dumps([words, os.getcwd(), dict(os.environ)]).encode()  # noqa: PTH109
+    request = json.dumps([words, os.getcwd(), dict(os.environ), os.getpid()]).encode()  # noqa: PTH109
     socket.send_fds(connection, [SIZE.pack(len(request))], [0, 1, 2])
     connection.sendall(request)
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -132,13 +132,16 @@ def watch(connection: socket.socket) -> None:
     os._exit(0)
 
 
-def begin(streams: list[int], words: list[str], folder: str, environment: dict[str, str]) -> None:
+def begin(streams: list[int], words: list[str], folder: str, environment: dict[str, str], client: int) -> None:
     """Behave like a Python that was started with these arguments."""
     import atexit
+    import pathlib
     import threading
     import traceback
 
     os.setsid()
+    # The process that started the program is the client's parent, not the server.
+    os.getppid = lambda: int(pathlib.Path(f"/proc/{client}/stat").read_text().rpartition(")")[2].split()[1])
     for descriptor, stream in enumerate(streams):
         os.dup2(stream, descriptor)
         os.close(stream)

@@ -59,20 +59,15 @@ def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
     raise NMTError(f"target={target:.40}: the model supports {names or 'only one target language; omit target'}")
 
 
-def stage_entries(options: TranslatorOptions) -> list[Entry]:
-    """The stages whose keys are set, in the order in which lines pass through them; others are not even imported."""
-
-    def is_asked_for(group: str, key: str) -> bool:
-        return not key or bool(getattr(options.plugins.get(group), key, None))
-
-    entries = [entry for entry in entries_of("stage").values() if is_asked_for(*entry.facts.get("key", ("", "")))]
-    return sorted(entries, key=lambda entry: entry.facts["order"])
-
-
 def stages_of(options: TranslatorOptions, models: Models | None = None) -> tuple[Stage, ...]:
+    """The stages whose keys are set, in the order in which lines pass through them; others are not even imported."""
     _, descriptions, tokenizer = models or find_models(options.run)
-    limit = limits(descriptions, options.split != "never")
-    return tuple(entry.load()(options, tokenizer, limit) for entry in stage_entries(options))
+    limit, stages = limits(descriptions, options.split != "never"), list[Stage]()
+    for entry in sorted(entries_of("stage").values(), key=lambda entry: entry.facts["order"]):
+        group, key = entry.facts.get("key", ("", ""))
+        if not key or getattr(options.plugins.get(group), key, None):
+            stages.append(entry.load()(options, tokenizer, limit))
+    return tuple(stages)
 
 
 def automatic_engines(precision: str) -> list[Entry]:

@@ -34,7 +34,7 @@ class Hub(Corpus):
         except Exception as error:  # datasets, huggingface_hub, httpx and fsspec each raise their own errors
             raise NMTError(
                 f"cannot load {self.data.path or self.name} ({self.subset}, {SPLITS[split]}): {one_line(error)}; "
-                "pass data.path=FOLDER to use a local copy, or use data=files or data=quickstart"
+                "pass data.path=FOLDER to use a local copy, or use data=files"
             ) from error
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair]:
