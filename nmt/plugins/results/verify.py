@@ -29,7 +29,7 @@ from nmt import __version__, search, translation
 from nmt.config import BLEU_TOKENIZERS, LANGUAGE, DecodeConfig, TranslatorOptions, build, metric_names, require, shown
 from nmt.errors import NMTError, one_line
 from nmt.evaluation import Score, score
-from nmt.files import MODEL_FILES, expected_search, parse_json, read_bytes, read_description, write_file
+from nmt.files import MODEL_FILES, expected_search, parse_json, read_bytes, read_description, read_mapping, write_file
 from nmt.hardware import processor, versions
 from nmt.plugins.results.commands import BY_TORCH, CiteConfig, VerifyConfig, check_output
 from nmt.plugins.results.test_set import TestSet, cited_model, digests_of, read_test_set, search_keys, translate_lines
@@ -149,7 +149,8 @@ def state(
     texts = {"source": text_of(test.sources or []), "reference": text_of(test.references)}
     paths = [(run if index > 1 else folder, name) for index, name in enumerate(MODEL_AND_RUN)]
     files = {name: read_bytes(place / name) for place, name in paths if place and (place / name).exists()}
-    trained = parse_json(files.get("environment.json", b"{}")).get("command")
+    record = run / "environment.json" if run and "environment.json" in files else None
+    trained = read_mapping(record, parse_json).get("command") if record else None
     files[f"hypotheses.{target}"] = text_of(hypotheses)
     if config.text:
         files |= {f"source.{source}": texts["source"], f"reference.{target}": texts["reference"]}

