@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
 
     from lightning import Trainer
-    from torch import Tensor
+    from torch import Tensor, device
 
 
 def onednn_linear(x: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -> "Tensor":
@@ -16,6 +16,15 @@ def onednn_linear(x: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -
     import torch
 
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")  # type: ignore[no-any-return]
+
+
+def has_fast_bfloat16(device: "device") -> bool:
+    """Return whether the device has instructions for matrix products in bfloat16 (torch 2.13)."""
+    import torch
+
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    return device.type == "cpu" and bool(torch.cpu._is_avx512_bf16_supported())
 
 
 def without_sigterm_broadcast(trainer: "Trainer") -> None:
