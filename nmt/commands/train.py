@@ -17,9 +17,10 @@ def run(config: ExperimentConfig) -> int | None:
     data.read_manifest(Path(config.prepared))  # fail before Lightning loads, which takes seconds
     with console.status("loading"):
         gc.disable()  # garbage collection during Lightning's imports takes a second
-        from nmt.training import train
+        from nmt.training import settle_precision, train
 
         gc.enable()
+        config = settle_precision(config)
     if config.minutes is not None:
         require("minutes" in registry.entries_of("plan"), "minutes=: requires the plugin nmt/plugins/minutes")
         config = registry.entries_of("plan")["minutes"].load()(config, console)

@@ -192,8 +192,9 @@ class TrainerConfig:
     """Number of GPUs or CPU processes, or a list of GPUs; their number must divide batching.micro_batches; -1: all."""
     num_nodes: int = number(1, 1, 10_000)
     """Number of machines, each with `devices` devices."""
-    precision: str = choice("32-true", *PRECISIONS, *SHORT_PRECISIONS)
-    """32-true, bf16-mixed (fast on GPUs, less memory), 16-mixed (older GPUs), bf16-true, 16-true or 64-true."""
+    precision: str = choice("32-true", "auto", *PRECISIONS, *SHORT_PRECISIONS)
+    """32-true, bf16-mixed (faster on recent GPUs and CPUs, less memory), 16-mixed (older GPUs), bf16-true, 16-true or
+    64-true; auto: bf16-mixed if the device has instructions for bfloat16, otherwise 32-true."""
     log_every_n_steps: int = number(50, 1, 10**9)
     """Updates between log entries; each entry is a row in metrics.csv."""
     deterministic: bool | str | None = choice(None, "warn")

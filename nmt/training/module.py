@@ -8,6 +8,7 @@ import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -340,3 +341,12 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
         raise NMTError("trainer.precision=16-mixed: needs a GPU; on a CPU, omit it")
     compat.without_sigterm_broadcast(trainer)  # CheckpointCallback exchanges signals often enough
     return trainer
+
+
+def settle_precision(config: ExperimentConfig) -> ExperimentConfig:
+    """Replace trainer.precision=auto by the precision that suits the device."""
+    if config.trainer.precision != "auto":
+        return config
+    exact = replace(config, trainer=replace(config.trainer, precision="32-true"))
+    is_fast = compat.has_fast_bfloat16(make_trainer(exact).strategy.root_device)
+    return replace(exact, trainer=replace(exact.trainer, precision="bf16-mixed")) if is_fast else exact

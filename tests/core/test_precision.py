@@ -8,7 +8,8 @@ import torch
 from lightning import Trainer
 from lightning.pytorch.plugins import MixedPrecision
 
-from nmt.training import list_checkpoints, load_checkpoint
+from nmt.commands import compose
+from nmt.training import list_checkpoints, load_checkpoint, settle_precision
 
 SHORT = ("trainer.max_steps=30", "validation.every_steps=15", "validation.bleu_sentences=0")
 
@@ -26,6 +27,14 @@ def test_a_run_of_any_precision_learns_what_float32_learns(toy, nmt, finished, m
     assert losses(rows, "valid_loss")[-1] == pytest.approx(losses(exact, "valid_loss")[-1], rel=0.2)
     state = load_checkpoint(list_checkpoints(Path("run"))[-1])["state_dict"]
     assert {tensor.dtype for tensor in state.values()} == {weights}
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_auto_is_the_precision_that_suits_the_device(monkeypatch, fast):
+    monkeypatch.setattr("nmt.compat.has_fast_bfloat16", lambda device: fast and device.type == "cpu")
+    config = compose("train", ["trainer.precision=auto", "trainer.accelerator=cpu"])
+    assert settle_precision(config).trainer.precision == ("bf16-mixed" if fast else "32-true")
+    assert settle_precision(compose("train", [])).trainer.precision == "32-true"
 
 
 def half_precision(made: list[MixedPrecision], **flags) -> Trainer:
