@@ -24,6 +24,7 @@ BUDGETS = {
     "registry": 70,
     "config": 1325,
     "kernels": 130,
+    "compat": 65,
     "files": 570,
     "model": 560,
     "text": 660,
