@@ -20,6 +20,7 @@ from nmt.plugins.results.training_page import (
     round_ticks,
     sentence_score,
 )
+from nmt.training.run_folder import GROUPS
 
 TRAINING = [(step, 8 / (1 + step / 20)) for step in range(10, 201, 10)]
 VALIDATION = [(50, 3.0), (100, 1.5), (150, 1.5), (200, 2.0)]
@@ -83,7 +84,8 @@ def test_one_bad_value_moves_no_axis_but_is_counted(bad, edge):
 @pytest.fixture
 def run(tmp_path):
     """A run of three reports and nothing else."""
-    config = {"name": "x", "prepared": "nowhere", "trainer": {"max_steps": 100}, "model": {}, "data": {}}
+    groups: dict[str, object] = {group: {} for group in GROUPS}
+    config = {**groups, "name": "x", "prepared": "nowhere", "trainer": {"max_steps": 100}}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
     header = "step,loss,learning_rate,tokens_per_second,seconds,valid_loss\n"
     (tmp_path / "metrics.csv").write_text(header + "10,5.5,0.1,1000,1.5,\n20,4.5,0.2,1100,3,\n20,,,,,4.25\n")
