@@ -117,6 +117,7 @@ class OptimConfig:
     """Probability mass to spread evenly over the vocabulary."""
     not_finite: str = choice("stop", "stop", "skip")
     """What to do about a non-finite gradient: stop the run or skip the update."""
+    plugins: dict[str, Any] = plugin_options("optim")
 
     def __post_init__(self) -> None:
         decays, end = self.schedule in ENDING, self.decay_steps

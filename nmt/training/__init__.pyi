@@ -4,6 +4,7 @@ from .metrics import MetricsCallback as MetricsCallback, peak_flops_per_second a
 from .metrics import synchronize as synchronize
 from .module import TranslationModule as TranslationModule, UpdateCallback as UpdateCallback, noam as noam
 from .module import make_trainer as make_trainer, settle_precision as settle_precision
+from .module import Losses as Losses, training_losses as training_losses
 from .run_folder import check_configuration as check_configuration, is_first_process as is_first_process
 from .run_folder import checkpoint_step as checkpoint_step, list_checkpoints as list_checkpoints, run_state as run_state
 from .run_folder import check_no_links as check_no_links, is_finished as is_finished, point_latest_to as point_latest_to

@@ -6,7 +6,7 @@ Shapes: M target tokens, D d_model, N vocabulary.
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -140,6 +140,16 @@ def summed_losses(model: Transformer, batch: Batch, label_smoothing: float) -> t
     return label_smoothed_cross_entropy(hidden, weight, targets, label_smoothing, bias)
 
 
+Losses = Callable[[Transformer, Batch, float], tuple[Tensor, Tensor]]
+"""A function like `summed_losses`."""
+
+
+def training_losses(config: ExperimentConfig) -> Losses:
+    """`summed_losses`, unless a plugin's options ask for another function."""
+    others = (entry.load()(config) for entry in registry.entries_of("losses").values())
+    return next(filter(None, others), summed_losses)
+
+
 def exchange(tensors: list[Tensor]) -> None:
     """Sum tensors over 2^n processes in place, with the same bits in each process, because a + b equals b + a."""
     for level in range(dist.get_world_size().bit_length() - 1 if dist.is_initialized() else 0):
@@ -155,11 +165,13 @@ def exchange(tensors: list[Tensor]) -> None:
 class TranslationModule(LightningModule):
     """The model, its loss, its optimizer and its learning rate (sections 5.3 and 5.4)."""
 
-    def __init__(self, model: ModelConfig, optim: OptimConfig, vocabulary_size: int, seed: int) -> None:
+    def __init__(
+        self, model: ModelConfig, optim: OptimConfig, vocabulary_size: int, seed: int, losses: Losses = summed_losses
+    ) -> None:
         super().__init__()
         torch.manual_seed(seed)  # for the initial weights; dropout has its own seeds
         self.model = Transformer(model, vocabulary_size)
-        self.optim, self.seed = optim, seed
+        self.optim, self.seed, self.training_losses = optim, seed, losses
         # Kept on the device, so that nothing waits for them; not buffers: DDP would overwrite them with rank 0's.
         # Smoothed loss, negative log likelihood and target tokens, in this update and since the last report:
         # The sums of an update also count the devices that request to save or to stop (see CheckpointCallback).
@@ -180,7 +192,8 @@ class TranslationModule(LightningModule):
             self.trainer.strategy.model.require_backward_grad_sync = False  # `on_after_backward` adds the gradients
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        return summed_losses(self.model, batch, self.optim.label_smoothing)
+        losses = self.training_losses if self.training else summed_losses
+        return losses(self.model, batch, self.optim.label_smoothing)
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         update, number = divmod(batch_idx, self.trainer.accumulate_grad_batches)

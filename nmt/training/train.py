@@ -17,7 +17,7 @@ from nmt.data import TOKENIZER, Manifest, PreparedCorpus, UpdateDataModule, accu
 from nmt.errors import NMTError, SameForAll, how_to_install, is_out_of_memory, one_line
 from nmt.training.checkpoints import CheckpointCallback, RunState, check_run, deliver
 from nmt.training.metrics import MetricsCallback, ProgressLine, Validation
-from nmt.training.module import TranslationModule, make_trainer, quiet_lightning
+from nmt.training.module import TranslationModule, make_trainer, quiet_lightning, training_losses
 from nmt.training.run_folder import is_finished, is_first_process, open_folder
 
 
@@ -123,7 +123,7 @@ class Training:
         with quiet_lightning():
             trainer = make_trainer(config, callbacks)
             trainer.accumulate_grad_batches = accumulation(config.batching.micro_batches, trainer.world_size)
-            module = TranslationModule(config.model, config.optim, size, config.seed)
+            module = TranslationModule(config.model, config.optim, size, config.seed, training_losses(config))
             if self.initial and not checkpoint:
                 module.model.load_state_dict(model.load_model(self.initial).state_dict())
             # Opened only now, so that a rejected configuration leaves nothing behind.

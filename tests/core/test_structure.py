@@ -23,6 +23,7 @@ BETWEEN_PLUGINS = {
 BUDGETS = {
     "registry": 70,
     "config": 1325,
+    "consistency": 65,
     "kernels": 130,
     "compat": 65,
     "files": 570,

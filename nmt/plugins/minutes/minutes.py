@@ -277,7 +277,8 @@ def measured_pace(config: ExperimentConfig, corpus: PreparedCorpus, seconds: flo
     """Train a model for some seconds; the first updates, which compile kernels and allocate memory, do not count."""
     trainer, data = training.make_trainer(config), UpdateDataModule(corpus, config)
     strategy, device = trainer.strategy, trainer.strategy.root_device
-    module = training.TranslationModule(config.model, config.optim, corpus.manifest.vocabulary_size, config.seed)
+    vocabulary, losses = corpus.manifest.vocabulary_size, training.training_losses(config)
+    module = training.TranslationModule(config.model, config.optim, vocabulary, config.seed, losses)
     module.trainer = trainer
     strategy.connect(module)
     trainer.precision_plugin.convert_module(module)
