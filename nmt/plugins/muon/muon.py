@@ -1,8 +1,8 @@
 """Muon (Jordan et al. 2024): updates layer matrices with orthogonalized momentum, all other parameters with Adam.
 
 Updates have a root mean square of 0.2, similar to Adam's, so that one learning rate suits both (Liu et al. 2025).
-torch.optim.Muon would treat the query, key and value maps, stored here as one parameter, as a single map, and computes
-in bfloat16 even where that is slow.
+torch.optim.Muon computes in bfloat16 and would treat the query, key and value maps, stored here as one parameter, as a
+single map.
 """
 
 from collections import defaultdict
@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from nmt import compat
 from nmt.model import FeedForward, MultiHeadAttention, Transformer
 
 MOMENTUM, ROOT_MEAN_SQUARE = 0.95, 0.2
@@ -22,18 +21,13 @@ COEFFICIENTS, ITERATIONS = (3.4445, -4.7750, 2.0315), 5
 
 
 def nearly_orthogonal(matrices: Tensor) -> Tensor:
-    """Bring singular values close to 1 with Newton-Schulz iterations; [N, rows, columns] must have rows <= columns.
-
-    Float32 is rounded to bfloat16 if the device has instructions for it; the directions then differ by about 1 %.
-    """
+    """Bring singular values close to 1 with Newton-Schulz iterations; [N, rows, columns] must have rows <= columns."""
     a, b, c = COEFFICIENTS
     x: Tensor = matrices / (torch.linalg.matrix_norm(matrices, keepdim=True) + 1e-7)
-    if x.dtype == torch.float32 and compat.has_fast_bfloat16(x.device):
-        x = x.bfloat16()
     for _ in range(ITERATIONS):
         gram = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return x.to(matrices.dtype)
+    return x
 
 
 def layer_matrices(model: Transformer) -> dict[Tensor, list[int]]:

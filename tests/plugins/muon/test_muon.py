@@ -31,19 +31,15 @@ def maps(model: Transformer, gradients: bool = False) -> list[Tensor]:
     return [part for x, rows in pairs for part in (x.grad if gradients else x.detach()).split(rows)]
 
 
-# Float32 may be rounded to bfloat16.
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-4), (torch.float32, 0.03)])
 @pytest.mark.parametrize("shape", [(40, 40), (20, 70), (1, 9)])
-def test_singular_values_come_near_one_and_directions_stay(
-    shape: tuple[int, int], dtype: torch.dtype, tolerance: float
-) -> None:
-    matrices = torch.randn(5, *shape, generator=torch.Generator().manual_seed(2)).to(dtype)
+def test_singular_values_come_near_one_and_directions_stay(shape: tuple[int, int]) -> None:
+    matrices = torch.randn(5, *shape, generator=torch.Generator().manual_seed(2))
     left, _, right = torch.linalg.svd(matrices, full_matrices=False)
     product = left.mT @ nearly_orthogonal(matrices) @ right.mT
     values = torch.diagonal(product, dim1=1, dim2=2)
     assert values.max() < 1.25
     assert values.median() > 0.65
-    torch.testing.assert_close(product, torch.diag_embed(values), atol=tolerance, rtol=0)
+    torch.testing.assert_close(product, torch.diag_embed(values), atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("keys", [{}, {"d_k": 4, "d_v": 16}])
