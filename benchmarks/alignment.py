@@ -56,9 +56,9 @@ def main(name: str, prepared: str, count: int = 500) -> None:
     hits, total = torch.zeros(len(model.decoder_layers), 2), 0
     for (source, target), sources, targets in zip(pairs, forth, back, strict=False):
         sure = [t for t, s in enumerate(sources) if targets[s] == t]
-        found = model_attention(model, pad_source([source], cpu), pad([[BOS, *target]], cpu)).cross[0].mean(1)
+        attention = model_attention(model, pad_source([source], cpu), pad([[BOS, *target]], cpu)).cross[0].mean(1)
         for step in (0, 1):
-            best = found[:, step : step + len(target), : len(source)].argmax(2)
+            best = attention[:, step : step + len(target), : len(source)].argmax(2)
             hits[:, step] += (best[:, sure] == torch.from_numpy(sources[sure])).sum(1)
         total += len(sure)
     print(f"{total} links in {count} pairs")

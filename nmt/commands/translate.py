@@ -41,8 +41,8 @@ def run(config: TranslateConfig) -> None:
         counts, models = job.output.notes.counts, translator.models
         flags_of = translation.flagger(models) if config.format == "jsonl" and models else lambda *line: []
         for number, line, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
-            for each in translations:
-                each.flags += flags_of(line, each)
+            for candidate in translations:
+                candidate.flags += flags_of(line, candidate)
             more = translation.report(translator.stages, line, translations[0], f"line {number}", counts)
             job.output.write(render(number, line, translations, config.format, more), number)
     translation.summarize(counts)

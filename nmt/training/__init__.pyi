@@ -1,7 +1,7 @@
 from .checkpoints import RunState as RunState, delivered_model as delivered_model, load_checkpoint as load_checkpoint
 from .checkpoints import Average as Average, check_origin as check_origin, write_average as write_average
 from .metrics import MetricsCallback as MetricsCallback, peak_flops_per_second as peak_flops_per_second
-from .metrics import synchronize as synchronize
+from .metrics import precision_dtype as precision_dtype, synchronize as synchronize
 from .module import TranslationModule as TranslationModule, UpdateCallback as UpdateCallback, noam as noam
 from .module import make_trainer as make_trainer, settle_precision as settle_precision
 from .module import Losses as Losses, training_losses as training_losses

@@ -24,9 +24,9 @@ from nmt.data import STOPPING, TOKENIZER, PreparedCorpus, PreparedSplit
 from nmt.errors import NMTError, enough_memory_or, one_line
 from nmt.files import ModelDescription, check_version, load_plain, model_card, parse_json, sha256, weights_in_words
 from nmt.model import Transformer, check_ours, check_shapes, write_model_directory
-from nmt.training.metrics import Validation, joint_score, translated, validation_loss
 from nmt.training.module import REQUESTS, TranslationModule, UpdateCallback, make_trainer
 from nmt.training.run_folder import check_configuration, kept_checkpoints, list_checkpoints, point_latest_to, prune
+from nmt.training.validation import Validation, joint_score, translated, validation_loss
 
 FORMAT_VERSION = 3
 PREFIX = "model."  # of the Transformer's weight names
@@ -131,7 +131,7 @@ class CheckpointCallback(UpdateCallback):
 
     def on_after_backward(self, trainer: Trainer, pl_module: Any) -> None:
         """Add requests to the sums that the processes exchange with the gradients, so that all stop together."""
-        for place, requested in enumerate(self.requests(), -REQUESTS):
+        for place, requested in enumerate(self.requests() if trainer.world_size > 1 else (), -REQUESTS):
             if requested:
                 pl_module.update_sums[place] = 1
 

@@ -16,9 +16,10 @@ from nmt.config import ExperimentConfig, difference, require, to_tree
 from nmt.data import TOKENIZER, Manifest, PreparedCorpus, UpdateDataModule, accumulation, decisive, open_corpus
 from nmt.errors import NMTError, SameForAll, how_to_install, is_out_of_memory, one_line
 from nmt.training.checkpoints import CheckpointCallback, RunState, check_run, deliver
-from nmt.training.metrics import MetricsCallback, ProgressLine, Validation
+from nmt.training.metrics import MetricsCallback, ProgressLine
 from nmt.training.module import TranslationModule, make_trainer, quiet_lightning, training_losses
 from nmt.training.run_folder import is_finished, is_first_process, open_folder
+from nmt.training.validation import Validation
 
 
 def train(config: ExperimentConfig, console: Console) -> int | None:

@@ -135,11 +135,11 @@ class Runner:
 
 def check_held_out(row: Row) -> None:
     """Raise NMTError before days of training if a held-out set does not have the paper's size."""
-    for split, wanted in row.held_out.items():
-        found = read_manifest(row.folders[0]).counts[split]["kept"]
+    for split, expected in row.held_out.items():
+        kept = read_manifest(row.folders[0]).counts[split]["kept"]
         require(
-            found == wanted,
-            f"{row.folders[0]}: its {split} set has {found:,} lines, but the paper's has {wanted:,}; pass the "
+            kept == expected,
+            f"{row.folders[0]}: its {split} set has {kept:,} lines, but the paper's has {expected:,}; pass the "
             "whole corpus as wmt14=FOLDER, and remove that folder",
         )
 

@@ -20,8 +20,7 @@ from nmt.errors import NMTError
 from nmt.files import duration
 from nmt.hardware import proc_value
 from nmt.model import Transformer, training_flops
-from nmt.training import peak_flops_per_second
-from nmt.training.metrics import PRECISIONS
+from nmt.training import peak_flops_per_second, precision_dtype
 
 GPUS = 8
 """The paper's number of GPUs, and the number of micro-batches per update, which the GPUs share."""
@@ -134,7 +133,7 @@ def checkpoint_bytes(row: Row) -> int:
 def hours(options: SimpleNamespace, rows: list[Row]) -> Requirement:
     """A lower bound on the training time: all operations at the speed of large matrix products."""
     device, many = torch.device("cuda" if torch.cuda.is_available() else "cpu"), max(1, wanted_gpus(options))
-    rate = peak_flops_per_second(device, PRECISIONS[str(options.precision or 32).split("-")[0]])
+    rate = peak_flops_per_second(device, precision_dtype(options.precision))
     torch.cuda.empty_cache()  # free it for the next processes
     seconds = sum(map(expected_flops, rows)) / rate / many
     on = f"on {many} GPU{'' if many == 1 else 's'}" if device.type == "cuda" else "without a GPU"

@@ -53,8 +53,9 @@ def half_a_row(write: Callable[..., None], book: Any, metrics: dict[str, float],
 def kill_while(moment: str) -> None:
     """Let this process be killed then."""
     from nmt.model import weights
-    from nmt.training.metrics import Logbook, Validation
+    from nmt.training.metrics import Logbook
     from nmt.training.module import TranslationModule
+    from nmt.training.validation import Validation
 
     doom: dict[str, tuple[Any, ...]] = {
         "starting": (Path, "replace", 2),

@@ -17,8 +17,9 @@ from nmt.config import BatchingConfig, ModelConfig
 from nmt.data import BatchPlanner, open_corpus
 from nmt.model import Transformer
 from nmt.training import list_checkpoints, load_checkpoint, read_metrics
-from nmt.training.metrics import COLUMNS, Logbook, ProgressLine, Validation
+from nmt.training.metrics import COLUMNS, Logbook, ProgressLine
 from nmt.training.module import TranslationModule
+from nmt.training.validation import Validation
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ BUDGETS = {
     "search": 600,
     "preparation": 600,
     "translation": 1065,
-    "training": 1390,
+    "training": 1410,
     "commands": 390,
     "cli": 130,
     "answers": 180,

@@ -161,8 +161,9 @@ def chosen(name: str, folder: Path, rows: list[Row]) -> Row:
     require(not inside, f"{path}: contains {', '.join(inside)}; delete that first")
     if row["kind"] == "corpus":
         data.check_ours(path, "move it out of the way first")
-    found = [file for file in path.rglob("*") if file.is_symlink() or not file.is_dir()] if row["kind"] == "run" else []
-    others = [name for name in (file.relative_to(path).as_posix() for file in found) if not OURS.fullmatch(name)]
+    contents = [*path.rglob("*")] if row["kind"] == "run" else []
+    relative = [file.relative_to(path).as_posix() for file in contents if file.is_symlink() or not file.is_dir()]
+    others = [name for name in relative if not OURS.fullmatch(name)]
     row["others"] = f", with files that nmt did not write: {', '.join(others)}" if others else ""
     return row
 
