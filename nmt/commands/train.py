@@ -20,7 +20,9 @@ def run(config: ExperimentConfig) -> int | None:
         from nmt.training import settle_precision, train
 
         gc.enable()
-        config = settle_precision(config)
+        asked, config = config.trainer.precision, settle_precision(config)
+    if asked == "auto":
+        console.print(f"trainer.precision={config.trainer.precision}")
     if config.minutes is not None:
         require("minutes" in registry.entries_of("plan"), "minutes=: requires the plugin nmt/plugins/minutes")
         config = registry.entries_of("plan")["minutes"].load()(config, console)

@@ -264,6 +264,11 @@ def read_table(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator
     return read_line_by_line((path,), config, counts)
 
 
+def column_title(cell: str) -> str:
+    """The first part of a single word, in lower case: en for "en-US", source for source_text."""
+    return re.sub(r"^\W*([^\W_]+)(?:[-_]\w+)?\W*$", r"\1", cell).casefold()
+
+
 def read_line_by_line(paths: tuple[Path, ...], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
     """The sentence pairs of two parallel files, or of a TSV or JSONL file."""
     is_json = table_format(paths[0]) == ".jsonl"
@@ -275,7 +280,7 @@ def read_line_by_line(paths: tuple[Path, ...], config: DataConfig, counts: Count
             for line in lines:
                 texts.append(decode(line))
             pair = pair_of(texts, is_json, config)
-            if number == len(paths) == 1 and pair[0] != pair[1] and titles.issuperset(map(str.casefold, pair)):
+            if number == len(paths) == 1 and pair[0] != pair[1] and titles.issuperset(map(column_title, pair)):
                 counts["header row"] += 1
             else:
                 yield pair

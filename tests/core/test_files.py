@@ -50,7 +50,8 @@ LAYOUTS: dict[str, dict[str, str]] = {
     "left{z}:right{z}": {"left{z}": column(0), "right{z}": column(1)},
     "corpus.tsv": {"corpus.tsv{z}": TSV},
     "titled.tsv": {"titled.tsv{z}": f"EN\tde\n{TSV}"},
-    "also.tsv": {"also.tsv{z}": f"source\tTarget\n{TSV}"},
+    "also.tsv": {"also.tsv{z}": f"source_text\tTarget\n{TSV}"},
+    "regions.tsv": {"regions.tsv{z}": f'"en-US"\t de\n{TSV}'},
     "corpus.jsonl": {"corpus.jsonl{z}": JSONL},
     "corpus.jsonl{z}": {"corpus.jsonl{z}": NESTED},
 }

@@ -28,7 +28,7 @@ BUDGETS = {
     "compat": 65,
     "files": 570,
     "model": 560,
-    "text": 660,
+    "text": 665,
     "data": 770,
     "evaluation": 130,
     "search": 600,

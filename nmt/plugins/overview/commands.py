@@ -70,7 +70,8 @@ def about_run(folder: Path) -> Row:
         trained = files.read_description(files.find_model_directory(str(folder))).training
     rows, planned = training.read_metrics(folder, last=500), files.within(config, "trainer", "max_steps")
     planned, delivered = planned if matches(planned, int) else 0, trained.get("updates", 0)
-    update = max([delivered, *(int(row["step"]) for row in rows[-1:])])
+    saved = map(training.checkpoint_step, training.list_checkpoints(folder))
+    update = max([delivered, *saved, *(int(row["step"]) for row in rows[-1:])])
     state = training.run_state(folder, update, planned, delivered) if config else "model"
     validated = next((row for row in reversed(rows) if row.get("valid_loss")), {})
     scores = {key: float(validated.get(key) or "nan") for key in ("valid_loss", "valid_bleu", "valid_f1")}

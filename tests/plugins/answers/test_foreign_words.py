@@ -77,7 +77,7 @@ def test_examples_compose(command):
         ("export --format onnx", "--format onnx: use format=onnx"),
         ("help train", "help train: use nmt train --help"),
         ("help", "help: use nmt train --help"),
-        ("ls", "ls: use nmt --help"),
+        ("ls", "ls: use nmt runs; nmt --help"),
         ("-V", "-V: use nmt --version"),
         ("fairseq-train data-bin --arch x", "fairseq-train: use nmt train data/corpus minutes=30"),
     ],

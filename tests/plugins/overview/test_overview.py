@@ -60,7 +60,8 @@ def test_runs_and_corpora_are_listed_with_their_facts(nmt):
     with FileLock("runs/deep/done/.lock"):
         assert "running" in nmt("runs").out.splitlines()[1]
     shutil.rmtree("runs/deep/done/model")
-    assert "stopped" in nmt("runs").out.splitlines()[1]
+    Path("runs/deep/done/metrics.csv").unlink()  # as if killed before the first report
+    assert nmt("runs", "deep/done").out.splitlines()[1].split()[1:4] == ["stopped", "60", "60"]
 
 
 def test_a_hundred_runs_are_listed_in_a_second_without_torch():
