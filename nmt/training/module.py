@@ -244,6 +244,7 @@ class TranslationModule(LightningModule):
         options: dict[str, Any] = {"lr": self.learning_rate(1), "betas": (self.optim.beta1, self.optim.beta2)}
         # With 16-mixed, a fused Adam would unscale the gradients itself, which is too late for clipping.
         options |= {"eps": self.optim.epsilon, "fused": self.trainer.scaler is None}
+        options |= {"weight_decay": self.optim.weight_decay, "decoupled_weight_decay": True}
         return cast(Optimizer, registry.entries_of("optimizer")[self.optim.optimizer].load()(self.model, **options))
 
     def learning_rate(self, step: int) -> float:

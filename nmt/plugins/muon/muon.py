@@ -1,6 +1,7 @@
 """Muon (Jordan et al. 2024): updates layer matrices with orthogonalized momentum, all other parameters with Adam.
 
-Updates have a root mean square of 0.2, similar to Adam's, so that one learning rate suits both (Liu et al. 2025).
+Updates have a root mean square of 0.2, similar to Adam's, so that one learning rate suits both (Liu et al. 2025). Weight
+decay applies to the layer matrices' numbers that the update moves toward 0 (cautious weight decay, Chen et al. 2025).
 torch.optim.Muon computes in bfloat16 and would treat the query, key and value maps, stored here as one parameter, as a
 single map.
 """
@@ -16,8 +17,8 @@ from torch.optim import Adam
 from nmt.model import FeedForward, MultiHeadAttention, Transformer
 
 MOMENTUM, ROOT_MEAN_SQUARE = 0.95, 0.2
-COEFFICIENTS, ITERATIONS = (3.4445, -4.7750, 2.0315), 5
-"""A quintic polynomial that brings singular values into the range 0.7 to 1.2 in a few iterations."""
+COEFFICIENTS, ITERATIONS = (3.4445, -4.7750, 2.0315), 3
+"""A quintic polynomial that brings most singular values into the range 0.7 to 1.2; more iterations learn no faster."""
 
 
 def nearly_orthogonal(matrices: Tensor) -> Tensor:
@@ -47,7 +48,7 @@ class Muon(Adam):
     def __init__(self, model: Transformer, **options: Any) -> None:
         self.rows = layer_matrices(model)
         rest = [parameter for parameter in model.parameters() if parameter not in self.rows]
-        groups: list[dict[str, Any]] = [{"params": rest}, {"params": list(self.rows)}]
+        groups: list[dict[str, Any]] = [{"params": rest, "weight_decay": 0.0}, {"params": list(self.rows)}]
         super().__init__(groups, **options)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -78,7 +79,7 @@ class Muon(Adam):
                     parameter, update = parameter.mT, update.mT
                 alike[parameter.shape].append((parameter, update))
         for shape, pairs in alike.items():
-            rate = group["lr"] * ROOT_MEAN_SQUARE * max(shape) ** 0.5
+            rate, decay = group["lr"] * ROOT_MEAN_SQUARE * max(shape) ** 0.5, group["lr"] * group["weight_decay"]
             orthogonal = nearly_orthogonal(torch.stack([update for _, update in pairs]))
             for (parameter, _), update in zip(pairs, orthogonal, strict=True):
-                parameter.add_(update, alpha=-rate)
+                parameter.mul_(1 - decay * (parameter * update > 0)).add_(update, alpha=-rate)
