@@ -41,6 +41,7 @@ UPDATES = 10_000  # number of updates to aim for: many small updates train a bet
 TOKENS_PER_UPDATE = (700, 25_000)  # minimum and maximum
 TOKENS_PER_WIDTH = 6  # minimum update size / d_model: below it, Muon's matrix products cost more than the layers'
 HIGHEST_RATE = 0.5  # peak learning rate, in units of 1 / d_model
+DECAY = 8.0  # peak learning rate x weight decay x updates
 DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2), (np.inf, 0.3))  # (maximum passes over the corpus, dropout)
 FEWEST_UPDATES = 100
 MICRO_BATCH = 5000  # tokens on a CPU, where larger micro-batches are no faster
@@ -99,7 +100,7 @@ def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
         share = min(config.trainer.max_steps / max(updates, 1), 1)
         adapting = commands.compose("train", ["optim=adapt"]).optim.learning_rate
         rate = share * HIGHEST_RATE / config.model.d_model if spent else adapting
-        config = with_groups(config, optim=replace(config.optim, learning_rate=rate))
+        config = with_groups(config, optim=replace(config.optim, learning_rate=rate, weight_decay=0.0))
     gc.collect()  # a trial's model and trainer refer to each other and would otherwise occupy device memory
     model = config.model
     console.print(
@@ -202,10 +203,11 @@ def with_max_steps(config: ExperimentConfig, updates: int) -> ExperimentConfig:
 
 def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
     """Set the number of updates, a learning rate that falls to 0, and when to save and validate."""
-    warmup, rate = -(-updates // 12), HIGHEST_RATE / config.model.d_model
+    rate = HIGHEST_RATE / config.model.d_model
+    keys = {"schedule": "linear", "learning_rate": rate, "weight_decay": DECAY / (rate * updates)}
     return with_groups(
         with_max_steps(config, updates),
-        optim=replace(config.optim, schedule="linear", learning_rate=rate, warmup=warmup, decay_steps=max(updates, 2)),
+        optim=replace(config.optim, **keys, warmup=-(-updates // 12), decay_steps=max(updates, 2)),
         # Few checkpoints: writing them takes time, and as the rate falls to 0, averaging more of them does not help.
         checkpoints=replace(config.checkpoints, every_steps=-(-updates // 25), keep=2),
         validation=replace(config.validation, every_steps=-(-updates // 4)),
@@ -226,6 +228,8 @@ def make_resident(module: training.TranslationModule, optimizer: Optimizer) -> N
     for parameter in module.parameters():
         parameter.grad = torch.zeros_like(parameter)
     if not optimizer.state:
+        for group in optimizer.param_groups:
+            group["lr"] = 0.0  # or weight decay would change the weights; every update sets it
         optimizer.step()
         for state in optimizer.state.values():
             state.get("step", torch.zeros(())).zero_()

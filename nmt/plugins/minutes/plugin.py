@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 SETS = {
-    "optim": ("optimizer", "schedule", "learning_rate", "warmup", "decay_steps"),
+    "optim": ("optimizer", "schedule", "learning_rate", "weight_decay", "warmup", "decay_steps"),
     "checkpoints": ("every_steps", "keep"),
     "validation": ("every_steps",),
 }

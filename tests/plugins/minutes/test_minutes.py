@@ -189,8 +189,9 @@ def test_memory_runs_out_before_the_first_update_and_the_message_has_the_numbers
 
 
 def test_the_memory_check_leaves_no_trace(toy, nmt, training_state, monkeypatch):
-    assert nmt("train", *toy, *SHORT).code == 0
+    words = [*toy, *SHORT, "optim.weight_decay=9"]
+    assert nmt("train", *words).code == 0
     monkeypatch.setattr(minutes.MemoryCheck, "on_train_start", lambda *arguments: None)
-    assert nmt("train", *toy, *SHORT, "run=other").code == 0
+    assert nmt("train", *words, "run=other").code == 0
     torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "other")), rtol=0, atol=0)
     assert read_metrics(Path("run"))[0]["loss"] == read_metrics(Path("other"))[0]["loss"]
