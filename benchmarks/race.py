@@ -9,7 +9,7 @@ the processor time (user and system) of all its processes reaches the limit: tri
 corpus does not. Then the contender's own search translates the test set (beam 4), and sacrebleu scores plain text.
 Finished cells are kept in the cache; the same command continues.
 
-- nmt: `nmt train minutes=...`; nmt laptop: `experiment=laptop optim.optimizer=muon` with as many updates as fit;
+- nmt: `nmt train minutes=...`; nmt laptop: `experiment=laptop` with as many updates as fit;
 - marian: Marian with nmt's shape, pre-norm layers, small updates and averaged weights (exponential smoothing);
 - marian base: Marian's own `--task transformer-base-prenorm` settings, apart from the vocabulary;
 - transformers: Seq2SeqTrainer around MBart (pre-norm) of nmt's shape, whose learning rate falls to 0 with the time.
@@ -156,8 +156,7 @@ def nmt_minutes(cell: Cell, core: int) -> tuple[float, list[str]]:
 
 def nmt_laptop(cell: Cell, core: int) -> tuple[float, list[str]]:
     """The recipe with as many updates as fit: measured once and kept, because a schedule needs to know them."""
-    recipe = ["experiment=laptop", "optim.optimizer=muon", "optim.learning_rate=0.004"]
-    recipe += ["checkpoints.every_minutes=null", "validation.bleu_sentences=0"]
+    recipe = ["experiment=laptop", "checkpoints.every_minutes=null", "validation.bleu_sentences=0"]
     trial = cell.race.work / "laptop-seconds.json"
     if not trial.exists():
         sizes = []
@@ -168,7 +167,7 @@ def nmt_laptop(cell: Cell, core: int) -> tuple[float, list[str]]:
         trial.write_text(json.dumps([(sizes[1] - sizes[0]) / 100, sizes[0]]))
     seconds, start = json.loads(trial.read_text())
     updates = int((60 * cell.minutes - start - 5) / seconds * 0.97)
-    steps = [f"trainer.max_steps={updates}", f"optim.warmup={updates // 12}", f"validation.every_steps={updates // 4}"]
+    steps = [f"trainer.max_steps={updates}", f"optim.warmup={updates // 8}", f"validation.every_steps={updates // 4}"]
     return nmt(cell, core, [*recipe, *steps, f"checkpoints.every_steps={-(-updates // 20)}"])
 
 

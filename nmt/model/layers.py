@@ -182,8 +182,7 @@ class Embedding(nn.Module):
         super().__init__()
         self.scale, self.zero_start = math.sqrt(config.d_model), config.zero_start
         self.weight = random_matrix(vocabulary_size, config.d_model)
-        self.positions = Positions(config)
-        self.dropout = Dropout(config.dropout)
+        self.positions, self.dropout = Positions(config), Dropout(config.dropout)
 
     def forward(self, tokens_BT: Tensor, start: int = 0) -> Tensor:
         """Embed token ids [B, T] whose positions begin at `start`: [B, T, D]."""
@@ -213,8 +212,7 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention(config)
-        self.feed_forward = FeedForward(config)
+        self.self_attention, self.feed_forward = MultiHeadAttention(config), FeedForward(config)
         self.residual_1, self.residual_2 = Residual(config), Residual(config)
 
     def forward(self, x_BSD: Tensor, mask: Tensor | None) -> Tensor:

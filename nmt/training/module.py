@@ -56,7 +56,7 @@ def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
 
 
 def adam(model: Transformer, **options: Any) -> Adam:
-    return Adam(model.parameters(), **options)
+    return Adam(model.parameters(), decoupled_weight_decay=True, **options)
 
 
 class LabelSmoothedCrossEntropy(torch.autograd.Function):
@@ -241,11 +241,10 @@ class TranslationModule(LightningModule):
 
     def configure_optimizers(self) -> Optimizer:
         """Adam with the paper's betas and epsilon (section 5.3), or a plugin's optimizer with the same options."""
-        options: dict[str, Any] = {"lr": self.learning_rate(1), "betas": (self.optim.beta1, self.optim.beta2)}
+        optim, make = self.optim, registry.entries_of("optimizer")[self.optim.optimizer].load()
         # With 16-mixed, a fused Adam would unscale the gradients itself, which is too late for clipping.
-        options |= {"eps": self.optim.epsilon, "fused": self.trainer.scaler is None}
-        options |= {"weight_decay": self.optim.weight_decay, "decoupled_weight_decay": True}
-        return cast(Optimizer, registry.entries_of("optimizer")[self.optim.optimizer].load()(self.model, **options))
+        options = {"fused": self.trainer.scaler is None, "eps": optim.epsilon, "weight_decay": optim.weight_decay}
+        return cast(Optimizer, make(self.model, lr=self.learning_rate(1), betas=(optim.beta1, optim.beta2), **options))
 
     def learning_rate(self, step: int) -> float:
         return learning_rate(self.optim, self.model.config.d_model, step)

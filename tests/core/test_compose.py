@@ -222,7 +222,7 @@ def test_conf_in_the_working_directory_is_searched_last_and_only_for_what_is_ask
         ["minutes=0.5", "name=quick", "trainer.max_time=1h"],
         ["data=files", "data.train=[a b,c]", "data.sources=[{train:x,share:0.3,tag:'<2de>'},{train:y,name:z}]"],
         [r"data.path='\${oc.env:HOME}'", "data=files", "data.name=1.10", "optim.epsilon=1e-7", "data.test=${name}"],
-        ["experiment=laptop", "run=there", "prepared=${run}/x"],
+        ["experiment=multi30k", "run=there", "prepared=${run}/x"],
     ],
 )
 def test_what_cfg_prints_is_an_experiment_that_composes_the_same(words, tmp_path, monkeypatch):

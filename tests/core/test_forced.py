@@ -48,8 +48,7 @@ def test_an_ensemble_averages_the_probabilities_of_each_token():
 
 def torch_attention(monkeypatch, model, source, target):
     """Queries, keys and masks as they enter torch's attention, by turns of the layers; its weights from them."""
-    weights = []
-    original = F.scaled_dot_product_attention
+    weights, original = [], F.scaled_dot_product_attention
 
     def record(q, k, v, attn_mask=None, **options):
         # With the unit matrix for values, attention gives its weights.

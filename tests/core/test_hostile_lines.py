@@ -99,8 +99,7 @@ def test_whatever_the_bytes_there_is_a_line_for_a_line(checkpoint, tmp_path_fact
     tag=st.sampled_from(["", "ka ", "lo mi "]),
 )
 def test_every_token_of_a_long_line_is_in_some_segment_behind_its_prefix(tokenizer, line, longest, tag):
-    engine = Recorder()
-    prefix = tokenizer.encode([clean(tag)])[0]
+    engine, prefix = Recorder(), tokenizer.encode([clean(tag)])[0]
     longest += len(prefix)
     limits = Limits(split=True, longest=longest)
     ours = Translator(engine, tokenizer, limits, tag)

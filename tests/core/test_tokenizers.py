@@ -76,8 +76,7 @@ def test_special_symbols_decode_to_nothing_and_any_ids_to_text(tokenizer: Tokeni
 def test_a_saved_tokenizer_is_the_same_when_loaded_and_pickled(tokenizer: Tokenizer, tmp_path: Path) -> None:
     path = tmp_path / "one.model"
     tokenizer.save(path)
-    loaded = load_tokenizer(path)
-    again = trained(tokenizer.kind)
+    loaded, again = load_tokenizer(path), trained(tokenizer.kind)
     assert path.read_bytes() == loaded.content == again.content
     lines = [*LINES, *NASTY]
     for copy in (loaded, pickle.loads(pickle.dumps(tokenizer)), pickle.loads(pickle.dumps(loaded))):

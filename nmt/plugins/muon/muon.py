@@ -1,7 +1,7 @@
 """Muon (Jordan et al. 2024): updates layer matrices with orthogonalized momentum, all other parameters with Adam.
 
-Updates have a root mean square of 0.2, similar to Adam's, so that one learning rate suits both (Liu et al. 2025). Weight
-decay applies to the layer matrices' numbers that the update moves toward 0 (cautious weight decay, Chen et al. 2025).
+Updates have a root mean square of 0.2, similar to Adam's, so that one learning rate suits both (Liu et al. 2025).
+Weight decay is cautious (Chen et al. 2025): it shrinks only numbers of layer matrices that the update moves toward 0.
 torch.optim.Muon computes in bfloat16 and would treat the query, key and value maps, stored here as one parameter, as a
 single map.
 """

@@ -1,7 +1,6 @@
 """Muon beside torch's own, a singular value decomposition, and Adam."""
 
 import copy
-from typing import Any
 
 import pytest
 import torch
@@ -50,8 +49,7 @@ def test_matrices_move_as_by_the_muon_of_torch(keys: dict[str, int]) -> None:
     give_gradients(model, 0)
     copies = [nn.Parameter(matrix.clone()) for matrix in maps(model)]
     # torch's computes in bfloat16, with some error.
-    rules: dict[str, Any] = {"lr": OPTIONS["lr"], "weight_decay": 0.0, "adjust_lr_fn": "match_rms_adamw"}
-    theirs = torch.optim.Muon(copies, ns_steps=ITERATIONS, **rules)
+    theirs = torch.optim.Muon(copies, OPTIONS["lr"], 0.0, adjust_lr_fn="match_rms_adamw", ns_steps=ITERATIONS)  # type: ignore[arg-type]
     for step in range(3):
         give_gradients(model, step)
         for parameter, gradient in zip(copies, maps(model, gradients=True), strict=True):
@@ -66,15 +64,13 @@ def test_matrices_move_as_by_the_muon_of_torch(keys: dict[str, int]) -> None:
 
 
 def test_weight_decay_shrinks_the_numbers_of_layer_matrices_that_an_update_moves_toward_zero() -> None:
-    model, decayed = small_model(), small_model()
-    start = [parameter.detach().clone() for parameter in model.parameters()]
+    start, model, decayed = small_model(), small_model(), small_model()
     for each, decay in ((model, 0.0), (decayed, 0.3)):
         give_gradients(each, 1)
         Muon(each, **OPTIONS, weight_decay=decay).step()
-    matrices = layer_matrices(model)
-    for old, parameter, other in zip(start, model.parameters(), decayed.parameters(), strict=True):
-        is_smaller = (parameter - old) * old < 0 if parameter in matrices else torch.zeros_like(old)
-        torch.testing.assert_close(other - parameter, -OPTIONS["lr"] * 0.3 * is_smaller * old, atol=1e-7, rtol=1e-3)
+    for old, new, other in zip(*(each.parameters() for each in (start, model, decayed)), strict=True):
+        shrinks = ((new - old) * old < 0) & (new in layer_matrices(model))
+        torch.testing.assert_close(other - new, -OPTIONS["lr"] * 0.3 * shrinks * old, atol=1e-7, rtol=1e-3)
 
 
 def test_all_other_parameters_move_as_by_adam_and_a_saved_state_resumes_exactly() -> None:
