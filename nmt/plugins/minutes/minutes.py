@@ -40,7 +40,8 @@ TOKENS_PER_PARAMETER = 3.0  # target tokens that a larger model must see per par
 UPDATES = 10_000  # number of updates to aim for: many small updates train a better model than a few large ones
 TOKENS_PER_UPDATE = (700, 25_000)  # minimum and maximum
 TOKENS_PER_WIDTH = 6  # minimum update size / d_model: below it, Muon's matrix products cost more than the layers'
-HIGHEST_RATE = 0.5  # peak learning rate, in units of 1 / d_model
+HIGHEST_RATE = 0.5  # peak learning rate of long runs, in units of 1 / d_model
+SHORT_RUN = 1500  # up to so many updates, twice this rate; then it falls with the square root of their number
 DECAY = 8.0  # peak learning rate x weight decay x updates
 DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2), (np.inf, 0.3))  # (maximum passes over the corpus, dropout)
 FEWEST_UPDATES = 100
@@ -203,7 +204,7 @@ def with_max_steps(config: ExperimentConfig, updates: int) -> ExperimentConfig:
 
 def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
     """Set the number of updates, a learning rate that falls to 0, and when to save and validate."""
-    rate = HIGHEST_RATE / config.model.d_model
+    rate = HIGHEST_RATE * min(2.0, max(1.0, 2 * (SHORT_RUN / updates) ** 0.5)) / config.model.d_model
     keys = {"schedule": "linear", "learning_rate": rate, "weight_decay": DECAY / (rate * updates)}
     return with_groups(
         with_max_steps(config, updates),
