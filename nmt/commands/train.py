@@ -21,11 +21,11 @@ def run(config: ExperimentConfig) -> int | None:
 
         gc.enable()
         asked, config = config.trainer.precision, settle_precision(config)
-    if asked == "auto":
-        console.print(f"trainer.precision={config.trainer.precision}")
     if config.minutes is not None:
         require("minutes" in registry.entries_of("plan"), "minutes=: requires the plugin nmt/plugins/minutes")
         config = registry.entries_of("plan")["minutes"].load()(config, console)
+    if asked == "auto":
+        console.print(f"trainer.precision={config.trainer.precision}")
     signal = train(config, console)
     if signal is None:
         return None

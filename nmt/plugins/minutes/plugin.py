@@ -41,7 +41,7 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
         return
     if "trainer.max_steps" in keys:
         raise NMTError("trainer.max_steps: minutes= sets this key; pass only one of them")
-    if "trainer.precision" not in keys:
+    if written["minutes_settles"] and "trainer.precision" not in keys:
         tree.trainer.precision = "auto"
     given = {"model"} if tree.init else set()
     for group, _, key in (key.partition(".") for key in keys):

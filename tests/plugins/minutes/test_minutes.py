@@ -82,7 +82,7 @@ def test_a_larger_model_is_tried_if_there_is_time_and_chosen_if_it_pays(corpus, 
 
     monkeypatch.setattr(minutes, "measured_pace", pace)
     monkeypatch.setattr(minutes, "sizes", lambda: [size(16), size(32)])
-    config = compose("train", [corpus, "minutes=0.05", f"run={tmp_path}/run"])
+    config = compose("train", [corpus, "minutes=0.05", "trainer.precision=32-true", f"run={tmp_path}/run"])
     for needed, share, chosen, sizes in (
         (0.0, 100, 32, {16, 32}),
         (1.0, 100, 16, {16, 32}),
