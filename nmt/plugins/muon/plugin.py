@@ -1,4 +1,4 @@
-"""The Muon optimizer."""
+"""The Muon optimizer, and `experiment=laptop`, which uses it."""
 
 from collections.abc import Callable
 
