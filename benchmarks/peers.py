@@ -119,18 +119,18 @@ def corpus_options(setting: Setting) -> list[str]:
     return ["data=files", "data.name=peers", *files, "tokenizer=bpe4k", size, f"prepared={setting.work / 'prepared'}"]
 
 
-def prepare(setting: Setting) -> None:
-    """The prepared corpus; its subwords as text for Marian and as ids for transformers; Marian's vocabulary."""
+def prepare(work: Path, options: list[str]) -> None:
+    """Prepare the corpus; write its subwords for Marian (text) and transformers (ids), and Marian's vocabulary."""
     from nmt.data import PreparedSplit
     from nmt.text import load_tokenizer
 
-    work, marian = setting.work, setting.work / "marian"
+    marian = work / "marian"
     if (marian / "vocab.yml").exists():
         return
-    subprocess.run([sys.executable, "-m", "nmt", "preprocess", *corpus_options(setting)], check=True)
+    subprocess.run([sys.executable, "-m", "nmt", "preprocess", *options], check=True)
     symbols = load_tokenizer(work / "prepared" / "tokenizer.model").vocabulary()
     marian.mkdir(exist_ok=True)
-    for split in ("train", "test"):
+    for split in ("train", "valid", "test"):
         columns = PreparedSplit(work / "prepared" / split).table.data
         for side in ("source", "target"):
             sentences = columns.column(side).to_pylist()
@@ -276,7 +276,7 @@ def main() -> None:
     only = options.pop("only")
     setting = Setting(**options)
     setting.work.mkdir(parents=True, exist_ok=True)
-    prepare(setting)
+    prepare(setting.work, corpus_options(setting))
     usable = {"nmt": Path(sys.executable)}
     for name in PACKAGES:
         python, trouble = environment(setting.cache.absolute(), name)

@@ -4,8 +4,8 @@
         [--cache build/peers] [--pairs train val test_2016_flickr] [--languages en de] [--vocabulary 4000]
 
 FOLDER contains a training, a validation and a test file per language; their names are those of --pairs. A cell is one
-training run of a contender with a time limit and a seed. It runs on a core of its own with one thread, and ends when
-the processor time (user and system) of all its processes reaches the limit: trials and validation count, preparing the
+training run of a contender with a time limit and a seed. The run has one thread and its own core, and ends when the
+processor time (user and system) of all its processes reaches the limit: trials and validation count, preparing the
 corpus does not. Then the contender's own search translates the test set (beam 4), and sacrebleu scores plain text.
 Finished cells are kept in the cache; the same command continues.
 
@@ -32,7 +32,7 @@ from statistics import mean
 from typing import Any
 
 import sacrebleu
-from peers import environment
+from peers import environment, prepare
 
 HERE = Path(__file__).parent
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -66,7 +66,7 @@ class Cell:
 
 
 def processor_seconds(session: int) -> float:
-    """User and system time of a session's processes and of those that they have waited for."""
+    """The processor time of a session's processes and of their children that have ended."""
     total = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -106,42 +106,15 @@ def nmt_corpus(race: Race) -> list[str]:
     ]
 
 
-def prepare(race: Race) -> None:
-    """The prepared corpus, its subwords as text for Marian and as ids for transformers, and Marian's vocabulary."""
-    from nmt.data import PreparedSplit
-    from nmt.text import load_tokenizer
-
-    work = race.work
-    if (work / "vocab.yml").exists():
-        return
-    work.mkdir(parents=True, exist_ok=True)
-    subprocess.run([sys.executable, "-m", "nmt", "preprocess", *nmt_corpus(race)], check=True)
-    symbols = load_tokenizer(work / "prepared" / "tokenizer.model").vocabulary()
-    for split in ("train", "valid", "test"):
-        columns = PreparedSplit(work / "prepared" / split).table.data
-        for side in ("source", "target"):
-            sentences = columns.column(side).to_pylist()
-            for suffix, shown in (("ids", str), ("tokens", symbols.__getitem__)):
-                lines = (" ".join(map(shown, ids)) + "\n" for ids in sentences)
-                (work / f"{split}.{side}.{suffix}").write_text("".join(lines))
-    table = [f"{json.dumps(entry)}: {id}\n" for id, entry in enumerate(["</s>", "<unk>", *symbols[4:]])]
-    (work / "vocab.yml").write_text("".join(table))
-
-
-def read_test(race: Race, side: int) -> list[str]:
-    file = race.corpus / f"{race.pairs[2]}.{race.languages[side]}"
-    return file.read_text(encoding="utf-8").splitlines()
-
-
-def detokenized(race: Race, file: Path) -> list[str]:
+def detokenized(file: Path) -> list[str]:
     """Plain text from a file of subwords, joined as SentencePiece does."""
     lines = file.read_text(encoding="utf-8").splitlines()
     return ["".join(line.split()).replace("▁", " ").strip() for line in lines]
 
 
-def nmt(cell: Cell, core: int, options: list[str]) -> tuple[float, list[str]]:
+def nmt(cell: Cell, core: int, python: Path, options: list[str]) -> tuple[float, list[str]]:
     folder, log = cell.folder, cell.folder / "log"
-    command = [sys.executable, "-m", "nmt"]
+    command = [python, "-m", "nmt"]
     training = [*command, "train", *nmt_corpus(cell.race), f"seed={cell.seed}", f"run={folder / 'run'}", *options]
     spent = run(training, log, core)
     source = f"{cell.race.corpus.resolve() / cell.race.pairs[2]}.{cell.race.languages[0]}"
@@ -150,11 +123,11 @@ def nmt(cell: Cell, core: int, options: list[str]) -> tuple[float, list[str]]:
     return spent, (folder / "test").read_text(encoding="utf-8").splitlines()
 
 
-def nmt_minutes(cell: Cell, core: int) -> tuple[float, list[str]]:
-    return nmt(cell, core, [f"minutes={cell.minutes:g}"])
+def nmt_minutes(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
+    return nmt(cell, core, python, [f"minutes={cell.minutes:g}"])
 
 
-def nmt_laptop(cell: Cell, core: int) -> tuple[float, list[str]]:
+def nmt_laptop(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
     """The recipe with as many updates as fit: measured once and kept, because a schedule needs to know them."""
     recipe = ["experiment=laptop", "checkpoints.every_minutes=null", "validation.bleu_sentences=0"]
     trial = cell.race.work / "laptop-seconds.json"
@@ -162,20 +135,20 @@ def nmt_laptop(cell: Cell, core: int) -> tuple[float, list[str]]:
         sizes = []
         for updates in (20, 120):
             options = [*recipe, f"trainer.max_steps={updates}", f"run={cell.folder / 'trial'}-{updates}"]
-            command = [sys.executable, "-m", "nmt", "train", *nmt_corpus(cell.race), *options]
+            command = [python, "-m", "nmt", "train", *nmt_corpus(cell.race), *options]
             sizes.append(run(command, cell.folder / "log", core))
         trial.write_text(json.dumps([(sizes[1] - sizes[0]) / 100, sizes[0]]))
     seconds, start = json.loads(trial.read_text())
     updates = int((60 * cell.minutes - start - 5) / seconds * 0.97)
     steps = [f"trainer.max_steps={updates}", f"optim.warmup={updates // 8}", f"validation.every_steps={updates // 4}"]
-    return nmt(cell, core, [*recipe, *steps, f"checkpoints.every_steps={-(-updates // 20)}"])
+    return nmt(cell, core, python, [*recipe, *steps, f"checkpoints.every_steps={-(-updates // 20)}"])
 
 
 def marian_scores(cell: Cell, core: int, python: Path, options: str) -> tuple[float, list[str]]:
     race, folder, log = cell.race, cell.folder, cell.folder / "log"
     work, model = race.work, folder / "model.npz"
-    vocabularies = f"--vocabs {work}/vocab.yml {work}/vocab.yml"
-    files = {split: " ".join(f"{work}/{split}.{side}.tokens" for side in ("source", "target"))
+    vocabularies = f"--vocabs {work}/marian/vocab.yml {work}/marian/vocab.yml"
+    files = {split: " ".join(f"{work}/marian/{split}.{side}" for side in ("source", "target"))
              for split in ("train", "valid")}  # fmt: skip
     training = (
         f"--model {model} --train-sets {files['train']} --valid-sets {files['valid']} {vocabularies} "
@@ -186,12 +159,12 @@ def marian_scores(cell: Cell, core: int, python: Path, options: str) -> tuple[fl
     spent = run([python, "-m", "pymarian", "train", *shlex.split(training)], log, core, 60 * cell.minutes)
     best = folder / "model.npz.best-cross-entropy.npz"
     decoding = (
-        f"--models {best if best.exists() else model} {vocabularies} --input {work}/test.source.tokens "
+        f"--models {best if best.exists() else model} {vocabularies} --input {work}/marian/test.source "
         f"--output {folder}/test --beam-size 4 --normalize 0.6 --mini-batch 32 --maxi-batch 100 --maxi-batch-sort src "
         "--max-length-factor 3 --cpu-threads 1 --workspace 512 --quiet"
     )
     run([python, "-m", "pymarian", "decode", *shlex.split(decoding)], log, core)
-    return spent, detokenized(race, folder / "test")
+    return spent, detokenized(folder / "test")
 
 
 MARIAN = (
@@ -214,19 +187,19 @@ def marian_base(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
 
 
 def transformers(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
+    from nmt.text import load_tokenizer
+
     work, folder, log = cell.race.work, cell.folder, cell.folder / "log"
     script = [python, HERE / "race_transformers.py"]
     spent = run([*script, "train", work, folder / "model", cell.seed, 60 * SHARE * cell.minutes], log, core)
-    run([*script, "translate", folder / "model", work / "test.source.ids", folder / "ids"], log, core)
-    from nmt.text import load_tokenizer
-
+    run([*script, "translate", folder / "model", work / "test.source", folder / "ids"], log, core)
     symbols = load_tokenizer(work / "prepared" / "tokenizer.model").vocabulary()
     lines = [" ".join(symbols[int(id)] for id in line.split()) for line in (folder / "ids").read_text().splitlines()]
     (folder / "test").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return spent, detokenized(cell.race, folder / "test")
+    return spent, detokenized(folder / "test")
 
 
-CONTENDERS: dict[str, tuple[str, Callable[..., tuple[float, list[str]]]]] = {
+CONTENDERS: dict[str, tuple[str, Callable[[Cell, int, Path], tuple[float, list[str]]]]] = {
     "nmt": ("", nmt_minutes),
     "nmt laptop": ("", nmt_laptop),
     "marian": ("marian", marian),
@@ -235,11 +208,11 @@ CONTENDERS: dict[str, tuple[str, Callable[..., tuple[float, list[str]]]]] = {
 }
 
 
-def race_cell(cell: Cell, core: int, python: Path | None) -> None:
+def race_cell(cell: Cell, core: int, python: Path) -> None:
     cell.folder.mkdir(parents=True, exist_ok=True)
-    contend = CONTENDERS[cell.contender][1]
-    seconds, hypotheses = contend(cell, core, python) if python else contend(cell, core)
-    references = [read_test(cell.race, 1)]
+    seconds, hypotheses = CONTENDERS[cell.contender][1](cell, core, python)
+    reference = cell.race.corpus / f"{cell.race.pairs[2]}.{cell.race.languages[1]}"
+    references = [reference.read_text(encoding="utf-8").splitlines()]
     scores = {metric.__class__.__name__: metric.corpus_score(hypotheses, references).score
               for metric in (sacrebleu.BLEU(), sacrebleu.CHRF())}  # fmt: skip
     (cell.folder / "result.json").write_text(json.dumps({"seconds": round(seconds, 1), **scores}))
@@ -252,7 +225,7 @@ def work_on(cells: Iterator[Cell], lock: threading.Lock, core: int, pythons: dic
             cell = next(cells, None)
         if cell is None:
             return
-        race_cell(cell, core, pythons.get(CONTENDERS[cell.contender][0]))
+        race_cell(cell, core, pythons[CONTENDERS[cell.contender][0]])
         print(f"{cell.contender} {cell.minutes:g} {cell.seed}: {result(cell)}", file=sys.stderr, flush=True)
 
 
@@ -289,8 +262,9 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=4000)
     options = parser.parse_args()
     race = Race(options.corpus, options.cache, options.pairs, options.languages, options.vocabulary)
-    prepare(race)
-    pythons = {}
+    race.work.mkdir(parents=True, exist_ok=True)
+    prepare(race.work, nmt_corpus(race))
+    pythons = {"": Path(sys.executable)}
     for name in {CONTENDERS[contender][0] for contender in options.only} - {""}:
         pythons[name], trouble = environment(options.cache.absolute(), name)
         if trouble:

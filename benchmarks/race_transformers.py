@@ -3,7 +3,7 @@
     python benchmarks/race_transformers.py train FOLDER MODEL SEED SECONDS
     python benchmarks/race_transformers.py translate MODEL IDS OUTPUT
 
-FOLDER contains train and valid, .source.ids and .target.ids, with one sentence of token ids per line.
+FOLDER contains train.source and train.target, with one sentence of token ids per line, and marian/vocab.yml.
 """
 
 import sys
@@ -11,57 +11,17 @@ import time
 from pathlib import Path
 
 import torch
-from peers_transformers import BOS, EOS, NO_LABEL, PAD, padded, read
-from transformers import (
-    MBartConfig,
-    MBartForConditionalGeneration,
-    Seq2SeqTrainer,
-    Seq2SeqTrainingArguments,
-    TrainerCallback,
-)
+from peers_transformers import BOS, EOS, PAD, arguments, collate, padded, read, read_corpus, sizes
+from transformers import MBartConfig, MBartForConditionalGeneration, Seq2SeqTrainer, TrainerCallback
 
-D_MODEL, D_FF, LAYERS, HEADS, DROPOUT = 128, 512, 3, 4, 0.1
+D_MODEL, D_FF, DROPOUT = 128, 512, 0.1
 TOKENS, RATE, WARM_UP = 700, 2e-3, 1 / 12
 """Target tokens per update, peak learning rate, and the share of the time in which the rate rises."""
 ROWS, BEAM = 32, 4
 
 
-def new_model(vocabulary: int) -> MBartForConditionalGeneration:
-    sizes = {f"{stack}_{key}": value for stack in ("encoder", "decoder")
-             for key, value in (("layers", LAYERS), ("ffn_dim", D_FF), ("attention_heads", HEADS))}  # fmt: skip
-    return MBartForConditionalGeneration(
-        MBartConfig(
-            **sizes,
-            vocab_size=vocabulary,
-            d_model=D_MODEL,
-            dropout=DROPOUT,
-            activation_function="relu",
-            scale_embedding=True,
-            max_position_embeddings=1024,
-            init_std=D_MODEL**-0.5,
-            pad_token_id=PAD,
-            bos_token_id=BOS,
-            eos_token_id=EOS,
-            decoder_start_token_id=BOS,
-            forced_eos_token_id=None,
-        )
-    )
-
-
-def collate(pairs: list[dict[str, list[int]]]) -> dict[str, torch.Tensor]:
-    source = padded([pair["input_ids"] for pair in pairs], PAD)
-    labels = padded([pair["labels"] for pair in pairs], NO_LABEL)
-    before = padded([[BOS, *pair["labels"][:-1]] for pair in pairs], PAD)
-    return {
-        "input_ids": source,
-        "attention_mask": (source != PAD).long(),
-        "decoder_input_ids": before,
-        "labels": labels,
-    }
-
-
 class Clock(TrainerCallback):
-    """Ends training when the process has used its time."""
+    """Ends training when the process has used its processor time."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -72,33 +32,20 @@ class Clock(TrainerCallback):
 
 def train(folder: Path, output: str, seed: int, seconds: float) -> None:
     torch.manual_seed(seed)
-    sides = [read(str(folder / f"train.{side}.ids")) for side in ("source", "target")]
-    corpus = [{"input_ids": source, "labels": target} for source, target in zip(*sides, strict=True)]
-    vocabulary = sum(1 for _ in (folder / "vocab.yml").open()) + 2  # Marian has no padding or start symbol
-    model = new_model(vocabulary)
+    corpus = read_corpus(str(folder / "train"))
+    vocabulary = sum(1 for _ in (folder / "marian" / "vocab.yml").open()) + 2  # Marian has no padding or start symbol
+    shape = sizes(D_MODEL, D_FF, DROPOUT, vocabulary)
+    model = MBartForConditionalGeneration(MBartConfig(**shape, bos_token_id=BOS, init_std=D_MODEL**-0.5))
 
     def rate(_: int) -> float:
         spent = time.process_time() / seconds
         return max(0.0, min(spent / WARM_UP, (1 - spent) / (1 - WARM_UP)))
 
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0)
-    arguments = Seq2SeqTrainingArguments(
-        output,
-        per_device_train_batch_size=max(1, round(TOKENS * len(corpus) / sum(map(len, sides[1])))),
-        train_sampling_strategy="group_by_length",
-        max_steps=10**7,
-        logging_steps=200,
-        label_smoothing_factor=0.1,
-        max_grad_norm=0.0,
-        save_strategy="no",
-        report_to="none",
-        disable_tqdm=True,
-        use_cpu=True,
-        seed=seed,
-    )
+    options = arguments(output, corpus, TOKENS, max_steps=10**7, logging_steps=200, seed=seed)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
     contents = {"train_dataset": corpus, "data_collator": collate, "callbacks": [Clock(seconds)]}
-    Seq2SeqTrainer(model=model, args=arguments, optimizers=(optimizer, schedule), **contents).train()
+    Seq2SeqTrainer(model=model, args=options, optimizers=(optimizer, schedule), **contents).train()
     model.save_pretrained(output)
 
 
