@@ -114,7 +114,7 @@ class OptimConfig:
     epsilon: float = number(1e-9, 0.0, 1.0)
     """Adam's epsilon, added to the square root of the mean squared gradient."""
     weight_decay: float = number(0.0, 0.0, 1e3)
-    """Decoupled weight decay: the share of each weight that an update subtracts, in units of the learning rate."""
+    """Decoupled weight decay: each update multiplies weights by 1 - learning rate x weight_decay (paper: 0)."""
     label_smoothing: float = number(0.1, 0.0, 0.99)
     """Probability mass to spread evenly over the vocabulary."""
     not_finite: str = choice("stop", "stop", "skip")

@@ -45,10 +45,8 @@ def test_the_copy_adds_its_divergence() -> None:
     torch.manual_seed(2)
     source, target = hide(batch.source, 0.5), hide(batch.target_in, 0.5)
     assert not torch.equal(source, batch.source)
-    p, q = (
-        model(*x).softmax(2).flatten(0, 1)[batch.target_indices]
-        for x in ((batch.source, batch.target_in), (source, target))
-    )
+    pairs = ((batch.source, batch.target_in), (source, target))
+    p, q = (model(*pair).softmax(2).flatten(0, 1)[batch.target_indices] for pair in pairs)
     plain = summed_losses(model, batch, SMOOTHING)
     assert_close(loss, plain[0] + 3 * (p * (p / q).log()).sum())
     assert_close(likelihood, plain[1])
