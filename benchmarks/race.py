@@ -11,7 +11,6 @@ Finished cells are kept in the cache; the same command continues.
 
 - nmt: `nmt train minutes=...`; nmt laptop: `experiment=laptop` with as many updates as fit;
 - marian: Marian with nmt's shape, pre-norm layers, small updates and averaged weights (exponential smoothing);
-- marian base: Marian's own `--task transformer-base-prenorm` settings, apart from the vocabulary;
 - transformers: Seq2SeqTrainer around MBart (pre-norm) of nmt's shape, whose learning rate falls to 0 with the time.
 """
 
@@ -25,6 +24,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -92,7 +92,7 @@ def run(command: list[Any], log: Path, core: int, limit: float = float("inf")) -
                 asked = True
             time.sleep(0.2)
     if process.returncode and not asked:
-        raise SystemExit(f"{shlex.join(words)} failed with exit code {process.returncode}; see {log}")
+        raise RuntimeError(f"{shlex.join(words)} failed with exit code {process.returncode}; see {log}")
     return spent
 
 
@@ -134,7 +134,7 @@ def nmt_laptop(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
     if not trial.exists():
         sizes = []
         for updates in (20, 120):
-            options = [*recipe, f"trainer.max_steps={updates}", f"run={cell.folder / 'trial'}-{updates}"]
+            options = [*recipe, f"trainer.max_steps={updates}", "optim.warmup=2", f"run={cell.folder}/trial-{updates}"]
             command = [python, "-m", "nmt", "train", *nmt_corpus(cell.race), *options]
             sizes.append(run(command, cell.folder / "log", core))
         trial.write_text(json.dumps([(sizes[1] - sizes[0]) / 100, sizes[0]]))
@@ -142,29 +142,6 @@ def nmt_laptop(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
     updates = int((60 * cell.minutes - start - 5) / seconds * 0.97)
     steps = [f"trainer.max_steps={updates}", f"optim.warmup={updates // 8}", f"validation.every_steps={updates // 4}"]
     return nmt(cell, core, python, [*recipe, *steps, f"checkpoints.every_steps={-(-updates // 20)}"])
-
-
-def marian_scores(cell: Cell, core: int, python: Path, options: str) -> tuple[float, list[str]]:
-    race, folder, log = cell.race, cell.folder, cell.folder / "log"
-    work, model = race.work, folder / "model.npz"
-    vocabularies = f"--vocabs {work}/marian/vocab.yml {work}/marian/vocab.yml"
-    files = {split: " ".join(f"{work}/marian/{split}.{side}" for side in ("source", "target"))
-             for split in ("train", "valid")}  # fmt: skip
-    training = (
-        f"--model {model} --train-sets {files['train']} --valid-sets {files['valid']} {vocabularies} "
-        f"--max-length 200 --shuffle-in-ram --tempdir {folder} --seed {cell.seed} --cpu-threads 1 --workspace 1024 "
-        "--valid-metrics cross-entropy --keep-best --quiet-validation --save-freq 1000000u --overwrite "
-        f"--valid-mini-batch 32 --sigterm save-and-exit --after 1000000u --disp-freq 100u {options}"
-    )
-    spent = run([python, "-m", "pymarian", "train", *shlex.split(training)], log, core, 60 * cell.minutes)
-    best = folder / "model.npz.best-cross-entropy.npz"
-    decoding = (
-        f"--models {best if best.exists() else model} {vocabularies} --input {work}/marian/test.source "
-        f"--output {folder}/test --beam-size 4 --normalize 0.6 --mini-batch 32 --maxi-batch 100 --maxi-batch-sort src "
-        "--max-length-factor 3 --cpu-threads 1 --workspace 512 --quiet"
-    )
-    run([python, "-m", "pymarian", "decode", *shlex.split(decoding)], log, core)
-    return spent, detokenized(folder / "test")
 
 
 MARIAN = (
@@ -175,15 +152,29 @@ MARIAN = (
     "--exponential-smoothing 0.002 --mini-batch 1000 --mini-batch-words 700 --mini-batch-round-up false "
     "--valid-freq 500u"
 )
-MARIAN_BASE = "--task transformer-base-prenorm --mini-batch-words 1000 --mini-batch 1000 --valid-freq 100u"
 
 
 def marian(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
-    return marian_scores(cell, core, python, MARIAN)
-
-
-def marian_base(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
-    return marian_scores(cell, core, python, MARIAN_BASE)
+    race, folder, log = cell.race, cell.folder, cell.folder / "log"
+    work, model = race.work, folder / "model.npz"
+    vocabularies = f"--vocabs {work}/marian/vocab.yml {work}/marian/vocab.yml"
+    files = {split: " ".join(f"{work}/marian/{split}.{side}" for side in ("source", "target"))
+             for split in ("train", "valid")}  # fmt: skip
+    training = (
+        f"--model {model} --train-sets {files['train']} --valid-sets {files['valid']} {vocabularies} "
+        f"--max-length 200 --shuffle-in-ram --tempdir {folder} --seed {cell.seed} --cpu-threads 1 --workspace 1024 "
+        "--valid-metrics cross-entropy --keep-best --quiet-validation --save-freq 1000000u --overwrite "
+        f"--valid-mini-batch 32 --sigterm save-and-exit --after 1000000u --disp-freq 100u {MARIAN}"
+    )
+    spent = run([python, "-m", "pymarian", "train", *shlex.split(training)], log, core, 60 * cell.minutes)
+    best = folder / "model.npz.best-cross-entropy.npz"
+    decoding = (
+        f"--models {best if best.exists() else model} {vocabularies} --input {work}/marian/test.source "
+        f"--output {folder}/test --beam-size 4 --normalize 0.6 --mini-batch 32 --maxi-batch 100 --maxi-batch-sort src "
+        "--max-length-factor 3 --cpu-threads 1 --workspace 512 --quiet"
+    )
+    run([python, "-m", "pymarian", "decode", *shlex.split(decoding)], log, core)
+    return spent, detokenized(folder / "test")
 
 
 def transformers(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
@@ -203,7 +194,6 @@ CONTENDERS: dict[str, tuple[str, Callable[[Cell, int, Path], tuple[float, list[s
     "nmt": ("", nmt_minutes),
     "nmt laptop": ("", nmt_laptop),
     "marian": ("marian", marian),
-    "marian base": ("marian", marian_base),
     "transformers": ("transformers", transformers),
 }
 
@@ -271,11 +261,9 @@ def main() -> None:
             sys.exit(f"{name} {trouble}")
     every = (Cell(race, *setting) for setting in product(options.only, options.minutes, options.seeds))
     cells, lock = iter([cell for cell in every if not result(cell)]), threading.Lock()
-    threads = [threading.Thread(target=work_on, args=(cells, lock, core, pythons)) for core in options.cores]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(options.cores)) as pool:
+        for racing in [pool.submit(work_on, cells, lock, core, pythons) for core in options.cores]:
+            racing.result()
     print(table(race, options.only, options.minutes, options.seeds))
 
 
