@@ -2,23 +2,26 @@
 
     python benchmarks/race.py FOLDER [--minutes 5 10 20] [--seeds 1] [--only CONTENDER ...] [--cores 0 1]
         [--cache build/peers] [--pairs train val test_2016_flickr] [--languages en de] [--vocabulary 4000]
+        [--figure race.svg]
 
 FOLDER contains a training, a validation and a test file per language; their names are those of --pairs. A cell is one
 training run of a contender with a time limit and a seed. The run has one thread and its own core, and ends when the
 processor time (user and system) of all its processes reaches the limit: trials and validation count, preparing the
-corpus does not. Then the contender's own search translates the test set (beam 4), and sacrebleu scores plain text.
-Finished cells are kept in the cache; the same command continues.
+corpus does not. Then the test set is translated (beam 4), and sacrebleu scores plain text. nmt imports and translates
+Marian's models, because Marian 1.12's search does not normalize the keys of earlier positions in pre-norm layers as its
+training does (BLEU 9.5 instead of 28.7 for a model). Finished cells are kept in the cache; the same command continues.
 
-- nmt: `nmt train minutes=...`; nmt laptop: `experiment=laptop` with as many updates as fit;
-- marian: Marian with nmt's shape, pre-norm layers, small updates and averaged weights (exponential smoothing);
-- transformers: Seq2SeqTrainer around MBart (pre-norm) of nmt's shape, whose learning rate falls to 0 with the time.
+- nmt: `nmt train minutes=...`;
+- nmt laptop: `experiment=laptop` with as many updates as fit, which a short run measures once;
+- marian: nmt's shape, pre-norm layers, averaged weights, a learning rate that falls in steps; updates as for laptop;
+- transformers: Seq2SeqTrainer around Pegasus (pre-norm, sinusoids) of nmt's shape; its rate falls to 0 with the time.
 """
 
 import argparse
 import json
 import os
 import shlex
-import signal
+import shutil
 import subprocess
 import sys
 import threading
@@ -36,8 +39,12 @@ from peers import environment, prepare
 
 HERE = Path(__file__).parent
 TICKS = os.sysconf("SC_CLK_TCK")
-SHARE = 0.97
-"""Share of the limit that transformers trains for; the rest is for saving."""
+SAVING = 5
+"""Seconds that remain for saving at the end."""
+
+
+stopped = threading.Event()
+TRIALS = threading.Lock()
 
 
 @dataclass
@@ -50,7 +57,8 @@ class Race:
 
     @property
     def work(self) -> Path:
-        return self.cache.absolute() / "race" / f"{self.corpus.resolve().name}-{self.vocabulary}"
+        name = "-".join([self.corpus.resolve().name, *self.pairs, *self.languages, str(self.vocabulary)])
+        return self.cache.absolute() / "race" / name
 
 
 @dataclass
@@ -78,20 +86,19 @@ def processor_seconds(session: int) -> float:
     return total / TICKS
 
 
-def run(command: list[Any], log: Path, core: int, limit: float = float("inf")) -> float:
-    """Run a command on one core, ask it to stop when its processor time reaches the limit, and return this time."""
+def run(command: list[Any], log: Path, core: int) -> float:
+    """Run a command on one core and return its processor time."""
     words = ["taskset", "-c", str(core), *map(str, command)]
     variables = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     with log.open("ab") as file:
         process = subprocess.Popen(words, stdout=file, stderr=file, env=variables, start_new_session=True)
-        spent, asked = 0.0, False
-        while process.poll() is None:
+        spent = 0.0
+        while process.poll() is None and not stopped.is_set():
             spent = max(spent, processor_seconds(process.pid))
-            if spent > limit and not asked:
-                process.send_signal(signal.SIGTERM)
-                asked = True
             time.sleep(0.2)
-    if process.returncode and not asked:
+    if stopped.is_set():
+        process.terminate()
+    if process.wait():
         raise RuntimeError(f"{shlex.join(words)} failed with exit code {process.returncode}; see {log}")
     return spent
 
@@ -112,69 +119,86 @@ def detokenized(file: Path) -> list[str]:
     return ["".join(line.split()).replace("▁", " ").strip() for line in lines]
 
 
-def nmt(cell: Cell, core: int, python: Path, options: list[str]) -> tuple[float, list[str]]:
-    folder, log = cell.folder, cell.folder / "log"
-    command = [python, "-m", "nmt"]
-    training = [*command, "train", *nmt_corpus(cell.race), f"seed={cell.seed}", f"run={folder / 'run'}", *options]
-    spent = run(training, log, core)
+def translated(cell: Cell, core: int, model: Path) -> list[str]:
+    """The test set, translated by nmt."""
     source = f"{cell.race.corpus.resolve() / cell.race.pairs[2]}.{cell.race.languages[0]}"
-    files = [f"run={folder / 'run'}", f"input={source}", f"output={folder / 'test'}", "overwrite=true"]
-    run([*command, "translate", *files], log, core)
-    return spent, (folder / "test").read_text(encoding="utf-8").splitlines()
+    options = ["protect=none", f"input={source}", f"output={cell.folder / 'test'}", "overwrite=true"]
+    run([sys.executable, "-m", "nmt", "translate", model, *options], cell.folder / "log", core)
+    return (cell.folder / "test").read_text(encoding="utf-8").splitlines()
+
+
+def nmt(cell: Cell, core: int, python: Path, options: list[str]) -> tuple[float, list[str]]:
+    training = ["train", *nmt_corpus(cell.race), f"seed={cell.seed}", f"run={cell.folder / 'run'}", *options]
+    spent = run([python, "-m", "nmt", *training], cell.folder / "log", core)
+    return spent, translated(cell, core, cell.folder / "run")
 
 
 def nmt_minutes(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
     return nmt(cell, core, python, [f"minutes={cell.minutes:g}"])
 
 
-def nmt_laptop(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
-    """The recipe with as many updates as fit: measured once and kept, because a schedule needs to know them."""
-    recipe = ["experiment=laptop", "checkpoints.every_minutes=null", "validation.bleu_sentences=0"]
-    trial = cell.race.work / "laptop-seconds.json"
-    if not trial.exists():
-        sizes = []
-        for updates in (20, 120):
-            options = [*recipe, f"trainer.max_steps={updates}", "optim.warmup=2", f"run={cell.folder}/trial-{updates}"]
-            command = [python, "-m", "nmt", "train", *nmt_corpus(cell.race), *options]
-            sizes.append(run(command, cell.folder / "log", core))
-        trial.write_text(json.dumps([(sizes[1] - sizes[0]) / 100, sizes[0]]))
+def fitting(cell: Cell, core: int, options: Callable[[int, str], list[Any]]) -> int:
+    """How many updates fit in the time: two runs of `options(updates, name)` measure them once for all cells."""
+    trial = cell.race.work / f"{cell.contender.replace(' ', '-')}-seconds.json"
+    with TRIALS:
+        if not trial.exists():
+            short, long = (run(options(size, f"trial-{size}"), cell.folder / "log", core) for size in (20, 120))
+            trial.write_text(json.dumps([(long - short) / 100, short]))
     seconds, start = json.loads(trial.read_text())
-    updates = int((60 * cell.minutes - start - 5) / seconds * 0.97)
-    steps = [f"trainer.max_steps={updates}", f"optim.warmup={updates // 8}", f"validation.every_steps={updates // 4}"]
-    return nmt(cell, core, python, [*recipe, *steps, f"checkpoints.every_steps={-(-updates // 20)}"])
+    return int((60 * cell.minutes - start - SAVING) / seconds)
+
+
+def nmt_laptop(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
+    recipe = ["experiment=laptop", "checkpoints.every_minutes=null", "validation.bleu_sentences=0"]
+
+    def schedule(updates: int) -> list[str]:
+        every = f"validation.every_steps={updates // 4}", f"checkpoints.every_steps={-(-updates // 20)}"
+        return [*recipe, f"trainer.max_steps={updates}", f"optim.warmup={max(2, updates // 12)}", *every]
+
+    def trial(updates: int, name: str) -> list[Any]:
+        words = [python, "-m", "nmt", "train", *nmt_corpus(cell.race), *schedule(updates)]
+        return [*words, f"run={cell.folder / name}"]
+
+    return nmt(cell, core, python, schedule(fitting(cell, core, trial)))
 
 
 MARIAN = (
     "--type transformer --enc-depth 3 --dec-depth 3 --dim-emb 128 --transformer-dim-ffn 512 --transformer-heads 4 "
     "--transformer-preprocess n --transformer-postprocess da --transformer-postprocess-top n --tied-embeddings-all "
     "--transformer-ffn-activation relu --transformer-dropout 0.1 --label-smoothing 0.1 "
-    "--optimizer-params 0.9 0.98 1e-9 --clip-norm 0 --learn-rate 0.002 --lr-warmup 300 --lr-decay-inv-sqrt 300 "
-    "--exponential-smoothing 0.002 --mini-batch 1000 --mini-batch-words 700 --mini-batch-round-up false "
-    "--valid-freq 500u"
+    "--optimizer-params 0.9 0.98 1e-9 --clip-norm 0 --exponential-smoothing 0.01 --learn-rate 0.004 "
+    "--lr-decay-inv-sqrt 0 --lr-decay 0.8 --lr-decay-strategy batches "
+    "--mini-batch 1000 --mini-batch-words 700 --mini-batch-round-up false --cpu-threads 1 --workspace 1024"
 )
 
 
 def marian(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
-    race, folder, log = cell.race, cell.folder, cell.folder / "log"
-    work, model = race.work, folder / "model.npz"
-    vocabularies = f"--vocabs {work}/marian/vocab.yml {work}/marian/vocab.yml"
-    files = {split: " ".join(f"{work}/marian/{split}.{side}" for side in ("source", "target"))
-             for split in ("train", "valid")}  # fmt: skip
-    training = (
-        f"--model {model} --train-sets {files['train']} --valid-sets {files['valid']} {vocabularies} "
-        f"--max-length 200 --shuffle-in-ram --tempdir {folder} --seed {cell.seed} --cpu-threads 1 --workspace 1024 "
-        "--valid-metrics cross-entropy --keep-best --quiet-validation --save-freq 1000000u --overwrite "
-        f"--valid-mini-batch 32 --sigterm save-and-exit --after 1000000u --disp-freq 100u {MARIAN}"
-    )
-    spent = run([python, "-m", "pymarian", "train", *shlex.split(training)], log, core, 60 * cell.minutes)
-    best = folder / "model.npz.best-cross-entropy.npz"
-    decoding = (
-        f"--models {best if best.exists() else model} {vocabularies} --input {work}/marian/test.source "
-        f"--output {folder}/test --beam-size 4 --normalize 0.6 --mini-batch 32 --maxi-batch 100 --maxi-batch-sort src "
-        "--max-length-factor 3 --cpu-threads 1 --workspace 512 --quiet"
-    )
-    run([python, "-m", "pymarian", "decode", *shlex.split(decoding)], log, core)
-    return spent, detokenized(folder / "test")
+    work, folder = cell.race.work / "marian", cell.folder
+
+    def training(updates: int, name: str) -> list[Any]:
+        files = (
+            f"--train-sets {work}/train.source {work}/train.target --valid-sets {work}/valid.source {work}/valid.target"
+        )
+        schedule = (
+            f"--lr-warmup {updates // 12} --lr-decay-start {updates // 2} --lr-decay-freq {max(1, updates // 40)} "
+            f"--after {updates}u --valid-freq {updates // 4}u --save-freq {updates}u"
+        )
+        text = (
+            f"--model {folder / name}.npz {files} --vocabs {work}/vocab.yml {work}/vocab.yml --max-length 200 "
+            f"--shuffle-in-ram --tempdir {folder} --seed {cell.seed} --valid-metrics cross-entropy "
+            f"--valid-mini-batch 32 --overwrite --disp-freq 100u {MARIAN} {schedule}"
+        )
+        return [python, "-m", "pymarian", "train", *shlex.split(text)]
+
+    spent = run(training(fitting(cell, core, training), "model"), folder / "log", core)
+    (folder / "marian").mkdir()
+    for file in (folder / "model.npz", *(work / name for name in ("source.spm", "target.spm", "vocab.yml"))):
+        shutil.copy(file, folder / "marian")
+    names = "models: [model.npz]\nvocabs: [vocab.yml, vocab.yml]\nnormalize: 0.6\n"
+    (folder / "marian" / "decoder.yml").write_text(names)
+    options = [folder / "marian", f"output={folder / 'imported'}"]
+    run([sys.executable, "-m", "nmt", "import", *options], folder / "log", core)
+    return spent, translated(cell, core, folder / "imported")
 
 
 def transformers(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
@@ -182,7 +206,7 @@ def transformers(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]
 
     work, folder, log = cell.race.work, cell.folder, cell.folder / "log"
     script = [python, HERE / "race_transformers.py"]
-    spent = run([*script, "train", work, folder / "model", cell.seed, 60 * SHARE * cell.minutes], log, core)
+    spent = run([*script, "train", work, folder / "model", cell.seed, 60 * cell.minutes - SAVING], log, core)
     run([*script, "translate", folder / "model", work / "test.source", folder / "ids"], log, core)
     symbols = load_tokenizer(work / "prepared" / "tokenizer.model").vocabulary()
     lines = [" ".join(symbols[int(id)] for id in line.split()) for line in (folder / "ids").read_text().splitlines()]
@@ -199,7 +223,8 @@ CONTENDERS: dict[str, tuple[str, Callable[[Cell, int, Path], tuple[float, list[s
 
 
 def race_cell(cell: Cell, core: int, python: Path) -> None:
-    cell.folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(cell.folder, ignore_errors=True)  # of a cell that was stopped
+    cell.folder.mkdir(parents=True)
     seconds, hypotheses = CONTENDERS[cell.contender][1](cell, core, python)
     reference = cell.race.corpus / f"{cell.race.pairs[2]}.{cell.race.languages[1]}"
     references = [reference.read_text(encoding="utf-8").splitlines()]
@@ -239,6 +264,27 @@ def table(race: Race, contenders: list[str], minutes: list[float], seeds: list[i
     return "\n".join(rows)
 
 
+def draw(race: Race, contenders: list[str], minutes: list[float], seeds: list[int], path: Path) -> None:
+    """BLEU against processor minutes: a point for each cell, a line through the means."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "race"})
+    figure = Figure(figsize=(6, 3.5), layout="constrained")
+    axes = figure.add_subplot(xscale="log", xlabel="processor minutes", ylabel="BLEU", title=race.work.name)
+    for contender in contenders:
+        cells = [[result(Cell(race, contender, limit, seed)) for seed in seeds] for limit in minutes]
+        points = [(limit, [found["BLEU"] for found in row if found]) for limit, row in zip(minutes, cells, strict=True)]
+        points = sorted((limit, scores) for limit, scores in points if scores)
+        (line,) = axes.plot([x for x, _ in points], [mean(scores) for _, scores in points], label=contender)
+        for x, scores in points:
+            axes.plot([x] * len(scores), scores, "o", color=line.get_color())
+    axes.set_xticks(minutes, [f"{limit:g}" for limit in minutes])
+    axes.minorticks_off()
+    axes.legend(frameon=False)
+    figure.savefig(path, metadata={"Date": None})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(usage=(__doc__ or "").split("\n\n")[1].strip())
     parser.add_argument("corpus", type=Path)
@@ -250,6 +296,7 @@ def main() -> None:
     parser.add_argument("--pairs", nargs=3, default=["train", "val", "test_2016_flickr"])
     parser.add_argument("--languages", nargs=2, default=["en", "de"])
     parser.add_argument("--vocabulary", type=int, default=4000)
+    parser.add_argument("--figure", type=Path)
     options = parser.parse_args()
     race = Race(options.corpus, options.cache, options.pairs, options.languages, options.vocabulary)
     race.work.mkdir(parents=True, exist_ok=True)
@@ -262,9 +309,15 @@ def main() -> None:
     every = (Cell(race, *setting) for setting in product(options.only, options.minutes, options.seeds))
     cells, lock = iter([cell for cell in every if not result(cell)]), threading.Lock()
     with ThreadPoolExecutor(len(options.cores)) as pool:
-        for racing in [pool.submit(work_on, cells, lock, core, pythons) for core in options.cores]:
-            racing.result()
-    print(table(race, options.only, options.minutes, options.seeds))
+        try:
+            for racing in [pool.submit(work_on, cells, lock, core, pythons) for core in options.cores]:
+                racing.result()
+        finally:  # of an error or Ctrl-C: the other trainings end, too
+            stopped.set()
+    found = race, options.only, options.minutes, options.seeds
+    print(table(*found))
+    if options.figure:
+        draw(*found, options.figure)
 
 
 if __name__ == "__main__":
