@@ -49,7 +49,7 @@ def best_sources(pairs: list[Pair], count: int, rounds: int = 6) -> list[np.ndar
 
 
 def main(name: str, prepared: str, count: int = 500) -> None:
-    table = PreparedSplit(Path(prepared) / "train").table[:]
+    table = PreparedSplit(Path(prepared) / "train").table
     pairs: list[Pair] = list(zip(*(table.column(side).to_pylist() for side in ("source", "target")), strict=True))
     forth, back = best_sources(pairs, count), best_sources([(t, s) for s, t in pairs], count)
     model, cpu = load_model(find_model_directory(name)), torch.device("cpu")

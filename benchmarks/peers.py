@@ -131,7 +131,7 @@ def prepare(work: Path, options: list[str]) -> None:
     symbols = load_tokenizer(work / "prepared" / "tokenizer.model").vocabulary()
     marian.mkdir(exist_ok=True)
     for split in ("train", "valid", "test"):
-        columns = PreparedSplit(work / "prepared" / split).table.data
+        columns = PreparedSplit(work / "prepared" / split).table
         for side in ("source", "target"):
             sentences = columns.column(side).to_pylist()
             for name, shown in ((work / split, str), (marian / split, symbols.__getitem__)):

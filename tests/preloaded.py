@@ -74,8 +74,8 @@ def server(name: str, executable: str, tests: str) -> None:
     import select
     import shutil
 
-    import datasets  # noqa: F401
     import lightning  # noqa: F401
+    import pyarrow  # noqa: F401
     import sacrebleu  # noqa: F401
     import sentencepiece  # noqa: F401
     import tokenizers  # noqa: F401

@@ -51,16 +51,15 @@ class PlannedBatches:
 
     def batch(self, planned: MicroBatch) -> Batch:
         """Build a micro-batch. If a transform makes a pair longer than planned, the original pair is used."""
-        if self.bounds is None:
-            batch = self.split.batch(planned.indices)
-        else:
-            rows = self.split.table[planned.indices]
-            pairs = list(zip(*(rows.column(side).to_pylist() for side in ("source", "target")), strict=True))
+        rows = self.split.rows(planned.indices)
+        if self.bounds is not None:
+            pairs = list(zip(*(side.to_pylist() for side in rows), strict=True))
             sources = np.searchsorted(self.bounds, planned.indices, side="right") - 1
             for transform in self.transforms:
                 changed = zip(pairs, transform(pairs, sources, planned), strict=True)
                 pairs = [new if all(map(int.__lt__, map(len, new), planned.widths)) else old for old, new in changed]
-            batch = padded_batch(*(pa.array(side, IDS) for side in zip(*pairs, strict=True)))
+            rows = [pa.array(side, IDS) for side in zip(*pairs, strict=True)]
+        batch = padded_batch(*rows)
         return batch._replace(update=planned.update, micro_batch=planned.micro_batch, size=planned.size)
 
 

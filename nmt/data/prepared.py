@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from nmt.config import BOS, EOS, IN_TRAINING, LANGUAGE, PAD, UNK, DataConfig, build, held_out_name, require, sources_of
@@ -152,21 +151,18 @@ class PreparedSplit:
     """One memory-mapped split. `source_lengths` and `target_lengths` include the end symbol."""
 
     def __init__(self, folder: Path) -> None:
-        import datasets
-        from datasets.table import MemoryMappedTable
-
         self.folder, file = folder, folder / "pairs.arrow"
         require(not folder.is_symlink() and file.exists(), f"{folder} is a link or lacks pairs.arrow; prepare it again")
         check_regular(file)
         try:
-            table = MemoryMappedTable.from_file(str(file)).replace_schema_metadata(None)
+            table = pa.ipc.open_stream(pa.memory_map(str(file))).read_all().replace_schema_metadata(None)
         except (OSError, ValueError, MemoryError, pa.ArrowException) as error:
             raise self.damaged(error) from error
         fits = table.schema == IDS_SCHEMA and not any(column.null_count for column in table.columns)
         require(fits, f"{file} does not have a prepared corpus's columns; prepare it again")
-        self.table = datasets.Dataset(table).with_format("arrow")
-        self.source_lengths: NDArray[np.int32] = self.table.data.column("source_length").to_numpy()
-        self.target_lengths: NDArray[np.int32] = self.table.data.column("target_length").to_numpy()
+        self.table, self.blocks = table, table.to_batches()
+        self.starts = np.cumsum([0, *map(len, self.blocks)])
+        self.source_lengths, self.target_lengths = (column.to_numpy() for column in table.columns[2:4])
 
     def __len__(self) -> int:
         return len(self.source_lengths)
@@ -181,7 +177,7 @@ class PreparedSplit:
     def check(self, vocabulary_sizes: tuple[int, int]) -> None:
         """Raise NMTError for invalid offsets, lengths or ids, which would otherwise cause a traceback or worse."""
         try:
-            for block in self.table.data.to_batches():
+            for block in self.blocks:
                 block.validate(full=True)
                 for side, size in zip(("source", "target"), vocabulary_sizes, strict=True):
                     lengths, ids = block.column(side).value_lengths().to_numpy(), block.column(side).flatten()
@@ -192,9 +188,14 @@ class PreparedSplit:
         except (ValueError, pa.ArrowException) as error:
             raise self.damaged(error) from error
 
+    def rows(self, indices: Ints) -> list[pa.ListArray]:
+        """The sources and targets of these rows; unlike pyarrow's `take`, this never copies whole columns."""
+        places = zip(np.searchsorted(self.starts, indices, side="right") - 1, indices, strict=True)
+        rows = [self.blocks[block].slice(row - self.starts[block], 1) for block, row in places]
+        return [pa.Table.from_batches(rows).column(side).combine_chunks() for side in ("source", "target")]
+
     def batch(self, indices: Ints) -> Batch:
-        rows = self.table[indices]
-        return padded_batch(*(rows.column(side).combine_chunks() for side in ("source", "target")))
+        return padded_batch(*self.rows(indices))
 
 
 class Domain(NamedTuple):

@@ -140,7 +140,7 @@ class Preparation:
             self.write_ids(split)
         for reading in self.readings:
             reading.text.unlink()
-        versions = {name: version(name) for name in ("nmt-toolkit", "sentencepiece", "tokenizers", "datasets")}
+        versions = {name: version(name) for name in ("nmt-toolkit", "sentencepiece", "tokenizers", "pyarrow")}
         size, digest = load_tokenizer(self.tokenizer_file).vocabulary_size, files.sha256(self.tokenizer_file)
         return Manifest.of(content, self.counts, size, digest, versions, self.characters)
 

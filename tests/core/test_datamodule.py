@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from nmt.config import BatchingConfig, NMTError
-from nmt.data import BatchPlanner, PlannedBatches, PreparedSplit, accumulation, open_corpus
+from nmt.data import BatchPlanner, PlannedBatches, accumulation, open_corpus
 from nmt.data.datamodule import UpdateDataset
 
 
@@ -27,17 +27,17 @@ def assert_same(batches: list, others: list) -> None:
 @pytest.mark.filterwarnings("ignore:This DataLoader will create . worker processes")  # on one processor
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # Python 3.12 and later: fork beside threads
 def test_worker_processes_keep_the_order_and_build_no_batches_but_their_own(stream):
-    class CountingSplit(PreparedSplit):
+    class CountingBatches(PlannedBatches):
         """Tells with each batch how many its process has built."""
 
         built = 0
 
-        def batch(self, indices):
+        def batch(self, planned):
             self.built += 1
-            return super().batch(indices)._replace(padded=self.built)
+            return super().batch(planned)._replace(padded=self.built)
 
     counted = stream(3, 1, 2)
-    counted.batches = PlannedBatches(CountingSplit(counted.batches.split.folder))
+    counted.batches = CountingBatches(counted.batches.split)
     loaded = list(islice(DataLoader(counted, batch_size=None, num_workers=3), 9))
     assert [batch.padded for batch in loaded] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
     expected = list(islice(stream(3, 1, 2), 9))

@@ -88,7 +88,7 @@ def test_an_imported_model_is_trained_further(other_text, nmt, name):
         Path(f"valid.{language}").write_text(f"{Path(f'{valid}.{language}').read_text()}{line}\n")
     assert nmt("preprocess", *texts, "data.valid=valid", "init=theirs", "prepared=data/mine").code == 0
     rows = open_corpus(Path("data/mine")).split("valid").table
-    assert rows[len(rows) - 1]["source"].to_pylist() == load_tokenizer(Path("theirs/tokenizer.model")).encode([line])
+    assert rows.column("source")[-1:].to_pylist() == load_tokenizer(Path("theirs/tokenizer.model")).encode([line])
     options = ["data/mine", "init=theirs", "batching.tokens_per_update=2000", "batching.micro_batches=2", *SHORT]
     assert nmt("train", *options, *STILL, "trainer.max_steps=1", "run=still").code == 0
     ours, theirs = (load_file(path) for path in ("still/model/model.safetensors", "theirs/model.safetensors"))

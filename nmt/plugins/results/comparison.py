@@ -303,7 +303,7 @@ def divisions(test: TestSet) -> tuple[list[Division], str]:
         return [by_length], ""
     tokenizer, split = load_tokenizer(test.corpus.tokenizer_file), test.corpus.split("train")
     chosen = np.unique(np.linspace(0, len(split) - 1, min(len(split), MOST_LINES)).astype(np.int64))
-    lines = (tokenizer.decode(ids, SOURCE) for ids in split.table[chosen].column("source").to_pylist())
+    lines = (tokenizer.decode(ids, SOURCE) for ids in split.rows(chosen)[0].to_pylist())
     frequency, most = Counter(word for line in lines for word in WORD.findall(line.casefold())), max(FREQUENCIES)
     rarest = [min((frequency[word] for word in WORD.findall(text.casefold())), default=most) for text in texts]
     buckets = [sum(count >= bound for bound in FREQUENCIES) for count in rarest]
