@@ -8,8 +8,8 @@ model of that shape with random weights, whose translations are 20 tokens long. 
 They take turns translating the first LINES (400) lines ROUNDS (3) times, with a beam of 4 and greedily:
 
 - nmt torch, nmt ctranslate2: from raw lines to translations, including tokenization and reordering;
-- CTranslate2: its own call on tokens sorted by length, with two threads or two single-threaded workers, in batches of
-  the fastest size found;
+- CTranslate2: what one would write by hand, from raw lines to texts: sentencepiece and CTranslate2's own call on tokens
+  sorted by length, with two threads or two single-threaded workers, in batches of the fastest size found;
 - Hugging Face: `generate` of transformers on the exported model, on input sorted by length, in batches of 32.
 
 The script prints medians of sentences/s and output tokens/s, excluding loading, the peak memory, and the ratios to
@@ -73,23 +73,29 @@ def nmt_translator(folder: Path, beam: int, engine: str, precision: str) -> Tran
 
 def ctranslate2_by_hand(folder: Path, beam: int, precision: str, workers: int, threads: int) -> Translate:
     import ctranslate2
+    from sentencepiece import SentencePieceProcessor
 
     model = ctranslate2.Translator(
         str(folder / f"ctranslate2-{precision}"), inter_threads=workers, intra_threads=threads, compute_type=precision
     )
-    vocabulary = json.loads((folder / f"ctranslate2-{precision}" / "shared_vocabulary.json").read_text())
+    subwords = SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
     size = 512 if precision == "int8" else 1024 if beam > 1 else 2048
 
     def translate(lines: list[str]) -> int:
-        ids = sorted(tokenized(folder, lines), key=len, reverse=True)
-        tokens = [[vocabulary[i] for i in sentence] + ["</s>"] for sentence in ids]
-        longest = len(ids[0]) + MAX_EXTRA
-        start = time.perf_counter()
+        tokens = [[*pieces, "</s>"] for pieces in subwords.encode(lines, out_type=str)]
+        order = sorted(range(len(tokens)), key=lambda number: len(tokens[number]), reverse=True)
         results = model.translate_batch(
-            tokens, beam_size=beam, max_batch_size=size, batch_type="tokens", max_decoding_length=longest
+            [tokens[number] for number in order],
+            beam_size=beam,
+            max_batch_size=size,
+            batch_type="tokens",
+            max_decoding_length=len(tokens[order[0]]) + MAX_EXTRA,
         )
-        translate.seconds = time.perf_counter() - start  # type: ignore[attr-defined]
-        return sum(len(result.hypotheses[0]) for result in results)
+        outputs = [result.hypotheses[0] for result in results]
+        texts = [""] * len(lines)
+        for number, text in zip(order, subwords.decode(outputs), strict=True):
+            texts[number] = text
+        return sum(map(len, outputs))
 
     return translate
 
