@@ -35,7 +35,7 @@ from nmt.plugins.minutes.plugin import SETS
 CHOOSING_SHARE = 0.05  # maximum share of the time for trials
 MINUTES = "-[0-9][0-9.e+]*min"  # the suffix of a run's name
 SECONDS_BESIDE = 30  # seconds to load, validate four times and score the averaged model (small model, two cores)
-LEARNING_SHARE = 0.97  # share of the remaining time for training; the rest is a reserve for validating larger models
+LEARNING_SHARE = 0.95  # share of the remaining time for training; the rest is a reserve for validating larger models
 TOKENS_PER_PARAMETER = 3.0  # target tokens that a larger model must see per parameter to be worth its size
 UPDATES = 10_000  # number of updates to aim for: many small updates train a better model than a few large ones
 TOKENS_PER_UPDATE = (700, 25_000)  # minimum and maximum
