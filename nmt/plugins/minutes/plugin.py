@@ -46,6 +46,9 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
     given = {"model"} if tree.init else set()
     for group, _, key in (key.partition(".") for key in keys):
         given |= {group} if key in ("", *SETS.get(group, [key])) else set()
+    if "optim" in given and not {"optim", "optim.warmup"} & {*keys}:
+        others = ", ".join(SETS["optim"])
+        raise NMTError(f"minutes= leaves the whole group optim to you: pass optim.warmup and more of {others}, or none")
     # Neither the user nor an experiment set the name, and the minutes are not a saved trainer.max_time.
     if written["name"] == ExperimentConfig.name and written["minutes_settles"]:
         tree.name = "${data.name}-${minutes}min"

@@ -139,6 +139,7 @@ def test_a_schedule_of_the_user_ends_with_the_time(limit, corpus, nmt, toy):
 
 def test_which_limits_set_the_number_of_updates(corpus, nmt, tmp_path):
     nmt("train", corpus, "minutes=3", "trainer.max_steps=100").refused("minutes= sets this key")
+    nmt("train", corpus, "minutes=3", "optim.weight_decay=0.3").refused("whole group optim to you: pass optim.warmup")
     assert compose("train", [corpus, "minutes=3"]).run == "runs/toy-3min"
     assert "Examples\n  nmt train data/corpus minutes=30\n" in nmt("train", "--help").out
     words = "optim.label_smoothing=0 model.dropout=0 batching=paper checkpoints.keep=3 validation.bleu_sentences=0"
@@ -148,7 +149,7 @@ def test_which_limits_set_the_number_of_updates(corpus, nmt, tmp_path):
         ("optim.schedule=noam", None),  # noam and constant never end
         ("optim.schedule=linear trainer.max_steps=5000", None),
         ("optim.schedule=linear optim.decay_steps=5000", None),
-        ("optim.schedule=linear minutes=5", 5),
+        ("optim.schedule=linear optim.warmup=9 minutes=5", 5),
     ):
         config = compose("train", [corpus, "trainer.max_time=1h30m", *words.split()])
         run = "runs/toy-5min" if settled_minutes == 5 else "runs/toy-base"
