@@ -8,8 +8,8 @@ FOLDER contains a training, a validation and a test file per language; their nam
 training run of a contender with a time limit and a seed. The run has one thread and its own core, and ends when the
 processor time (user and system) of all its processes reaches the limit: trials and validation count, preparing the
 corpus does not. Then the test set is translated (beam 4), and sacrebleu scores plain text. nmt imports and translates
-Marian's models, because Marian 1.12's search does not normalize the keys of earlier positions in pre-norm layers as its
-training does (BLEU 9.5 instead of 28.7 for a model). Finished cells are kept in the cache; the same command continues.
+Marian's models: in pre-norm layers, Marian 1.12's search does not normalize the keys of earlier positions as its training
+does, and returns nonsense. Finished cells are kept in the cache; the same command continues.
 
 - nmt: `nmt train minutes=...`;
 - nmt laptop: `experiment=laptop` with as many updates as fit, which a short run measures once;
