@@ -5,13 +5,14 @@
         [--figure race.svg]
 
 FOLDER contains a training, a validation and a test file per language; their names are those of --pairs. A cell is one
-training run of a contender with a time limit and a seed. The run has one thread and its own core, and ends when the
-processor time (user and system) of all its processes reaches the limit: trials and validation count, preparing the
-corpus does not. Then the test set is translated (beam 4), and sacrebleu scores plain text. nmt imports and translates
-Marian's models: in pre-norm layers, Marian 1.12's search does not normalize the keys of earlier positions as its training
-does, and returns nonsense. Finished cells are kept in the cache; the same command continues.
+training run of a contender with a time limit and a seed. The run has one thread and its own core, and enough updates to
+use the limit in processor time (user and system, all processes, validation included; preparing the corpus and the short
+runs that measure an update do not count). Then the test set is translated (beam 4), and sacrebleu scores plain text.
+nmt imports and translates Marian's models: in pre-norm layers, Marian 1.12's search does not normalize the keys of
+earlier positions as its training does, and returns nonsense. Finished cells are kept in the cache; the same command
+continues.
 
-- nmt: `nmt train minutes=...`;
+- nmt: `nmt train minutes=...`, which counts elapsed time and its trials;
 - nmt laptop: `experiment=laptop` with as many updates as fit, which a short run measures once;
 - marian: nmt's shape, pre-norm layers, averaged weights, a learning rate that falls in steps; updates as for laptop;
 - transformers: Seq2SeqTrainer around Pegasus (pre-norm, sinusoids) of nmt's shape; its rate falls to 0 with the time.
