@@ -315,10 +315,10 @@ def main() -> None:
                 racing.result()
         finally:  # of an error or Ctrl-C: the other trainings end, too
             stopped.set()
-    found = race, options.only, options.minutes, options.seeds
-    print(table(*found))
+    shown = race, options.only, options.minutes, options.seeds
+    print(table(*shown))
     if options.figure:
-        draw(*found, options.figure)
+        draw(*shown, options.figure)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ from nmt.plugins.minutes.plugin import SETS
 CHOOSING_SHARE = 0.05  # maximum share of the time for trials
 MINUTES = "-[0-9][0-9.e+]*min"  # the suffix of a run's name
 SECONDS_BESIDE = 30  # seconds to load, validate four times and score the averaged model (small model, two cores)
-LEARNING_SHARE = 0.95  # share of the remaining time for training; the rest is a reserve for validating larger models
+LEARNING_SHARE = 0.95  # share of the remaining time for training; the rest is for larger models' validation and delays
 TOKENS_PER_PARAMETER = 3.0  # target tokens that a larger model must see per parameter to be worth its size
 UPDATES = 10_000  # number of updates to aim for: many small updates train a better model than a few large ones
 TOKENS_PER_UPDATE = (700, 25_000)  # minimum and maximum
@@ -76,7 +76,7 @@ def seconds_of(config: ExperimentConfig) -> float:
 def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
     """Start a run, resume the run that has these minutes, or continue the longest run in a new folder next to it."""
     assert config.minutes is not None
-    Replan.begun = time.monotonic()
+    Replan.started = time.monotonic()
     minutes, corpus = config.minutes, open_corpus(Path(config.prepared))
     models = sizes() if "model" in config.minutes_settles else [config.model]
     run, runs, updates = Path(config.run), begun(Path(config.run)), 0
@@ -318,7 +318,7 @@ LATE = 1.2  # print a notice if a run is expected to take this many times as lon
 class Replan(training.UpdateCallback):
     """Changes the number of updates at most once, at the end of warm-up, which does not depend on this number."""
 
-    begun = 0.0  # when the command began to settle the run
+    started = 0.0  # when the command began to settle the run, on the clock of time.monotonic()
 
     def __init__(self, config: ExperimentConfig, planner: BatchPlanner, metrics: training.MetricsCallback) -> None:
         self.config, self.metrics, self.is_late = config, metrics, False
@@ -334,7 +334,7 @@ class Replan(training.UpdateCallback):
             self.first = step, now  # ignore the updates before it, which compile kernels
         if not first:
             return
-        spent, pace, planned = self.before + now - self.begun, (now - begin) / (step - first), trainer.max_steps
+        spent, pace, planned = self.before + now - self.started, (now - begin) / (step - first), trainer.max_steps
         if step == module.optim.warmup and module.optim.decay_steps == planned:
             left = LEARNING_SHARE * (self.limit - SECONDS_BESIDE) - spent
             updates = trainer.strategy.broadcast(max(step + int(left / pace), 2 * step))

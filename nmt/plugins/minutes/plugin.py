@@ -47,8 +47,8 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
     for group, _, key in (key.partition(".") for key in keys):
         given |= {group} if key in ("", *SETS.get(group, [key])) else set()
     if "optim" in given and not {"optim", "optim.warmup"} & {*keys}:
-        others = ", ".join(SETS["optim"])
-        raise NMTError(f"minutes= leaves the whole group optim to you: pass optim.warmup and more of {others}, or none")
+        advice = "pass optim.warmup too (the paper's is 4,000 updates), or no optim key that minutes= sets"
+        raise NMTError(f"minutes= leaves the whole group optim to you: {advice}")
     # Neither the user nor an experiment set the name, and the minutes are not a saved trainer.max_time.
     if written["name"] == ExperimentConfig.name and written["minutes_settles"]:
         tree.name = "${data.name}-${minutes}min"

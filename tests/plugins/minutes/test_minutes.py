@@ -111,6 +111,8 @@ def test_warm_up_settles_the_updates_again_and_the_recorded_configuration_repeat
 ):
     monkeypatch.setattr(minutes, "measured_pace", lambda *arguments: minutes.Pace(0.01, 200))  # as if fast
     monkeypatch.setattr(minutes, "LATE", 0)
+    limits = iter([3.0])  # seconds to plan with; at the end of warm-up, the time is over
+    monkeypatch.setattr(minutes, "seconds_of", lambda config: next(limits, 1e-9))
     words = [corpus, "model=tiny", "model.d_model=16", "model.heads=2", "logger=csv", "minutes=0.05", "run=run"]
     said, before = nmt("train", *words).err, settled("run")
     updates, warmup = before["trainer"]["max_steps"], before["optim"]["warmup"]
