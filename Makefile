@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
+INSTALLED_DEV := $(VENV)/installed-dev
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 RUN := runs/quickstart
 DATA := data/quickstart_en_de
 SCALE ?= paper
@@ -17,60 +19,67 @@ help: ## Show this list
 	@echo "nmt: neural machine translation with the Transformer. Targets:"
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 25
 
-$(INSTALLED): pyproject.toml constraints.txt
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "nmt needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+
+# --no-compile: Python compiles modules when it first imports them, which is only some of them.
+$(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --no-compile -c constraints.txt -e '.[serve]'
 	@touch $@
 
-install: $(INSTALLED) ## Only install into .venv; then run `. .venv/bin/activate`
+$(INSTALLED_DEV): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --no-compile -c constraints.txt -e '.[dev]'
+	@touch $(INSTALLED) $@
+
+install: $(INSTALLED) ## Only install, into .venv; then run `. .venv/bin/activate`
 
 demo: $(INSTALLED) ## Train a real English-German translator and score it on a test set (12 to 26 minutes on 2 cores)
 	PATH="$(abspath $(BIN)):$$PATH" recipes/quickstart/run.sh
 	@echo; echo "To use it in a browser: $(BIN)/nmt serve $(RUN) --open"
 
-reproduce: $(INSTALLED) ## Reproduce the paper's Tables 1 to 4; SCALE=laptop: small versions, on a CPU
+reproduce: $(INSTALLED_DEV) ## Reproduce the paper's Tables 1 to 4; SCALE=laptop: small versions, on a CPU
 	$(REPRODUCE) all
 
-reproduce-table1: $(INSTALLED) ## Table 1: the cost of each layer type
+reproduce-table1: $(INSTALLED_DEV) ## Table 1: the cost of each layer type
 	$(REPRODUCE) table1
 
-reproduce-table2: $(INSTALLED) ## Table 2: BLEU and training cost
+reproduce-table2: $(INSTALLED_DEV) ## Table 2: BLEU and training cost
 	$(REPRODUCE) table2
 
-reproduce-table3: $(INSTALLED) ## Table 3: model variations
+reproduce-table3: $(INSTALLED_DEV) ## Table 3: model variations
 	$(REPRODUCE) table3
 
-reproduce-table4: $(INSTALLED) ## Table 4: constituency parsing; needs OPTIONS=treebank=FOLDER
+reproduce-table4: $(INSTALLED_DEV) ## Table 4: constituency parsing; needs OPTIONS=treebank=FOLDER
 	$(REPRODUCE) table4
 
 # One single-threaded process per core, for two cores: with more threads than cores, threads would wait for each other.
-test: $(INSTALLED) ## Run the tests
+test: $(INSTALLED_DEV) ## Run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-test-slow: $(INSTALLED) ## Run the tests that take minutes each
+test-slow: $(INSTALLED_DEV) ## Run the tests that take minutes each
 	$(BIN)/python -m pytest -q -m slow
 
-check: $(INSTALLED) ## Run everything that a change must pass besides the tests: formatter, linter, type checker, docs
+check: $(INSTALLED_DEV) ## Run everything that a change must pass besides the tests: formatter, linter, type checker, docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	MYPYPATH=recipes/paper $(BIN)/mypy recipes/paper
 	$(MAKE) docs
 
-docs: $(INSTALLED) ## Build the documentation into site/ and check its links
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+docs: $(INSTALLED_DEV) ## Build the documentation into site/ and check its links
+	$(PIP) install -c constraints.txt -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-format: $(INSTALLED) ## Format the code
+format: $(INSTALLED_DEV) ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-wheel: $(INSTALLED) ## Build the wheel and check that it works from another directory
+wheel: $(INSTALLED_DEV) ## Build the wheel and check that it works from another directory
 	rm -rf dist build/wheel
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target build/wheel dist/*.whl
+	$(PIP) wheel --no-deps -w dist .
+	$(PIP) install --no-deps --target build/wheel dist/*.whl
 	cd / && PYTHONPATH="$(CURDIR)/build/wheel" "$(abspath $(BIN))/python" -P -c \
 		'import nmt, pathlib; assert pathlib.Path(nmt.__file__).is_relative_to("$(CURDIR)/build/wheel"), nmt.__file__'
 	cd / && PYTHONPATH="$(CURDIR)/build/wheel" "$(abspath $(BIN))/python" -P -m nmt train model=big --cfg > /dev/null

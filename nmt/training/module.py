@@ -55,7 +55,7 @@ def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
     return peak * ENDING[optim.schedule](progress)
 
 
-def adam(model: Transformer, **options: Any) -> Adam:
+def adam(model: Transformer, precision: str, **options: Any) -> Adam:
     return Adam(model.parameters(), decoupled_weight_decay=True, **options)
 
 
@@ -242,9 +242,10 @@ class TranslationModule(LightningModule):
     def configure_optimizers(self) -> Optimizer:
         """Adam with the paper's betas and epsilon (section 5.3), or a plugin's optimizer with the same options."""
         optim, make = self.optim, registry.entries_of("optimizer")[self.optim.optimizer].load()
+        options = {"lr": self.learning_rate(1), "betas": (optim.beta1, optim.beta2), "weight_decay": optim.weight_decay}
         # With 16-mixed, a fused Adam would unscale the gradients itself, which is too late for clipping.
-        options = {"fused": self.trainer.scaler is None, "eps": optim.epsilon, "weight_decay": optim.weight_decay}
-        return cast(Optimizer, make(self.model, lr=self.learning_rate(1), betas=(optim.beta1, optim.beta2), **options))
+        options |= {"fused": self.trainer.scaler is None, "eps": optim.epsilon}
+        return cast(Optimizer, make(self.model, self.trainer.precision, **options))
 
     def learning_rate(self, step: int) -> float:
         return learning_rate(self.optim, self.model.config.d_model, step)
@@ -265,8 +266,7 @@ class TranslationModule(LightningModule):
             self.skipped += 1
         else:
             self.sums += self.update_sums[:3]
-            is_first = bad & (self.first_bad_update < 0)
-            self.first_bad_update = torch.where(is_first, self.global_step, self.first_bad_update)
+            self.first_bad_update = torch.where(bad & (self.first_bad_update < 0), self.global_step, self.first_bad_update)
         self.requests = self.update_sums[3:].clone()
         self.update_sums.zero_()
 

@@ -2,8 +2,8 @@
 
 Updates have a root mean square of 0.2, similar to Adam's, so that one learning rate suits both (Liu et al. 2025).
 Weight decay is cautious (Chen et al. 2025): it shrinks only numbers of layer matrices that the update moves toward 0.
-torch.optim.Muon computes in bfloat16 and would treat the query, key and value maps, stored here as one parameter, as a
-single map.
+torch.optim.Muon always computes in bfloat16 and would treat the query, key and value maps, stored here as one parameter,
+as a single map.
 """
 
 from collections import defaultdict
@@ -43,9 +43,13 @@ def layer_matrices(model: Transformer) -> dict[Tensor, list[int]]:
 
 
 class Muon(Adam):
-    """Takes Adam's options and uses Adam's state layout, in which a matrix's "exp_avg" is its momentum."""
+    """Takes Adam's options and uses Adam's state layout, in which a matrix's "exp_avg" is its momentum.
 
-    def __init__(self, model: Transformer, **options: Any) -> None:
+    In mixed precision with bfloat16, the Newton-Schulz iterations also use bfloat16.
+    """
+
+    def __init__(self, model: Transformer, precision: str, **options: Any) -> None:
+        self.dtype = torch.bfloat16 if precision == "bf16-mixed" else torch.float32
         self.rows = layer_matrices(model)
         rest = [parameter for parameter in model.parameters() if parameter not in self.rows]
         groups: list[dict[str, Any]] = [{"params": rest, "weight_decay": 0.0}, {"params": list(self.rows)}]
@@ -80,6 +84,6 @@ class Muon(Adam):
                 alike[parameter.shape].append((parameter, update))
         for shape, pairs in alike.items():
             rate, decay = group["lr"] * ROOT_MEAN_SQUARE * max(shape) ** 0.5, group["lr"] * group["weight_decay"]
-            orthogonal = nearly_orthogonal(torch.stack([update for _, update in pairs]))
+            orthogonal = nearly_orthogonal(torch.stack([update for _, update in pairs]).to(self.dtype))
             for (parameter, _), update in zip(pairs, orthogonal, strict=True):
                 parameter.mul_(1 - decay * (parameter * update > 0)).add_(update, alpha=-rate)

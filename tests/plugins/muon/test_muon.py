@@ -45,7 +45,7 @@ def test_singular_values_come_near_one_and_directions_stay(shape: tuple[int, int
 @pytest.mark.parametrize("keys", [{}, {"d_k": 4, "d_v": 16}])
 def test_matrices_move_as_by_the_muon_of_torch(keys: dict[str, int]) -> None:
     model = small_model(**keys)
-    optimizer = Muon(model, **OPTIONS)
+    optimizer = Muon(model, "32-true", **OPTIONS)
     give_gradients(model, 0)
     copies = [nn.Parameter(matrix.clone()) for matrix in maps(model)]
     # torch's computes in bfloat16, with some error.
@@ -67,7 +67,7 @@ def test_weight_decay_shrinks_the_numbers_of_layer_matrices_that_an_update_moves
     start, model, decayed = small_model(), small_model(), small_model()
     for each, decay in ((model, 0.0), (decayed, 0.3)):
         give_gradients(each, 1)
-        Muon(each, **OPTIONS, weight_decay=decay).step()
+        Muon(each, "32-true", **OPTIONS, weight_decay=decay).step()
     for old, new, other in zip(*(each.parameters() for each in (start, model, decayed)), strict=True):
         shrinks = ((new - old) * old < 0) & (new in layer_matrices(model))
         torch.testing.assert_close(other - new, -OPTIONS["lr"] * 0.3 * shrinks * old, atol=1e-7, rtol=1e-3)
@@ -75,7 +75,7 @@ def test_weight_decay_shrinks_the_numbers_of_layer_matrices_that_an_update_moves
 
 def test_all_other_parameters_move_as_by_adam_and_a_saved_state_resumes_exactly() -> None:
     ours, reference = small_model(attention="additive"), small_model(attention="additive")
-    optimizer, adam = Muon(ours, **OPTIONS), torch.optim.Adam(reference.parameters(), **OPTIONS)  # type: ignore[arg-type]
+    optimizer, adam = Muon(ours, "32-true", **OPTIONS), torch.optim.Adam(reference.parameters(), **OPTIONS)  # type: ignore[arg-type]
     matrices = layer_matrices(ours)
     for step in range(3):
         for model in (ours, reference):
@@ -87,7 +87,7 @@ def test_all_other_parameters_move_as_by_adam_and_a_saved_state_resumes_exactly(
     # Four maps of each attention, in two parameters, and two of each feed-forward.
     assert len(matrices) == 5 * 2 + 3 * 2
     again = copy.deepcopy(ours)
-    resumed = Muon(again, **OPTIONS)
+    resumed = Muon(again, "32-true", **OPTIONS)
     resumed.load_state_dict(copy.deepcopy(optimizer.state_dict()))
     for model, muon in ((ours, optimizer), (again, resumed)):
         give_gradients(model, 9)
