@@ -258,15 +258,15 @@ class TranslationModule(LightningModule):
             self.update_sums = self.trainer.strategy.reduce(self.update_sums, reduce_op="sum")
         gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
         self.gradient_norm = torch.nn.utils.get_total_norm(gradients)
-        # With 16-mixed, gradients overflow now and then; the scaler skips these updates and lowers its scale, so only
-        # the loss shows whether something is wrong.
+        # With 16-mixed, the scaler skips updates whose gradients overflow; only the loss shows whether something is wrong.
         bad = ~(self.gradient_norm if self.trainer.scaler is None else self.update_sums[0]).isfinite()
         if self.optim.not_finite == "skip" and bad.item():
             optimizer.zero_grad()  # Adam leaves parameters without gradients unchanged
             self.skipped += 1
         else:
             self.sums += self.update_sums[:3]
-            self.first_bad_update = torch.where(bad & (self.first_bad_update < 0), self.global_step, self.first_bad_update)
+            is_first = bad & (self.first_bad_update < 0)
+            self.first_bad_update = torch.where(is_first, self.global_step, self.first_bad_update)
         self.requests = self.update_sums[3:].clone()
         self.update_sums.zero_()
 

@@ -45,7 +45,7 @@ BUDGETS = {
     "exchange": 1260,
     "hub": 80,
     "judge": 300,
-    "minutes": 420,
+    "minutes": 425,
     "muon": 100,
     "overview": 333,
     "paper_bleu": 60,

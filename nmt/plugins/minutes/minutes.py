@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import count
+from math import ceil
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -118,7 +119,8 @@ def choose(
 ) -> ExperimentConfig:
     """Set the largest model that is worth its size, batches and updates; `limit` is in seconds."""
     assert config.minutes is not None
-    setting, begin, settled = f"minutes={config.minutes:g}", time.monotonic(), None
+    setting = f"minutes={config.minutes:g}" if config.minutes_settles else f"trainer.max_time, {limit:g} seconds"
+    begin, settled = time.monotonic(), None
     alone = int(os.environ.get("WORLD_SIZE", 1)) == 1  # otherwise, processes could get different trial results
     require(alone, f"{setting} needs a single process: start the run with one process first")
     kernels.keep_freed_memory()  # trials measure what training will do
@@ -149,9 +151,10 @@ def choose(
     assert settled
     config, pace = settled
     updates, beside = updates_until(end, pace), SECONDS_BESIDE + time.monotonic() - begin
-    more = (FEWEST_UPDATES * pace.seconds / LEARNING_SHARE + beside - limit) // 60 + 1
-    cost = f"an update takes {pace.seconds:.2g} seconds, and trials and validation take {beside:.0f}"
-    few = f"that leaves fewer than {FEWEST_UPDATES} updates; allow {more:.0f} minutes more or close other programs"
+    enough = config.minutes + (FEWEST_UPDATES * pace.seconds / LEARNING_SHARE + beside - limit) / 60
+    size = f"{config.batching.tokens_per_update:,} tokens (the longest sentence has {longest_sentence(corpus):,})"
+    cost = f"an update of {size} takes {pace.seconds:.2g} seconds, and trials and validation take {beside:.0f}"
+    few = f"that leaves fewer than {FEWEST_UPDATES} updates; allow {ceil(enough)} minutes or close other programs"
     require(updates >= FEWEST_UPDATES, f"{setting}: {cost}: {few}")
     return with_updates(config, updates)
 
@@ -177,11 +180,16 @@ def with_groups(config: ExperimentConfig, **groups: Any) -> ExperimentConfig:
     return replace(config, **{name: group for name, group in groups.items() if name in config.minutes_settles})
 
 
+def longest_sentence(corpus: PreparedCorpus) -> int:
+    split = corpus.split("train")
+    return int(max(split.source_lengths.max(), split.target_lengths.max()))
+
+
 def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float) -> ExperimentConfig:
     """Set the optimizer, batch sizes and dropout for training on `tokens` target tokens."""
     require("muon" in registry.entries_of("optimizer"), "minutes= needs the muon optimizer, which is not installed")
     trainer, split = training.make_trainer(config), corpus.split("train")
-    devices, longest = trainer.world_size, int(max(split.source_lengths.max(), split.target_lengths.max()))
+    devices, longest = trainer.world_size, longest_sentence(corpus)
     fewest = max(longest, TOKENS_PER_UPDATE[0], TOKENS_PER_WIDTH * config.model.d_model)
     size = int(np.clip(tokens / UPDATES, devices * fewest, devices * max(fewest, TOKENS_PER_UPDATE[1])))
     largest = max(longest, MICRO_BATCH) if trainer.strategy.root_device.type == "cpu" else size

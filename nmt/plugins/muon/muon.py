@@ -2,8 +2,8 @@
 
 Updates have a root mean square of 0.2, similar to Adam's, so that one learning rate suits both (Liu et al. 2025).
 Weight decay is cautious (Chen et al. 2025): it shrinks only numbers of layer matrices that the update moves toward 0.
-torch.optim.Muon always computes in bfloat16 and would treat the query, key and value maps, stored here as one parameter,
-as a single map.
+torch.optim.Muon always computes in bfloat16 and would treat the query, key and value maps, which are a single parameter
+here, as a single map.
 """
 
 from collections import defaultdict
