@@ -258,7 +258,7 @@ class TranslationModule(LightningModule):
             self.update_sums = self.trainer.strategy.reduce(self.update_sums, reduce_op="sum")
         gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
         self.gradient_norm = torch.nn.utils.get_total_norm(gradients)
-        # With 16-mixed, the scaler skips updates whose gradients overflow; only the loss shows whether something is wrong.
+        # With 16-mixed, the scaler skips updates whose gradients overflow; only the loss shows if anything is wrong.
         bad = ~(self.gradient_norm if self.trainer.scaler is None else self.update_sums[0]).isfinite()
         if self.optim.not_finite == "skip" and bad.item():
             optimizer.zero_grad()  # Adam leaves parameters without gradients unchanged

@@ -118,8 +118,9 @@ def choose(
     config: ExperimentConfig, corpus: PreparedCorpus, models: Iterable[ModelConfig], limit: float
 ) -> ExperimentConfig:
     """Set the largest model that is worth its size, batches and updates; `limit` is in seconds."""
-    assert config.minutes is not None
-    setting = f"minutes={config.minutes:g}" if config.minutes_settles else f"trainer.max_time, {limit:g} seconds"
+    minutes = config.minutes
+    assert minutes is not None
+    setting = f"minutes={minutes:g}" if config.minutes_settles else f"trainer.max_time, {limit:g} seconds"
     begin, settled = time.monotonic(), None
     alone = int(os.environ.get("WORLD_SIZE", 1)) == 1  # otherwise, processes could get different trial results
     require(alone, f"{setting} needs a single process: start the run with one process first")
@@ -138,7 +139,7 @@ def choose(
             for _ in range(2):  # a second time if the update size changes, because speed depends on it
                 pace, batching = measured_pace(candidate, corpus, choosing / 8), candidate.batching
                 tokens = updates_until(end, pace) * pace.tokens
-                candidate = with_batches(candidate, corpus, tokens * 60 * config.minutes / limit)
+                candidate = with_batches(candidate, corpus, tokens * 60 * minutes / limit)
                 if candidate.batching == batching:
                     break
         except (RuntimeError, MemoryError) as error:
@@ -151,7 +152,7 @@ def choose(
     assert settled
     config, pace = settled
     updates, beside = updates_until(end, pace), SECONDS_BESIDE + time.monotonic() - begin
-    enough = config.minutes + (FEWEST_UPDATES * pace.seconds / LEARNING_SHARE + beside - limit) / 60
+    enough = minutes + (FEWEST_UPDATES * pace.seconds / LEARNING_SHARE + beside - limit) / 60
     size = f"{config.batching.tokens_per_update:,} tokens (the longest sentence has {longest_sentence(corpus):,})"
     cost = f"an update of {size} takes {pace.seconds:.2g} seconds, and trials and validation take {beside:.0f}"
     few = f"that leaves fewer than {FEWEST_UPDATES} updates; allow {ceil(enough)} minutes or close other programs"
