@@ -66,6 +66,7 @@ class Model:
         assert translator.models
         self.translator, self.models, self.process = translator, translator.models, os.getpid()
         self.engine = translator.options.compute.engine
+        self.latest = "", translator  # the translator with the last call's search settings, and these settings
 
     def __repr__(self) -> str:
         options = self.translator.options
@@ -113,9 +114,13 @@ class Model:
         """The translator with other search settings."""
         require(self.process == os.getpid(), "nmt.Model: cannot be used after a fork; load it in each process")
         require(details or "n_best" not in search, "n_best: only model.explain returns several translations")
-        decode = build(DecodeConfig, search, base=self.translator.options.decode)
-        engine = self.translator.engine.with_search(files.expected_search(decode, self.models.descriptions[0]))
-        return replace(self.translator, engine=engine, details=details)
+        settings, translator = self.latest
+        if settings != (settings := f"{search} {details}"):
+            decode = build(DecodeConfig, search, base=self.translator.options.decode)
+            engine = self.translator.engine.with_search(files.expected_search(decode, self.models.descriptions[0]))
+            translator = replace(self.translator, engine=engine, details=details)
+            self.latest = settings, translator
+        return translator
 
 
 @python_names()
