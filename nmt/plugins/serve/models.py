@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from typing import Any, NamedTuple, cast
 
@@ -25,7 +25,7 @@ from nmt.text import TARGET, Tokenizer
 LONG = 1000  # characters; each longer line forms a separate batch, and only one such batch runs at a time
 BATCH_LINES, BATCH_CHARACTERS = 128, 8000  # maximum per batch
 BATCH_SECONDS = 0.3  # target time per batch, so that no batch delays the next one for long
-BATCH_WAIT = 0.003  # seconds that a batch's first line waits for more lines
+BATCH_WAIT = 0.003  # seconds that a batch's first line waits for more lines, if there are several clients
 TURN_TOKENS = 1500  # maximum tokens per torch search, so that the next text need not wait long
 BEAM = 12  # the number of tokens to try as the beginning of another word
 MOST_REPLACED = 40  # the most words of a line that a user can replace and still get alternatives for later words
@@ -163,6 +163,7 @@ class ServedModel:
     """A model and its threads; raises NMTError if the model cannot be read or is not for translation."""
 
     batches, long_lines = 0, 0  # batches being translated, and how many of them are a single long line
+    crowded = False  # whether the last batch had lines of several requests
 
     def __init__(self, name: str, config: ServeConfig) -> None:
         self.name, self.queue = name, Queue()
@@ -193,6 +194,7 @@ class ServedModel:
         self.most_batches = max(2, self.searches)
         self.pool = ThreadPoolExecutor(self.most_batches)
         self.translator = replace(translator, ahead=False)
+        self.translator_for = cache(self.make_translator)
         log(f"{self.name}: loaded with {options.compute.engine} in {time.monotonic() - begun:.1f} s")
 
     async def run(self) -> None:
@@ -200,7 +202,7 @@ class ServedModel:
         async with asyncio.TaskGroup() as group:
             while True:
                 self.queue.changed.clear()
-                if self.queue.lines and not self.batches:
+                if self.queue.lines and not self.batches and self.crowded:
                     await asyncio.sleep(BATCH_WAIT)
                 batch = list[WaitingLine]()
                 if self.queue.lines and self.batches < self.most_batches:
@@ -208,6 +210,7 @@ class ServedModel:
                     most = math.ceil(self.queue.lines / max(1, self.searches - self.batches))
                     batch = self.queue.take(min(most, BATCH_LINES), long_too=not self.long_lines)
                 if batch:
+                    self.crowded = len({line.request for line in batch}) > 1
                     self.batches += 1
                     self.long_lines += len(batch[0].text) > LONG
                     group.create_task(self.answer(batch))
@@ -227,17 +230,21 @@ class ServedModel:
         self.long_lines -= len(batch[0].text) > LONG
         self.queue.changed.set()
 
-    def translate(self, search: Search, lines: list[str]) -> list[Line | Failed]:
-        usual, blocks = self.translator, [lines]
+    def make_translator(self, search: Search) -> translation.Translator:
+        usual = self.translator
         beam_size = max(usual.engine.config.beam_size, search.n_best)
         engine = usual.engine.with_search(replace(usual.engine.config, n_best=search.n_best, beam_size=beam_size))
         if search.prefix is not None:
-            blocks, other = [[line] for line in lines], cast(Any, copy(engine))
-            before, rest = search.prefix.split(), search.rest.split()
+            other, before, rest = cast(Any, copy(engine)), search.prefix.split(), search.rest.split()
             other.search = partial(other_words, engine, usual.tokenizer, before + rest, len(before))
             engine = other
         tag = search.tag or usual.source_prefix
-        translator = replace(usual, engine=engine, details=search.aligned, source_prefix=tag)
+        return replace(usual, engine=engine, details=search.aligned, source_prefix=tag)
+
+    def translate(self, search: Search, lines: list[str]) -> list[Line | Failed]:
+        is_usual = search.prefix is None
+        translator = (self.translator_for if is_usual else self.make_translator)(search)
+        blocks = [lines] if is_usual else [[line] for line in lines]
         try:
             outcomes = [*chain.from_iterable(map(translator.translate_each, blocks))]
         except Exception as error:
