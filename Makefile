@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 INSTALLED_DEV := $(VENV)/installed-dev
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+COMPILE = $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 RUN := runs/quickstart
 DATA := data/quickstart_en_de
 SCALE ?= paper
@@ -24,13 +25,15 @@ $(BIN)/python:
 		{ echo "nmt needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-# --no-compile: Python compiles modules when it first imports them, which is only some of them.
+# pip would compile the packages' modules on a single core.
 $(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --no-compile -c constraints.txt -e '.[serve]'
+	$(COMPILE)
 	@touch $@
 
 $(INSTALLED_DEV): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --no-compile -c constraints.txt -e '.[dev]'
+	$(COMPILE)
 	@touch $(INSTALLED) $@
 
 install: $(INSTALLED) ## Only install, into .venv; then run `. .venv/bin/activate`
