@@ -1,6 +1,7 @@
 """Muon (Jordan et al. 2024): updates layer matrices with orthogonalized momentum, all other parameters with Adam.
 
 Updates have a root mean square of 0.2, similar to Adam's, so that one learning rate suits both (Liu et al. 2025).
+All updates have the same size, so each map also has a gain, which Adam learns; the map contains it.
 Weight decay is cautious (Chen et al. 2025): it shrinks only numbers of layer matrices that the update moves toward 0.
 torch.optim.Muon always computes in bfloat16 and would treat the query, key and value maps, which are a single parameter
 here, as a single map.
@@ -67,6 +68,16 @@ class Muon(Adam):
             self.param_groups = both
         return loss
 
+    def gains(self, matrix: Tensor, group: dict[str, Any]) -> Tensor:
+        """Factors for the maps of a matrix: Adam's update of log(gain), whose gradient is the sum of map x gradient."""
+        both = zip(matrix.split(self.rows[matrix]), matrix.grad.split(self.rows[matrix]), strict=True)  # type: ignore[union-attr]
+        slopes, state = torch.stack([(parameter * gradient).sum() for parameter, gradient in both]), self.state[matrix]
+        beta1, beta2 = group["betas"]
+        mean, square = state["gains"][0].lerp_(slopes, 1 - beta1), state["gains"][1].lerp_(slopes.square(), 1 - beta2)
+        step = state["step"].item()
+        update = mean / (1 - beta1**step) / ((square / (1 - beta2**step)).sqrt() + group["eps"])
+        return torch.exp(-group["lr"] * update)
+
     @torch.no_grad()
     def move(self, group: dict[str, Any]) -> None:
         """Update maps that have gradients, using Nesterov momentum; maps of the same shape are computed together."""
@@ -74,8 +85,11 @@ class Muon(Adam):
         for matrix in (parameter for parameter in group["params"] if parameter.grad is not None):
             state, rows = self.state[matrix], self.rows[matrix]
             if not state:
-                state |= {"step": torch.tensor(0.0), "exp_avg": torch.zeros_like(matrix)}
+                gains = torch.zeros(2, len(rows), device=matrix.device)
+                state |= {"step": torch.tensor(0.0), "exp_avg": torch.zeros_like(matrix), "gains": gains}
             state["step"] += 1
+            for parameter, gain in zip(matrix.split(rows), self.gains(matrix, group), strict=True):
+                parameter.mul_(gain)
             momentum = state["exp_avg"].lerp_(matrix.grad, 1 - MOMENTUM)
             ahead = matrix.grad.lerp(momentum, MOMENTUM)
             for parameter, update in zip(matrix.split(rows), ahead.split(rows), strict=True):
