@@ -1,7 +1,8 @@
 """Muon (Jordan et al. 2024): updates layer matrices with orthogonalized momentum, all other parameters with Adam.
 
 Updates have a root mean square of 0.2, similar to Adam's, so that one learning rate suits both (Liu et al. 2025).
-All updates have the same size, so each map also has a gain, which Adam learns; the map contains it.
+All updates have the same size, so each map also has a gain, which is part of it and which Adam learns at three
+times the learning rate.
 Weight decay is cautious (Chen et al. 2025): it shrinks only numbers of layer matrices that the update moves toward 0.
 torch.optim.Muon always computes in bfloat16 and would treat the query, key and value maps, which are a single parameter
 here, as a single map.
@@ -17,7 +18,7 @@ from torch.optim import Adam
 
 from nmt.model import FeedForward, MultiHeadAttention, Transformer
 
-MOMENTUM, ROOT_MEAN_SQUARE = 0.95, 0.2
+MOMENTUM, ROOT_MEAN_SQUARE, GAIN_RATE = 0.95, 0.2, 3.0
 COEFFICIENTS, ITERATIONS = (3.4445, -4.7750, 2.0315), 3
 """A quintic polynomial that brings most singular values into the range 0.7 to 1.2; more iterations learn no faster."""
 
@@ -76,7 +77,7 @@ class Muon(Adam):
         mean, square = state["gains"][0].lerp_(slopes, 1 - beta1), state["gains"][1].lerp_(slopes.square(), 1 - beta2)
         step = state["step"].item()
         update = mean / (1 - beta1**step) / ((square / (1 - beta2**step)).sqrt() + group["eps"])
-        return torch.exp(-group["lr"] * update)
+        return torch.exp(-GAIN_RATE * group["lr"] * update)
 
     @torch.no_grad()
     def move(self, group: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from nmt.config import ModelConfig
 from nmt.model import Transformer
-from nmt.plugins.muon.muon import ITERATIONS, Muon, layer_matrices, nearly_orthogonal
+from nmt.plugins.muon.muon import GAIN_RATE, ITERATIONS, Muon, layer_matrices, nearly_orthogonal
 
 OPTIONS = {"lr": 0.01, "betas": (0.9, 0.98), "eps": 1e-9}
 
@@ -75,7 +75,8 @@ def test_the_gain_of_a_map_moves_as_the_logarithm_of_a_factor_by_adam(monkeypatc
     give_gradients(model, 0)
     start = [x.clone() for x in maps(model)]
     logarithms = nn.Parameter(torch.zeros(len(start)))
-    optimizer, adam = Muon(model, "32-true", **OPTIONS), torch.optim.Adam([logarithms], **OPTIONS)  # type: ignore[arg-type]
+    optimizer = Muon(model, "32-true", **OPTIONS)
+    adam = torch.optim.Adam([logarithms], **OPTIONS | {"lr": GAIN_RATE * 0.01})  # type: ignore[arg-type]
     for step in range(3):
         give_gradients(model, step)
         logarithms.grad = torch.stack([(x * y).sum() for x, y in zip(maps(model), maps(model, True), strict=True)])
