@@ -242,9 +242,10 @@ class ServedModel:
         return replace(usual, engine=engine, details=search.aligned, source_prefix=tag)
 
     def translate(self, search: Search, lines: list[str]) -> list[Line | Failed]:
-        is_usual = search.prefix is None
-        translator = (self.translator_for if is_usual else self.make_translator)(search)
-        blocks = [lines] if is_usual else [[line] for line in lines]
+        if search.prefix is None:  # `rest`, which could have any value, then has no effect
+            translator, blocks = self.translator_for(search._replace(rest="")), [lines]
+        else:
+            translator, blocks = self.make_translator(search), [[line] for line in lines]
         try:
             outcomes = [*chain.from_iterable(map(translator.translate_each, blocks))]
         except Exception as error:
