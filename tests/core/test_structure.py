@@ -46,7 +46,7 @@ BUDGETS = {
     "hub": 80,
     "judge": 300,
     "minutes": 425,
-    "muon": 115,
+    "muon": 100,
     "overview": 333,
     "paper_bleu": 60,
     "parse": 410,
@@ -60,7 +60,7 @@ BUDGETS = {
     "tmx": 83,
     "core": 8500,
     "nmt": 18000,
-    "tests": 15025,
+    "tests": 15000,
 }
 """Maximum lines of each part and plugin, the core and the tests. A commit that needs more changes this table openly."""
 SMALL = 60  # most lines of a part or plugin that the table need not name

@@ -1,8 +1,6 @@
 """Muon (Jordan et al. 2024): updates layer matrices with orthogonalized momentum, all other parameters with Adam.
 
 Updates have a root mean square of 0.2, similar to Adam's, so that one learning rate suits both (Liu et al. 2025).
-All updates have the same size, so each map also has a gain, which is part of it and which Adam learns at three
-times the learning rate.
 Weight decay is cautious (Chen et al. 2025): it shrinks only numbers of layer matrices that the update moves toward 0.
 torch.optim.Muon always computes in bfloat16 and would treat the query, key and value maps, which are a single parameter
 here, as a single map.
@@ -18,7 +16,7 @@ from torch.optim import Adam
 
 from nmt.model import FeedForward, MultiHeadAttention, Transformer
 
-MOMENTUM, ROOT_MEAN_SQUARE, GAIN_RATE = 0.95, 0.2, 3.0
+MOMENTUM, ROOT_MEAN_SQUARE = 0.95, 0.2
 COEFFICIENTS, ITERATIONS = (3.4445, -4.7750, 2.0315), 3
 """A quintic polynomial that brings most singular values into the range 0.7 to 1.2; more iterations learn no faster."""
 
@@ -69,16 +67,6 @@ class Muon(Adam):
             self.param_groups = both
         return loss
 
-    def gains(self, matrix: Tensor, group: dict[str, Any]) -> Tensor:
-        """Factors for the maps of a matrix: Adam's update of log(gain), whose gradient is the sum of map x gradient."""
-        both = zip(matrix.split(self.rows[matrix]), matrix.grad.split(self.rows[matrix]), strict=True)  # type: ignore[union-attr]
-        slopes, state = torch.stack([(parameter * gradient).sum() for parameter, gradient in both]), self.state[matrix]
-        beta1, beta2 = group["betas"]
-        mean, square = state["gains"][0].lerp_(slopes, 1 - beta1), state["gains"][1].lerp_(slopes.square(), 1 - beta2)
-        step = state["step"].item()
-        update = mean / (1 - beta1**step) / ((square / (1 - beta2**step)).sqrt() + group["eps"])
-        return torch.exp(-GAIN_RATE * group["lr"] * update)
-
     @torch.no_grad()
     def move(self, group: dict[str, Any]) -> None:
         """Update maps that have gradients, using Nesterov momentum; maps of the same shape are computed together."""
@@ -86,11 +74,8 @@ class Muon(Adam):
         for matrix in (parameter for parameter in group["params"] if parameter.grad is not None):
             state, rows = self.state[matrix], self.rows[matrix]
             if not state:
-                gains = torch.zeros(2, len(rows), device=matrix.device)
-                state |= {"step": torch.tensor(0.0), "exp_avg": torch.zeros_like(matrix), "gains": gains}
+                state |= {"step": torch.tensor(0.0), "exp_avg": torch.zeros_like(matrix)}
             state["step"] += 1
-            for parameter, gain in zip(matrix.split(rows), self.gains(matrix, group), strict=True):
-                parameter.mul_(gain)
             momentum = state["exp_avg"].lerp_(matrix.grad, 1 - MOMENTUM)
             ahead = matrix.grad.lerp(momentum, MOMENTUM)
             for parameter, update in zip(matrix.split(rows), ahead.split(rows), strict=True):

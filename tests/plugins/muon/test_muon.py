@@ -8,14 +8,9 @@ from torch import Tensor, nn
 
 from nmt.config import ModelConfig
 from nmt.model import Transformer
-from nmt.plugins.muon.muon import GAIN_RATE, ITERATIONS, Muon, layer_matrices, nearly_orthogonal
+from nmt.plugins.muon.muon import ITERATIONS, Muon, layer_matrices, nearly_orthogonal
 
 OPTIONS = {"lr": 0.01, "betas": (0.9, 0.98), "eps": 1e-9}
-
-
-@pytest.fixture
-def no_gains(monkeypatch):
-    monkeypatch.setattr(Muon, "gains", lambda self, matrix, group: torch.ones(len(self.rows[matrix])))
 
 
 def small_model(**keys: object) -> Transformer:
@@ -47,7 +42,6 @@ def test_singular_values_come_near_one_and_directions_stay(shape: tuple[int, int
     torch.testing.assert_close(product, torch.diag_embed(values), atol=1e-4, rtol=0)
 
 
-@pytest.mark.usefixtures("no_gains")
 @pytest.mark.parametrize("keys", [{}, {"d_k": 4, "d_v": 16}])
 def test_matrices_move_as_by_the_muon_of_torch(keys: dict[str, int]) -> None:
     model = small_model(**keys)
@@ -69,24 +63,6 @@ def test_matrices_move_as_by_the_muon_of_torch(keys: dict[str, int]) -> None:
             assert ours.norm().item() == pytest.approx(reference.norm().item(), rel=0.03)
 
 
-def test_the_gain_of_a_map_moves_as_the_logarithm_of_a_factor_by_adam(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nmt.plugins.muon.muon.nearly_orthogonal", torch.zeros_like)  # only the gains change the maps
-    model = small_model()
-    give_gradients(model, 0)
-    start = [x.clone() for x in maps(model)]
-    logarithms = nn.Parameter(torch.zeros(len(start)))
-    optimizer = Muon(model, "32-true", **OPTIONS)
-    adam = torch.optim.Adam([logarithms], **OPTIONS | {"lr": GAIN_RATE * 0.01})  # type: ignore[arg-type]
-    for step in range(3):
-        give_gradients(model, step)
-        logarithms.grad = torch.stack([(x * y).sum() for x, y in zip(maps(model), maps(model, True), strict=True)])
-        optimizer.step()
-        adam.step()
-    for old, new, logarithm in zip(start, maps(model), logarithms.detach(), strict=True):
-        torch.testing.assert_close(new, old * torch.exp(logarithm))
-
-
-@pytest.mark.usefixtures("no_gains")
 def test_weight_decay_shrinks_the_numbers_of_layer_matrices_that_an_update_moves_toward_zero() -> None:
     start, model, decayed = small_model(), small_model(), small_model()
     for each, decay in ((model, 0.0), (decayed, 0.3)):
