@@ -238,8 +238,7 @@ class ServedModel:
             other, before, rest = cast(Any, copy(engine)), search.prefix.split(), search.rest.split()
             other.search = partial(other_words, engine, usual.tokenizer, before + rest, len(before))
             engine = other
-        tag = search.tag or usual.source_prefix
-        return replace(usual, engine=engine, details=search.aligned, source_prefix=tag)
+        return replace(usual, engine=engine, details=search.aligned, source_prefix=search.tag or usual.source_prefix)
 
     def translate(self, search: Search, lines: list[str]) -> list[Line | Failed]:
         if search.prefix is None:  # `rest`, which could have any value, then has no effect
