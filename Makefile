@@ -38,7 +38,7 @@ $(INSTALLED_DEV): pyproject.toml constraints.txt | $(BIN)/python
 
 install: $(INSTALLED) ## Only install, into .venv; then run `. .venv/bin/activate`
 
-demo: $(INSTALLED) ## Train a real English-German translator and score it on a test set (about 8 minutes on 2 recent cores)
+demo: $(INSTALLED) ## Train a real English-German translator and score it on a test set (about 8 minutes on 2 AVX512 cores)
 	PATH="$(abspath $(BIN)):$$PATH" recipes/quickstart/run.sh
 	@echo; echo "To use it in a browser: $(BIN)/nmt serve $(RUN) --open"
 

@@ -72,9 +72,11 @@ def compare(run: str, lines: list[str], rounds: int, precision: str) -> None:
                 "nmt serve": lambda port=port, way=direction: asyncio.run(measure(port, lines, way, 1))[2],  # type: ignore[misc]
             }
             latencies: dict[str, list[float]] = {contender: [] for contender in contenders}
-            for number in range(rounds + 1):
+            for take in contenders.values():  # a round to warm up
+                take()
+            for _ in range(rounds):
                 for contender, take in contenders.items():
-                    latencies[contender] += take() if number else take()[:0]  # the first round is for warming up
+                    latencies[contender] += take()
             server.terminate()
             base = percentile(latencies["CTranslate2"], 0.5)
             for contender, seconds in latencies.items():

@@ -42,10 +42,11 @@ def test_singular_values_come_near_one_and_directions_stay(shape: tuple[int, int
     torch.testing.assert_close(product, torch.diag_embed(values), atol=1e-4, rtol=0)
 
 
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 @pytest.mark.parametrize("keys", [{}, {"d_k": 4, "d_v": 16}])
-def test_matrices_move_as_by_the_muon_of_torch(keys: dict[str, int]) -> None:
+def test_matrices_move_as_by_the_muon_of_torch(keys: dict[str, int], precision: str) -> None:
     model = small_model(**keys)
-    optimizer = Muon(model, "32-true", **OPTIONS)
+    optimizer = Muon(model, precision, **OPTIONS)
     give_gradients(model, 0)
     copies = [nn.Parameter(matrix.clone()) for matrix in maps(model)]
     # torch's computes in bfloat16, with some error.
