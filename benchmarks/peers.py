@@ -41,8 +41,14 @@ PACKAGES = {
     "marian": [["pymarian==1.12.42"]],
     "transformers": [CPU_TORCH, ["torch==2.13.0", "transformers==5.23.0", "accelerate==1.15.0"]],
     "fairseq": [CPU_TORCH, ["torch==2.13.0", "fairseq==0.12.2"]],
+    "joeynmt": [CPU_TORCH, ["torch==2.13.0", "joeynmt==2.3.0", "importlib_metadata", "setuptools<80"]],
 }
-IMPORTS = {"marian": "pymarian", "transformers": "transformers, accelerate", "fairseq": "fairseq"}
+IMPORTS = {
+    "marian": "pymarian",
+    "transformers": "transformers, accelerate",
+    "fairseq": "fairseq",
+    "joeynmt": "joeynmt.training",
+}
 INSTALL_SECONDS = 600
 SHAPES = {"small": (256, 1024, 0.1, 8000), "tiny": (128, 512, 0.2, 4000)}
 """d_model, d_ff, dropout and vocabulary; three layers in each stack and four heads."""

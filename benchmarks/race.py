@@ -15,7 +15,8 @@ continues.
 - nmt: `nmt train minutes=...`, which counts elapsed time and its trials;
 - nmt laptop: `experiment=laptop` with as many updates as fit, which a short run measures once;
 - marian: nmt's shape, pre-norm layers, averaged weights, a learning rate that falls in steps; updates as for laptop;
-- transformers: Seq2SeqTrainer around Pegasus (pre-norm, sinusoids) of nmt's shape; its rate falls to 0 with the time.
+- transformers: Seq2SeqTrainer around Pegasus (pre-norm, sinusoids) of nmt's shape; its rate falls to 0 with the time;
+- joeynmt: nmt's shape, pre-norm layers; JoeyNMT has no schedule that falls to 0 within an epoch; updates as for laptop.
 """
 
 import argparse
@@ -114,12 +115,6 @@ def nmt_corpus(race: Race) -> list[str]:
     ]
 
 
-def detokenized(file: Path) -> list[str]:
-    """Plain text from a file of subwords, joined as SentencePiece does."""
-    lines = file.read_text(encoding="utf-8").splitlines()
-    return ["".join(line.split()).replace("▁", " ").strip() for line in lines]
-
-
 def translated(cell: Cell, core: int, model: Path) -> list[str]:
     """The test set, translated by nmt."""
     source = f"{cell.race.corpus.resolve() / cell.race.pairs[2]}.{cell.race.languages[0]}"
@@ -202,17 +197,54 @@ def marian(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
     return spent, translated(cell, core, folder / "imported")
 
 
-def transformers(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
+def texts_of(race: Race, file: Path) -> list[str]:
+    """Plain text from a file of token ids."""
     from nmt.text import load_tokenizer
 
+    symbols = load_tokenizer(race.work / "prepared" / "tokenizer.model").vocabulary()
+    rows = ([symbols[int(id)] for id in line.split() if id.isdecimal()] for line in file.read_text().splitlines())
+    return ["".join(row).replace("\u2581", " ").strip() for row in rows]
+
+
+def transformers(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
     work, folder, log = cell.race.work, cell.folder, cell.folder / "log"
     script = [python, HERE / "race_transformers.py"]
     spent = run([*script, "train", work, folder / "model", cell.seed, 60 * cell.minutes - SAVING], log, core)
     run([*script, "translate", folder / "model", work / "test.source", folder / "ids"], log, core)
-    symbols = load_tokenizer(work / "prepared" / "tokenizer.model").vocabulary()
-    lines = [" ".join(symbols[int(id)] for id in line.split()) for line in (folder / "ids").read_text().splitlines()]
-    (folder / "test").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return spent, detokenized(folder / "test")
+    return spent, texts_of(cell.race, folder / "ids")
+
+
+def joeynmt(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
+    work, folder = cell.race.work, cell.folder
+
+    def training(updates: int, name: str) -> list[Any]:
+        ids = {"level": "word", "max_length": 200, "voc_file": str(folder / "vocabulary")}
+        stack = {
+            **{"type": "transformer", "num_layers": 3, "num_heads": 4, "hidden_size": 128, "ff_size": 512},
+            **{"embeddings": {"embedding_dim": 128, "scale": True}, "dropout": 0.1, "layer_norm": "pre"},
+        }
+        settings = {
+            **{"name": name, "model_dir": str(folder / name), "use_cuda": False, "random_seed": cell.seed},
+            "data": {
+                **{"train": f"{work}/train", "dev": f"{work}/valid", "test": f"{work}/test", "dataset_type": "plain"},
+                **{"sample_dev_subset": 100, "src": ids | {"lang": "source"}, "trg": ids | {"lang": "target"}},
+            },
+            "training": {
+                **{"batch_type": "token", "batch_size": 1000, "normalization": "tokens", "label_smoothing": 0.1},
+                **{"optimizer": "adam", "adam_betas": [0.9, 0.98], "scheduling": "warmupinversesquareroot"},
+                **{"learning_rate": 0.003, "learning_rate_warmup": updates // 12},
+                **{"epochs": 1000, "updates": updates, "validation_freq": updates, "logging_freq": updates},
+            },
+            "testing": {"beam_size": 4, "beam_alpha": 0.6, "batch_type": "token", "batch_size": 2000},
+            "model": {"tied_embeddings": True, "tied_softmax": True, "encoder": stack, "decoder": stack},
+        }
+        (folder / "vocabulary").write_text("".join(f"{id}\n" for id in range(3, cell.race.vocabulary)))
+        (folder / f"{name}.yaml").write_text(json.dumps(settings))  # JSON is YAML
+        return [python, "-m", "joeynmt", "train", folder / f"{name}.yaml", "--skip-test"]
+
+    spent = run(training(fitting(cell, core, training), "model"), folder / "log", core)
+    run([python, "-m", "joeynmt", "test", folder / "model.yaml", "-o", folder / "ids"], folder / "log", core)
+    return spent, texts_of(cell.race, folder / "ids.test")
 
 
 CONTENDERS: dict[str, tuple[str, Callable[[Cell, int, Path], tuple[float, list[str]]]]] = {
@@ -220,6 +252,7 @@ CONTENDERS: dict[str, tuple[str, Callable[[Cell, int, Path], tuple[float, list[s
     "nmt laptop": ("", nmt_laptop),
     "marian": ("marian", marian),
     "transformers": ("transformers", transformers),
+    "joeynmt": ("joeynmt", joeynmt),
 }
 
 

@@ -125,10 +125,9 @@ class OptimConfig:
         decays, end = self.schedule in ENDING, self.decay_steps
         require(decays or end is None, f"optim.decay_steps={end}: optim.schedule={self.schedule} never reaches 0")
         if end is not None:
-            limit = f"must be less than optim.decay_steps or trainer.max_steps ({end})"
-            smaller = f"optim.warmup={max(end // 10, 1)} with optim.learning_rate=0.0007 (else the peak rate rises)"
-            remedy = f"pass a smaller value, such as {smaller}, or pass experiment=laptop"
-            require(self.warmup < end, f"optim.warmup={self.warmup}: {limit}; {remedy}")
+            rate = "" if self.learning_rate else " with optim.learning_rate=0.0007 (its default would be higher)"
+            limit = f"must be less than optim.decay_steps or trainer.max_steps ({end}), such as {-(-end // 10)}{rate}"
+            require(self.warmup < end, f"optim.warmup={self.warmup}: {limit}")
 
 
 @dataclass

@@ -219,11 +219,9 @@ class ServedModel:
 
     async def answer(self, batch: list[WaitingLine]) -> None:
         """Translate a batch and deliver the result for each of its lines."""
-        begun, texts = time.monotonic(), [line.text for line in batch]
-        loop, search = asyncio.get_running_loop(), batch[0].request.search
-        for line, answer in zip(
-            batch, await loop.run_in_executor(self.pool, self.translate, search, texts), strict=True
-        ):
+        begun, search, texts = time.monotonic(), batch[0].request.search, [line.text for line in batch]
+        answers = await asyncio.get_running_loop().run_in_executor(self.pool, self.translate, search, texts)
+        for line, answer in zip(batch, answers, strict=True):
             line.give(answer)
         self.queue.took(sum(map(len, texts)), time.monotonic() - begun)
         self.batches -= 1
