@@ -163,7 +163,7 @@ MARIAN = (
     "--transformer-preprocess n --transformer-postprocess da --transformer-postprocess-top n --tied-embeddings-all "
     "--transformer-ffn-activation relu --transformer-dropout 0.1 --label-smoothing 0.1 "
     "--optimizer-params 0.9 0.98 1e-9 --clip-norm 0 --exponential-smoothing 0.01 --learn-rate 0.004 "
-    "--lr-decay-inv-sqrt 0 --lr-decay 0.8 --lr-decay-strategy batches "
+    "--lr-decay-inv-sqrt 0 --lr-decay 0.9 --lr-decay-strategy batches "
     "--mini-batch 1000 --mini-batch-words 700 --mini-batch-round-up false --cpu-threads 1 --workspace 1024"
 )
 
@@ -177,7 +177,7 @@ def marian(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
         )
         schedule = (
             f"--lr-warmup {updates // 12} --lr-decay-start {updates // 2} --lr-decay-freq {max(1, updates // 40)} "
-            f"--after {updates}u --valid-freq {updates // 4}u --save-freq {updates}u"
+            f"--after {updates}u --valid-freq {updates}u --save-freq {updates}u"
         )
         text = (
             f"--model {folder / name}.npz {files} --vocabs {work}/vocab.yml {work}/vocab.yml --max-length 200 "
@@ -201,9 +201,8 @@ def texts_of(race: Race, file: Path) -> list[str]:
     """Plain text from a file of token ids."""
     from nmt.text import load_tokenizer
 
-    symbols = load_tokenizer(race.work / "prepared" / "tokenizer.model").vocabulary()
-    rows = ([symbols[int(id)] for id in line.split() if id.isdecimal()] for line in file.read_text().splitlines())
-    return ["".join(row).replace("\u2581", " ").strip() for row in rows]
+    tokenizer = load_tokenizer(race.work / "prepared" / "tokenizer.model")
+    return [tokenizer.decode([int(id) for id in line.split() if id.isdecimal()]) for line in file.open()]
 
 
 def transformers(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
@@ -227,7 +226,7 @@ def joeynmt(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
             **{"name": name, "model_dir": str(folder / name), "use_cuda": False, "random_seed": cell.seed},
             "data": {
                 **{"train": f"{work}/train", "dev": f"{work}/valid", "test": f"{work}/test", "dataset_type": "plain"},
-                **{"sample_dev_subset": 100, "src": ids | {"lang": "source"}, "trg": ids | {"lang": "target"}},
+                **{"sample_dev_subset": 10, "src": ids | {"lang": "source"}, "trg": ids | {"lang": "target"}},
             },
             "training": {
                 **{"batch_type": "token", "batch_size": 1000, "normalization": "tokens", "label_smoothing": 0.1},

@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader
 from transformers import PegasusConfig, PegasusForConditionalGeneration, Seq2SeqTrainer, TrainerCallback
 
 D_MODEL, D_FF, DROPOUT = 128, 512, 0.1
-TOKENS, RATE, WARM_UP = 700, 2e-3, 1 / 12
+TOKENS, RATE, WARM_UP = 700, 4e-3, 1 / 12
 """Target tokens per update, peak learning rate, and the share of the time in which the rate rises."""
 ROWS, BEAM = 32, 4
 
@@ -29,6 +29,10 @@ class Batches:
     def __init__(self, corpus: list[dict[str, list[int]]], seed: int) -> None:
         self.lengths = [(len(pair["labels"]), len(pair["input_ids"])) for pair in corpus]
         self.random = random.Random(seed)
+        self.size = sum(1 for _ in self)
+
+    def __len__(self) -> int:  # without it, the Trainer runs through 10 million empty steps after each pass
+        return self.size
 
     def __iter__(self) -> Iterator[list[int]]:
         numbers = [*range(len(self.lengths))]

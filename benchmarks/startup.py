@@ -1,9 +1,10 @@
 """Measure how long commands take from start to end, compared with a Python that only imports a library.
 
-    python benchmarks/startup.py [RUN TEXT]
+    python benchmarks/startup.py [RUN TEXT [CORPUS]]
 
 The script prints the median seconds of short commands and, given a run and a file, of translating the first line and
-the first 32 lines with each engine, and their ratio to `import torch`.
+the first 32 lines with each engine, and their ratio to `import torch`. Given a prepared corpus, it also prints the
+seconds until `nmt train CORPUS experiment=laptop` reports its first update, and then stops that command.
 """
 
 import statistics
@@ -40,9 +41,15 @@ def translations(run: str, text: Path, folder: Path) -> dict[str, list[str]]:
 
 
 def seconds(arguments: list[str]) -> float:
+    """Until the command ends or, if it trains, reports an update."""
     start = time.perf_counter()
-    subprocess.run([sys.executable, *arguments], capture_output=True, check=False)
-    return time.perf_counter() - start
+    process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert process.stdout
+    next((line for line in process.stdout if line.startswith(b"update ")), b"")
+    taken = time.perf_counter() - start
+    process.kill()
+    process.communicate()
+    return taken
 
 
 def main() -> None:
@@ -50,6 +57,9 @@ def main() -> None:
         commands = COMMANDS
         if len(sys.argv) > 2:
             commands = COMMANDS | translations(sys.argv[1], Path(sys.argv[2]), Path(folder))
+        if len(sys.argv) > 3:
+            training = ["-m", "nmt", "train", sys.argv[3], "experiment=laptop", f"run={folder}/run", "overwrite=true"]
+            commands = commands | {"first update of nmt train": [*training, "trainer.log_every_n_steps=1"]}
         for arguments in commands.values():
             seconds(arguments)  # compiles modules, and converts the model for CTranslate2
         # Interleaved, so that a slow moment of the machine touches all alike.

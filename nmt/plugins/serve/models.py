@@ -202,7 +202,7 @@ class ServedModel:
         async with asyncio.TaskGroup() as group:
             while True:
                 self.queue.changed.clear()
-                if self.queue.lines and not self.batches and self.crowded:
+                if self.queue.lines and self.batches < self.most_batches and self.crowded:
                     await asyncio.sleep(BATCH_WAIT)
                 batch = list[WaitingLine]()
                 if self.queue.lines and self.batches < self.most_batches:
