@@ -9,4 +9,4 @@ from .segments import Details as Details, Limits as Limits, Line as Line, Segmen
 from .translator import RefusedLine as RefusedLine, arriving_blocks as arriving_blocks, read_by_thread as read_by_thread
 from .translator import Translation as Translation, encode_pairs as encode_pairs, with_refused as with_refused
 from .translator import Outcome as Outcome, Translator as Translator, lines_of as lines_of, score_pairs as score_pairs
-from .translator import Rest as Rest, Stage as Stage
+from .translator import NO_TRANSLATION as NO_TRANSLATION, Rest as Rest, Stage as Stage

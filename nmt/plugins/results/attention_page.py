@@ -52,7 +52,9 @@ def attention_page(config: AttentionConfig) -> str:
     model = load_model(folder, place)
     [source] = tokenizer.encode([tokenizer.clean(config.sentence)])
     if config.target is None:
-        ids = search.TorchEngine([model], config.translator.decode).search([source], [[]])[0][0].tokens
+        [found] = search.TorchEngine([model], config.translator.decode).search([source], [[]])
+        require(bool(found), f"run={config.run}: {translation.NO_TRANSLATION}")
+        ids = found[0].tokens
     else:
         [ids] = tokenizer.encode([tokenizer.clean(config.target)], text.TARGET)
     longest = max(len(source), len(ids))
