@@ -126,8 +126,8 @@ class OptimConfig:
         require(decays or end is None, f"optim.decay_steps={end}: optim.schedule={self.schedule} never reaches 0")
         if end is not None:
             rate = "" if self.learning_rate else " with optim.learning_rate=0.0007 (its default would be higher)"
-            limit = f"must be less than optim.decay_steps or trainer.max_steps ({end}), such as {-(-end // 10)}{rate}"
-            require(self.warmup < end, f"optim.warmup={self.warmup}: {limit}")
+            limit = f"must be less than optim.decay_steps or trainer.max_steps ({end})"
+            require(self.warmup < end, f"optim.warmup={self.warmup}: {limit}; pass optim.warmup={-(-end // 10)}{rate}")
 
 
 @dataclass

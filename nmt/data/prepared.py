@@ -130,7 +130,7 @@ class Batch(NamedTuple):
 
 
 def numbers(array: pa.Int32Array) -> Any:
-    """Unlike pyarrow's `to_numpy`, this does not import pandas, which takes half a second."""
+    """Unlike pyarrow's `to_numpy`, this does not import pandas."""
     return np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array)]
 
 

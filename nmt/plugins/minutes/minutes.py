@@ -87,7 +87,7 @@ def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
         before, other = runs[spent], "pass name=OTHER for a new run"
         advice = f"pass more to continue it (without init=), or {other}"
         more = spent < minutes and config.init is None
-        require(more, f"{before} has already trained for minutes={spent:g}: {advice}")
+        require(more, f"{before} was started with minutes={spent:g}: {advice}")
         config = as_begun(config, before)
         training.check_configuration(before, config)
         updates, models = config.trainer.max_steps, [config.model]

@@ -65,8 +65,8 @@ def test_a_run_resumes_with_its_settings_and_more_minutes_continue_it(corpus, nm
     assert settled(second) == before
     torch.testing.assert_close(training_state(Path(second)), state, rtol=0, atol=0)
 
-    nmt("train", *words, "minutes=5").refused(f"{second} has already trained for minutes=6: pass more")
-    nmt("train", *words, "minutes=9", f"init={first}").refused(f"{second} has already", "without init=")
+    nmt("train", *words, "minutes=5").refused(f"{second} was started with minutes=6: pass more")
+    nmt("train", *words, "minutes=9", f"init={first}").refused(f"{second} was started", "without init=")
     nmt("train", *words, "minutes=9", "seed=2").refused(f"run in {second}", "different configuration", "seed")
     assert nmt("train", *words, "minutes=8").code == 0
     assert settled("runs/toy-8min")["optim"]["learning_rate"] < minutes.HIGHEST_RATE / 16
