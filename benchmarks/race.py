@@ -16,7 +16,7 @@ continues.
 - nmt laptop: `experiment=laptop` with as many updates as fit, which a short run measures once;
 - marian: nmt's shape, pre-norm layers, averaged weights, a learning rate that falls in steps; updates as for laptop;
 - transformers: Seq2SeqTrainer around Pegasus (pre-norm, sinusoids) of nmt's shape; its rate falls to 0 with the time;
-- joeynmt: nmt's shape, pre-norm layers; JoeyNMT has no schedule that falls to 0 within an epoch; updates as for laptop.
+- joeynmt: nmt's shape, pre-norm layers; JoeyNMT 2.3 has no working schedule that ends; updates as for laptop.
 """
 
 import argparse

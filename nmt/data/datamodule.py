@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from nmt.config import ExperimentConfig, SameForAll, SourceConfig, sources_of
 from nmt.data.planning import BatchPlanner, Ints, MicroBatch, Mixture, source_copies
-from nmt.data.prepared import IDS, TOKENIZER, Batch, PreparedCorpus, PreparedSplit, padded_batch
+from nmt.data.prepared import IDS, Batch, PreparedCorpus, PreparedSplit, padded_batch
 from nmt.registry import entries_of
 
 # Ctrl-C, a scheduler's SIGTERM, and the signals that SLURM sends before SIGTERM; not every system has all of them.
@@ -59,7 +59,8 @@ class PlannedBatches:
                 changed = zip(pairs, transform(pairs, sources, planned), strict=True)
                 pairs = [new if all(map(int.__lt__, map(len, new), planned.widths)) else old for old, new in changed]
             rows = [pa.array(side, IDS) for side in zip(*pairs, strict=True)]
-        return padded_batch(*rows)._replace(update=planned.update, micro_batch=planned.micro_batch, size=planned.size)
+        batch = padded_batch(*rows)
+        return batch._replace(update=planned.update, micro_batch=planned.micro_batch, size=planned.size)
 
 
 @dataclass
@@ -94,7 +95,7 @@ class UpdateDataModule(LightningDataModule):
     def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig) -> None:
         super().__init__()
         self.num_workers, self.split, self.sources = config.num_workers, corpus.split("train"), sources_of(config.data)
-        transforms, self.mixture = transforms_for(corpus.folder / TOKENIZER, self.sources, config.seed), None
+        transforms, self.mixture = transforms_for(corpus.tokenizer_file, self.sources, config.seed), None
         if transforms or len(self.sources) > 1:
             bounds = corpus.bounds("train")
             growth = np.prod([np.ones(len(self.sources)), *(transform.growth for transform in transforms)], axis=0)

@@ -129,16 +129,11 @@ class Batch(NamedTuple):
     size: UpdateSize = UpdateSize()  # of the whole update
 
 
-def numbers(array: pa.Int32Array) -> Any:
-    """Unlike pyarrow's `to_numpy`, this does not import pandas."""
-    return np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array)]
-
-
 def pad(sentences: pa.ListArray) -> Tensor:
     """Pad to [B, longest + 1], with an end symbol after each sentence."""
-    lengths = numbers(sentences.value_lengths()).astype(np.int64)
+    lengths = sentences.value_lengths().to_numpy().astype(np.int64)
     padded = np.full((len(lengths), int(lengths.max(initial=0)) + 1), PAD, dtype=np.int64)
-    padded[np.arange(padded.shape[1]) < lengths[:, None]] = numbers(sentences.flatten())
+    padded[np.arange(padded.shape[1]) < lengths[:, None]] = sentences.flatten().to_numpy()
     padded[np.arange(len(lengths)), lengths] = EOS
     return torch.from_numpy(padded)
 
@@ -167,7 +162,7 @@ class PreparedSplit:
         require(fits, f"{file} does not have a prepared corpus's columns; prepare it again")
         self.table, self.blocks = table, table.to_batches()
         self.starts = np.cumsum([0, *map(len, self.blocks)])
-        self.source_lengths, self.target_lengths = (numbers(x.combine_chunks()) for x in table.columns[2:4])
+        self.source_lengths, self.target_lengths = (column.to_numpy() for column in table.columns[2:4])
 
     def __len__(self) -> int:
         return len(self.source_lengths)
@@ -185,12 +180,12 @@ class PreparedSplit:
             for block in self.blocks:
                 block.validate(full=True)
                 for side, size in zip(("source", "target"), vocabulary_sizes, strict=True):
-                    lengths, ids = map(numbers, (block[side].value_lengths(), block[side].flatten()))
-                    same = np.array_equal(lengths + 1, numbers(block[f"{side}_length"]))
-                    require(same, f"its {side}_length is not the length of {side}")
-                    known = not block[side].flatten().null_count and ((ids >= UNK) & (ids < size)).all()
-                    require(known, f"an id in {side} is outside the vocabulary")
-        except (NMTError, ValueError, pa.ArrowException) as error:
+                    lengths, ids = block.column(side).value_lengths().to_numpy(), block.column(side).flatten()
+                    if not np.array_equal(lengths + 1, block.column(f"{side}_length").to_numpy()):
+                        raise ValueError(f"its {side}_length is not the length of {side}")
+                    if ids.null_count or (len(ids) and not UNK <= ids.to_numpy().min() <= ids.to_numpy().max() < size):
+                        raise ValueError(f"an id in {side} is outside the vocabulary")
+        except (ValueError, pa.ArrowException) as error:
             raise self.damaged(error) from error
 
     def rows(self, indices: Ints) -> list[pa.ListArray]:
@@ -225,6 +220,10 @@ class PreparedCorpus:
     def target_language(self) -> str:
         return str(self.manifest.content["data"]["target"])
 
+    @property
+    def tokenizer_file(self) -> Path:
+        return self.folder / TOKENIZER
+
     def split(self, name: str) -> PreparedSplit:
         """Open train, valid or test; NMTError if it is missing or damaged."""
         kept, size = self.kept(name), self.manifest.vocabulary_size
@@ -257,9 +256,8 @@ class PreparedCorpus:
         """Each source's first row in a split, then the end of the last source; NMTError if the counts are wrong."""
         counts = self.manifest.counts.get(split, {})
         sizes = list((counts.get("sources") or {"": counts.get("kept", 0)}).values())
-        require(
-            sum(sizes) == counts.get("kept"), f"{self.folder}: the sources do not add up to {split}; prepare it again"
-        )
+        add_up = sum(sizes) == counts.get("kept")
+        require(add_up, f"{self.folder}: the sources' pairs do not add up to {split}; prepare it again")
         return np.cumsum([0, *sizes])
 
     def domains(self, split: str, data: DataConfig) -> list[Domain]:

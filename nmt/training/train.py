@@ -102,7 +102,7 @@ class Training:
             self.console.print(f"{trained}: its model is in {self.folder}/model")
             return None
         if self.finished:
-            open_folder(self.folder, self.state.config, self.corpus.folder / TOKENIZER)
+            open_folder(self.folder, self.state.config, self.corpus.tokenizer_file)
         elif signal := self.fit():
             return signal
         if is_first_process():
@@ -128,7 +128,7 @@ class Training:
             if self.initial and not checkpoint:
                 module.model.load_state_dict(model.load_model(self.initial).state_dict())
             # Opened only now, so that a rejected configuration leaves nothing behind.
-            open_folder(self.folder, self.state.config, self.corpus.folder / TOKENIZER)
+            open_folder(self.folder, self.state.config, self.corpus.tokenizer_file)
             if trainer.is_global_zero:
                 self.greet(module, updates)
             try:

@@ -10,7 +10,7 @@ from lightning.fabric.utilities import move_data_to_device
 
 from nmt import evaluation, search
 from nmt.config import ExperimentConfig, enough_memory_or
-from nmt.data import TOKENIZER, Domain, PreparedCorpus, PreparedSplit
+from nmt.data import Domain, PreparedCorpus, PreparedSplit
 from nmt.model import Transformer
 from nmt.text import load_tokenizer
 from nmt.training.metrics import VALIDATION_COLUMNS, MetricsCallback
@@ -76,7 +76,7 @@ class Validation(UpdateCallback):
         references = corpus.text("valid")[1]  # reports a damaged file before training
         if self.config.bleu_sentences != 0 and self.kind.metric == "bleu":  # reports a missing tokenizer package
             evaluation.bleu_tokenizer(self.config.tokenize, corpus.target_language, references)
-        self.tokenizer, self.domains = load_tokenizer(corpus.folder / TOKENIZER), corpus.domains("valid", config.data)
+        self.tokenizer, self.domains = load_tokenizer(corpus.tokenizer_file), corpus.domains("valid", config.data)
         if len(self.domains) > 1:
             metrics.columns = [f"{column}/{domain.name}" for domain in self.domains for column in VALIDATION_COLUMNS]
         self.best: float | None = None

@@ -55,7 +55,7 @@ def test_sources_are_prepared_one_after_another_with_their_tags(mixture):
     counts = corpus.manifest.counts["train"]
     assert list(counts["sources"]) == ["german", "french"]
     assert sum(counts["sources"].values()) == counts["kept"]
-    tokenizer, (_, border, end) = load_tokenizer(corpus.folder / "tokenizer.model"), corpus.bounds("train")
+    tokenizer, (_, border, end) = load_tokenizer(corpus.tokenizer_file), corpus.bounds("train")
     rows = corpus.split("train").table.column("source")[:end].to_pylist()
     for tag, part in (("<2de>", rows[:border]), ("<2fr>", rows[border:])):
         tag_id = tokenizer.tag_id(tag)
@@ -71,7 +71,7 @@ def test_batches_have_the_noise_of_their_source_and_are_functions_of_update_and_
     corpus = open_corpus(Path(mixture[0]))
     module, other = (UpdateDataModule(corpus, compose("train", mixture)) for _ in range(2))
     assert module.shares() == pytest.approx({"german": 0.7, "french": 0.3})
-    tokenizer, border = load_tokenizer(corpus.folder / "tokenizer.model"), module.mixture.bounds[1]
+    tokenizer, border = load_tokenizer(corpus.tokenizer_file), module.mixture.bounds[1]
     counts = {"german": 0, "french": 0, "upper": 0}
     for planned in (micro_batch for number in range(24) for micro_batch in module.planner.update(number)):
         batch, again = module.batches.batch(planned), other.batches.batch(planned)

@@ -28,7 +28,6 @@ from sacrebleu.significance import PairedTest
 
 from nmt import commands, compat, evaluation, files, registry
 from nmt.config import build, require
-from nmt.data import TOKENIZER
 from nmt.plugins.results.commands import CompareConfig, check_output
 from nmt.plugins.results.pages import TEMPLATES, render
 from nmt.plugins.results.test_set import Seed, System, TestSet, Text, read_systems, read_test_set, translated
@@ -302,7 +301,7 @@ def divisions(test: TestSet) -> tuple[list[Division], str]:
     by_length = f"Words in the {side}", [*(f"{n}-{n + 4}" for n in range(1, 46, 5)), "46+"], lengths
     if test.corpus is None or test.sources is None:
         return [by_length], ""
-    tokenizer, split = load_tokenizer(test.corpus.folder / TOKENIZER), test.corpus.split("train")
+    tokenizer, split = load_tokenizer(test.corpus.tokenizer_file), test.corpus.split("train")
     chosen = np.unique(np.linspace(0, len(split) - 1, min(len(split), MOST_LINES)).astype(np.int64))
     lines = (tokenizer.decode(ids, SOURCE) for ids in split.rows(chosen)[0].to_pylist())
     frequency, most = Counter(word for line in lines for word in WORD.findall(line.casefold())), max(FREQUENCIES)

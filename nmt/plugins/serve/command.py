@@ -3,7 +3,6 @@
 import ipaddress
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -11,7 +10,6 @@ from nmt.commands import paths_and_texts
 from nmt.config import Command, TranslatorOptions, as_list, how_to_install, inline, number, require
 
 
-@lru_cache(1024)
 def is_loopback(address: str) -> bool:
     """True if only this machine can reach an address."""
     with suppress(ValueError):

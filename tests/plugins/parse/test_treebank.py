@@ -101,7 +101,7 @@ def test_every_bracket_is_one_entry_of_the_vocabulary(tmp_path: Path, kind: str)
     keys = ["data=treebank", f"tokenizer.kind={kind}", "tokenizer.vocabulary_size=400", "workers=1"]
     preprocess(compose("preprocess", [*keys, *files, f"prepared={tmp_path / 'prepared'}"]), lambda said: None)
     corpus = open_corpus(tmp_path / "prepared")
-    tokenizer = load_tokenizer(corpus.folder / "tokenizer.model")
+    tokenizer = load_tokenizer(corpus.tokenizer_file)
     linear = "(S (NP (DT) (NN) (CD) )NP (VP (VBZ) (PP (IN) (NP (NN) )NP )PP )VP (.) )S"
     [ids] = tokenizer.encode([linear])
     assert len(ids) == len(linear.split())

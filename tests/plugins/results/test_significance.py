@@ -199,7 +199,7 @@ def test_every_line_is_in_one_bucket_of_each_division(monkeypatch):
         def rows(self, indices):
             return [SimpleNamespace(to_pylist=indices.tolist)]
 
-    corpus = SimpleNamespace(folder=Path("here"), split=lambda name: Split(training))
+    corpus = SimpleNamespace(tokenizer_file="", folder="here", split=lambda name: Split(training))
     sources = ["the The", "the OLD", "The house", "the unseen", "...", "a b c d e f"]
     (lengths, rarities), where = divisions(TestSet("x", sources, ["x"] * 6, corpus))
     assert [lengths[1][index] for index in lengths[2]] == ["1-5"] * 5 + ["6-10"]
