@@ -148,7 +148,7 @@ def nmt_laptop(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
     recipe = ["experiment=laptop", "checkpoints.every_minutes=null", "validation.bleu_sentences=0"]
 
     def schedule(updates: int) -> list[str]:
-        every = f"validation.every_steps={updates // 4}", f"checkpoints.every_steps={-(-updates // 20)}"
+        every = f"validation.every_steps={-(-updates // 4)}", f"checkpoints.every_steps={-(-updates // 20)}"
         return [*recipe, f"trainer.max_steps={updates}", f"optim.warmup={max(2, updates // 12)}", *every]
 
     def trial(updates: int, name: str) -> list[Any]:

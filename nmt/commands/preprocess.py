@@ -5,7 +5,7 @@ from typing import Any
 
 from nmt import files, preparation, registry, text
 from nmt.commands import talker
-from nmt.config import Command, ExperimentConfig, exists, require, without_compression
+from nmt.config import MISSING, Command, ExperimentConfig, exists, require, without_compression
 
 
 def run(config: ExperimentConfig) -> None:
@@ -39,7 +39,8 @@ def corpus_files(words: list[str]) -> dict[str, Any]:
     if all(map(text.table_format, words)):
         name = Path(words[0]).name.partition(".")[0] if len(words) == 1 else Path(words[0]).resolve().parent.name
         path = registry.entries_of("pairs")[text.table_format(words[0])].facts.get("languages")
-        languages = registry.import_attribute(path)(words[0]) if path else {}
+        languages = registry.import_attribute(path)(words[0]) if path else None
+        languages = languages or dict.fromkeys(("data.source", "data.target"), MISSING)
         return {"data": "files", "data.name": name, "data.train": words, **languages}
     plain = [without_compression(word) for word in words]
     prefixes = {name.rpartition(".")[0] for name in plain}

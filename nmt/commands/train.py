@@ -26,16 +26,14 @@ def run(config: ExperimentConfig) -> int | None:
         config = registry.entries_of("plan")["minutes"].load()(config, console)
     if asked == "auto":
         console.print(f"trainer.precision={config.trainer.precision}")
-    signal = train(config, console)
-    if signal is None:
-        return None
-    console.print(f"stopped and saved in {config.run}; the same command resumes it")
-    return 128 + signal
+    if signal := train(config, console):
+        console.print(f"stopped and saved in {config.run}; the same command resumes it")
+    return signal and 128 + signal
 
 
 def prepared_corpus(words: list[str]) -> dict[str, Any]:
     """Return the folder of a prepared corpus, and `data` and `tokenizer` from its manifest."""
-    usage = "`nmt train CORPUS KEY=VALUE...` takes a folder that `nmt preprocess` wrote"
+    usage = "`nmt train CORPUS KEY=VALUE...` takes a folder that `nmt preprocess` wrote, not text"
     for word in words:
         require(Path(word).is_dir(), answer("train", [f"{word}="]) or f"{word}: no such folder; {usage}")
     require(len(words) == 1, f"{words[-1]}: give one corpus; {usage}")

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nmt.config.fields import MISSING, NMTError, flatten, in_words, keys_of, nearest, require
+from nmt.config.fields import MISSING, NMTError, exists, flatten, in_words, keys_of, nearest, require
 from nmt.registry import entries_of
 
 WIDTH = 100  # columns of help
@@ -81,7 +81,7 @@ def help_text(command: Command, words: list[str], config_dir: Path | None) -> st
     texts = {name: re.sub(f"^{command.name}: (.)", lambda m: m[1].upper(), key.help) for name, key in keys.items()}
     rows = {name: (f"{name}={values.get(name, 'null')}", text) for name, text in texts.items()}
     read = {name: row for name, row in rows.items() if is_read(command, name, row[1])}
-    topic = next(filter(is_bare, words), None)
+    topic = next((word for word in words if is_bare(word) and not exists(word)), None)
     if topic is None:
         sections = {
             "Keys": [(name, first_sentence(text)) for key, (name, text) in read.items() if "." not in key],

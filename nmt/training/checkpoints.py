@@ -6,6 +6,7 @@ writes the weights, Adam's moments and its loop state; the module writes "sums" 
 
 import gc
 import json
+import os
 import signal
 import time
 from dataclasses import asdict, dataclass, field
@@ -116,6 +117,7 @@ class CheckpointCallback(UpdateCallback):
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         # The current update finishes first; a second signal stops the process as usual.
         self.signal = number
+        os.write(2, b"stopping after this update\n" * (not self.metrics.line.console.quiet))
         signal.signal(number, self.handlers[signal.Signals(number)])
 
     def restore_handlers(self) -> None:

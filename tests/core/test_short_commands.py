@@ -89,8 +89,8 @@ def test_scores_are_of_two_files():
     [
         (["corpus/train.en", "corpus/train.de", "data.name=1.10"], "1.10", ["corpus/train"], ("en", "de")),
         (["zipped.pt_BR.gz", "zipped.en"], "zipped", ["zipped"], ("pt_BR", "en")),
-        (["both.tsv", "data.target=fr"], "both", ["both.tsv"], ("en", "fr")),
-        (["both.tsv", "corpus/b.tsv.gz", "data.name=x"], "x", ["both.tsv", "corpus/b.tsv.gz"], ("en", "de")),
+        (["both.tsv", "data.source=it", "data.target=fr"], "both", ["both.tsv"], ("it", "fr")),
+        (["corpus/b.tsv.gz", "data.source=en", "data.target=de"], "b", ["corpus/b.tsv.gz"], ("en", "de")),
     ],
 )
 def test_a_corpus_is_two_files(words, name, train, languages):

@@ -82,6 +82,7 @@ def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
     models = sizes() if "model" in config.minutes_settles else [config.model]
     run, runs, updates = Path(config.run), begun(Path(config.run)), 0
     if minutes in runs:
+        console.print(f"{runs[minutes]} was started with minutes={minutes:g} and keeps its settings")
         return as_begun(config, runs[minutes])
     if spent := max(runs, default=0.0):
         before, other = runs[spent], "pass name=OTHER for a new run"
@@ -105,11 +106,12 @@ def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
         rate = share * HIGHEST_RATE / config.model.d_model if spent else adapting
         config = with_groups(config, optim=replace(config.optim, learning_rate=rate, weight_decay=0.0))
     gc.collect()  # a trial's model and trainer refer to each other and would otherwise occupy device memory
-    model = config.model
+    model, size = config.model, config.batching.tokens_per_update
+    passes = config.trainer.max_steps * size / corpus.split("train").target_lengths.sum(dtype=np.int64)
     console.print(
         f"minutes={minutes:g}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "
         f"{model.decoder_layers} layers, dropout {model.dropout}), {config.trainer.max_steps:,} updates of "
-        f"{config.batching.tokens_per_update:,} tokens; saved in {config.run}/config.yaml"
+        f"{size:,} tokens ({passes:.1f} passes over the corpus); saved in {config.run}/config.yaml"
     )
     return config
 
