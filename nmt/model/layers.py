@@ -7,6 +7,7 @@ K d_k (in transformer.py, K is the number of hypotheses).
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import torch
@@ -111,6 +112,33 @@ class MultiHeadAttention(nn.Module):
                 q, k, v = (x.float() if slow else x for x in (q_BHTK, k_BHSK, v_BHSV))
                 x_BHTV = F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale).to(q_BHTK)
         return linear(x_BHTV.transpose(1, 2).flatten(2), self.output, self.output_bias)
+
+
+class SSRU(nn.Module):
+    """A simpler simple recurrent unit (Kim et al. 2019), which can replace the decoder's self-attention.
+
+    c_t = f_t c_(t-1) + (1 - f_t) W x_t, where f_t = sigmoid(W_f x_t + b_f) and c_0 = 0; the output is max(0, c_t).
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.input = nn.Parameter(torch.empty(2 * config.d_model, config.d_model))  # W, then W_f
+        for matrix in self.input.split(config.d_model):
+            nn.init.xavier_uniform_(matrix)
+        self.bias = nn.Parameter(torch.zeros(config.d_model))
+
+    def forward(self, x_BTD: Tensor, remember: Callable[[Tensor, Tensor], Tensor] | None) -> Tensor:
+        """Process all positions in O(log T) products or, given `remember`, only the next, whose state it computes."""
+        state, forget = linear(x_BTD, self.input).to(x_BTD).chunk(2, dim=-1)
+        forget = torch.sigmoid(forget + self.bias)
+        if remember:
+            return F.relu(remember(forget, state))
+        state, reach = (1 - forget) * state, 1
+        while reach < x_BTD.shape[1]:  # state and forget describe the last `reach` positions; combine two neighbors
+            state = torch.cat((state[:, :reach], state[:, reach:] + forget[:, reach:] * state[:, :-reach]), dim=1)
+            forget = torch.cat((forget[:, :reach], forget[:, reach:] * forget[:, :-reach]), dim=1)
+            reach *= 2
+        return F.relu(state)
 
 
 class QuickGELU(nn.Module):
@@ -225,8 +253,10 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.self_attention, self.cross_attention = MultiHeadAttention(config), MultiHeadAttention(config)
-        self.feed_forward = FeedForward(config)
+        self.ssru = SSRU(config) if config.decoder == "ssru" else None
+        if self.ssru is None:
+            self.self_attention = MultiHeadAttention(config)
+        self.cross_attention, self.feed_forward = MultiHeadAttention(config), FeedForward(config)
         self.residual_1, self.residual_2, self.residual_3 = Residual(config), Residual(config), Residual(config)
 
     def forward(
@@ -235,16 +265,19 @@ class DecoderLayer(nn.Module):
         memory: Tensor | KeysValues,
         mask: Tensor | None,
         past: Tensor | None = None,
-        remember: Callable[[Tensor, Tensor], KeysValues] | None = None,
+        remember: Callable[[Tensor, Tensor], Any] | None = None,
     ) -> Tensor:
         """Process all positions or, given `remember`, only the next, whose keys and values `remember` adds to the past.
 
         `memory` is the encoder's output, [B, S, D], or its keys and values. `mask` masks source positions, `past`
         self-attention keys. If `past` is None, self-attention is causal, or unmasked for a single next position.
         """
-        attention, cross = self.self_attention, self.cross_attention
+        cross = self.cross_attention
 
-        def attend_to_past(x: Tensor) -> Tensor:
+        def look_back(x: Tensor) -> Tensor:
+            if self.ssru:
+                return self.ssru(x, remember)  # type: ignore[no-any-return]
+            attention = self.self_attention
             q, k, v = attention.project(x)
             k, v = remember(k, v) if remember else (k, v)
             return attention.attend(q, k, v, past, causal=past is None and remember is None)
@@ -253,6 +286,6 @@ class DecoderLayer(nn.Module):
             q = cross.queries(x)
             return cross.attend(q, *(cross.keys_values(memory) if isinstance(memory, Tensor) else memory), mask)
 
-        x_BTD = self.residual_1(x_BTD, attend_to_past)
+        x_BTD = self.residual_1(x_BTD, look_back)
         x_BTD = self.residual_2(x_BTD, attend_to_memory)
         return self.residual_3(x_BTD, self.feed_forward)  # type: ignore[no-any-return]

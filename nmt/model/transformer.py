@@ -29,6 +29,7 @@ class DecoderCache:
     mask: Tensor  # added to the scores of source positions, [B, 1, 1, S]: 0 or -inf
     ancestors: Tensor  # added to the scores of columns, [B, 1, K, columns]: 0 in a hypothesis's past, else -inf
     window: int | None  # r: a position sees only the last r positions (section 4); None: all
+    states: list[Tensor]  # of the decoder's recurrent layers instead of `past`, [B, K, D]
     length: int = 0  # positions so far
 
     @property
@@ -40,7 +41,7 @@ class DecoderCache:
     def visible(self) -> Tensor | None:
         """The part of `ancestors` for the columns in `seen`; None for a single hypothesis, which sees all of them."""
         batch, _, hypotheses, columns = self.ancestors.shape
-        if self.seen.stop > columns:
+        if self.past and self.seen.stop > columns:
             # Double the space, adding at least 16 positions, so that few steps have to copy all columns.
             room = max(columns, 16 * hypotheses)
             self.past = [(F.pad(k, (0, 0, 0, room)), F.pad(v, (0, 0, 0, room))) for k, v in self.past]
@@ -57,8 +58,14 @@ class DecoderCache:
         k[:, :, columns], v[:, :, columns] = k_BHKW, v_BHKW
         return k[:, :, self.seen], v[:, :, self.seen]
 
+    def update(self, layer: int, forget_BKD: Tensor, new_BKD: Tensor) -> Tensor:
+        """Compute a recurrent layer's next state."""
+        self.states[layer] = forget_BKD * self.states[layer] + (1 - forget_BKD) * new_BKD
+        return self.states[layer]
+
     def reorder(self, parents_BK: Tensor) -> None:
         """Make hypothesis k continue hypothesis parents[k]."""
+        self.states = [state.gather(1, parents_BK[:, :, None].expand_as(state)) for state in self.states]
         past = self.ancestors[..., : self.length * parents_BK.shape[1]]
         past.copy_(past.gather(2, parents_BK[:, None, :, None].expand_as(past)))
 
@@ -68,8 +75,8 @@ class DecoderCache:
         def rows(layers: list[KeysValues]) -> list[KeysValues]:
             return [(k.index_select(0, sentences), v.index_select(0, sentences)) for k, v in layers]
 
-        masks = self.mask[sentences], self.ancestors[sentences]
-        return DecoderCache(rows(self.past), rows(self.memory), *masks, self.window, self.length)
+        masks, states = (self.mask[sentences], self.ancestors[sentences]), [state[sentences] for state in self.states]
+        return DecoderCache(rows(self.past), rows(self.memory), *masks, self.window, states, self.length)
 
 
 class Transformer(nn.Module):
@@ -164,13 +171,16 @@ class Transformer(nn.Module):
         mask = torch.zeros_like(real, dtype=memory_BSD.dtype).masked_fill_(~real, -torch.inf)
         ancestors = memory_BSD.new_empty(len(source_BS), 1, hypotheses, 0)
         past = [(k[:, :, :0], v[:, :, :0]) for k, v in memory]
-        return DecoderCache(past, memory, mask, ancestors, self.config.attention_window)
+        states = [memory_BSD.new_zeros(len(source_BS), hypotheses, self.config.d_model) for _ in past]
+        past, states = ([], states) if self.config.decoder == "ssru" else (past, [])
+        return DecoderCache(past, memory, mask, ancestors, self.config.attention_window, states)
 
     def step(self, tokens_BK: Tensor, cache: DecoderCache, first: int | None = None) -> Tensor:
         """Last tokens of K hypotheses [B, K] -> log P of next tokens [B, K, N]; `first` limits K in the result."""
         visible = cache.visible()
         x_BKD = self.target_embedding(tokens_BK.view(-1, 1), cache.length).view(*tokens_BK.shape, -1)
+        remember = cache.update if cache.states else cache.append
         for number, layer in enumerate(self.decoder_layers):
-            x_BKD = layer(x_BKD, cache.memory[number], cache.mask, visible, partial(cache.append, number))
+            x_BKD = layer(x_BKD, cache.memory[number], cache.mask, visible, partial(remember, number))
         cache.length += 1
         return F.log_softmax(self.logits(self.decoder_norm(x_BKD[:, :first])).float(), dim=-1)

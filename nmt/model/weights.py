@@ -98,9 +98,10 @@ def training_flops(
     head = c.heads * (c.d_k + c.d_v)
     # The query and output projections together cost as much as the key and value projections.
     half_attention, feed_forward = c.d_model * head, 2 * c.d_model * c.d_ff
+    past, decoder = (2 * c.d_model**2, 0) if c.decoder == "ssru" else (2 * half_attention, decoder)
     products = (
         c.encoder_layers * (source * (2 * half_attention + feed_forward) + encoder * head)
-        + c.decoder_layers * (target * (3 * half_attention + feed_forward) + source * half_attention)
+        + c.decoder_layers * (target * (past + half_attention + feed_forward) + source * half_attention)
         + c.decoder_layers * (decoder + cross) * head
         + target * c.d_model * (vocabulary_size - c.unpredicted)
     )

@@ -73,6 +73,7 @@ def test_rows_of_table_3_differ_from_base_as_the_papers_do():
         {"decoder_layers": 1, "d_k": 8, "d_v": 24},
         {"attention": "dot_product", "d_ff": 48},
         {"attention": "additive", "encoder_layers": 1},
+        {"decoder": "ssru", "d_k": 8},
     ],
 )
 def test_a_training_step_needs_what_torch_counts(shape, monkeypatch):

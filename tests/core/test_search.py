@@ -23,6 +23,7 @@ MODELS = {
     "learned positions": {"positions": "learned"},
     "untied, d_k != d_v": {"tied_embeddings": False, "d_k": 3, "d_v": 5},
     "additive, restricted": {"attention": "additive", "attention_window": 3},
+    "ssru": {"decoder": "ssru"},
 }
 CONSTRAINTS = [
     ({}, []),

@@ -20,10 +20,11 @@ SHAPES = pytest.mark.parametrize(
         {"d_k": 3, "d_v": 5, "tied_embeddings": False, "attention": "dot_product"},
         {"attention_window": 3},
         {"attention_window": 4, "attention": "additive", "norm": "pre"},
+        {"decoder": "ssru", "norm": "pre"},
         {"attention_bias": True, "output_bias": True, "activation": "swish", "positions": "tensor2tensor"},
         {"attention_bias": True, "d_k": 3, "d_v": 5, "activation": "quick_gelu", "source_vocabulary_size": 17},
     ],
-    ids=["paper", "pre-norm, learned", "widths", "restricted", "additive", "biases", "own source vocabulary"],
+    ids=["paper", "pre-norm, learned", "widths", "restricted", "additive", "ssru", "biases", "own source vocabulary"],
 )
 
 

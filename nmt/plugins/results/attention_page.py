@@ -29,9 +29,9 @@ MAX_BANDS, MIN_SHARE = 5, 0.05  # maximum per query, and the smallest share of t
 class Attention(NamedTuple):
     """The attention weights of every layer and head; each query's weights sum to 1."""
 
-    encoder: Tensor  # [B, L, H, S, S]
-    decoder: Tensor  # [B, L, H, T, T]; the first position is the start symbol
     cross: Tensor  # [B, L, H, T, S]
+    encoder: Tensor  # [B, L, H, S, S]
+    decoder: Tensor | None  # [B, L, H, T, T]; the first position is the start symbol; None with model.decoder=ssru
 
 
 @torch.inference_mode()
@@ -39,10 +39,12 @@ def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) ->
     """All attention weights of a model (figures 3 to 5 of the paper show some)."""
     depth, decoder = len(model.encoder_layers), cast(Any, model.decoder_layers)
     attentions = [layer.self_attention for layer in cast(Any, model.encoder_layers)]
-    attentions += [attention for layer in decoder for attention in (layer.self_attention, layer.cross_attention)]
-    with search.recorded(attentions) as weights:
+    own = [layer.self_attention for layer in decoder if layer.ssru is None]
+    with search.recorded([*attentions, *own, *(layer.cross_attention for layer in decoder)]) as weights:
         model.decode(inputs_BT, model.encode(source_BS), source_BS)
-    return Attention(*(torch.stack(part, 1) for part in (weights[:depth], weights[depth::2], weights[depth + 1 :: 2])))
+    cross, encoder = weights[depth + bool(own) :: 1 + bool(own)], weights[:depth]
+    decoder = torch.stack(weights[depth::2], 1) if own else None
+    return Attention(torch.stack(cross, 1), torch.stack(encoder, 1), decoder)
 
 
 def attention_page(config: AttentionConfig) -> str:
@@ -61,8 +63,7 @@ def attention_page(config: AttentionConfig) -> str:
     require(longest <= MAX_TOKENS, f"sentence: {longest} tokens; at most {MAX_TOKENS} can be drawn")
     attention = model_attention(model, *(torch.tensor([t], device=place) for t in ([*source, EOS], [BOS, *ids])))
     sources, outputs = (tokenizer.subwords([*tokens, EOS], side) for side, tokens in enumerate((source, ids)))
-    parts = (attention.cross, attention.encoder, attention.decoder)
-    cross, encoder, decoder = (part[0].float().cpu().numpy() for part in parts)
+    cross, encoder, *decoder = (part[0].float().cpu().numpy() for part in attention if part is not None)
     if source and not model.config.source_end:
         cross, encoder, sources = cross[..., :-1], encoder[..., :-1, :-1], sources[:-1]
     aligning = search.aligning_layer(len(model.decoder_layers)) + 1
@@ -74,7 +75,7 @@ def attention_page(config: AttentionConfig) -> str:
         stacks=[  # a title, weights, queries, keys, and the layer to show first, counted from 1
             ("Cross-attention", cross, outputs, sources, aligning),
             ("Encoder self-attention", encoder, sources, sources, len(encoder)),
-            ("Decoder self-attention", decoder, outputs, ["<s>", *outputs[:-1]], aligning),
+            *(("Decoder self-attention", own, outputs, ["<s>", *outputs[:-1]], aligning) for own in decoder),
         ],
         heads=[*range(1, model.config.heads + 1)],
         most_layers=max(len(encoder), len(decoder)),
