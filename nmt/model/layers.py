@@ -122,15 +122,15 @@ class SSRU(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.input = nn.Parameter(torch.empty(2 * config.d_model, config.d_model))  # W, then W_f
-        for matrix in self.input.split(config.d_model):
+        self.input, self.forget = (nn.Parameter(torch.empty(config.d_model, config.d_model)) for _ in range(2))
+        for matrix in (self.input, self.forget):
             nn.init.xavier_uniform_(matrix)
-        self.bias = nn.Parameter(torch.zeros(config.d_model))
+        self.forget_bias = nn.Parameter(torch.zeros(config.d_model))
 
     def forward(self, x_BTD: Tensor, remember: Callable[[Tensor, Tensor], Tensor] | None) -> Tensor:
         """Process all positions in O(log T) products or, given `remember`, only the next, whose state it computes."""
-        state, forget = linear(x_BTD, self.input).to(x_BTD).chunk(2, dim=-1)
-        forget = torch.sigmoid(forget + self.bias)
+        state = linear(x_BTD, self.input).to(x_BTD)
+        forget = torch.sigmoid(linear(x_BTD, self.forget, self.forget_bias).to(x_BTD))
         if remember:
             return F.relu(remember(forget, state))
         state, reach = (1 - forget) * state, 1

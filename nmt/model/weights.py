@@ -16,7 +16,7 @@ from nmt.files import ModelDescription, Shapes, check_replaceable, read_descript
 from nmt.model.transformer import Transformer
 
 # Names of files and exports in a model directory.
-OURS = r"model\.safetensors|config\.json|tokenizer\.model|README\.md|ctranslate2-.*|huggingface|\..*\.nmt-tmp"
+OURS = r"model\.safetensors|config\.json|tokenizer\.model|README\.md|ctranslate2-.*|huggingface|bergamot|\..*\.nmt-tmp"
 MAX_VOCABULARY = 2**24
 TABLE_NUMBERS = 2**24  # maximum size of a sinusoid table, unless one of the model's matrices is larger
 

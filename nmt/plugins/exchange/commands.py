@@ -1,11 +1,17 @@
 """`nmt export` and `nmt import`: exchange models with other programs."""
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from nmt import commands, files
-from nmt.config import MISSING, Command, NMTError, choice, require
+from nmt.config import MISSING, Command, NMTError, choice, plugin_options, require
+from nmt.registry import entries_of
+
+SAMPLE_LINES = 200
+"""Number of validation lines to compare."""
 
 
 @dataclass
@@ -14,41 +20,53 @@ class ExportConfig:
 
     run: str = "runs/latest"
     """Run or model directory; may be given without run=."""
-    format: str = choice("ctranslate2", "ctranslate2", "huggingface")
-    """ctranslate2, or huggingface for the transformers library."""
+    format: str = choice("ctranslate2", names_of=lambda: entries_of("export"))
+    """{choices}; huggingface is for the transformers library, bergamot for Firefox."""
     precision: str = choice("float32", "float32", "int8")
     """ctranslate2: float32 or int8."""
     output: str | None = None
-    """Folder to write; null: ctranslate2-PRECISION or huggingface in the model directory."""
+    """Folder to write; null: a folder named after the format in the model directory."""
     sample: str | None = None
-    """ctranslate2: file of lines to translate with both programs and compare; null: 200 lines of the validation set."""
+    """File of lines to translate with both programs and compare; null: 200 lines of the validation set."""
+    plugins: dict[str, Any] = plugin_options("export")
 
     def __post_init__(self) -> None:
-        fits = self.format == "ctranslate2" or (self.precision == "float32" and self.sample is None)
-        require(fits, f"format={self.format}: precision and sample are for format=ctranslate2; omit them")
+        for key in ("precision", "sample"):
+            able = [name for name, entry in entries_of("export").items() if key in entry.facts["keys"]]
+            is_used = getattr(self, key) not in ("float32", None)
+            problem = f"format={self.format}: {key} is for format={' or '.join(able)}; omit it"
+            require(self.format in able or not is_used, problem)
+
+
+def sample_of(folder: Path, config: ExportConfig) -> tuple[str, list[str], list[str]]:
+    """Where the lines to compare are from (if there are none, why), the lines, and their references, if there are."""
+    from nmt import data, text
+
+    if config.sample:
+        return config.sample, list(text.read_texts(config.sample)), []
+    try:
+        description = files.read_description(folder)
+        corpus = data.corpus_of(folder, description.training)
+        sources, targets = (side[:SAMPLE_LINES] for side in corpus.text("valid"))
+    except NMTError as error:
+        return str(error), [], []
+    return f"the first lines of {corpus.folder / f'valid.{description.source}'}", sources, targets
 
 
 def run_export(config: ExportConfig) -> None:
-    """Write the model; for CTranslate2, also compare it with the original."""
-    folder, comparison = files.find_model_directory(config.run), list[str]()
-    name = f"ctranslate2-{config.precision}" if config.format == "ctranslate2" else "huggingface"
-    output = Path(config.output or folder / name)
-    try:
+    """Write the model; if the other program is installed, also compare it with the original."""
+    folder, entry = files.find_model_directory(config.run), entries_of("export")[config.format]
+    precision = config.precision if "precision" in entry.facts["keys"] else entry.facts["precision"]
+    name = f"{config.format}-{precision}" if "precision" in entry.facts["keys"] else config.format
+    output, is_free = Path(config.output or folder / name), False
+    with suppress(NMTError):
         is_free = not output.exists() or (output.is_dir() and not any(output.iterdir()))
-        is_free = is_free or files.read_mapping(output / "config.json", files.parse_json).get("exported_by") == "nmt"
-    except NMTError:
-        is_free = False
+        marker = output / entry.facts["marker"]
+        is_free = is_free or files.read_mapping(marker, files.parse_json).get("exported_by") == "nmt"
     require(is_free, f"output={output}: exists and is not an earlier export; pass another folder")
     with commands.talker().status("writing") as status:
-        if config.format == "huggingface":
-            from nmt.plugins.exchange import huggingface
-
-            huggingface.write(folder, output.resolve())
-        else:
-            from nmt.plugins.exchange import ctranslate2
-
-            comparison = ctranslate2.export(folder, output.resolve(), config, status.update)
-    print(f"{output}: {folder} with format={config.format} precision={config.precision}", *comparison, sep="\n")
+        comparison = entry.load()(folder, output.resolve(), config, status.update)
+    print(f"{output}: {folder} with format={config.format} precision={precision}", *comparison, sep="\n")
 
 
 EXPORT = Command(
@@ -63,7 +81,8 @@ class ImportConfig:
     """Options of `nmt import`."""
 
     path: str = MISSING
-    """MarianMT folder from the Hugging Face Hub, a Marian .npz, or a folder with an .npz and its decoder.yml."""
+    """MarianMT folder from the Hugging Face Hub, a Marian .npz or a folder with one and its decoder.yml, or a folder
+    with a .bin of Firefox and its .spm."""
     output: str = MISSING
     """Model directory to write."""
     source: str | None = None

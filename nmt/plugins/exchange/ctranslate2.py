@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from nmt import data, search, translation
-from nmt.config import Compute, ModelConfig, NMTError, TranslatorOptions
+from nmt import search, translation
+from nmt.config import Compute, ModelConfig, TranslatorOptions
 from nmt.files import ModelDescription, block, plain, read_description, whole_folder
 from nmt.model import Transformer, load_model, sinusoids
-from nmt.plugins.exchange.commands import ExportConfig
+from nmt.plugins.exchange.commands import ExportConfig, sample_of
 from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine, check_model, converted, table_length
 from nmt.plugins.exchange.marian import layer_table
 from nmt.plugins.exchange.marian_tokenizer import MarianTokenizer
-from nmt.text import SOURCE, TARGET, SentencePieceTokenizer, Tokenizer, read_texts, read_tokenizer
+from nmt.text import SOURCE, TARGET, SentencePieceTokenizer, Tokenizer, read_tokenizer
 
-SAMPLE_LINES = 200
-"""Number of validation lines to compare."""
 SHOWN_LINES = 2
 """Number of differing translations to print."""
 ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "gelu": "GELU", "quick_gelu": "GELUSigmoid"}
@@ -123,7 +121,7 @@ def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[s
     """Write the conversion, its vocabularies and a README.md; return the lines that compare CTranslate2 with torch."""
     description, tokenizer = read_description(folder), read_tokenizer(folder)
     conversion = converted(folder, config.precision, status)
-    comparison = list(compare(folder, description, config, status))
+    comparison = list(compare(folder, config, status))
     names, models = ["tokenizer.model"] * 2, [tokenizer.content] * 2
     if isinstance(tokenizer, MarianTokenizer):
         names, models = ["source.spm", "target.spm"], tokenizer.models
@@ -139,18 +137,9 @@ def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[s
     return comparison
 
 
-def compare(
-    folder: Path, description: ModelDescription, config: ExportConfig, status: Callable[[str], None]
-) -> Iterator[str]:
+def compare(folder: Path, config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]:
     """Translate the sample with CTranslate2 and torch, and report where they agree, or why there is no sample."""
-    origin, lines = config.sample, list(read_texts(config.sample)) if config.sample else []
-    try:
-        if origin is None:
-            corpus = data.corpus_of(folder, description.training)
-            origin = f"the first lines of {corpus.folder / f'valid.{description.source}'}"
-            lines = corpus.text("valid")[0][:SAMPLE_LINES]
-    except NMTError as error:
-        origin = str(error)
+    origin, lines, _ = sample_of(folder, config)
     if not lines:
         yield f"no sample was compared: {origin}; pass sample=FILE"
         return

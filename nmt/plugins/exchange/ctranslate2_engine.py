@@ -58,6 +58,7 @@ def check_model(model: ModelConfig) -> None:
     """Raise NMTError for a model that CTranslate2 cannot run."""
     width = model.d_model / model.heads
     computable = {"d_k": width, "d_v": width, "attention": "scaled_dot_product", "attention_window": None}
+    computable |= {"decoder": "attention"}
     for key, only in computable.items():
         problem = f"model.{key}={getattr(model, key)}: CTranslate2 supports only {only}; use engine=torch"
         require(getattr(model, key) == only, problem)

@@ -56,7 +56,11 @@ def write(folder: Path, output: Path) -> None:
     as_marian = all(getattr(config, key) == value for key, value in COMPUTED_BY["marian"].items())
     expressible = {
         **{"norm": ("post",), "attention": ("scaled_dot_product",), "attention_window": (None,)},
-        **{"source_end": (True,), "source_vocabulary_size": (None, description.vocabulary_size)},
+        **{
+            "decoder": ("attention",),
+            "source_end": (True,),
+            "source_vocabulary_size": (None, description.vocabulary_size),
+        },
         **dict.fromkeys(("d_k", "d_v"), (config.d_model / config.heads,)),
         **({} if as_marian else {"positions": ("sinusoidal",), "norm_epsilon": (1e-5,)}),
     }
@@ -78,6 +82,11 @@ def write(folder: Path, output: Path) -> None:
             (temporary / name).write_bytes(content)
 
 
+def export(folder: Path, output: Path, config: Any, status: Any) -> list[str]:
+    write(folder, output)
+    return []
+
+
 USAGE = """
 ```
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
@@ -95,7 +104,7 @@ def weights_of(model: Transformer, tokenizer: text.Tokenizer) -> Weights:
     order_D, weights = torch.from_numpy(halves(config.d_model)), Weights()
     for row in layer_table(config):
         tensor = ours.get(row.ours, torch.zeros(row.shape))  # zeros for missing biases
-        tensor = tensor if row.axis is None else tensor.index_select(row.axis, order_D)
+        tensor = row.reordered(tensor, order_D)
         weights |= zip(row.transformers, tensor.chunk(len(row.transformers)), strict=True)
     ids: Any = slice(None)
     if isinstance(tokenizer, MarianTokenizer):

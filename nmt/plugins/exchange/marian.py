@@ -41,12 +41,13 @@ from safetensors.torch import load_file
 from sentencepiece import SentencePieceProcessor
 from torch import Tensor
 
-from nmt import files, text
+from nmt import files, registry, text
 from nmt.config import LANGUAGE, DecodeConfig, ModelConfig, NMTError, as_list, build, one_line, require, shown
 from nmt.model import Transformer
 from nmt.plugins.exchange.marian_tokenizer import MARIAN_SYMBOLS, VERSION_KEY, MarianTokenizer
 
 Weights = dict[str, Tensor]
+Arrays = dict[str, np.ndarray[Any, Any]]
 VOCABULARY = (
     *("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"),
     "final_logits_bias",
@@ -63,8 +64,8 @@ COMPUTED_BY: dict[str, dict[str, Any]] = {
 }
 """How models differ from the paper, keyed by the program that trained them."""
 SUPPORTED: dict[str, tuple[Any, ...]] = {
-    **{"type": ("transformer",), "transformer-decoder-autoreg": ("self-attention",), "input-types": ([],)},
-    **{"transformer-postprocess-emb": ("d", ""), "transformer-attention-mask": ("default",)},
+    **{"type": ("transformer",), "transformer-decoder-autoreg": ("self-attention", "rnn")},
+    **{"input-types": ([],), "transformer-postprocess-emb": ("d", ""), "transformer-attention-mask": ("default",)},
     **{"lemma-dim-emb": (0,), "factors-dim-emb": (0,), "transformer-ffn-activation": ("swish", "relu", "gelu")},
     **dict.fromkeys(("ulr", "right-left", "transformer-pool", "transformer-disable-position-embeddings"), (False,)),
     **dict.fromkeys(("transformer-train-position-embeddings", "transformer-train-positions"), (False,)),
@@ -107,6 +108,9 @@ class MarianModel(NamedTuple):
 def read_model(path: Path) -> MarianModel:
     if path.suffix == ".npz" or any(path.glob("*decoder.yml")):
         return read_marian(path)
+    for suffix, entry in registry.entries_of("import").items():
+        if path.suffix == suffix or any(path.glob(f"*{suffix}")):
+            return entry.load()(path)  # type: ignore[no-any-return]
     problem = "not a Marian .npz, nor a folder with MarianMT's config.json or Marian's decoder.yml"
     require((path / "config.json").is_file(), f"{path}: {problem}")
     return read_hub(path)
@@ -144,6 +148,16 @@ def read_marian(path: Path) -> MarianModel:
     require(len(names) == 2, f"{decoder}: has {len(names)} vocabularies, not two")
     file = path if path != folder else models[0]
     arrays = read_npz(file)
+    if all(name.suffix == ".spm" for name in names):
+        tokenizer = tokenizer_of(names)
+    else:
+        tables = [read_table(name) for name in dict.fromkeys(names)]
+        tokenizer = tokenizer_of([folder / "source.spm", folder / "target.spm"], tables)
+    return model_of(file, arrays, tokenizer, length_penalty(decoder, tree.get("normalize") or 0.0))
+
+
+def model_of(file: Path, arrays: Arrays, tokenizer: MarianTokenizer, *more: Any) -> MarianModel:
+    """The model with the arrays of a file that Marian wrote; `more` are the length penalty and the languages."""
     settings = marian_settings(file, arrays.pop(SPECIAL, None))
     for name, array in arrays.items():
         problem = f"{file}: {shown(name)} has type {array.dtype}, not float32; for an 8-bit model, import the original"
@@ -152,13 +166,7 @@ def read_marian(path: Path) -> MarianModel:
     weights = {OUTSIDE_LAYERS.get(name, name): tensor for name, tensor in tensors.items()}
     if TRANSPOSED in weights:
         weights[VOCABULARY[2]] = weights.pop(TRANSPOSED).T
-    if all(name.suffix == ".spm" for name in names):
-        tokenizer = tokenizer_of(names)
-    else:
-        tables = [read_table(name) for name in dict.fromkeys(names)]
-        tokenizer = tokenizer_of([folder / "source.spm", folder / "target.spm"], tables)
-    alpha = length_penalty(decoder, tree.get("normalize") or 0.0)
-    return MarianModel(*read_weights(file, settings, tokenizer, weights), tokenizer, alpha)
+    return MarianModel(*read_weights(file, settings, tokenizer, weights), tokenizer, *more)
 
 
 def read_table(path: Path) -> list[str]:
@@ -182,7 +190,7 @@ def tokenizer_of(models: Sequence[Path], tables: Sequence[list[str]] = ()) -> Ma
         raise NMTError(f"{models[0].parent}: cannot make a tokenizer ({one_line(error)})") from error
 
 
-def read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+def read_npz(path: Path) -> Arrays:
     """The arrays of an .npz, read without pickle; NMTError if they claim more bytes than the file has."""
     files.check_regular(path)
     try:
@@ -219,7 +227,11 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
     version = tuple(map(int, re.findall(r"\d+", str(tree.get("version")))[:3]))
     if activation == "gelu" and version < EXACT_GELU:
         activation = "quick_gelu"
-    return {**settings, "activation": activation, "norm": NORMS[operations]}
+    decoder, cell = "attention", tree.get("dec-cell")
+    if tree.get("transformer-decoder-autoreg") == "rnn":
+        require(cell == "ssru" and operations == ("", "an", ""), f"{path}: dec-cell={shown(cell)}: only post-norm ssru")
+        decoder = "ssru"
+    return {**settings, "activation": activation, "norm": NORMS[operations], "decoder": decoder}
 
 
 def read_hub(folder: Path) -> MarianModel:
@@ -284,7 +296,7 @@ def read_weights(
     for row in layer_table(config):
         names = row.marian if marians else row.transformers
         tensor = torch.cat([take(name, row.shape[0] // len(names), *row.shape[1:]) for name in names])
-        weights[row.ours] = tensor if row.axis is None else tensor.index_select(row.axis, order_D)
+        weights[row.ours] = row.reordered(tensor, order_D)
     for ours, theirs, side in zip((*files.EMBEDDINGS, "output.bias"), VOCABULARY, (0, -1, -1, -1), strict=True):
         table, is_bias = tables[side], ours == "output.bias"
         tensor = take(theirs, 1, len(table)).T if is_bias else take(theirs, len(table), config.d_model)[:, order_D]
@@ -310,10 +322,15 @@ class Row(NamedTuple):
 
     ours: str
     shape: tuple[int, ...]
-    axis: int | None  # the d_model dimension, whose entries other programs may order differently
+    axes: tuple[int, ...]  # the d_model dimensions, whose entries other programs may order differently
     transformers: tuple[str, ...]
     marian: tuple[str, ...]
     ctranslate2: tuple[str, ...]  # of two names, the first is for the query rows, the second for the others
+
+    def reordered(self, tensor: Tensor, order_D: Tensor) -> Tensor:
+        for axis in self.axes:
+            tensor = tensor.index_select(axis, order_D)
+        return tensor
 
 
 def layer_table(model: ModelConfig) -> Iterator[Row]:
@@ -331,26 +348,31 @@ def layer_rows(model: ModelConfig, stack: str, number: int) -> Iterator[Row]:
     other, width, inner, pre = f"{stack}/layer_{number}", model.d_model, model.d_ff, "_pre" * (model.norm == "pre")
     attentions = [("self_attention", "self_attn", "self", "self_attention")]
     attentions += [("cross_attention", "encoder_attn", "context", "attention")] if stack == "decoder" else []
-    for place, (name, a, b, c) in enumerate(attentions, 1):
+    if is_recurrent := stack == "decoder" and model.decoder == "ssru":
+        for name, letter in (("input", "W"), ("forget", "Wf"), ("forget_bias", "bf")):
+            axes = (0,) if letter == "bf" else (0, 1)
+            yield Row(f"{ours}.ssru.{name}", (width,) * len(axes), axes, (), (f"{marian}_rnn_{letter}",), ())
+        yield from norm_rows(model, f"{ours}.residual_1.norm", "", f"{marian}_rnn_ffn_ln", pre, "")
+    for place, (name, a, b, c) in [*enumerate(attentions, 1)][is_recurrent:]:
         *inputs, output = [f"{other}/{c}/linear_{part}" for part in range(1 + place)]
         for kind, letter, suffix, shape in (("weight", "W", "", [width]), ("bias", "b", "_bias", [])):
             yield Row(
                 f"{ours}.{name}.input{suffix}",
                 (3 * width, *shape),
-                1 if shape else None,
+                (1,) if shape else (),
                 tuple(f"{hub}.{a}.{part}_proj.{kind}" for part in "qkv"),
                 tuple(f"{marian}_{b}_{letter}{part}" for part in "qkv"),
                 tuple(f"{part}/{kind}" for part in inputs),
             )
             theirs = (f"{hub}.{a}.out_proj.{kind}",), (f"{marian}_{b}_{letter}o",), (f"{output}/{kind}",)
-            yield Row(f"{ours}.{name}.output{suffix}", (width, *shape), 0, *theirs)
+            yield Row(f"{ours}.{name}.output{suffix}", (width, *shape), (0,), *theirs)
         names = f"{hub}.{a}_layer_norm", f"{marian}_{b}_Wo_ln", pre, f"{other}/{c}/layer_norm"
         yield from norm_rows(model, f"{ours}.residual_{place}.norm", *names)
-    for place, rows, columns, axes in ((1, inner, width, (1, None)), (2, width, inner, (0, 0))):
+    for place, rows, columns, row_axes in ((1, inner, width, ((1,), ())), (2, width, inner, ((0,), (0,)))):
         name, other_name = f"{ours}.feed_forward.{2 * place - 2}", f"{other}/ffn/linear_{place - 1}"
-        for kind, letter, axis in (("weight", "W", axes[0]), ("bias", "b", axes[1])):
+        for kind, letter, ordered in zip(("weight", "bias"), "Wb", row_axes, strict=True):
             theirs = (f"{hub}.fc{place}.{kind}",), (f"{marian}_ffn_{letter}{place}",), (f"{other_name}/{kind}",)
-            yield Row(f"{name}.{kind}", (rows, columns) if kind == "weight" else (rows,), axis, *theirs)
+            yield Row(f"{name}.{kind}", (rows, columns) if kind == "weight" else (rows,), ordered, *theirs)
     names = f"{hub}.final_layer_norm", f"{marian}_ffn_ffn_ln", pre, f"{other}/ffn/layer_norm"
     yield from norm_rows(model, f"{ours}.residual_{len(attentions) + 1}.norm", *names)
 
@@ -358,7 +380,7 @@ def layer_rows(model: ModelConfig, stack: str, number: int) -> Iterator[Row]:
 def norm_rows(model: ModelConfig, ours: str, hub: str, marian: str, suffix: str, other: str) -> Iterator[Row]:
     for name, a, b in (("weight", "scale", "gamma"), ("bias", "bias", "beta")):
         theirs = (f"{hub}.{name}",), (f"{marian}_{a}{suffix}",), (f"{other}/{b}",)
-        yield Row(f"{ours}.{name}", (model.d_model,), 0, *theirs)
+        yield Row(f"{ours}.{name}", (model.d_model,), (0,), *theirs)
 
 
 def halves(d_model: int) -> npt.NDArray[np.int64]:

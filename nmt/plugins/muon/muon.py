@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from nmt.model import FeedForward, MultiHeadAttention, Transformer
+from nmt.model import SSRU, FeedForward, MultiHeadAttention, Transformer
 
 MOMENTUM, ROOT_MEAN_SQUARE = 0.95, 0.2
 COEFFICIENTS, ITERATIONS = (3.4445, -4.7750, 2.0315), 3
@@ -37,6 +37,8 @@ def layer_matrices(model: Transformer) -> dict[Tensor, list[int]]:
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
             rows |= {module.input: module.widths, module.output: [len(module.output)]}
+        elif isinstance(module, SSRU):
+            rows |= {matrix: [len(matrix)] for matrix in (module.input, module.forget)}
         elif isinstance(module, FeedForward):
             rows |= {weight: [len(weight)] for name, weight in module.named_parameters() if name.endswith("weight")}
     return rows
