@@ -17,6 +17,7 @@ LAYERS = (
 )
 """The parts of the core from the bottom up: each imports only from those before it."""
 BETWEEN_PLUGINS = {
+    ("bergamot", "exchange"): "Firefox's models are Marian's",
     ("documents", "protection"): "markup is put around whole protected items",
     ("serve", "documents"): "the server translates files",
 }
@@ -27,7 +28,7 @@ BUDGETS = {
     "kernels": 130,
     "compat": 65,
     "files": 570,
-    "model": 560,
+    "model": 600,
     "text": 665,
     "data": 770,
     "evaluation": 130,
@@ -39,10 +40,11 @@ BUDGETS = {
     "cli": 130,
     "answers": 180,
     "augment": 310,
+    "bergamot": 600,
     "average": 80,
     "devices": 196,
     "documents": 1390,
-    "exchange": 1260,
+    "exchange": 1280,
     "hub": 80,
     "judge": 300,
     "minutes": 427,
@@ -58,9 +60,9 @@ BUDGETS = {
     "serve": 1022,
     "synthesize": 220,
     "tmx": 83,
-    "core": 8500,
-    "nmt": 18000,
-    "tests": 15000,
+    "core": 8550,
+    "nmt": 18600,
+    "tests": 15250,
 }
 """Maximum lines of each part and plugin, the core and the tests. A commit that needs more changes this table openly."""
 SMALL = 60  # most lines of a part or plugin that the table need not name

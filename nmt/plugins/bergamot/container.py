@@ -35,7 +35,7 @@ def read_container(path: Path) -> dict[str, Array]:
     files.check_regular(path)
     try:
         return dict(arrays(path.read_bytes()))
-    except (OSError, ValueError, struct.error) as error:
+    except (OSError, ValueError, OverflowError, struct.error) as error:
         raise NMTError(f"{path}: not a readable model of Firefox ({one_line(error)})") from error
 
 

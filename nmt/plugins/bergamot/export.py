@@ -52,7 +52,7 @@ EXPRESSIBLE: dict[str, tuple[Any, ...]] = {
     **{"positions": ("tensor2tensor",), "zero_start": (True,), "source_end": (True,), "attention_window": (None,)},
     **{"norm_epsilon": (1e-6,), "tied_embeddings": (True,)},
 }
-"""The values of model.* that the engine computes, as in `model=bergamot`."""
+"""The values of model.* that the engine computes, as in `experiment=bergamot`."""
 SEARCH: dict[str, Any] = {
     "beam-size": 1,
     "normalize": 1.0,
@@ -82,7 +82,7 @@ def check_model(model: ModelConfig) -> None:
     widths = dict.fromkeys(("d_k", "d_v"), (model.d_model // model.heads,))
     for key, values in {**EXPRESSIBLE, **widths}.items():
         given, only = getattr(model, key), values[0]
-        advice = f"format=bergamot supports only {only}; train with model=bergamot"
+        advice = f"format=bergamot supports only {only}; train with experiment=bergamot"
         require(given in values, f"model.{key}={given}: {advice}")
     for key in ("d_model", "d_ff"):
         require(getattr(model, key) % 16 == 0, f"model.{key}={getattr(model, key)}: must be a multiple of 16")
@@ -93,7 +93,7 @@ def vocabularies(tokenizer: Tokenizer) -> tuple[list[Any], list[list[int]]]:
 
     Its size is padded with -1, ids that our vocabulary does not have.
     """
-    from sentencepiece import sentencepiece_model_pb2
+    from sentencepiece import SentencePieceNormalizer, sentencepiece_model_pb2
 
     if isinstance(tokenizer, SentencePieceTokenizer):
         model = tokenizer.parsed()
@@ -104,7 +104,9 @@ def vocabularies(tokenizer: Tokenizer) -> tuple[list[Any], list[list[int]]]:
         options = {"eos_id": 0, "unk_id": 1, "bos_id": -1, "pad_id": -1, "vocab_size": len(pieces)}
         for key, value in options.items():
             setattr(model.trainer_spec, key, value)
-        model.normalizer_spec.CopyFrom(nfkc())
+        # The engine cannot call our NFKC, only sentencepiece's.
+        normalizer = SentencePieceNormalizer(rule_name="nfkc", add_dummy_prefix=True, remove_extra_whitespaces=True)
+        model.normalizer_spec.ParseFromString(normalizer.serialized_normalizer_spec())
         models = [model]
     else:
         problem = "format=bergamot needs a vocabulary of sentencepiece: pass tokenizer=bpe8k or so to `nmt preprocess`"
@@ -120,24 +122,6 @@ def vocabularies(tokenizer: Tokenizer) -> tuple[list[Any], list[list[int]]]:
             model.pieces.add(piece=f"<unused{number}>", score=0.0, type=model.SentencePiece.UNUSED)
             order.append(-1)
     return models, orders
-
-
-def nfkc() -> Any:
-    """Sentencepiece's own NFKC, because the engine cannot call ours."""
-    import io
-
-    import sentencepiece
-    from sentencepiece import sentencepiece_model_pb2
-
-    file = io.BytesIO()
-    options: dict[str, Any] = {
-        "vocab_size": 5,
-        "hard_vocab_limit": False,
-        "normalization_rule_name": "nfkc",
-        "minloglevel": 2,
-    }
-    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(["a b"]), model_writer=file, **options)
-    return sentencepiece_model_pb2.ModelProto.FromString(file.getvalue()).normalizer_spec  # type: ignore[attr-defined]
 
 
 def marian_weights(model: Transformer, orders: Sequence[Sequence[int]]) -> dict[str, Array]:

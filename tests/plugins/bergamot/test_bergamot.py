@@ -1,0 +1,219 @@
+"""Firefox's models: read, written, compared with Marian's scores and with Firefox's engine, and in a browser."""
+
+import io
+import random
+import shutil
+import struct
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sentencepiece
+import yaml
+from options import translator_options
+
+from nmt.config import DecodeConfig, NMTError, TokenizerConfig
+from nmt.model import load_model
+from nmt.plugins.bergamot import container
+from nmt.plugins.bergamot.export import marian_settings, marian_weights, scales, spelled, vocabularies
+from nmt.text import read_tokenizer, train_tokenizer
+from nmt.translation import load_translator, score_pairs
+
+SSRU = Path(__file__).parents[2] / "fixtures" / "marian" / "ssru"
+SOURCES, TARGETS = ((SSRU / f"test.{side}").read_text().splitlines() for side in ("src", "trg"))
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.fixture
+def imported(nmt, tmp_path) -> Path:
+    assert nmt("import", str(SSRU), "output=imported", "source=en", "target=de").code == 0
+    return tmp_path / "imported"
+
+
+@pytest.fixture
+def prepared(nmt, imported, tmp_path) -> Path:
+    """A corpus with the vocabulary of the imported model."""
+    for side, lines in (("en", SOURCES), ("de", TARGETS)):
+        (tmp_path / f"train.{side}").write_text("\n".join(lines * 4) + "\n")
+        (tmp_path / f"valid.{side}").write_text("\n".join(lines) + "\n")
+    splits = "data.valid=valid", "data.test=valid", "data.name=text"
+    done = nmt("preprocess", "train.en", "train.de", "init=imported", *splits)
+    assert done.code == 0, done.err
+    return tmp_path / "data" / "text"
+
+
+def greedy(model: Path, lines: list[str]) -> list[str]:
+    options = translator_options(str(model), device="cpu", decode=DecodeConfig(beam_size=1), split="never")
+    return [row[0].text for row in load_translator(options, print).translate(lines)]
+
+
+def test_a_recurrent_decoder_scores_and_translates_as_in_marian(nmt, imported):
+    """Sentences with unknown symbols, of 40 words, and of what the sentencepiece model normalizes."""
+    scores = score_pairs(
+        load_translator(translator_options("imported", device="cpu"), print), list(zip(SOURCES, TARGETS, strict=True))
+    )
+    differences = []
+    for score, line in zip(scores, (SSRU / "scores.txt").read_text().splitlines(), strict=True):
+        expected = [float(word) for word in line.split(" ||| WordScores= ")[1].split()]
+        differences.append(np.abs(np.subtract(score.token_log_probabilities, expected)).max())
+    assert max(differences) < 2e-5  # Marian prints five decimals
+    short = "decode.max_extra_length=60", "device=cpu", f"input={SSRU / 'test.src'}"
+    expected = (SSRU / "translations.txt").read_text().splitlines()
+    assert nmt("translate", "imported", *short).out.splitlines()[:-1] == expected[:-1]  # the last does not end
+    assert "model.decoder=ssru" in nmt("export", "imported", "output=other").err
+    assert nmt("attention", "kalo petu.", "imported", "output=attention.html").code == 0
+    assert "Decoder self-attention" not in Path("attention.html").read_text()
+
+
+def written(model: Path) -> tuple[bytes, list[Any], dict[str, np.ndarray]]:
+    """A model as a container, its vocabularies, and the weights in it."""
+    loaded, (models, orders) = load_model(model), vocabularies(read_tokenizer(model))
+    weights = marian_weights(loaded, orders)
+    text = yaml.safe_dump(marian_settings(loaded.config, orders))
+    weights |= scales(loaded, read_tokenizer(model).encode(SOURCES), is_shared=True)
+    return container.container(weights, text), models, weights
+
+
+def test_a_container_holds_what_was_written(imported, tmp_path):
+    content, _, weights = written(imported)
+    (tmp_path / "model.bin").write_bytes(content)
+    arrays = container.read_container(tmp_path / "model.bin")
+    assert b"dec-cell: ssru" in arrays.pop("special:model.yml").tobytes()
+    assert arrays.keys() == weights.keys()
+    rounded = {name for name in weights if container.is_rounded(name)}
+    assert len(rounded) == 1 + 1 + 1 * 6 + 2 * 8  # embedding and its scale, matrices per encoder and decoder layer
+    for name, array in arrays.items():
+        step = np.abs(weights[name]).max() / 127 if name in rounded else 0
+        assert np.abs(array - weights[name]).max() <= step * 0.5001, name
+    version, count, length, kind, dimensions, size = struct.unpack_from("<6Q", content)
+    assert (version, count, kind, dimensions) == (1, len(weights) + 1, container.INT8, 2)
+    assert (length, size % 256) == (len("Wemb") + 1, 0)
+
+
+def test_a_damaged_container_is_refused_in_one_line(imported, tmp_path):
+    content, file, draw = written(imported)[0], tmp_path / "model.bin", random.Random(5)
+    ends = [0, 7, 8, 15, 16, 40, 1000, len(content) - 1, *(draw.randrange(len(content)) for _ in range(20))]
+    damaged = [content[:end] for end in ends]
+    for field in range(2, 2 + 4 * 3):  # the count and the first headers
+        for value in (0, 2**31, 2**63, 2**64 - 1):
+            if value or field % 4 == 1:
+                damaged.append(content[: 8 * field - 8] + struct.pack("<Q", value) + content[8 * field :])
+    for number, bad in enumerate(damaged):
+        file.write_bytes(bad)
+        with pytest.raises(NMTError, match=r"model\.bin: not a readable model of Firefox") as error:
+            container.read_container(file)
+        assert "\n" not in str(error.value), number
+
+
+def test_an_exported_model_is_read_again(nmt, imported, prepared, tmp_path):
+    done = nmt("export", "imported", "format=bergamot", "prepared=data/text", f"sample={SSRU / 'test.src'}")
+    assert done.code == 0, done.err
+    folder = imported / "bergamot"
+    assert {"model.ende.intgemm.alphas.bin", "vocab.ende.spm", "lex.50.50.ende.s2t.bin"} <= {
+        file.name for file in folder.iterdir()
+    }
+    settings = yaml.safe_load((folder / "config.intgemm8bitalpha.yml").read_text())
+    assert settings["shortlist"] == ["lex.50.50.ende.s2t.bin", False]
+    again = nmt("import", str(folder), "output=again")
+    assert again.out == f"again: {folder}, trained by marian\n"
+    ours, theirs = (load_model(path).state_dict() for path in (imported, tmp_path / "again"))
+    for name, weight in ours.items():
+        assert (weight - theirs[name]).abs().max() <= 0.5001 / 127 * weight.abs().max(), name
+    pytest.importorskip("fxtranslate")
+    assert f"of {len(SOURCES)} lines" in done.out
+    # The engine also rounds activations; that the model and the vocabulary are right shows the next test.
+    assert int(done.out.split(" of ")[0].split()[-1]) > len(SOURCES) // 2
+    (folder / "mine.txt").touch()
+    (folder / "model_info.json").unlink()
+    assert "not an earlier export" in nmt("export", "imported", "format=bergamot", "prepared=data/text").err
+
+
+def test_firefox_translates_an_unrounded_model_as_nmt_does(imported, monkeypatch):
+    fxtranslate = pytest.importorskip("fxtranslate")
+    monkeypatch.setattr(container, "is_rounded", lambda name: False)
+    content, [vocabulary], _ = written(imported)
+    pieces = vocabulary.SerializeToString()
+    engine = fxtranslate.Translator(content, pieces, pieces, None)
+    assert [engine.translate(line) for line in SOURCES[:-1]] == greedy(imported, SOURCES[:-1])
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_a_vocabulary_of_nmt_becomes_one_of_marian(kind):
+    tokenizer = train_tokenizer(SOURCES + TARGETS, TokenizerConfig(kind=kind, vocabulary_size=330))
+    [model], [order] = vocabularies(tokenizer)
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=model.SerializeToString())
+    assert (theirs.eos_id(), theirs.unk_id(), theirs.bos_id(), theirs.pad_id()) == (0, 1, -1, -1)
+    assert theirs.vocab_size() % 8 == 0
+    for line in (*SOURCES, "  va   \uff11 \ufb01 so\u00a0tu ", "\u4e2d pe\u0301"):
+        ids = tokenizer.encode([tokenizer.clean(line)])[0]
+        assert [order[id] for id in theirs.encode(line)] == ids, line
+        assert theirs.decode([order.index(id) for id in ids]) == tokenizer.decode(ids)
+
+
+def test_a_shortlist_has_the_layout_of_firefox():
+    content = container.shortlist([[7, 2], [], [5]], 4, 50)
+    magic, checksum, first, best, ends, count = struct.unpack_from("<6Q", content)
+    assert (magic, first, best, ends, count) == (container.SHORTLIST, 4, 50, 4, 3)
+    assert struct.unpack_from("<4Q3I", content, 48) == (0, 2, 2, 3, 2, 7, 5)
+    assert len(content) == 48 + 4 * 8 + 3 * 4
+    expected = 0
+    for start in range(16, len(content) - 7, 8):
+        (word,) = struct.unpack_from("<Q", content, start)
+        expected = (expected ^ (word + 0x9E3779B9 + (expected << 6) + (expected >> 2))) & 0xFFFFFFFFFFFFFFFF
+    assert checksum == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["page=nowhere.tgz", "format=bergamot", "prepared=data/text"], "npm pack @browsermt/bergamot-translator"),
+        (["page=other.tgz", "format=bergamot", "prepared=data/text"], "npm pack @browsermt/bergamot-translator"),
+        (["format=bergamot", "precision=int8"], "precision is for format=ctranslate2"),
+        (["page=x.tgz"], "format=bergamot"),
+        (["format=bergamot"], "prepared=FOLDER"),
+    ],
+)
+def test_mistakes_are_one_line(nmt, imported, prepared, options, said):
+    with tarfile.open("other.tgz", "w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("package/empty"), io.BytesIO())
+    done = nmt("export", "imported", f"sample={SSRU / 'test.src'}", *options)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert said in done.err
+
+
+def test_a_model_of_another_shape_is_refused(nmt, word_model):
+    done = nmt("export", str(word_model), "format=bergamot", "output=out")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "train with experiment=bergamot" in done.err
+
+
+def test_bytes_that_fxtranslate_spells_become_text():
+    assert spelled("a <0xE2><0x82><0xAC>, <0x5B>b") == "a \u20ac, [b"
+
+
+@pytest.mark.slow
+def test_the_page_translates_without_a_server(nmt, imported, prepared, tmp_path):
+    playwright = pytest.importorskip("playwright.sync_api")
+    npm = shutil.which("npm")
+    if CHROMIUM is None or npm is None:
+        pytest.skip("needs Chromium and npm")
+    if subprocess.run([npm, "pack", "@browsermt/bergamot-translator@0.4.9"], capture_output=True).returncode:
+        pytest.skip("npm cannot download the engine")
+    page = f"page={next(tmp_path.glob('*.tgz'))}"
+    options = "format=bergamot", "prepared=data/text", f"sample={SSRU / 'test.src'}", "output=out", page
+    done = nmt("export", "imported", *options)
+    assert done.code == 0, done.err
+    with playwright.sync_playwright() as library:
+        browser = library.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        view, requests = browser.new_page(), list[str]()
+        view.on("request", lambda request: requests.append(request.url))
+        view.goto((tmp_path / "out" / "translator.html").as_uri())
+        playwright.expect(view.get_by_role("status")).to_have_text("Everything happens on this device.", timeout=60_000)
+        view.get_by_role("textbox", name="Text in English").fill("\n".join(SOURCES[4:7]))
+        box = view.get_by_role("textbox", name="Translation into German")
+        playwright.expect(box).to_have_value("\n".join(greedy(imported, SOURCES[4:7])), timeout=30_000)
+        browser.close()
+    assert all(request.startswith(("file:", "blob:")) for request in requests)
