@@ -5,6 +5,7 @@ set. It starts decoding from zeros, searches greedily, and considers only the ta
 lists for the source's. The export is compared with the original by translating lines with the engine itself.
 """
 
+import hashlib
 import importlib.util
 import json
 import re
@@ -54,14 +55,10 @@ EXPRESSIBLE: dict[str, tuple[Any, ...]] = {
 }
 """The values of model.* that the engine computes, as in `experiment=bergamot`."""
 SEARCH: dict[str, Any] = {
-    "beam-size": 1,
-    "normalize": 1.0,
-    "word-penalty": 0,
-    "max-length-break": 128,
-    "max-length-factor": 2.0,
+    **{"relative-paths": True, "beam-size": 1, "normalize": 1.0, "word-penalty": 0, "max-length-break": 128},
+    **{"mini-batch-words": 1024, "workspace": 128, "skip-cost": True, "gemm-precision": "int8shiftAlphaAll"},
+    **{"max-length-factor": 2.0, "alignment": "soft", "quiet": True, "quiet-translation": True},
 }
-SEARCH |= {"mini-batch-words": 1024, "workspace": 128, "skip-cost": True, "gemm-precision": "int8shiftAlphaAll"}
-SEARCH |= {"alignment": "soft", "quiet": True, "quiet-translation": True}
 USAGE = """
 Firefox and its engines translate with the files of this folder; `config.intgemm8bitalpha.yml` is for translateLocally
 (pack the folder as .tar.gz and import it). From Python, with `pip install fxtranslate`:
@@ -223,10 +220,6 @@ class Parts(NamedTuple):
     lexicon: bytes
     vocabularies: list[bytes]  # one for both languages, or one each
 
-    def by_role(self) -> dict[str, bytes]:
-        sides = zip(("source", "target"), self.vocabularies, strict=False)
-        return {"model": self.model, "lexicon": self.lexicon, **dict(sides)}
-
     def named(self, pair: str) -> dict[str, bytes]:
         """File name -> content, with Mozilla's names."""
         files = {f"model.{pair}.intgemm.alphas.bin": self.model, f"lex.{LISTED}.{LISTED}.{pair}.s2t.bin": self.lexicon}
@@ -258,9 +251,9 @@ def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[s
     files = parts.named(f"{description.source}{description.target}")
     sizes = [f"{name} {len(content) / 1e6:.1f}" for name, content in files.items()]
     notes.append(f"{sum(map(len, files.values())) / 1e6:.1f} MB: {', '.join(sizes)}")
-    described = descriptions(description, settings, list(files))
+    described = descriptions(description, settings, files)
     if (page := config.plugins["bergamot"].page) is not None:
-        described["translator.html"] = page_of(Path(page), parts.by_role(), description)
+        described["translator.html"] = page_of(Path(page), [parts.model, parts.lexicon, *contents], description)
         notes.append(f"translator.html {len(described['translator.html']) / 1e6:.1f} MB")
     text = heading(description) + USAGE.format(files=(*files, *[*files][2:])[:4])
     described["README.md"] = f"{text}\nComparison:\n\n{block(chr(10).join(notes))}\n".encode()
@@ -270,16 +263,19 @@ def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[s
     return notes
 
 
-def descriptions(description: ModelDescription, settings: dict[str, Any], names: list[str]) -> dict[str, bytes]:
+def descriptions(description: ModelDescription, settings: dict[str, Any], files: dict[str, bytes]) -> dict[str, bytes]:
     """The files that describe a model to translateLocally, and to Firefox's pipeline."""
-    source, target = description.source, description.target
-    model, *lexicons = [name for name in names if name.endswith(".bin")]
-    vocabularies = [name for name in names if name.endswith(".spm")]
-    search = {"models": [model], "vocabs": [vocabularies[0], vocabularies[-1]], "relative-paths": True, **SEARCH}
-    search |= {"shortlist": [lexicons[0], False]} if lexicons else {}
+    (model, lexicon, *vocabularies), source, target = files, description.source, description.target
+    search = {"models": [model], "vocabs": [vocabularies[0], vocabularies[-1]], "shortlist": [lexicon, False], **SEARCH}
     about: dict[str, Any] = {"modelName": f"{source}-{target}", "shortName": f"{source}-{target}-tiny", "type": "tiny"}
     about |= {"src": source, "trg": target, "version": 1, "API": 1, "exported_by": "nmt"}
-    metadata = {"sourceLanguage": source, "targetLanguage": target, "architecture": "tiny", "modelConfig": settings}
+    metadata: dict[str, Any] = {
+        "sourceLanguage": source,
+        "targetLanguage": target,
+        "architecture": "tiny",
+        "modelConfig": settings,
+    }
+    metadata |= {"byteSize": len(files[model]), "hash": hashlib.sha256(files[model]).hexdigest()}
     return {
         "config.intgemm8bitalpha.yml": yaml.safe_dump(search, sort_keys=False).encode(),
         "model_info.json": (json.dumps(about, indent=2) + "\n").encode(),

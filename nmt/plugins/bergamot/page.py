@@ -10,14 +10,16 @@ from nmt.config import NMTError, one_line, require
 from nmt.files import ModelDescription
 
 ENGINE = ("package/worker/bergamot-translator-worker.js", "package/worker/bergamot-translator-worker.wasm")
+PARTS = "engine", "wasm", "model", "lexicon", "source", "target"
+"""The ids of the page's elements that contain files."""
 LARGEST = 2**26
 """Maximum size of a file in the package."""
 
 
-def page_of(package: Path, files: dict[str, bytes], description: ModelDescription) -> bytes:
-    """The page; `files` are the model, the lexicon and the vocabularies."""
+def page_of(package: Path, files: list[bytes], description: ModelDescription) -> bytes:
+    """The page; `files` are the model, the shortlist, and a vocabulary for both sides or each."""
     template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-    contents = dict(zip(("engine", "wasm"), engine_files(package), strict=True)) | files
+    contents = dict(zip(PARTS, [*engine_files(package), *files], strict=False))
     packed = {name: b64encode(gzip.compress(content, 9, mtime=0)).decode() for name, content in contents.items()}
     scripts = [f'<script type="text/plain" id="{name}">{text}</script>' for name, text in packed.items()]
     values = {"SOURCE": description.source, "TARGET": description.target}
