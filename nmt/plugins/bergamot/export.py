@@ -247,7 +247,10 @@ def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[s
     contents = [vocabulary.SerializeToString() for vocabulary in models]
     parts = Parts(container(weights, yaml.safe_dump(settings)), list_, contents)
     status(f"translating {len(lines):,} lines twice")
-    notes = compare(folder, description, parts, (origin, lines, references))
+    if all(vocabulary.trainer_spec.model_type == vocabulary.trainer_spec.UNIGRAM for vocabulary in models):
+        notes = compare(folder, description, parts, (origin, lines, references))
+    else:
+        notes = ["not compared: Firefox's engine supports BPE, but not in fxtranslate; use tokenizer.kind=unigram"]
     files = parts.named(f"{description.source}{description.target}")
     sizes = [f"{name} {len(content) / 1e6:.1f}" for name, content in files.items()]
     notes.append(f"{sum(map(len, files.values())) / 1e6:.1f} MB: {', '.join(sizes)}")
