@@ -13,7 +13,7 @@ earlier positions as its training does, and returns nonsense. Finished cells are
 continues.
 
 - nmt: `nmt train minutes=...`, which counts elapsed time and its trials;
-- nmt laptop: `experiment=laptop` with as many updates as fit, which a short run measures once;
+- nmt-laptop: `experiment=laptop` with as many updates as fit, which a short run measures once;
 - marian: nmt's shape, pre-norm layers, averaged weights, a learning rate that falls in steps; updates as for laptop;
 - transformers: Seq2SeqTrainer around Pegasus (pre-norm, sinusoids) of nmt's shape; its rate falls to 0 with the time;
 - joeynmt: nmt's shape, pre-norm layers; JoeyNMT 2.3 has no working schedule that ends; updates as for laptop.
@@ -72,7 +72,7 @@ class Cell:
 
     @property
     def folder(self) -> Path:
-        return self.race.work / f"{self.contender.replace(' ', '-')}-{self.minutes:g}-{self.seed}"
+        return self.race.work / f"{self.contender}-{self.minutes:g}-{self.seed}"
 
 
 def processor_seconds(session: int) -> float:
@@ -135,7 +135,7 @@ def nmt_minutes(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
 
 def fitting(cell: Cell, core: int, options: Callable[[int, str], list[Any]]) -> int:
     """How many updates fit in the time: two runs of `options(updates, name)` measure them once for all cells."""
-    trial = cell.race.work / f"{cell.contender.replace(' ', '-')}-seconds.json"
+    trial = cell.race.work / f"{cell.contender}-seconds.json"
     with TRIALS:
         if not trial.exists():
             short, long = (run(options(size, f"trial-{size}"), cell.folder / "log", core) for size in (20, 120))
@@ -248,7 +248,7 @@ def joeynmt(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
 
 CONTENDERS: dict[str, tuple[str, Callable[[Cell, int, Path], tuple[float, list[str]]]]] = {
     "nmt": ("", nmt_minutes),
-    "nmt laptop": ("", nmt_laptop),
+    "nmt-laptop": ("", nmt_laptop),
     "marian": ("marian", marian),
     "transformers": ("transformers", transformers),
     "joeynmt": ("joeynmt", joeynmt),
@@ -273,6 +273,7 @@ def work_on(cells: Iterator[Cell], lock: threading.Lock, core: int, pythons: dic
             cell = next(cells, None)
         if cell is None:
             return
+        print(f"{cell.contender} {cell.minutes:g} {cell.seed}: begins on core {core}", file=sys.stderr, flush=True)
         race_cell(cell, core, pythons[CONTENDERS[cell.contender][0]])
         print(f"{cell.contender} {cell.minutes:g} {cell.seed}: {result(cell)}", file=sys.stderr, flush=True)
 

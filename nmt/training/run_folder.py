@@ -75,6 +75,8 @@ def check_configuration(run: Path, config: ExperimentConfig) -> None:
     if (run / "config.yaml").exists() and (list_checkpoints(run) or (run / "model").exists()):
         trees = read_config(run), to_tree(config)
         changed = difference(*({key: within(tree, *key.split(".")) for key in DECISIVE} for tree in trees))
+        if all(within(tree, "optim", "decay_steps") == within(tree, "trainer", "max_steps") for tree in trees):
+            changed = changed.replace("optim.decay_steps:", "trainer.max_steps, where optim.schedule ends:")
         init = trees[0].get("init")
         start = f", which began with init={shown(init)}," if init and not config.init else ""
         advice = "pass name=OTHER for a new run, or remove that folder"

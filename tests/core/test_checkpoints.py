@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import yaml
 from safetensors.numpy import load_file
 from torch.nn.functional import cross_entropy
 
 from nmt import training
 from nmt.commands import compose
-from nmt.config import CheckpointConfig, NMTError
+from nmt.config import CheckpointConfig, NMTError, to_tree
 from nmt.data import open_corpus
 from nmt.training.run_folder import kept_checkpoints
 
@@ -188,6 +189,15 @@ def test_a_run_whose_configuration_is_none_is_refused_in_one_line(tmp_path, cont
         training.check_configuration(tmp_path, compose("train", []))
     assert "config.yaml" in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_a_schedule_that_ends_elsewhere_is_called_by_the_key_that_was_passed(tmp_path):
+    (tmp_path / "model").mkdir()
+    words = "optim.schedule=linear", "optim.warmup=10"
+    before, after = (compose("train", [*words, f"trainer.max_steps={steps}"]) for steps in (100, 200))
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(to_tree(before)))
+    with pytest.raises(NMTError, match=r"\(trainer\.max_steps, where optim\.schedule ends: 100 -> 200\)"):
+        training.check_configuration(tmp_path, after)
 
 
 @pytest.mark.parametrize(
