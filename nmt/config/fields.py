@@ -253,7 +253,7 @@ def require(condition: bool, message: str) -> None:
 
 
 def shown(value: Any) -> str:
-    line = " ".join(str(value).split())
+    line = "".join(letter for letter in " ".join(str(value).split()) if letter.isprintable())
     return line if len(line) <= 60 else f"{line[:60]}..."
 
 

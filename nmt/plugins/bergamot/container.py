@@ -66,7 +66,8 @@ def value(name: str, kind: int, shape: list[int], data: bytes) -> Array:
     if kind != INT8:
         raise ValueError(f"{name[:80]!r} has the unknown type {kind:#x}")
     numbers = np.frombuffer(data, np.int8, prod(shape)).astype(np.float32)
-    numbers *= 1 / np.frombuffer(data, "<f4", 1, prod(shape))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # of hostile files; not finite is refused later
+        numbers *= 1 / np.frombuffer(data, "<f4", 1, prod(shape))
     return numbers.reshape(shape) if EMBEDDING in name else numbers.reshape(shape[::-1]).T
 
 

@@ -25,7 +25,7 @@ from nmt.config import EOS, UNK, Compute, DecodeConfig, ModelConfig, TranslatorO
 from nmt.files import ModelDescription, block, parse_yaml, read_description, sha256, whole_folder
 from nmt.model import Transformer, load_model
 from nmt.plugins.bergamot.container import EMBEDDING, SCALE, Array, container, shortlist
-from nmt.plugins.bergamot.page import page_of
+from nmt.plugins.bergamot.page import engine_files, page_of
 from nmt.plugins.exchange.commands import ExportConfig, sample_of
 from nmt.plugins.exchange.ctranslate2 import heading
 from nmt.plugins.exchange.marian import halves, layer_table, rows_of
@@ -59,9 +59,12 @@ SEARCH: dict[str, Any] = {
     **{"mini-batch-words": 1024, "workspace": 128, "skip-cost": True, "gemm-precision": "int8shiftAlphaAll"},
     **{"max-length-factor": 2.0, "alignment": "soft", "quiet": True, "quiet-translation": True},
 }
+ABOUT = """
+Firefox and its engines translate with the files of this folder. translateLocally also reads
+`config.intgemm8bitalpha.yml`: pack the folder as a .tar.gz and import it.
+"""
 USAGE = """
-Firefox and its engines translate with the files of this folder; `config.intgemm8bitalpha.yml` is for translateLocally
-(pack the folder as .tar.gz and import it). From Python, with `pip install fxtranslate`:
+From Python, with `pip install fxtranslate`:
 
 ```python
 from pathlib import Path
@@ -92,6 +95,9 @@ def vocabularies(tokenizer: Tokenizer) -> tuple[list[Any], list[list[int]]]:
     """
     from sentencepiece import SentencePieceNormalizer, sentencepiece_model_pb2
 
+    require(
+        not tokenizer.tags, f"format=bergamot: the engine cannot translate sources with {', '.join(tokenizer.tags)}"
+    )
     if isinstance(tokenizer, SentencePieceTokenizer):
         model = tokenizer.parsed()
         orders = [[EOS, UNK, *range(UNK + 1, tokenizer.vocabulary_size)]]
@@ -106,8 +112,8 @@ def vocabularies(tokenizer: Tokenizer) -> tuple[list[Any], list[list[int]]]:
         model.normalizer_spec.ParseFromString(normalizer.serialized_normalizer_spec())
         models = [model]
     else:
-        problem = "format=bergamot needs a vocabulary of sentencepiece: pass tokenizer=bpe8k or so to `nmt preprocess`"
-        require(isinstance(tokenizer, MarianTokenizer) and not tokenizer.has_tags, problem)
+        problem = "format=bergamot needs a vocabulary of sentencepiece: pass experiment=bergamot to `nmt preprocess`"
+        require(isinstance(tokenizer, MarianTokenizer), problem)
         assert isinstance(tokenizer, MarianTokenizer)
         models = [sentencepiece_model_pb2.ModelProto.FromString(content) for content in dict.fromkeys(tokenizer.models)]  # type: ignore[attr-defined]
         orders = []
@@ -229,36 +235,37 @@ class Parts(NamedTuple):
 
 def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[str], None]) -> list[str]:
     """Write the engine's files and a README.md; return the lines that compare the engine with the original."""
-    description = read_description(folder)
+    description, options = read_description(folder), config.plugins["bergamot"]
     check_model(ModelConfig(**description.model))
+    engine = engine_files(Path(options.page)) if options.page else []
     model, tokenizer = load_model(folder), read_tokenizer(folder)
     models, orders = vocabularies(tokenizer)
-    corpus = data.corpus_of(folder, description.training, config.plugins["bergamot"].prepared)
+    corpus = data.corpus_of(folder, description.training, options.prepared)
     other = f"prepared={corpus.folder}: has another vocabulary; prepare it with init={folder}"
     require(sha256(corpus.tokenizer_file) == description.tokenizer, other)
-    origin, lines, references = sample_of(folder, config)
+    origin, lines, references = sample_of(folder, config, options.prepared)
     require(bool(lines), f"no lines to measure activations: {origin}; pass sample=FILE")
     status("measuring activations")
     sources = [ids for ids in tokenizer.encode([tokenizer.clean(line) for line in lines]) if ids]
     weights = marian_weights(model, orders) | scales(model, sources, is_shared=len(orders) == 1)
     settings = marian_settings(model.config, orders)
     status("counting likely translations of subwords")
-    list_ = lexicon(model, corpus, models[-1].pieces, orders)
+    list_of_targets = lexicon(model, corpus, models[-1].pieces, orders)
     contents = [vocabulary.SerializeToString() for vocabulary in models]
-    parts = Parts(container(weights, yaml.safe_dump(settings)), list_, contents)
+    parts = Parts(container(weights, yaml.safe_dump(settings)), list_of_targets, contents)
     status(f"translating {len(lines):,} lines twice")
-    if all(vocabulary.trainer_spec.model_type == vocabulary.trainer_spec.UNIGRAM for vocabulary in models):
-        notes = compare(folder, description, parts, (origin, lines, references))
-    else:
-        notes = ["not compared: Firefox's engine supports BPE, but not in fxtranslate; use tokenizer.kind=unigram"]
+    text = heading(description) + ABOUT
+    notes = ["not compared: fxtranslate does not support BPE, unlike Firefox's engine; use experiment=bergamot"]
     files = parts.named(f"{description.source}{description.target}")
+    if all(vocabulary.trainer_spec.model_type == vocabulary.trainer_spec.UNIGRAM for vocabulary in models):
+        text += USAGE.format(files=(*files, *[*files][2:])[:4])
+        notes = compare(folder, description, parts, (origin, lines, references))
     sizes = [f"{name} {len(content) / 1e6:.1f}" for name, content in files.items()]
     notes.append(f"{sum(map(len, files.values())) / 1e6:.1f} MB: {', '.join(sizes)}")
     described = descriptions(description, settings, files)
-    if (page := config.plugins["bergamot"].page) is not None:
-        described["translator.html"] = page_of(Path(page), [parts.model, parts.lexicon, *contents], description)
+    if engine:
+        described["translator.html"] = page_of([*engine, parts.model, parts.lexicon, *contents], description)
         notes.append(f"translator.html {len(described['translator.html']) / 1e6:.1f} MB")
-    text = heading(description) + USAGE.format(files=(*files, *[*files][2:])[:4])
     described["README.md"] = f"{text}\nComparison:\n\n{block(chr(10).join(notes))}\n".encode()
     with whole_folder(output) as temporary:
         for name, content in (files | described).items():

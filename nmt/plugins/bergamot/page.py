@@ -6,20 +6,20 @@ import tarfile
 from base64 import b64encode
 from pathlib import Path
 
-from nmt.config import NMTError, one_line, require
-from nmt.files import ModelDescription
+from nmt.config import require
+from nmt.files import ModelDescription, check_regular, sha256
 
 ENGINE = ("package/worker/bergamot-translator-worker.js", "package/worker/bergamot-translator-worker.wasm")
 PARTS = "engine", "wasm", "model", "lexicon", "source", "target"
 """The ids of the page's elements that contain files."""
-LARGEST = 2**26
-"""Maximum size of a file in the package."""
+PACKAGE = "@browsermt/bergamot-translator@0.4.9"
+SHA256 = "9011be93222d839d7448ffdf00549d53ce8f541fd782ffc79779d1756397c41f"
 
 
-def page_of(package: Path, files: list[bytes], description: ModelDescription) -> bytes:
-    """The page; `files` are the model, the shortlist, and a vocabulary for both sides or each."""
+def page_of(files: list[bytes], description: ModelDescription) -> bytes:
+    """The page; `files` are the engine's two, the model, the shortlist, and a vocabulary for both sides or each."""
     template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-    contents = dict(zip(PARTS, [*engine_files(package), *files], strict=False))
+    contents = dict(zip(PARTS, files, strict=False))
     packed = {name: b64encode(gzip.compress(content, 9, mtime=0)).decode() for name, content in contents.items()}
     scripts = [f'<script type="text/plain" id="{name}">{text}</script>' for name, text in packed.items()]
     values = {"SOURCE": description.source, "TARGET": description.target}
@@ -30,15 +30,8 @@ def page_of(package: Path, files: list[bytes], description: ModelDescription) ->
 
 def engine_files(package: Path) -> list[bytes]:
     """The engine's program and its WebAssembly, from the package that npm distributes."""
-    advice = "pass the .tgz that `npm pack @browsermt/bergamot-translator` writes"
-    try:
-        with tarfile.open(package) as archive:
-            contents = []
-            for name in ENGINE:
-                member = archive.extractfile(name)
-                require(member is not None and archive.getmember(name).size <= LARGEST, f"page={package}: {advice}")
-                assert member is not None
-                contents.append(member.read())
-            return contents
-    except (OSError, KeyError, EOFError, tarfile.TarError) as error:
-        raise NMTError(f"page={package}: cannot be read ({one_line(error)}); {advice}") from error
+    check_regular(package)
+    is_known = sha256(package) == SHA256
+    require(is_known, f"page={package}: not the .tgz that `npm pack {PACKAGE}` writes")
+    with tarfile.open(package) as archive:
+        return [member.read() for name in ENGINE if (member := archive.extractfile(name))]

@@ -13,7 +13,7 @@ class BergamotConfig:
 
     page: str | None = None
     """Also write translator.html, a page that translates without a server, with the engine from this .tgz, which
-    `npm pack @browsermt/bergamot-translator` downloads."""
+    `npm pack @browsermt/bergamot-translator@0.4.9` downloads."""
 
     prepared: str | None = None
     """Prepared corpus from which likely translations of words are counted; null: the corpus of the training."""

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from nmt import commands, files
-from nmt.config import MISSING, Command, NMTError, choice, plugin_options, require
+from nmt.config import LANGUAGE, MISSING, Command, NMTError, choice, plugin_options, require, shown
 from nmt.registry import entries_of
 
 SAMPLE_LINES = 200
@@ -38,7 +38,7 @@ class ExportConfig:
             require(self.format in able or not is_used, problem)
 
 
-def sample_of(folder: Path, config: ExportConfig) -> tuple[str, list[str], list[str]]:
+def sample_of(folder: Path, config: ExportConfig, prepared: str | None = None) -> tuple[str, list[str], list[str]]:
     """Where the lines to compare are from (if there are none, why), the lines, and their references, if there are."""
     from nmt import data, text
 
@@ -46,7 +46,7 @@ def sample_of(folder: Path, config: ExportConfig) -> tuple[str, list[str], list[
         return config.sample, list(text.read_texts(config.sample)), []
     try:
         description = files.read_description(folder)
-        corpus = data.corpus_of(folder, description.training)
+        corpus = data.corpus_of(folder, description.training, prepared)
         sources, targets = (side[:SAMPLE_LINES] for side in corpus.text("valid"))
     except NMTError as error:
         return str(error), [], []
@@ -89,6 +89,11 @@ class ImportConfig:
     """Source language, such as en; null: the language that the imported folder names."""
     target: str | None = None
     """Target language; null: as for `source`."""
+
+    def __post_init__(self) -> None:
+        for key, code in (("source", self.source), ("target", self.target)):
+            fits = code is None or LANGUAGE.fullmatch(code) is not None
+            require(fits, f"{key}={shown(code)}: must be a language code, such as en")
 
 
 def run_import(config: ImportConfig) -> None:

@@ -111,7 +111,7 @@ def read_model(path: Path) -> MarianModel:
     for suffix, entry in registry.entries_of("import").items():
         if path.suffix == suffix or any(path.glob(f"*{suffix}")):
             return entry.load()(path)  # type: ignore[no-any-return]
-    problem = "not a Marian .npz, nor a folder with MarianMT's config.json or Marian's decoder.yml"
+    problem = "not a Marian .npz, nor a folder with MarianMT's config.json, Marian's decoder.yml or Firefox's .bin"
     require((path / "config.json").is_file(), f"{path}: {problem}")
     return read_hub(path)
 
@@ -181,6 +181,7 @@ def read_table(path: Path) -> list[str]:
 def tokenizer_of(models: Sequence[Path], tables: Sequence[list[str]] = ()) -> MarianTokenizer:
     """The tokenizer with these sentencepiece models, whose pieces are numbered by tables or, if none, as in them."""
     contents = [files.read_bytes(path) for path in models]
+    require(all(contents), f"{models[0].parent}: a vocabulary is empty")
     try:
         processors = [SentencePieceProcessor(model_proto=content) for content in dict.fromkeys(contents)]
         pieces = [[str(model.id_to_piece(i)) for i in range(model.vocab_size())] for model in processors]

@@ -109,7 +109,7 @@ def test_a_damaged_container_is_refused_in_one_line(imported, tmp_path):
 
 
 def test_an_exported_model_is_read_again(nmt, imported, prepared, tmp_path):
-    done = nmt("export", "imported", "format=bergamot", "prepared=data/text", f"sample={SSRU / 'test.src'}")
+    done = nmt("export", "imported", "format=bergamot", "prepared=data/text")
     assert done.code == 0, done.err
     folder = imported / "bergamot"
     assert {"model.ende.intgemm.alphas.bin", "vocab.ende.spm", "lex.50.50.ende.s2t.bin"} <= {
@@ -124,6 +124,7 @@ def test_an_exported_model_is_read_again(nmt, imported, prepared, tmp_path):
         assert (weight - theirs[name]).abs().max() <= 0.5001 / 127 * weight.abs().max(), name
     pytest.importorskip("fxtranslate")
     assert f"of {len(SOURCES)} lines" in done.out
+    assert "BLEU" in done.out
     # The engine also rounds activations; that the model and the vocabulary are right shows the next test.
     assert int(done.out.split(" of ")[0].split()[-1]) > len(SOURCES) // 2
     (folder / "mine.txt").touch()
@@ -151,6 +152,8 @@ def test_a_vocabulary_of_nmt_becomes_one_of_marian(kind):
         ids = tokenizer.encode([tokenizer.clean(line)])[0]
         assert [order[id] for id in theirs.encode(line)] == ids, line
         assert theirs.decode([order.index(id) for id in ids]) == tokenizer.decode(ids)
+    with pytest.raises(NMTError, match="sources with <2de>"):
+        vocabularies(train_tokenizer(SOURCES, TokenizerConfig(kind=kind, vocabulary_size=330), tags=["<2de>"]))
 
 
 def test_a_shortlist_has_the_layout_of_firefox():
@@ -169,22 +172,26 @@ def test_a_shortlist_has_the_layout_of_firefox():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["page=nowhere.tgz", "format=bergamot", "prepared=data/text"], "npm pack @browsermt/bergamot-translator"),
+        (["page=nowhere.tgz", "format=bergamot", "prepared=data/text"], "nowhere.tgz: cannot be read"),
         (["page=other.tgz", "format=bergamot", "prepared=data/text"], "npm pack @browsermt/bergamot-translator"),
         (["format=bergamot", "precision=int8"], "precision is for format=ctranslate2"),
         (["page=x.tgz"], "format=bergamot"),
         (["format=bergamot"], "prepared=FOLDER"),
+        (["format=bergamot", "prepared=data/other"], "another vocabulary"),
     ],
 )
 def test_mistakes_are_one_line(nmt, imported, prepared, options, said):
     with tarfile.open("other.tgz", "w:gz") as archive:
         archive.addfile(tarfile.TarInfo("package/empty"), io.BytesIO())
+    words = "train.en", "train.de", "data.valid=valid", "data.test=valid", "data.name=other", "tokenizer=bpe4k"
+    assert nmt("preprocess", *words).code == 0
     done = nmt("export", "imported", f"sample={SSRU / 'test.src'}", *options)
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert said in done.err
 
 
-def test_a_model_of_another_shape_is_refused(nmt, word_model):
+def test_a_model_of_another_shape_or_language_is_refused(nmt, word_model):
+    assert "must be a language code" in nmt("import", str(SSRU), "output=out", "source=../x", "target=de").err
     done = nmt("export", str(word_model), "format=bergamot", "output=out")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "train with experiment=bergamot" in done.err
