@@ -108,12 +108,13 @@ class MarianModel(NamedTuple):
 def read_model(path: Path) -> MarianModel:
     if path.suffix == ".npz" or any(path.glob("*decoder.yml")):
         return read_marian(path)
+    if (path / "config.json").is_file():
+        return read_hub(path)
     for suffix, entry in registry.entries_of("import").items():
         if path.suffix == suffix or any(path.glob(f"*{suffix}")):
             return entry.load()(path)  # type: ignore[no-any-return]
     problem = "not a Marian .npz, nor a folder with MarianMT's config.json, Marian's decoder.yml or Firefox's .bin"
-    require((path / "config.json").is_file(), f"{path}: {problem}")
-    return read_hub(path)
+    raise NMTError(f"{path}: {problem}")
 
 
 def model_settings(
@@ -230,7 +231,9 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
         activation = "quick_gelu"
     decoder, cell = "attention", tree.get("dec-cell")
     if tree.get("transformer-decoder-autoreg") == "rnn":
-        require(cell == "ssru" and operations == ("", "an", ""), f"{path}: dec-cell={shown(cell)}: only post-norm ssru")
+        only = "only self-attention, or post-norm layers with ssru, can be imported"
+        fits = cell == "ssru" and operations == ("", "an", "")
+        require(fits, f"{path}: transformer-decoder-autoreg=rnn with dec-cell={shown(cell)}: {only}")
         decoder = "ssru"
     return {**settings, "activation": activation, "norm": NORMS[operations], "decoder": decoder}
 
