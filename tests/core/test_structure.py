@@ -44,7 +44,7 @@ BUDGETS = {
     "average": 80,
     "devices": 196,
     "documents": 1390,
-    "exchange": 1280,
+    "exchange": 1290,
     "hub": 80,
     "judge": 300,
     "minutes": 427,
