@@ -112,3 +112,15 @@ def shortlist(targets: Sequence[Sequence[int]], first: int, best: int) -> bytes:
         checksum ^= (word + 0x9E3779B9 + (checksum << 6) + (checksum >> 2)) % 2**64
         checksum %= 2**64
     return struct.pack("<2Q", SHORTLIST, checksum) + body
+
+
+def shortlist_shape(content: bytes) -> tuple[int, int]:
+    """The number of source ids in a shortlist file, and one more than the largest target id; ValueError if damaged."""
+    magic, _, first, _, count, total = struct.unpack_from("<6Q", content)
+    if magic != SHORTLIST or len(content) != 48 + 8 * count + 4 * total:
+        raise ValueError("its lengths do not fit")
+    ends = np.frombuffer(content, "<u8", count, 48)
+    if not count or ends[0] != 0 or ends[-1] != total or (np.diff(ends.astype(np.int64)) < 0).any():
+        raise ValueError("its lists do not fit")
+    largest = np.frombuffer(content, "<u4", total, 48 + 8 * count).max(initial=0)
+    return count - 1, max(first, int(largest) + 1)

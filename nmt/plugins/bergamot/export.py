@@ -9,6 +9,7 @@ import hashlib
 import importlib.util
 import json
 import re
+import struct
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,10 +22,10 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from nmt import data, evaluation, search, translation
-from nmt.config import EOS, UNK, Compute, DecodeConfig, ModelConfig, TranslatorOptions, require
-from nmt.files import ModelDescription, block, parse_yaml, read_description, sha256, whole_folder
+from nmt.config import EOS, UNK, Compute, DecodeConfig, ModelConfig, NMTError, TranslatorOptions, one_line, require
+from nmt.files import ModelDescription, block, parse_yaml, read_bytes, read_description, sha256, whole_folder
 from nmt.model import Transformer, load_model
-from nmt.plugins.bergamot.container import EMBEDDING, SCALE, Array, container, shortlist
+from nmt.plugins.bergamot.container import EMBEDDING, SCALE, Array, container, shortlist, shortlist_shape
 from nmt.plugins.bergamot.page import engine_files, page_of
 from nmt.plugins.exchange.commands import ExportConfig, sample_of
 from nmt.plugins.exchange.ctranslate2 import heading
@@ -60,8 +61,10 @@ SEARCH: dict[str, Any] = {
     **{"max-length-factor": 2.0, "alignment": "soft", "quiet": True, "quiet-translation": True},
 }
 ABOUT = """
-Firefox and its engines translate with the files of this folder. translateLocally also reads
-`config.intgemm8bitalpha.yml`: pack the folder as a .tar.gz and import it.
+Firefox's engine translates with the files in this folder. translateLocally also reads
+`config.intgemm8bitalpha.yml`: pack the folder as a .tar.gz and import it. `translator.html`, if it is here, is a page
+that translates offline; it contains the engine
+([Bergamot](https://github.com/browsermt/bergamot-translator), Mozilla Public License 2.0).
 """
 USAGE = """
 From Python, with `pip install fxtranslate`:
@@ -219,6 +222,18 @@ def marian_settings(model: ModelConfig, orders: Sequence[list[int]]) -> dict[str
     return {**parse_yaml(Path(__file__).with_name("student.yml").read_text()), **sizes, **ties}
 
 
+def read_shortlist(path: Path, orders: Sequence[list[int]]) -> bytes:
+    """The content of a shortlist file; NMTError if it is not for these vocabularies."""
+    content = read_bytes(path)
+    try:
+        sources, targets = shortlist_shape(content)
+    except (ValueError, struct.error) as error:
+        raise NMTError(f"shortlist={path}: not a shortlist of Firefox ({one_line(error)})") from error
+    fits = sources == len(orders[0]) and targets <= len(orders[-1])
+    require(fits, f"shortlist={path}: is for a vocabulary of {sources:,} entries, not {len(orders[0]):,}")
+    return content
+
+
 class Parts(NamedTuple):
     """The contents of the files that the engine reads."""
 
@@ -240,29 +255,31 @@ def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[s
     engine = engine_files(Path(options.page)) if options.page else []
     model, tokenizer = load_model(folder), read_tokenizer(folder)
     models, orders = vocabularies(tokenizer)
-    corpus = data.corpus_of(folder, description.training, options.prepared)
-    other = f"prepared={corpus.folder}: has another vocabulary; prepare it with init={folder}"
-    require(sha256(corpus.tokenizer_file) == description.tokenizer, other)
+    given = read_shortlist(Path(options.shortlist), orders) if options.shortlist else None
+    corpus = None if given else data.corpus_of(folder, description.training, options.prepared)
+    other = f"prepared={options.prepared}: has another vocabulary; prepare it with init={folder}"
+    require(corpus is None or sha256(corpus.tokenizer_file) == description.tokenizer, other)
     origin, lines, references = sample_of(folder, config, options.prepared)
     require(bool(lines), f"no lines to measure activations: {origin}; pass sample=FILE")
     status("measuring activations")
     sources = [ids for ids in tokenizer.encode([tokenizer.clean(line) for line in lines]) if ids]
     weights = marian_weights(model, orders) | scales(model, sources, is_shared=len(orders) == 1)
     settings = marian_settings(model.config, orders)
-    status("counting likely translations of subwords")
-    list_of_targets = lexicon(model, corpus, models[-1].pieces, orders)
+    status("building the shortlist")
+    listed = lexicon(model, corpus, models[-1].pieces, orders) if corpus else given or b""
     contents = [vocabulary.SerializeToString() for vocabulary in models]
-    parts = Parts(container(weights, yaml.safe_dump(settings)), list_of_targets, contents)
+    parts = Parts(container(weights, yaml.safe_dump(settings)), listed, contents)
     status(f"translating {len(lines):,} lines twice")
     text = heading(description) + ABOUT
-    notes = ["not compared: fxtranslate does not support BPE, unlike Firefox's engine; use experiment=bergamot"]
+    notes = ["not compared: fxtranslate does not support BPE, unlike Firefox's engine; use tokenizer.kind=unigram"]
     files = parts.named(f"{description.source}{description.target}")
     if all(vocabulary.trainer_spec.model_type == vocabulary.trainer_spec.UNIGRAM for vocabulary in models):
         text += USAGE.format(files=(*files, *[*files][2:])[:4])
         notes = compare(folder, description, parts, (origin, lines, references))
     sizes = [f"{name} {len(content) / 1e6:.1f}" for name, content in files.items()]
     notes.append(f"{sum(map(len, files.values())) / 1e6:.1f} MB: {', '.join(sizes)}")
-    described = descriptions(description, settings, files)
+    name = folder.parent.name if folder.name == "model" else folder.name
+    described = descriptions(description, name, settings, files)
     if engine:
         described["translator.html"] = page_of([*engine, parts.model, parts.lexicon, *contents], description)
         notes.append(f"translator.html {len(described['translator.html']) / 1e6:.1f} MB")
@@ -273,11 +290,15 @@ def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[s
     return notes
 
 
-def descriptions(description: ModelDescription, settings: dict[str, Any], files: dict[str, bytes]) -> dict[str, bytes]:
+def descriptions(
+    description: ModelDescription, name: str, settings: dict[str, Any], files: dict[str, bytes]
+) -> dict[str, bytes]:
     """The files that describe a model to translateLocally, and to Firefox's pipeline."""
     (model, lexicon, *vocabularies), source, target = files, description.source, description.target
     search = {"models": [model], "vocabs": [vocabularies[0], vocabularies[-1]], "shortlist": [lexicon, False], **SEARCH}
-    about: dict[str, Any] = {"modelName": f"{source}-{target}", "shortName": f"{source}-{target}-tiny", "type": "tiny"}
+    # translateLocally replaces models whose short names are equal.
+    about: dict[str, Any] = {"modelName": f"{source}-{target} {name}", "shortName": f"{source}-{target}-{name}"}
+    about |= {"type": "tiny", "srcTags": {source: source}, "trgTag": target}
     about |= {"src": source, "trg": target, "version": 1, "API": 1, "exported_by": "nmt"}
     metadata: dict[str, Any] = {
         "sourceLanguage": source,
@@ -309,7 +330,7 @@ def compare(
     ours = [row[0].text for row in translator.translate(lines)]
     different = [row for row in enumerate(zip(lines, theirs, ours, strict=True), 1) if row[1][1] != row[1][2]]
     same, count = len(lines) - len(different), len(lines)
-    notes = [f"the same greedy translation for {same:,} of {count:,} lines ({same / count:.1%}): {origin}"]
+    notes = [f"{same:,} of {count:,} greedy translations are identical ({same / count:.1%}): {origin}"]
     if references:
         bleu, greedy = (
             evaluation.score(texts, references, ["bleu"], description.target)[0] for texts in (theirs, ours)

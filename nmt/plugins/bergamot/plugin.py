@@ -12,15 +12,16 @@ class BergamotConfig:
     """Options of `nmt export format=bergamot`."""
 
     page: str | None = None
-    """Also write translator.html, a page that translates without a server, with the engine from this .tgz, which
-    `npm pack @browsermt/bergamot-translator@0.4.9` downloads."""
-
+    """bergamot: package of Firefox's engine (the .tgz from `npm pack @browsermt/bergamot-translator@0.4.9`); if given,
+    also write translator.html, a page that translates offline."""
     prepared: str | None = None
-    """Prepared corpus from which likely translations of words are counted; null: the corpus of the training."""
+    """bergamot: prepared corpus to build the shortlist from; null: the corpus of the training."""
+    shortlist: str | None = None
+    """bergamot: file to use as the shortlist, such as lex.*.bin of the imported model; null: build one."""
 
     def check(self, owner: Any) -> None:
-        is_used = self.page is not None or self.prepared is not None
-        require(owner.format == "bergamot" or not is_used, "page and prepared are for format=bergamot; omit them")
+        for key, value in vars(self).items():
+            require(owner.format == "bergamot" or value is None, f"{key} is for format=bergamot; omit it")
 
 
 def register(add: Callable[..., None]) -> None:

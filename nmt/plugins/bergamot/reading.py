@@ -17,8 +17,8 @@ def read_model(path: Path) -> MarianModel:
     models = [file for file in sorted(folder.glob("*.bin")) if not file.name.startswith("lex.")]
     require(path != folder or len(models) == 1, f"{folder}: has {len(models)} models; pass the .bin of one")
     file = models[0] if path == folder else path
-    vocabularies = sorted(folder.glob("*vocab*.spm"))
-    expected = "expected vocab.*.spm, or srcvocab.*.spm and trgvocab.*.spm"
+    vocabularies = sorted(folder.glob("*.spm"))
+    expected = "expected a .spm, or srcvocab.*.spm and trgvocab.*.spm"
     require(len(vocabularies) in (1, 2), f"{folder}: has {len(vocabularies)} vocabularies; {expected}")
     arrays = read_container(file)
     arrays = {name: array for name, array in arrays.items() if not name.endswith(SCALE)}

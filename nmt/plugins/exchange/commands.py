@@ -72,7 +72,7 @@ def run_export(config: ExportConfig) -> None:
 EXPORT = Command(
     *("export", ExportConfig, run_export, commands.one_run),
     usage="[RUN]",
-    examples=("runs/corpus-30min precision=int8", "runs/corpus-30min format=huggingface output=exported"),
+    examples=("runs/corpus-30min precision=int8", "runs/phone format=bergamot output=exported"),
 )
 
 

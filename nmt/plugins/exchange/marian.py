@@ -114,7 +114,7 @@ def read_model(path: Path) -> MarianModel:
         if path.suffix == suffix or any(path.glob(f"*{suffix}")):
             return entry.load()(path)  # type: ignore[no-any-return]
     problem = "not a Marian .npz, nor a folder with MarianMT's config.json, Marian's decoder.yml or Firefox's .bin"
-    raise NMTError(f"{path}: {problem}")
+    raise NMTError(f"{path}: {problem} (unpack .gz files first)")
 
 
 def model_settings(

@@ -8,7 +8,7 @@ def register(add: Callable[..., None]) -> None:
     here = "nmt.plugins.exchange"
     summary = "Export a model for another program and compare both programs' translations."
     add("command", "export", f"{here}.commands:EXPORT", summary=summary)
-    summary = "Import a Marian or OPUS-MT model for translation or further training."
+    summary = "Import an OPUS-MT, Marian or Firefox model for translation or further training."
     add("command", "import", f"{here}.commands:IMPORT", summary=summary)
     facts: dict[str, Any] = {"marker": "config.json", "precision": "float32"}
     add("export", "ctranslate2", f"{here}.ctranslate2:export", keys=("precision", "sample"), **facts)

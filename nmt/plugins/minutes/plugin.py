@@ -23,7 +23,7 @@ def register(add: Callable[..., None]) -> None:
 
 
 def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
-    """Let minutes= set each group, except groups with a key that the user sets; `init` fixes the model's size.
+    """Let minutes= set each group, except groups with a key that the user sets; `init` and ssru keep the model.
 
     With a schedule that ends at the last update, trainer.max_time works like minutes= but sets only the updates.
     """
@@ -43,7 +43,7 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
         raise NMTError("trainer.max_steps: minutes= sets this key; pass only one of them")
     if written["minutes_settles"] and "trainer.precision" not in keys:
         tree.trainer.precision = "auto"
-    given = {"model"} if tree.init else set()
+    given = {"model"} if tree.init or within(written, "model", "decoder") == "ssru" else set()
     for group, _, key in (key.partition(".") for key in keys):
         given |= {group} if key in ("", *SETS.get(group, [key])) else set()
     if "optim" in given and not {"optim", "optim.warmup"} & {*keys}:

@@ -123,10 +123,14 @@ def test_an_exported_model_is_read_again(nmt, imported, prepared, tmp_path):
     for name, weight in ours.items():
         assert (weight - theirs[name]).abs().max() <= 0.5001 / 127 * weight.abs().max(), name
     pytest.importorskip("fxtranslate")
-    assert f"of {len(SOURCES)} lines" in done.out
+    assert f"of {len(SOURCES)} greedy" in done.out
     assert "BLEU" in done.out
     # The engine also rounds activations; that the model and the vocabulary are right shows the next test.
     assert int(done.out.split(" of ")[0].split()[-1]) > len(SOURCES) // 2
+    list_ = folder / "lex.50.50.ende.s2t.bin"
+    kept = nmt("export", "again", "format=bergamot", f"shortlist={list_}", f"sample={SSRU / 'test.src'}", "output=kept")
+    assert kept.code == 0, kept.err
+    assert Path("kept/lex.50.50.ende.s2t.bin").read_bytes() == list_.read_bytes()
     (folder / "mine.txt").touch()
     (folder / "model_info.json").unlink()
     assert "not an earlier export" in nmt("export", "imported", "format=bergamot", "prepared=data/text").err
@@ -176,6 +180,8 @@ def test_a_shortlist_has_the_layout_of_firefox():
         (["page=other.tgz", "format=bergamot", "prepared=data/text"], "npm pack @browsermt/bergamot-translator"),
         (["format=bergamot", "precision=int8"], "precision is for format=ctranslate2"),
         (["page=x.tgz"], "format=bergamot"),
+        (["format=bergamot", "shortlist=other.tgz"], "not a shortlist of Firefox"),
+        (["format=bergamot", "shortlist=wide.bin"], "is for a vocabulary of 2 entries"),
         (["format=bergamot"], "prepared=FOLDER"),
         (["format=bergamot", "prepared=data/other"], "another vocabulary"),
     ],
@@ -183,6 +189,7 @@ def test_a_shortlist_has_the_layout_of_firefox():
 def test_mistakes_are_one_line(nmt, imported, prepared, options, said):
     with tarfile.open("other.tgz", "w:gz") as archive:
         archive.addfile(tarfile.TarInfo("package/empty"), io.BytesIO())
+    Path("wide.bin").write_bytes(container.shortlist([[1], []], 4, 50))
     words = "train.en", "train.de", "data.valid=valid", "data.test=valid", "data.name=other", "tokenizer=bpe4k"
     assert nmt("preprocess", *words).code == 0
     done = nmt("export", "imported", f"sample={SSRU / 'test.src'}", *options)
@@ -218,7 +225,7 @@ def test_the_page_translates_without_a_server(nmt, imported, prepared, tmp_path)
         view, requests = browser.new_page(), list[str]()
         view.on("request", lambda request: requests.append(request.url))
         view.goto((tmp_path / "out" / "translator.html").as_uri())
-        playwright.expect(view.get_by_role("status")).to_have_text("Everything happens on this device.", timeout=60_000)
+        playwright.expect(view.get_by_role("status")).to_have_text("Your text stays on this device.", timeout=60_000)
         view.get_by_role("textbox", name="Text in English").fill("\n".join(SOURCES[4:7]))
         box = view.get_by_role("textbox", name="Translation into German")
         playwright.expect(box).to_have_value("\n".join(greedy(imported, SOURCES[4:7])), timeout=30_000)
