@@ -62,7 +62,7 @@ test: $(INSTALLED_DEV) ## Run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 test-slow: $(INSTALLED_DEV) ## Run the tests that take minutes each
-	$(BIN)/python -m pytest -q -m slow
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slow
 
 check: $(INSTALLED_DEV) ## Run everything that a change must pass besides the tests: formatter, linter, type checker, docs
 	$(BIN)/ruff format --check .
