@@ -37,7 +37,7 @@ class ModelConfig:
     attention_window: int | None = number(None, 1, 1_000_000)
     """Limit self-attention to the r nearest positions or, in the decoder, the last r (section 4); null: no limit."""
     decoder: str = choice("attention", "attention", "ssru")
-    """What follows earlier target positions: attention (the paper) or ssru (recurrent, as in Firefox's models)."""
+    """How the decoder reads earlier positions: attention (the paper) or ssru (recurrent, as in Firefox's models)."""
     dropout: float = number(0.1, 0.0, 0.99)
     """Dropout rate (P_drop, section 5.4) for sub-layer outputs and for the sums of embeddings and positions."""
     attention_bias: bool = False

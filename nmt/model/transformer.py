@@ -170,9 +170,9 @@ class Transformer(nn.Module):
         memory = [layer.cross_attention.keys_values(memory_BSD) for layer in self.decoder_layers]  # type: ignore
         mask = torch.zeros_like(real, dtype=memory_BSD.dtype).masked_fill_(~real, -torch.inf)
         ancestors = memory_BSD.new_empty(len(source_BS), 1, hypotheses, 0)
-        past = [(k[:, :, :0], v[:, :, :0]) for k, v in memory]
-        states = [memory_BSD.new_zeros(len(source_BS), hypotheses, self.config.d_model) for _ in past]
-        past, states = ([], states) if self.config.decoder == "ssru" else (past, [])
+        is_recurrent, shape = self.config.decoder == "ssru", (len(source_BS), hypotheses, self.config.d_model)
+        past = [] if is_recurrent else [(k[:, :, :0], v[:, :, :0]) for k, v in memory]
+        states = [memory_BSD.new_zeros(shape) for _ in memory] if is_recurrent else []
         return DecoderCache(past, memory, mask, ancestors, self.config.attention_window, states)
 
     def step(self, tokens_BK: Tensor, cache: DecoderCache, first: int | None = None) -> Tensor:

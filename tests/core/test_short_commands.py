@@ -84,13 +84,16 @@ def test_scores_are_of_two_files():
         assert (config.hypothesis, config.reference) == ("hyp.de", "ref.de")
 
 
+EN_DE = "data.source=en", "data.target=de"
+
+
 @pytest.mark.parametrize(
     ("words", "name", "train", "languages"),
     [
         (["corpus/train.en", "corpus/train.de", "data.name=1.10"], "1.10", ["corpus/train"], ("en", "de")),
         (["zipped.pt_BR.gz", "zipped.en"], "zipped", ["zipped"], ("pt_BR", "en")),
         (["both.tsv", "data.source=it", "data.target=fr"], "both", ["both.tsv"], ("it", "fr")),
-        (["corpus/b.tsv.gz", "data.source=en", "data.target=de"], "b", ["corpus/b.tsv.gz"], ("en", "de")),
+        (["both.tsv", "corpus/b.tsv.gz", "data.name=x", *EN_DE], "x", ["both.tsv", "corpus/b.tsv.gz"], ("en", "de")),
     ],
 )
 def test_a_corpus_is_two_files(words, name, train, languages):
@@ -99,6 +102,8 @@ def test_a_corpus_is_two_files(words, name, train, languages):
         Path(file).touch()
     data = compose("preprocess", words).data
     assert (data.kind, data.name, data.train, (data.source, data.target)) == ("files", name, train, languages)
+    with pytest.raises(NMTError, match=r"data\.target: a value is needed"):  # a table does not name its languages
+        compose("preprocess", ["both.tsv", "data.source=en"])
 
 
 def test_what_a_manifest_knows_is_not_typed_twice():

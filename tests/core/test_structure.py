@@ -62,7 +62,7 @@ BUDGETS = {
     "tmx": 83,
     "core": 8550,
     "nmt": 18600,
-    "tests": 15270,
+    "tests": 15280,
 }
 """Maximum lines of each part and plugin, the core and the tests. A commit that needs more changes this table openly."""
 SMALL = 60  # most lines of a part or plugin that the table need not name

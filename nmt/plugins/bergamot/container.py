@@ -36,7 +36,7 @@ def read_container(path: Path) -> dict[str, Array]:
     try:
         return dict(arrays(path.read_bytes()))
     except (OSError, ValueError, OverflowError, struct.error) as error:
-        raise NMTError(f"{path}: not a readable model of Firefox ({one_line(error)})") from error
+        raise NMTError(f"{path}: not a readable Firefox model ({one_line(error)})") from error
 
 
 def arrays(content: bytes) -> Iterator[tuple[str, Array]]:

@@ -26,7 +26,7 @@ from nmt.config import EOS, UNK, Compute, DecodeConfig, ModelConfig, NMTError, T
 from nmt.files import ModelDescription, block, parse_yaml, read_bytes, read_description, sha256, whole_folder
 from nmt.model import Transformer, load_model
 from nmt.plugins.bergamot.container import EMBEDDING, SCALE, Array, container, shortlist, shortlist_shape
-from nmt.plugins.bergamot.page import engine_files, page_of
+from nmt.plugins.bergamot.page import SEARCH, engine_files, page_of
 from nmt.plugins.exchange.commands import ExportConfig, sample_of
 from nmt.plugins.exchange.ctranslate2 import heading
 from nmt.plugins.exchange.marian import halves, layer_table, rows_of
@@ -55,11 +55,6 @@ EXPRESSIBLE: dict[str, tuple[Any, ...]] = {
     **{"norm_epsilon": (1e-6,), "tied_embeddings": (True,)},
 }
 """The values of model.* that the engine computes, as in `experiment=bergamot`."""
-SEARCH: dict[str, Any] = {
-    **{"relative-paths": True, "beam-size": 1, "normalize": 1.0, "word-penalty": 0, "max-length-break": 128},
-    **{"mini-batch-words": 1024, "workspace": 128, "skip-cost": True, "gemm-precision": "int8shiftAlphaAll"},
-    **{"max-length-factor": 2.0, "alignment": "soft", "quiet": True, "quiet-translation": True},
-}
 ABOUT = """
 Firefox's engine translates with the files in this folder. translateLocally also reads
 `config.intgemm8bitalpha.yml`: pack the folder as a .tar.gz and import it. `translator.html`, if it is here, is a page
@@ -228,7 +223,7 @@ def read_shortlist(path: Path, orders: Sequence[list[int]]) -> bytes:
     try:
         sources, targets = shortlist_shape(content)
     except (ValueError, struct.error) as error:
-        raise NMTError(f"shortlist={path}: not a shortlist of Firefox ({one_line(error)})") from error
+        raise NMTError(f"shortlist={path}: not a Firefox shortlist ({one_line(error)})") from error
     fits = sources == len(orders[0]) and targets <= len(orders[-1])
     require(fits, f"shortlist={path}: is for a vocabulary of {sources:,} entries, not {len(orders[0]):,}")
     return content
@@ -295,7 +290,8 @@ def descriptions(
 ) -> dict[str, bytes]:
     """The files that describe a model to translateLocally, and to Firefox's pipeline."""
     (model, lexicon, *vocabularies), source, target = files, description.source, description.target
-    search = {"models": [model], "vocabs": [vocabularies[0], vocabularies[-1]], "shortlist": [lexicon, False], **SEARCH}
+    search = {"models": [model], "vocabs": [vocabularies[0], vocabularies[-1]], "shortlist": [lexicon, False]}
+    search |= {"relative-paths": True, **SEARCH}
     # translateLocally replaces models whose short names are equal.
     about: dict[str, Any] = {"modelName": f"{source}-{target} {name}", "shortName": f"{source}-{target}-{name}"}
     about |= {"type": "tiny", "srcTags": {source: source}, "trgTag": target}

@@ -5,6 +5,9 @@ import html
 import tarfile
 from base64 import b64encode
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from nmt.config import require
 from nmt.files import ModelDescription, check_regular, sha256
@@ -12,6 +15,12 @@ from nmt.files import ModelDescription, check_regular, sha256
 ENGINE = ("package/worker/bergamot-translator-worker.js", "package/worker/bergamot-translator-worker.wasm")
 PARTS = "engine", "wasm", "model", "lexicon", "source", "target"
 """The ids of the page's elements that contain files."""
+SEARCH: dict[str, Any] = {
+    **{"beam-size": 1, "normalize": 1.0, "word-penalty": 0, "max-length-break": 128, "max-length-factor": 2.0},
+    **{"mini-batch-words": 1024, "workspace": 128, "skip-cost": True, "cpu-threads": 0, "alignment": "soft"},
+    **{"gemm-precision": "int8shiftAlphaAll", "quiet": True, "quiet-translation": True},
+}
+"""Settings of the engine, as Firefox sets them."""
 PACKAGE = "@browsermt/bergamot-translator@0.4.9"
 SHA256 = "9011be93222d839d7448ffdf00549d53ce8f541fd782ffc79779d1756397c41f"
 
@@ -22,7 +31,7 @@ def page_of(files: list[bytes], description: ModelDescription) -> bytes:
     contents = dict(zip(PARTS, files, strict=False))
     packed = {name: b64encode(gzip.compress(content, 9, mtime=0)).decode() for name, content in contents.items()}
     scripts = [f'<script type="text/plain" id="{name}">{text}</script>' for name, text in packed.items()]
-    values = {"SOURCE": description.source, "TARGET": description.target}
+    values = {"SOURCE": description.source, "TARGET": description.target, "SEARCH": yaml.safe_dump(SEARCH)}
     for name, value in values.items():
         template = template.replace(f"{{{name}}}", html.escape(value))
     return template.replace("{FILES}", "\n".join(scripts)).encode()

@@ -21,13 +21,13 @@ class ExportConfig:
     run: str = "runs/latest"
     """Run or model directory; may be given without run=."""
     format: str = choice("ctranslate2", names_of=lambda: entries_of("export"))
-    """{choices}; huggingface is for the transformers library, bergamot for Firefox."""
+    """{choices}; huggingface is for the transformers library, bergamot for Firefox's engine."""
     precision: str = choice("float32", "float32", "int8")
     """ctranslate2: float32 or int8."""
     output: str | None = None
     """Folder to write; null: a folder named after the format in the model directory."""
     sample: str | None = None
-    """File of lines to translate with both programs and compare; null: 200 lines of the validation set."""
+    """Text file whose lines both programs translate, for comparison; null: 200 lines of the validation set."""
     plugins: dict[str, Any] = plugin_options("export")
 
     def __post_init__(self) -> None:
@@ -56,8 +56,9 @@ def sample_of(folder: Path, config: ExportConfig, prepared: str | None = None) -
 def run_export(config: ExportConfig) -> None:
     """Write the model; if the other program is installed, also compare it with the original."""
     folder, entry = files.find_model_directory(config.run), entries_of("export")[config.format]
-    precision = config.precision if "precision" in entry.facts["keys"] else entry.facts["precision"]
-    name = f"{config.format}-{precision}" if "precision" in entry.facts["keys"] else config.format
+    has_precisions = "precision" in entry.facts["keys"]
+    precision = config.precision if has_precisions else entry.facts["precision"]
+    name = f"{config.format}-{precision}" if has_precisions else config.format
     output, is_free = Path(config.output or folder / name), False
     with suppress(NMTError):
         is_free = not output.exists() or (output.is_dir() and not any(output.iterdir()))
@@ -81,8 +82,8 @@ class ImportConfig:
     """Options of `nmt import`."""
 
     path: str = MISSING
-    """MarianMT folder from the Hugging Face Hub, a Marian .npz or a folder with one and its decoder.yml, or a folder
-    with a .bin of Firefox and its .spm."""
+    """MarianMT folder from the Hugging Face Hub, a Marian .npz, a folder with an .npz and its decoder.yml, or a
+    folder with a Firefox model (.bin) and its .spm."""
     output: str = MISSING
     """Model directory to write."""
     source: str | None = None

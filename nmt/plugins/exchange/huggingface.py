@@ -56,11 +56,8 @@ def write(folder: Path, output: Path) -> None:
     as_marian = all(getattr(config, key) == value for key, value in COMPUTED_BY["marian"].items())
     expressible = {
         **{"norm": ("post",), "attention": ("scaled_dot_product",), "attention_window": (None,)},
-        **{
-            "decoder": ("attention",),
-            "source_end": (True,),
-            "source_vocabulary_size": (None, description.vocabulary_size),
-        },
+        **{"decoder": ("attention",), "source_end": (True,)},
+        "source_vocabulary_size": (None, description.vocabulary_size),
         **dict.fromkeys(("d_k", "d_v"), (config.d_model / config.heads,)),
         **({} if as_marian else {"positions": ("sinusoidal",), "norm_epsilon": (1e-5,)}),
     }

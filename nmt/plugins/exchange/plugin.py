@@ -1,7 +1,6 @@
 """Export models to other programs, and import models from them."""
 
 from collections.abc import Callable
-from typing import Any
 
 
 def register(add: Callable[..., None]) -> None:
@@ -10,11 +9,10 @@ def register(add: Callable[..., None]) -> None:
     add("command", "export", f"{here}.commands:EXPORT", summary=summary)
     summary = "Import an OPUS-MT, Marian or Firefox model for translation or further training."
     add("command", "import", f"{here}.commands:IMPORT", summary=summary)
-    facts: dict[str, Any] = {"marker": "config.json", "precision": "float32"}
-    add("export", "ctranslate2", f"{here}.ctranslate2:export", keys=("precision", "sample"), **facts)
-    add("export", "huggingface", f"{here}.huggingface:export", keys=(), **facts)
+    usual = {"marker": "config.json", "precision": "float32"}
+    add("export", "ctranslate2", f"{here}.ctranslate2:export", keys=("precision", "sample"), **usual)
+    add("export", "huggingface", f"{here}.huggingface:export", keys=(), **usual)
     add("tokenizer", "marian", f"{here}.marian_tokenizer:MarianTokenizer", key="nmt_marian")
-    engine = f"{here}.ctranslate2_engine"
-    facts = {"precisions": ("float32", "int8"), "module": "ctranslate2"}
+    engine, facts = f"{here}.ctranslate2_engine", {"precisions": ("float32", "int8"), "module": "ctranslate2"}
     facts |= {"suits": f"{engine}:why_not_automatic", "weights": f"{engine}:weights"}
     add("engine", "ctranslate2", f"{engine}:load", **facts)

@@ -37,14 +37,14 @@ class Attention(NamedTuple):
 @torch.inference_mode()
 def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) -> Attention:
     """All attention weights of a model (figures 3 to 5 of the paper show some)."""
-    depth, decoder = len(model.encoder_layers), cast(Any, model.decoder_layers)
-    attentions = [layer.self_attention for layer in cast(Any, model.encoder_layers)]
-    own = [layer.self_attention for layer in decoder if layer.ssru is None]
-    with search.recorded([*attentions, *own, *(layer.cross_attention for layer in decoder)]) as weights:
+    encoder_layers, decoder_layers = cast(Any, model.encoder_layers), cast(Any, model.decoder_layers)
+    with (
+        search.recorded([layer.cross_attention for layer in decoder_layers]) as cross,
+        search.recorded([layer.self_attention for layer in encoder_layers]) as encoder,
+        search.recorded([layer.self_attention for layer in decoder_layers if layer.ssru is None]) as decoder,
+    ):
         model.decode(inputs_BT, model.encode(source_BS), source_BS)
-    cross, encoder = weights[depth + bool(own) :: 1 + bool(own)], weights[:depth]
-    decoder = torch.stack(weights[depth::2], 1) if own else None
-    return Attention(torch.stack(cross, 1), torch.stack(encoder, 1), decoder)
+    return Attention(torch.stack(cross, 1), torch.stack(encoder, 1), torch.stack(decoder, 1) if decoder else None)
 
 
 def attention_page(config: AttentionConfig) -> str:
@@ -75,7 +75,7 @@ def attention_page(config: AttentionConfig) -> str:
         stacks=[  # a title, weights, queries, keys, and the layer to show first, counted from 1
             ("Cross-attention", cross, outputs, sources, aligning),
             ("Encoder self-attention", encoder, sources, sources, len(encoder)),
-            *(("Decoder self-attention", own, outputs, ["<s>", *outputs[:-1]], aligning) for own in decoder),
+            *(("Decoder self-attention", part, outputs, ["<s>", *outputs[:-1]], aligning) for part in decoder),
         ],
         heads=[*range(1, model.config.heads + 1)],
         most_layers=max(len(encoder), len(decoder)),

@@ -15,6 +15,7 @@ import sentencepiece
 import yaml
 from options import translator_options
 
+from nmt.commands import compose
 from nmt.config import DecodeConfig, NMTError, TokenizerConfig
 from nmt.model import load_model
 from nmt.plugins.bergamot import container
@@ -103,7 +104,7 @@ def test_a_damaged_container_is_refused_in_one_line(imported, tmp_path):
                 damaged.append(content[: 8 * field - 8] + struct.pack("<Q", value) + content[8 * field :])
     for number, bad in enumerate(damaged):
         file.write_bytes(bad)
-        with pytest.raises(NMTError, match=r"model\.bin: not a readable model of Firefox") as error:
+        with pytest.raises(NMTError, match=r"model\.bin: not a readable Firefox model") as error:
             container.read_container(file)
         assert "\n" not in str(error.value), number
 
@@ -180,7 +181,7 @@ def test_a_shortlist_has_the_layout_of_firefox():
         (["page=other.tgz", "format=bergamot", "prepared=data/text"], "npm pack @browsermt/bergamot-translator"),
         (["format=bergamot", "precision=int8"], "precision is for format=ctranslate2"),
         (["page=x.tgz"], "format=bergamot"),
-        (["format=bergamot", "shortlist=other.tgz"], "not a shortlist of Firefox"),
+        (["format=bergamot", "shortlist=other.tgz"], "not a Firefox shortlist"),
         (["format=bergamot", "shortlist=wide.bin"], "is for a vocabulary of 2 entries"),
         (["format=bergamot"], "prepared=FOLDER"),
         (["format=bergamot", "prepared=data/other"], "another vocabulary"),
@@ -202,6 +203,13 @@ def test_a_model_of_another_shape_or_language_is_refused(nmt, word_model):
     done = nmt("export", str(word_model), "format=bergamot", "output=out")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "train with experiment=bergamot" in done.err
+
+
+def test_the_clock_keeps_the_decoder_of_firefox(prepared):
+    pytest.importorskip("nmt.plugins.minutes.plugin")
+    config = compose("train", ["data/text", "experiment=bergamot", "minutes=30"])
+    assert "model" not in config.minutes_settles
+    assert "optim" in config.minutes_settles
 
 
 def test_bytes_that_fxtranslate_spells_become_text():
