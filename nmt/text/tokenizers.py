@@ -130,7 +130,7 @@ class SentencePieceTokenizer(Tokenizer):
     def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
         tags = [self.leading_tag(line) if side == SOURCE else "" for line in lines]
         texts = [line.removeprefix(tag).lstrip() if tag else line for line, tag in zip(lines, tags, strict=True)]
-        ids: list[list[int]] = self.processor.encode([*map(escaped, texts)], num_threads=1 if len(texts) < 64 else -1)
+        ids: list[list[int]] = self.processor.encode([*map(escaped, texts)], num_threads=1 if len(texts) < 1000 else -1)
         return [[self.tags[tag], *line] if tag else line for line, tag in zip(ids, tags, strict=True)]
 
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:

@@ -5,10 +5,9 @@ space, in the raw line or in the text of the translation.
 """
 
 import re
-import sys
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import accumulate, chain, groupby, pairwise
 from typing import Any
@@ -80,7 +79,8 @@ def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset
     letter or digit between them are joined. The first span begins with the line if no letter or digit precedes it;
     likewise, the last span ends with the line if none follows.
     """
-    unknown = set(line) & cut_at if characters is None else set(line) - (characters - cut_at)
+    letters = set(line)
+    unknown = letters & cut_at if characters is None else letters - characters | letters & cut_at
     if not unknown:
         return []
     spans = [tag.span() for tag in MARKUP_TAG.finditer(line) if not unknown.isdisjoint(tag[0])]
@@ -118,12 +118,13 @@ class Segmenter:
         return self.tokenizer.encode([clean(prefix + text) if text.strip() else "" for prefix, text in texts])
 
     def segment(self, lines: Sequence[Line]) -> list[list[Segment]]:
-        rows = [(line.tag or self.source_prefix, self.stretches(line)) for line in lines]
-        searched = [(prefix, stretch) for prefix, row in rows for stretch in row if not stretch.copied]
-        tokens = self.encode([(prefix, stretch.text) for prefix, stretch in searched])
-        for (_, stretch), ids in zip(searched, tokens, strict=True):
-            stretch.ids = ids
-        return [[part for stretch in row for part in self.sentences(stretch, prefix)] for prefix, row in rows]
+        sentences = [[*chain.from_iterable(map(self.sentences, self.stretches(line)))] for line in lines]
+        rows = [(line.tag or self.source_prefix, row) for line, row in zip(lines, sentences, strict=True)]
+        searched = [(prefix, sentence) for prefix, row in rows for sentence in row if not sentence.copied]
+        tokens = self.encode([(prefix, sentence.text) for prefix, sentence in searched])
+        for (_, sentence), ids in zip(searched, tokens, strict=True):
+            sentence.ids = ids
+        return [[part for sentence in row for part in self.parts(sentence, prefix)] for prefix, row in rows]
 
     def too_long(self, segments: list[Segment]) -> str:
         """Why the model cannot read a line; empty if it can."""
@@ -147,33 +148,29 @@ class Segmenter:
                 segments.append(Segment([], text, begin, copied=number % 2 == 1, glued=glued))
         return segments
 
-    def sentences(self, segment: Segment, prefix: str) -> list[Segment]:
-        """The sentences of a segment; overlong sentences are cut into as few parts as possible, of similar length."""
-        if not segment.ids and not segment.copied:
-            return []
-        if segment.copied or not self.limits.split:
-            return [segment]
-        longest, cleaned = self.limits.longest or sys.maxsize, self.tokenizer.clean(segment.text)
-        sentences = self.splitter(cleaned, self.limits.language)
-        if len(sentences) == 1 and len(segment.ids) <= longest:
-            return [segment]
-        segments, start, before = list[Segment](), 0, self.prefix_tokens(prefix)
-        tokens = self.encode([(prefix, sentence) for sentence in sentences])
-        for sentence, ids in zip(sentences, tokens, strict=True):
+    def sentences(self, stretch: Segment) -> list[Segment]:
+        """The sentences of a stretch; not encoded yet."""
+        if stretch.copied or not self.limits.split:
+            return [stretch]
+        cleaned, start, segments = self.tokenizer.clean(stretch.text), 0, list[Segment]()
+        for sentence in self.splitter(cleaned, self.limits.language):
             start = cleaned.index(sentence, start)
-            place = segment.start + start
+            segments.append(Segment([], sentence, stretch.start + start, glued=stretch.glued and not segments))
             start += len(sentence)
-            if len(ids) <= longest:
-                segments.append(Segment(ids, sentence, place))
-                continue
-            [ids] = self.tokenizer.encode([self.tokenizer.clean(sentence)])
-            length = -(-len(ids) // -(-len(ids) // (longest - len(before))))
-            segments += [
-                Segment(before + ids[at : at + length], sentence, place, at, len(before), part=len(ids))
-                for at in range(0, len(ids), length)
-            ]
-        segments[0].glued = segment.glued
         return segments
+
+    def parts(self, sentence: Segment, prefix: str) -> list[Segment]:
+        """The sentence, unless it is blank; if it is too long, as few parts as possible, of similar length."""
+        longest = self.limits.longest if self.limits.split else None
+        if longest is None or len(sentence.ids) <= longest:
+            return [sentence] if sentence.ids or sentence.copied else []
+        before, [ids] = self.prefix_tokens(prefix), self.tokenizer.encode([self.tokenizer.clean(sentence.text)])
+        length = -(-len(ids) // -(-len(ids) // (longest - len(before))))
+        sentence.prefixed, sentence.part = len(before), len(ids)
+        return [
+            replace(sentence, ids=before + ids[at : at + length], skipped=at, glued=sentence.glued and not at)
+            for at in range(0, len(ids), length)
+        ]
 
 
 @dataclass

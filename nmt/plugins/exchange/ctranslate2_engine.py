@@ -9,6 +9,7 @@ were the same when the prefix was the beginning of the reference, and 178 when i
 import hashlib
 import importlib.util
 import math
+import os
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -139,11 +140,15 @@ class CTranslate2Engine:
         import ctranslate2
 
         self.folder, self.config, self.scores, self.workers = folder, config, scores, threads or hardware.usable_cores()
-        self.longest: int | None = table_length(ModelConfig(**read_description(folder).model))
+        model = ModelConfig(**read_description(folder).model)
+        self.width, self.longest = model.d_model, table_length(model)
         tokenizer = read_tokenizer(folder)
         self.vocabularies = tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET)
         self.symbols = self.vocabularies[TARGET]
         self.ids = {symbol: number for number, symbol in enumerate(self.symbols)}
+        if "avx512_bf16" in (hardware.proc_value("cpuinfo", "flags") or "").split():
+            # By default, CTranslate2 uses AVX2 on AMD's processors; with int8, AVX-512 is faster on these.
+            os.environ.setdefault("CT2_FORCE_CPU_ISA", "AVX512")
         # Without a limit on queued batches, queuing one never waits for the workers.
         options = {"inter_threads": self.workers, "intra_threads": 1, "max_queued_batches": -1}
         try:
@@ -153,8 +158,8 @@ class CTranslate2Engine:
 
     @property
     def batch_tokens(self) -> int:
-        """Maximum source tokens in a batch, the fastest of the values measured."""
-        most = 512 if self.translator.compute_type.startswith("int8") else 1024
+        """Maximum source tokens in a batch, near the fastest that was measured for models of several widths."""
+        most = min(2 * self.width, 1024) * (1 if self.translator.compute_type.startswith("int8") else 2)
         return min(self.config.batch_tokens, most if self.config.beam_size > 1 else 2 * most)
 
     @property
@@ -190,8 +195,9 @@ class CTranslate2Engine:
     def max_length(self, begun: Pair) -> int:
         """The maximum length of a translation, including the end symbol."""
         (source, target), longest = map(len, begun), self.longest or 0
-        problem = f"a sequence of {max(source, target) + 1:,} tokens is longer than the {longest:,} positions"
-        require(max(source, target) < longest, f"{problem} of CTranslate2; use split=auto or engine=torch")
+        if max(source, target) >= longest:
+            problem = f"a sequence of {max(source, target) + 1:,} tokens is longer than the {longest:,} positions"
+            raise NMTError(f"{problem} of CTranslate2; use split=auto or engine=torch")
         return min(max(source + self.config.max_extra_length, target) + 1, longest)
 
     def ranked(self, begun: Sequence[Pair], suppress: bool = False, rows: Any = None) -> list[list[Hypothesis]]:

@@ -110,12 +110,6 @@ def sums(files: dict[str, bytes]) -> bytes:
     return "".join(f"{digest(content)}  {name}\n" for name, content in sorted(files.items())).encode()
 
 
-def seal(statement: Statement, files: dict[str, bytes]) -> bytes:
-    """The archive of a bundle: the files, the statement, and the checksums of both."""
-    files = {**files, STATEMENT: (json.dumps(asdict(statement), indent=2) + "\n").encode()}
-    return pack({**files, SUMS: sums(files)})
-
-
 def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
     """Translate the test set and write the bundle; return its path, its SHA-256 and a sentence that cites it."""
     folder = cited_model(config.run)
@@ -129,7 +123,8 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
     options = build(TranslatorOptions, {"run": [config.run]}, base=config.translator)
     hypotheses = translate_lines(options, test.sources or [], console)
     statement, files = state(config, folder, run, test, hypotheses)
-    content = seal(statement, files)
+    files[STATEMENT] = (json.dumps(asdict(statement), indent=2) + "\n").encode()
+    content = pack({**files, SUMS: sums(files)})
     write_file(output, content)
     figures = "; ".join(f"{s['name']} {s['value']:.2f} ({s['signature']})" for s in statement.scores)
     lines = f"{statement.lines:,} lines of {statement.test_set}, {statement.source}-{statement.target}"
