@@ -34,7 +34,7 @@ def bare_translator(folder: str, precision: str, beam: int) -> Callable[[str], s
 
     def translate(line: str) -> str:
         tokens = tokenizer.encode(line, out_type=str)
-        results = engine.translate_batch([[*tokens, "</s>"]], beam_size=beam, max_decoding_length=len(tokens) + 50)
+        results = engine.translate_batch([tokens], beam_size=beam, max_decoding_length=len(tokens) + 50)
         return str(tokenizer.decode(results[0].hypotheses[0]))
 
     return translate

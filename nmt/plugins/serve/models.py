@@ -190,8 +190,8 @@ class ServedModel:
             self.searches, engine.workers = options.compute.threads or hardware.usable_cores(), 1
         else:
             engine.turn = Turns()
-        # At least two batches: while the search runs on one, the other is encoded or decoded.
-        self.most_batches = max(2, self.searches)
+        # One more batch: while the searches run, it is encoded or decoded.
+        self.most_batches = self.searches + 1
         self.pool = ThreadPoolExecutor(self.most_batches)
         self.translator = replace(translator, ahead=False)
         self.translator_for = cache(self.make_translator)
