@@ -178,6 +178,7 @@ def draw(points: Points, path: Path) -> None:
         axes.loglog([sizes[0], sizes[-1]], [last * sizes[0] / sizes[-1], last], ":", color="grey", linewidth=0.8)
         axes.set(title=sweep, xlabel=SWEEPS[sweep][0])
         axes.legend(frameon=False, fontsize=7)
+        axes.minorticks_off()
     figure.savefig(path, metadata={"Date": None})
 
 

@@ -87,6 +87,9 @@ def why_not_automatic(folders: Sequence[Path], options: EngineOptions) -> str:
 
 def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str], None]) -> "CTranslate2Engine":
     check(folders, options)
+    if options.precision == "int8" and "avx512_bf16" in (hardware.proc_value("cpuinfo", "flags") or "").split():
+        # By default, CTranslate2 uses AVX2 on AMD's processors. AVX-512 is faster with int8, but not with float32.
+        os.environ.setdefault("CT2_FORCE_CPU_ISA", "AVX512")
     conversion = converted(folders[0], options.precision, notice)
     engine = CTranslate2Engine(folders[0], conversion, options.decode, options.threads, options.scores)
 
@@ -146,9 +149,6 @@ class CTranslate2Engine:
         self.vocabularies = tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET)
         self.symbols = self.vocabularies[TARGET]
         self.ids = {symbol: number for number, symbol in enumerate(self.symbols)}
-        if "avx512_bf16" in (hardware.proc_value("cpuinfo", "flags") or "").split():
-            # By default, CTranslate2 uses AVX2 on AMD's processors; with int8, AVX-512 is faster on these.
-            os.environ.setdefault("CT2_FORCE_CPU_ISA", "AVX512")
         # Without a limit on queued batches, queuing one never waits for the workers.
         options = {"inter_threads": self.workers, "intra_threads": 1, "max_queued_batches": -1}
         try:

@@ -132,7 +132,9 @@ def load(run: str | Path | Sequence[str | Path] = "runs/latest", **options: Any)
     """
     require(isinstance(run, str | Path | Sequence), f"run={run!r:.60}: must be a run folder or a list of them")
     options = {key: str(value) if isinstance(value, Path) else value for key, value in options.items()}
-    decode = options.pop("decode", {}) | {key: options.pop(key) for key in vars(DecodeConfig()) if key in options}
+    decode = options.pop("decode", {})
+    require(isinstance(decode, dict), f"decode={decode!r:.60}: pass search settings by name, such as beam_size=1")
+    decode = decode | {key: options.pop(key) for key in vars(DecodeConfig()) if key in options}
     runs, log = [run] if isinstance(run, str | Path) else run, logging.getLogger("nmt")
     config = build(TranslatorOptions, {**options, "run": [*map(str, runs)], "decode": decode})
     require(config.compute.devices == 1, "devices: a model runs on one device; load one for each device='cuda:NUMBER'")

@@ -88,6 +88,7 @@ def test_threads_share_a_model_but_forks_do_not(model, monkeypatch):
         (lambda m: package.load(), "train a model first: nmt.prepare(), then nmt.train()"),
         (lambda m: package.load(__file__, beem_size=3), "unknown key beem_size; did you mean beam_size?"),
         (lambda m: package.load(m.translator.options.run, devices=2), "devices: a model runs on one device"),
+        (lambda m: package.load(m.translator.options.run, decode="greedy"), "pass search settings by name"),
         (lambda m: package.train(optim={"factor": "fast"}), "optim.factor=fast: must be a number between"),
         (lambda m: package.train(name="${oc.env:HOME}", max_stesp=1), "did you mean trainer.max_steps?"),
         (lambda m: package.train("nowhere"), "no such folder; nmt.train('CORPUS', 'KEY=VALUE...') takes a folder that"),
