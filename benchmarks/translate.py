@@ -9,7 +9,7 @@ They take turns translating the first LINES (400) lines ROUNDS (3) times, with a
 
 - nmt torch, nmt ctranslate2: from raw lines to translations, including tokenization and reordering;
 - CTranslate2: what one would write by hand, from raw lines to texts: sentencepiece and CTranslate2's own call on tokens
-  sorted by length, with two threads or two single-threaded workers, in batches of the fastest size found;
+  sorted by length, with two threads or two single-threaded workers, in batches of the fastest of five sizes;
 - Hugging Face: `generate` of transformers on the exported model, on input sorted by length, in batches of 32.
 
 The script prints medians of sentences/s and output tokens/s, excluding loading, the peak memory, and the ratios to
@@ -75,24 +75,27 @@ def ctranslate2_by_hand(folder: Path, beam: int, precision: str, workers: int, t
     import ctranslate2
     from sentencepiece import SentencePieceProcessor
 
-    from nmt.files import read_description
-
     model = ctranslate2.Translator(
         str(folder / f"ctranslate2-{precision}"), inter_threads=workers, intra_threads=threads, compute_type=precision
     )
     subwords = SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
-    # The fastest sizes found for models of 128 and 512 dimensions.
-    size = (
-        2 * read_description(folder).model["d_model"] * (2 if precision == "float32" else 1) * (2 if beam == 1 else 1)
-    )
+    sizes = [256, 512, 1024, 2048, 4096]
 
-    def translate(lines: list[str]) -> int:
+    def seconds(lines: list[str], size: int) -> float:
+        start = time.perf_counter()
+        translate(lines, size)
+        return time.perf_counter() - start
+
+    def translate(lines: list[str], size: int = 0) -> int:
+        if not size and len(sizes) > 1:  # the first call finds the fastest
+            translate(lines[: len(lines) // 4], sizes[0])
+            sizes[:] = [min(sizes, key=lambda size: seconds(lines, size))]
         tokens = subwords.encode(lines, out_type=str)  # the exported model adds the end symbol itself
         order = sorted(range(len(tokens)), key=lambda number: len(tokens[number]), reverse=True)
         results = model.translate_batch(
             [tokens[number] for number in order],
             beam_size=beam,
-            max_batch_size=size,
+            max_batch_size=size or sizes[0],
             batch_type="tokens",
             max_decoding_length=len(tokens[order[0]]) + MAX_EXTRA,
         )
@@ -151,7 +154,7 @@ def contend(name: str, folder: Path, text: Path, lines: int) -> None:
     source = text.read_text(encoding="utf-8").split("\n")[:lines]
     translators = {beam: contender(name, folder, beam) for beam in BEAMS.values()}
     for translate in translators.values():
-        translate(source[: lines // 4])
+        translate(source)
     print("ready", flush=True)
     for word in sys.stdin:
         translate = translators[int(word)]
