@@ -28,10 +28,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 BEAMS = {"beam 4": 4, "greedy": 1}
 MAX_EXTRA = 50
+BATCH_SIZES = [256, 512, 1024, 2048, 4096]
+"""In tokens; CTranslate2 by hand uses the fastest."""
 RANDOM_TOKENS, VOCABULARIES = 20, {"base": 32_000, "small": 8_000}
 THREADS = os.cpu_count() or 1
 CONTENDERS = [
@@ -71,7 +74,9 @@ def nmt_translator(folder: Path, beam: int, engine: str, precision: str) -> Tran
     return translate
 
 
-def ctranslate2_by_hand(folder: Path, beam: int, precision: str, workers: int, threads: int) -> Translate:
+def ctranslate2_by_hand(
+    folder: Path, source: list[str], beam: int, precision: str, workers: int, threads: int
+) -> Translate:
     import ctranslate2
     from sentencepiece import SentencePieceProcessor
 
@@ -79,23 +84,14 @@ def ctranslate2_by_hand(folder: Path, beam: int, precision: str, workers: int, t
         str(folder / f"ctranslate2-{precision}"), inter_threads=workers, intra_threads=threads, compute_type=precision
     )
     subwords = SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
-    sizes = [256, 512, 1024, 2048, 4096]
 
-    def seconds(lines: list[str], size: int) -> float:
-        start = time.perf_counter()
-        translate(lines, size)
-        return time.perf_counter() - start
-
-    def translate(lines: list[str], size: int = 0) -> int:
-        if not size and len(sizes) > 1:  # the first call finds the fastest
-            translate(lines[: len(lines) // 4], sizes[0])
-            sizes[:] = [min(sizes, key=lambda size: seconds(lines, size))]
+    def translate(lines: list[str], size: int) -> int:
         tokens = subwords.encode(lines, out_type=str)  # the exported model adds the end symbol itself
         order = sorted(range(len(tokens)), key=lambda number: len(tokens[number]), reverse=True)
         results = model.translate_batch(
             [tokens[number] for number in order],
             beam_size=beam,
-            max_batch_size=size or sizes[0],
+            max_batch_size=size,
             batch_type="tokens",
             max_decoding_length=len(tokens[order[0]]) + MAX_EXTRA,
         )
@@ -105,7 +101,13 @@ def ctranslate2_by_hand(folder: Path, beam: int, precision: str, workers: int, t
             texts[number] = text
         return sum(map(len, outputs))
 
-    return translate
+    def seconds(size: int) -> float:
+        start = time.perf_counter()
+        translate(source, size)
+        return time.perf_counter() - start
+
+    seconds(BATCH_SIZES[0])  # warms up
+    return partial(translate, size=min(BATCH_SIZES, key=seconds))
 
 
 def hugging_face(folder: Path, beam: int) -> Translate:
@@ -137,12 +139,12 @@ def hugging_face(folder: Path, beam: int) -> Translate:
     return translate
 
 
-def contender(name: str, folder: Path, beam: int) -> Translate:
+def contender(name: str, folder: Path, source: list[str], beam: int) -> Translate:
     kind, *rest = name.replace(",", "").split()
     if kind == "nmt":
         return nmt_translator(folder, beam, rest[0], rest[1] if len(rest) > 1 else "float32")
     if kind == "CTranslate2":
-        return ctranslate2_by_hand(folder, beam, rest[0], int(rest[1]), int(rest[3]))
+        return ctranslate2_by_hand(folder, source, beam, rest[0], int(rest[1]), int(rest[3]))
     return hugging_face(folder, beam)
 
 
@@ -152,7 +154,7 @@ def contend(name: str, folder: Path, text: Path, lines: int) -> None:
     What a contender's own clock leaves out, as tokenizing, is not counted.
     """
     source = text.read_text(encoding="utf-8").split("\n")[:lines]
-    translators = {beam: contender(name, folder, beam) for beam in BEAMS.values()}
+    translators = {beam: contender(name, folder, source, beam) for beam in BEAMS.values()}
     for translate in translators.values():
         translate(source)
     print("ready", flush=True)

@@ -79,8 +79,8 @@ def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset
     letter or digit between them are joined. The first span begins with the line if no letter or digit precedes it;
     likewise, the last span ends with the line if none follows.
     """
-    letters = set(line)
-    unknown = letters & cut_at if characters is None else letters - characters | letters & cut_at
+    used = set(line)
+    unknown = used & cut_at if characters is None else used - characters | used & cut_at
     if not unknown:
         return []
     spans = [tag.span() for tag in MARKUP_TAG.finditer(line) if not unknown.isdisjoint(tag[0])]
@@ -149,7 +149,7 @@ class Segmenter:
         return segments
 
     def sentences(self, stretch: Segment) -> list[Segment]:
-        """The sentences of a stretch; not encoded yet."""
+        """The sentences of a stretch, not encoded yet."""
         if stretch.copied or not self.limits.split:
             return [stretch]
         cleaned, start, segments = self.tokenizer.clean(stretch.text), 0, list[Segment]()
@@ -166,9 +166,9 @@ class Segmenter:
             return [sentence] if sentence.ids or sentence.copied else []
         before, [ids] = self.prefix_tokens(prefix), self.tokenizer.encode([self.tokenizer.clean(sentence.text)])
         length = -(-len(ids) // -(-len(ids) // (longest - len(before))))
-        sentence.prefixed, sentence.part = len(before), len(ids)
+        whole = replace(sentence, prefixed=len(before), part=len(ids))
         return [
-            replace(sentence, ids=before + ids[at : at + length], skipped=at, glued=sentence.glued and not at)
+            replace(whole, ids=before + ids[at : at + length], skipped=at, glued=whole.glued and at == 0)
             for at in range(0, len(ids), length)
         ]
 

@@ -149,7 +149,7 @@ class Translator:
     def search(self, lines: list[Line]) -> list[Outcome]:
         """Cut lines into segments and search for their translations; this ends the chain of stages."""
         plain = self.look_alikes
-        lines = [replace(line, text=line.text.translate(plain)) if not line.text.isascii() else line for line in lines]
+        lines = [line if line.text.isascii() else replace(line, text=line.text.translate(plain)) for line in lines]
         if not self.ahead or len(lines) <= AHEAD:
             return self.search_at_once(lines)
         # Longest first, as in batches. While some lines are searched, others are encoded or decoded.

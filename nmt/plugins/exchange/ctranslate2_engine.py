@@ -158,7 +158,7 @@ class CTranslate2Engine:
 
     @property
     def batch_tokens(self) -> int:
-        """Maximum source tokens in a batch, near the fastest that was measured for models of several widths."""
+        """Maximum source tokens in a batch: near the fastest size for models with 128 and 512 dimensions."""
         most = min(2 * self.width, 1024) * (1 if self.translator.compute_type.startswith("int8") else 2)
         return min(self.config.batch_tokens, most if self.config.beam_size > 1 else 2 * most)
 

@@ -108,7 +108,7 @@ class Finder:
                     start, end = whole_argument(line, start, end)
                 if end > start and not any(taken[start:end]):
                     taken[start:end] = b"\1" * (end - start)
-        return [match.span() for match in re.finditer(b"\1+", taken)] if any(taken) else []
+        return [match.span() for match in re.finditer(b"\1+", taken)]
 
 
 def spans(pattern: Any, line: str) -> list[Span]:

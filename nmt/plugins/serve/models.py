@@ -190,7 +190,7 @@ class ServedModel:
             self.searches, engine.workers = options.compute.threads or hardware.usable_cores(), 1
         else:
             engine.turn = Turns()
-        # One more batch: while the searches run, it is encoded or decoded.
+        # One batch more than searches: it is encoded or decoded while the others are searched.
         self.most_batches = self.searches + 1
         self.pool = ThreadPoolExecutor(self.most_batches)
         self.translator = replace(translator, ahead=False)
