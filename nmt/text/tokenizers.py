@@ -129,8 +129,11 @@ class SentencePieceTokenizer(Tokenizer):
 
     def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
         tags = [self.leading_tag(line) if side == SOURCE else "" for line in lines]
-        texts = [line.removeprefix(tag).lstrip() if tag else line for line, tag in zip(lines, tags, strict=True)]
-        ids: list[list[int]] = self.processor.encode([*map(escaped, texts)], num_threads=1 if len(texts) < 1000 else -1)
+        untagged = (line.removeprefix(tag).lstrip() if tag else line for line, tag in zip(lines, tags, strict=True))
+        texts = [*map(escaped, untagged)]
+        encode, threads = self.processor.encode, 1 if len(texts) < 1000 else -1
+        # Even with num_threads=1, encoding a list starts a thread, which takes longer than encoding a few texts.
+        ids = [*map(encode, texts)] if len(texts) < 32 else encode(texts, num_threads=threads)
         return [[self.tags[tag], *line] if tag else line for line, tag in zip(ids, tags, strict=True)]
 
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:

@@ -179,9 +179,9 @@ class CTranslate2Engine:
         begun = list(zip(sentences, prefixes, strict=True))
         results = self.ranked(begun)
         # Suppressing symbols changes log probabilities, so only sentences that need it are searched again.
-        unclean = [i for i, row in enumerate(results) if not row or any(set(NO_TEXT) & {*h.tokens} for h in row)]
-        for index, row in zip(unclean, self.ranked([begun[i] for i in unclean], suppress=True), strict=True):
-            results[index] = row
+        if unclean := [i for i, row in enumerate(results) if not row or any(set(NO_TEXT) & {*h.tokens} for h in row)]:
+            for index, row in zip(unclean, self.ranked([begun[i] for i in unclean], suppress=True), strict=True):
+                results[index] = row
         if constraints:
             unmet = [i for i, row in enumerate(results) if not all(constraints.are_met(i, h.tokens) for h in row)]
             sources, targets = [sentences[i] for i in unmet], [prefixes[i] for i in unmet]
@@ -299,6 +299,8 @@ class CTranslate2Engine:
 
     def forced_decoding(self, pairs: Sequence[Pair]) -> list[list[float]]:
         """Log probabilities of each translation's tokens and end symbol."""
+        if not pairs:
+            return []
         options = {"max_batch_size": self.config.batch_tokens, "batch_type": "tokens", "max_input_length": 0}
         scored = self.translator.score_batch(self.tokens(pairs, SOURCE), self.tokens(pairs, TARGET), **options)
         return [result.log_probs for result in scored]

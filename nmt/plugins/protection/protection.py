@@ -155,7 +155,7 @@ class Protection(Stage):
         self.finder = finder
         # Words with unknown characters are copied, so they cannot serve as stand-ins.
         usable = [name for name in STAND_INS if characters is None or characters.issuperset(name(1))]
-        self.ways = [*usable, None]
+        self.ways: list[Any] = [*((name, {"align": True}) for name in usable), (None, {"cut_at": frozenset(MARKS)})]
 
     def report(self, line: str, best: Translation) -> dict[str, Any]:
         kinds = [kind for kind, note in NOTES.items() if note in best.notes]
@@ -172,9 +172,8 @@ class Protection(Stage):
         results = with_refused(checked, rest)
         rows = {index: row for index in held if isinstance(row := results[index], list)}
         lost = [index for index, row in rows.items() if not held[index].items.arrive(row[0].text)]
-        for way in self.ways:
-            masks = [(index, mask) for index in lost if (mask := held[index].masked(way))]
-            changes: dict[str, Any] = {"align": True} if way else {"cut_at": frozenset(MARKS)}
+        for stand_in, changes in self.ways:
+            masks = [(index, mask) for index in lost if (mask := held[index].masked(stand_in))]
             outcomes = rest([replace(mask.held.line, text=mask.text, **changes) for _, mask in masks]) if masks else []
             for (index, mask), outcome in zip(masks, outcomes, strict=True):
                 row = mask.row(outcome) if isinstance(outcome, list) else []
