@@ -1,6 +1,7 @@
 """The server: LibreTranslate's routes (https://docs.libretranslate.com/api) and a web page, behind a guard."""
 
 import asyncio
+import gc
 import logging
 import math
 import os
@@ -9,8 +10,7 @@ import secrets
 import socket
 import sys
 import webbrowser
-from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
@@ -138,13 +138,6 @@ class Server:
         self.service, self.suggestions = forms.Service(config), config.suggestions
         forms.collect(self.suggestions)  # fails now if the file cannot be written
 
-    @asynccontextmanager
-    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(model.run()) for model in self.service.models]
-        yield
-        for task in tasks:
-            task.cancel()
-
     async def admit(self, request: Request, form: type[forms.AnyForm]) -> forms.AnyForm:
         """Read a request; raise Failed if its key, rate, size or fields are unacceptable."""
         most, limit = self.limits.file_bytes, self.limits.characters
@@ -153,8 +146,8 @@ class Server:
         fields = await forms.read_fields(request, most)
         self.check_client(request, fields.get("api_key"))
         asked = forms.validated(form, fields)
-        texts = [*asked.texts, getattr(asked, "s", "")] if isinstance(asked, forms.TextForm) else []
-        if (size := sum(max(1, len(text)) for text in texts)) > limit:  # an empty string counts as one character
+        texts, suggested = asked.texts if isinstance(asked, forms.TextForm) else [], len(getattr(asked, "s", ""))
+        if (size := sum(max(1, len(text)) for text in texts) + suggested) > limit:  # an empty `q` counts as one
             raise Failed(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
         return asked
 
@@ -232,7 +225,7 @@ def make_app(server: Server, config: ServeConfig) -> Starlette:
     routes = [Route(f"/{action.__name__}", action, methods=["POST"]) for action in posts]
     routes += [Route(path, answer, methods=["GET"]) for path, answer in gets.items()]
     routes.append(Route("/download_file/{token}", server.download, name="download"))
-    app = Starlette(routes=routes, lifespan=server.lifespan, exception_handlers={HTTPException: error_answer})
+    app = Starlette(routes=routes, exception_handlers={HTTPException: error_answer})
     app.router.default = StaticFiles(directory=PAGE, html=True)  # a mounted "/" would answer GET /detect, with 404
     if config.cors:
         app.add_middleware(CORSMiddleware, allow_origins=config.cors, allow_headers=["content-type", "authorization"])
@@ -256,6 +249,7 @@ def serve(config: ServeConfig) -> None:
     options |= {"timeout_graceful_shutdown": int(config.limits.seconds) + 1}
     for model in server.service.models:
         model.load()
+    gc.freeze()  # objects that live as long as the server need not be visited by garbage collections
     logging.lastResort = PlaceHandler(logging.ERROR)
     log(f"serving {', '.join(config.run)} at {address} (press Ctrl-C to stop)")
     if config.open and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform != "linux"):

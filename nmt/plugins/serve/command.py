@@ -26,11 +26,11 @@ class LimitsConfig:
     file_bytes: int = number(5 * 2**20, 1, 2**30)
     """Maximum size of a file, or of any other request body, in bytes."""
     seconds: float = number(120.0, 0.1, 86_400.0)
-    """Maximum number of seconds from the start of a request to the end of its answer."""
+    """Maximum number of seconds from the end of a request's headers to the end of its answer."""
     requests_per_minute: int | None = number(120, 1, 10**9)
     """Requests per minute per key or, without keys, per remote address; null: unlimited."""
     waiting_lines: int = number(20_000, 1, 10**9)
-    """Maximum number of lines queued for a model; further lines are refused with status 503."""
+    """Maximum number of lines queued for a model (further ones: status 503), and twice that of a request (413)."""
     connections: int = number(1000, 1, 10**6)
     """Maximum number of open connections; further connections are refused with status 503."""
 

@@ -111,7 +111,6 @@ class Queue:
         self.requests = deque[Request]()
         self.new_first = True  # whether the next batch starts with a new request; alternates
         self.most_characters = LONG  # characters translated in about BATCH_SECONDS, as measured so far
-        self.changed = asyncio.Event()
 
     @property
     def lines(self) -> int:
@@ -120,7 +119,6 @@ class Queue:
     def add(self, request: Request) -> None:
         if request.lines:
             self.requests.append(request)
-            self.changed.set()
 
     def remove(self, request: Request) -> None:
         """Drop a request's lines that are not yet in a batch."""
@@ -164,6 +162,7 @@ class ServedModel:
 
     batches, long_lines = 0, 0  # batches being translated, and how many of them are a single long line
     crowded = False  # whether the last batch had lines of several requests
+    is_scheduled = False  # whether `submit_batch` will run soon
 
     def __init__(self, name: str, config: ServeConfig) -> None:
         self.name, self.queue = name, Queue()
@@ -197,36 +196,38 @@ class ServedModel:
         self.translator_for = cache(self.make_translator)
         log(f"{self.name}: loaded with {options.compute.engine} in {time.monotonic() - begun:.1f} s")
 
-    async def run(self) -> None:
-        """Translate queued lines until the server stops."""
-        async with asyncio.TaskGroup() as group:
-            while True:
-                self.queue.changed.clear()
-                if self.queue.lines and self.batches < self.most_batches and self.crowded:
-                    await asyncio.sleep(BATCH_WAIT)
-                batch = list[WaitingLine]()
-                if self.queue.lines and self.batches < self.most_batches:
-                    # Leave some lines for further searches, which can run in parallel.
-                    most = math.ceil(self.queue.lines / max(1, self.searches - self.batches))
-                    batch = self.queue.take(min(most, BATCH_LINES), long_too=not self.long_lines)
-                if batch:
-                    self.crowded = len({line.request for line in batch}) > 1
-                    self.batches += 1
-                    self.long_lines += len(batch[0].text) > LONG
-                    group.create_task(self.answer(batch))
-                else:
-                    await self.queue.changed.wait()
+    def schedule(self) -> None:
+        """Schedule a batch if lines and a thread are waiting; if several clients send lines, leave time for more."""
+        if self.queue.lines and self.batches < self.most_batches and not self.is_scheduled:
+            self.is_scheduled = True
+            asyncio.get_running_loop().call_later(BATCH_WAIT if self.crowded else 0, self.submit_batch)
 
-    async def answer(self, batch: list[WaitingLine]) -> None:
-        """Translate a batch and deliver the result for each of its lines."""
-        begun, search, texts = time.monotonic(), batch[0].request.search, [line.text for line in batch]
-        answers = await asyncio.get_running_loop().run_in_executor(self.pool, self.translate, search, texts)
+    def submit_batch(self) -> None:
+        """Submit the next batch to the threads."""
+        self.is_scheduled = False
+        # Leave some lines for further searches, which can run in parallel.
+        most = math.ceil(self.queue.lines / max(1, self.searches - self.batches))
+        if batch := self.queue.take(min(most, BATCH_LINES), long_too=not self.long_lines):
+            self.crowded = len({line.request for line in batch}) > 1
+            self.batches += 1
+            self.long_lines += len(batch[0].text) > LONG
+            self.pool.submit(self.translate_batch, batch, asyncio.get_running_loop())
+            self.schedule()
+
+    def translate_batch(self, batch: list[WaitingLine], loop: asyncio.AbstractEventLoop) -> None:
+        """In a thread, translate a batch and send the result to the event loop."""
+        begun, texts = time.monotonic(), [line.text for line in batch]
+        answers = self.translate(batch[0].request.search, texts)
+        loop.call_soon_threadsafe(self.finish_batch, batch, answers, time.monotonic() - begun)
+
+    def finish_batch(self, batch: list[WaitingLine], answers: "list[Line | Failed]", seconds: float) -> None:
+        """Deliver the result for each line of a batch."""
         for line, answer in zip(batch, answers, strict=True):
             line.give(answer)
-        self.queue.took(sum(map(len, texts)), time.monotonic() - begun)
+        self.queue.took(sum(len(line.text) for line in batch), seconds)
         self.batches -= 1
         self.long_lines -= len(batch[0].text) > LONG
-        self.queue.changed.set()
+        self.schedule()
 
     def make_translator(self, search: Search) -> translation.Translator:
         usual = self.translator
@@ -245,11 +246,11 @@ class ServedModel:
             translator, blocks = self.make_translator(search), [[line] for line in lines]
         try:
             outcomes = [*chain.from_iterable(map(translator.translate_each, blocks))]
+            return [
+                [Translated(t.text, t.details.alignment if t.details else None) for t in outcome]
+                if isinstance(outcome, list)
+                else Failed(400, outcome.problem)
+                for outcome in outcomes
+            ]
         except Exception as error:
             return [failure_of(error)] * len(lines)
-        return [
-            [Translated(t.text, t.details.alignment if t.details else None) for t in outcome]
-            if isinstance(outcome, list)
-            else Failed(400, outcome.problem)
-            for outcome in outcomes
-        ]

@@ -220,6 +220,7 @@ class Service:
             raise Failed(503, "too many lines are queued for this model; try again later")
         request = Request(Search(model.tags[target], *search), lines)
         model.queue.add(request)
+        model.schedule()
         try:
             return [await answer for answer in request.answers]
         finally:

@@ -146,8 +146,10 @@ def test_the_promises_of_libretranslates_own_tests_hold(server):
         assert (status, keys - {*(answer[0] if isinstance(answer, list) else answer)}) == (200, set()), path
         assert server.ask(path, {} if fields is None else None)[0] == 405  # the other method
     assert len(server.translated(["Hello", "World"])) == 2
+    assert server.ask("/detect", {"q": "k" * 2000})[0] == 200
     for path, changes, status, problem in (
         ("/detect", {"q": None}, 400, "Invalid request: missing q parameter"),
+        ("/detect", {"q": "k" * 2001}, 400, "request (2001) exceeds text limit (2000)"),
         ("/suggest", {}, 400, "Invalid request: missing s parameter"),
         ("/suggest", {"s": "k" * 2001}, 400, "exceeds text limit (2000)"),
         ("/translate", {"q": None}, 400, "Invalid request: missing q parameter"),
