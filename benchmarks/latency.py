@@ -11,16 +11,18 @@ The first LINES (200) lines of TEXT are translated one at a time, in ROUNDS (3) 
 The script prints the 50th and 95th percentiles in milliseconds, and the medians' ratios to CTranslate2.
 """
 
-import asyncio
+import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from serve import begin_server, direction_of, measure, percentile, threading_drain
+from serve import HEAD, begin_server, direction_of, percentile, threading_drain
 
 BEAMS = {"beam 4": 4, "greedy": 1}
 
@@ -36,6 +38,22 @@ def bare_translator(folder: str, precision: str, beam: int) -> Callable[[str], s
         tokens = tokenizer.encode(line, out_type=str)
         results = engine.translate_batch([tokens], beam_size=beam, max_decoding_length=len(tokens) + 50)
         return str(tokenizer.decode(results[0].hypotheses[0]))
+
+    return translate
+
+
+def http_translator(port: int) -> Callable[[str], str]:
+    """A function that translates a line over one connection, which stays open."""
+    connection, direction = socket.create_connection(("127.0.0.1", port)), direction_of(port)
+    answers = connection.makefile("rb")
+
+    def translate(line: str) -> str:
+        body = json.dumps({"q": line} | direction).encode()
+        head = HEAD.format(method="POST", path="/translate", kind="application/json", length=len(body))
+        connection.sendall(head.encode() + body)
+        headers = b"".join(iter(answers.readline, b"\r\n"))
+        length = int(headers.lower().partition(b"content-length:")[2].split()[0])
+        return str(json.loads(answers.read(length))["translatedText"])
 
     return translate
 
@@ -59,24 +77,20 @@ def compare(run: str, lines: list[str], rounds: int, precision: str) -> None:
         print(f"{len(lines):,} lines, {rounds} rounds, {precision}; milliseconds")
         print(f"{'':22} {'p50':>7} {'p95':>7} {'ratio':>7}")
         for name, beam in BEAMS.items():
-            bare = bare_translator(f"{folder}/model", precision, beam)
             keys = ["engine=ctranslate2", f"precision={precision}", "threads=1", f"decode.beam_size={beam}"]
             server, port = begin_server(run, keys)
             threading_drain(server)
-            direction = direction_of(port)
-            contenders: dict[str, Callable[[], list[float]]] = {
-                "CTranslate2": lambda bare=bare: latencies_of(bare, lines),  # type: ignore[misc]
-                "nmt.load": lambda beam=beam: latencies_of(  # type: ignore[misc]
-                    lambda line: model.translate(line, beam_size=beam), lines
-                ),
-                "nmt serve": lambda port=port, way=direction: asyncio.run(measure(port, lines, way, 1))[2],  # type: ignore[misc]
+            contenders: dict[str, Callable[[str], object]] = {
+                "CTranslate2": bare_translator(f"{folder}/model", precision, beam),
+                "nmt.load": partial(model.translate, beam_size=beam),
+                "nmt serve": http_translator(port),
             }
             latencies: dict[str, list[float]] = {contender: [] for contender in contenders}
-            for take in contenders.values():  # a round to warm up
-                take()
+            for translate in contenders.values():  # a round to warm up
+                latencies_of(translate, lines)
             for _ in range(rounds):
-                for contender, take in contenders.items():
-                    latencies[contender] += take()
+                for contender, translate in contenders.items():
+                    latencies[contender] += latencies_of(translate, lines)
             server.terminate()
             base = percentile(latencies["CTranslate2"], 0.5)
             for contender, seconds in latencies.items():
