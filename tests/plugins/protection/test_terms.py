@@ -133,7 +133,7 @@ words = st.lists(st.sampled_from(TERMS_AND_WORDS), max_size=6)
 @given(st.lists(words.map(" ".join), min_size=1, max_size=4), st.sampled_from(list(KINDS)), st.integers(1, 4))
 @settings(max_examples=15, deadline=None)
 def test_each_term_of_a_line_is_in_its_translation_as_a_word(lines, kind, beam):
-    made = translator(kind, beam_size=beam, n_best=beam, max_extra_length=30)
+    made = translator(kind, beam_size=beam, n_best=beam, max_extra_length=60)
     for line, found in zip(lines, made.translate(lines), strict=True):
         for each in found:
             assert all(judge(GLOSSARY.find(line), each.text))
