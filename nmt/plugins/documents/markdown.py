@@ -18,7 +18,7 @@ from nmt.plugins.documents.markup import Sentence, Token, find_pairs, without_op
 FRONT_MATTER = re.compile(
     r"(?:---[ \t]*\r?\n.*?\n(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n.*?\n\+\+\+)[ \t]*(?:\r?\n|\Z)", re.DOTALL
 )
-ADDRESS = r"(?:\((?:[^()\n]|\([^()\n]{0,200}\)){0,2000}+\)|\[[^\[\]]{0,200}\])?"
+ADDRESS = r"(?:\((?>(?:[^()\n]|\([^()\n]{0,200}\)){0,2000})\)|\[[^\[\]]{0,200}\])?"
 MARKUP = re.compile(
     r"(?P<hard>(?:[ ]{2,}|\\)\r?\n[ \t>]*)|(?P<soft>[ \t]*\r?\n[ \t>]*)|\\(?P<escaped>[!-/:-@\[-`{-~])|&#?\w{1,32};"
     r"|(?<!`)(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)|<(?P<auto>[a-zA-Z][\w.+-]{1,31}:[^\s<>]*)>"

@@ -21,18 +21,18 @@ MARKUP = re.compile(
 )
 # A line break before an empty line, list item or indented line.
 PARAGRAPH = re.compile(r"\r?\n(?=[ \t\r\n]|[-*•\u2013]|\d+[.)])")
-VALUE = re.compile(r'"(?:[^"\\]|\\.)*+"(?P<is_name>\s*+:)?+')
+VALUE = re.compile(r'"(?>(?:[^"\\]|\\.)*)"(?>(?P<is_name>\s*+:)|)')
 TIMES = r"[ \t]*\d[\d:.,]* +--> "
-CUE = re.compile(rf"^{TIMES}.*\n(?P<text>(?:(?!(?:\d+[ \t\r]*\n)?{TIMES})[ \t\r]*+\S.*(?:\n|\Z))*+)", re.MULTILINE)
+CUE = re.compile(rf"^{TIMES}.*\n(?P<text>(?>(?:(?!(?:\d+[ \t\r]*\n)?{TIMES})[ \t\r]*+\S.*(?:\n|\Z))*))", re.MULTILINE)
 FORMAT = re.compile(r"(?!no-|possible-|impossible-)([a-z][a-z+-]*)-format")
 FORMS = re.compile(r"nplurals[ \t]*=[ \t]*([1-9])(?!\d)")
 PRINTF = (
-    r"%(?:%|\{\w{1,60}+\}|(?:\d{1,3}+\$|\([^()%]{1,60}+\)|<(?!PRI)\w{1,60}+>)?+[-+#0' ,I]{0,5}+"
-    r"(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+(?:hh|ll|[hlLqjzZt])?"
+    r"%(?:%|\{\w{1,60}+\}|(?>\d{1,3}+\$|\([^()%]{1,60}+\)|<(?!PRI)\w{1,60}+>|)[-+#0' ,I]{0,5}+"
+    r"(?>\d{1,9}+|\*(?>\d{1,3}+\$|)|)(?>\.(?>\d{1,9}+|\*(?>\d{1,3}+\$|)|)|)(?:hh|ll|[hlLqjzZt])?"
     r"(?:[A-Za-z@]|<PRI\w{1,20}+>))"
 )
 # Formats in which a translation may move directives, but not add one of their characters outside of them.
-BRACES = r"\{\{|\}\}|\{(?:[^{}]|\{[^{}]{0,60}+\}){0,100}+\}"
+BRACES = r"\{\{|\}\}|\{(?>(?:[^{}]|\{[^{}]{0,60}+\}){0,100})\}"
 DIRECTIVE = re.compile(rf"{BRACES}|{PRINTF}|%L?+(?:\d{{1,2}}+|n)")
 MOVABLE = frozenset("c objc c++ python python-brace php awk lua javascript java-printf csharp qt qt-plural kde".split())  # noqa: SIM905
 # In all other formats, words with these characters must stay unchanged and in the same order.

@@ -22,8 +22,8 @@ QUOTED = r"""[^"'<>]++|"[^"]*+"|'[^']*+'"""
 UNPARSED = r"<!--.*?-->|<\?.*?\?>"
 # The markup of a well-formed file; unlike in HTML, names may begin with any letter, and declarations contain others.
 MARKUP = re.compile(
-    rf"{UNPARSED}|<!\[CDATA\[.*?]]>|<!(?:{UNPARSED}|<!(?:{QUOTED})*+>|{QUOTED})*+>"
-    rf"|<(?P<end>/?)(?P<name>[^\s/>]++)(?:{QUOTED})*+>",
+    rf"{UNPARSED}|<!\[CDATA\[.*?]]>|<!(?>(?:{UNPARSED}|<!(?>(?:{QUOTED})*)>|{QUOTED})*)>"
+    rf"|<(?P<end>/?)(?P<name>[^\s/>]++)(?>(?:{QUOTED})*)>",
     re.DOTALL,
 )
 PARAGRAPHS = frozenset(("p", "h", "navLabel", "docTitle", "dc:title"))

@@ -1,6 +1,7 @@
 """Items that a translation must keep unchanged: placeholders, addresses, versions, code, measurements.
 
-Every repetition is possessive or bounded, so that the time to search a line is proportional to its length.
+Every repetition is possessive, atomic or bounded, so that the time to search a line is proportional to its length. No
+group is possessive, because before Python 3.11.5, they match wrongly (python/cpython#106052).
 """
 
 import re
@@ -13,26 +14,25 @@ from nmt.text import single_blanks
 
 USUAL = "usual"
 PLACEHOLDERS = (
-    *(r"``(?:[^`]|`(?!`)){1,400}+``", r"`(?!\s)[^`]{1,400}+(?<!\s)`(?![\w%])"),  # code, but not `%s' or `%s'
+    *(r"``(?>(?:[^`]|`(?!`)){1,400})``", r"`(?!\s)[^`]{1,400}+(?<!\s)`(?![\w%])"),  # code, but not `%s' or `%s'
     *(r"\{\{[^{}]{0,200}+\}\}", r"\{%[^{}%]{0,200}+%\}", r"<%[^%]{0,200}+%>"),  # {{ x }}, {% if x %}, <%= x %>
     # ICU: {count, plural, one {# file} other {# files}}, with placeholders in its forms
-    r"\{\w{1,60}+,\s?(?:plural|select|selectordinal),(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}+\}){0,200}+\}){0,400}+\}",
-    r"\{\w{1,60}+,\s?(?:number|date|time|spellout|ordinal|duration)(?:,[^{}]{0,60}+)?+\}",
-    r"[$#@%]?\{(?:[^{}\s]|\{[^{}\s]{0,60}+\}){0,100}+\}",  # {}, {name}, {0:.2f}, {0:{width}}, ${name}, #{name}
-    r"%\(\w[\w .-]{0,60}+\)[-+0# ]{0,5}+\d{0,9}+(?:\.\d{1,9}+)?+[a-zA-Z]",  # %(name)s
+    r"\{\w{1,60}+,\s?(?:plural|select|selectordinal),(?>(?:[^{}]|\{(?>(?:[^{}]|\{[^{}]{0,200}+\}){0,200})\}){0,400})\}",
+    r"\{\w{1,60}+,\s?(?:number|date|time|spellout|ordinal|duration)(?>,[^{}]{0,60}+|)\}",
+    r"[$#@%]?\{(?>(?:[^{}\s]|\{[^{}\s]{0,60}+\}){0,100})\}",  # {}, {name}, {0:.2f}, {0:{width}}, ${name}, #{name}
+    r"%\(\w[\w .-]{0,60}+\)[-+0# ]{0,5}+\d{0,9}+(?>\.\d{1,9}+|)[a-zA-Z]",  # %(name)s
     # %1$s, %-5.2f, %*d, %2$*1$d, % d
-    r"%(?:\d{1,3}+\$)?+[-+0#',]{0,5}+(?:\d{0,9}+|\*(?:\d{1,3}+\$)?+)(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+"
+    r"%(?>\d{1,3}+\$|)[-+0#',]{0,5}+(?:\d{0,9}+|\*(?>\d{1,3}+\$|))(?>\.(?>\d{1,9}+|\*(?>\d{1,3}+\$|)|)|)"
     r"(?:[sdu]|<PRI\w{1,20}+>|(?:hh|ll|[hlzjtL])[diuxX]|[ifFxXcgGeEorpm@](?!\w))|% [di](?!\w)",
     r"(?<![\w%])%(?:L?\d{1,2}+|n)(?![\w%])|%%",  # Qt's %1, %L1 and %n
     *(r"\[\[[^\[\]\s]{1,60}+\]\]", r"##\w{1,60}+##", r"(?<![\w:/]):[a-z_]\w{1,60}+(?![\w:])"),  # [[x]], ##X##, :name
     r"&(?:[A-Za-z]\w{1,10}+|#\d{1,6}+|#x[\da-fA-F]{1,6}+);",  # &nbsp;
-    r"(?<![\w$])\$[A-Za-z_]\w{0,60}+(?:/[\w.@+-]{1,200}+){0,30}+",  # $name, $HOME/bin
-    # <b>, <a href="...">, <name>, but not <in words>
-    r"</?[A-Za-z][^<>\s]{0,60}+(?:\s{1,9}+[\w:@-]{1,40}+\s{0,9}+=[^<>]{0,400}+|\s{0,9}+/)?+>",
+    r"(?<![\w$])\$[A-Za-z_]\w{0,60}+(?>(?:/[\w.@+-]{1,200}+){0,30})",  # $name, $HOME/bin
+    r"</?[A-Za-z][^<>\s]{0,60}+(?>\s{1,9}+[\w:@-]{1,40}+\s{0,9}+=[^<>]{0,400}+|\s{0,9}+/|)>",  # <b>, <a x="y">
 )
 ADDRESSES = (
     r"\b(?i:https?://|s?ftp://|file:///?|ssh://|git://|wss?://|smb://|www\.)(?=[\w/])[\w!#-;=?-~]{1,2000}+",
-    r"(?<![\w.+-])(?:mailto:)?[\w.+-]{1,64}+(?:'[\w.+-]{1,64}+)?+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,8}+",
+    r"(?<![\w.+-])(?:mailto:)?[\w.+-]{1,64}+(?>'[\w.+-]{1,64}+|)@[\w-]{1,63}+(?>(?:\.[\w-]{1,63}+){1,8})",
 )
 ENDINGS = (
     "py|pyi|js|ts|json|jsonl|ya?ml|toml|xml|x?html?|css|txt|md|rst|csv|tsv|pdf|docx?|xlsx?|pptx?|od[tsp]|png|jpe?g|gif"
@@ -42,23 +42,23 @@ ENDINGS = (
 NAME = "[\\w\u0300-\u036f-]"  # includes combining accents
 FILES = (  # the last pattern matches setup.py and a/b.txt
     r"(?<![\w/.])[A-Za-z]:\\[^\s\"<>|*?]{1,400}+",
-    r"(?<![\w/.<~])(?:~|\.\.?)?+(?:/[\w.@+-]{1,200}+){1,30}+/?+",  # /etc/hosts, ~/x, ../x
+    r"(?<![\w/.<~])(?>~|\.\.?|)(?>(?:/[\w.@+-]{1,200}+){1,30})/?+",  # /etc/hosts, ~/x, ../x
     rf"(?<![^\s(\"'\u201c\u201e])(?:\*\.(?:{ENDINGS})|\.[a-z][\w-]{{1,60}}+)(?!\w)",  # *.txt, .env
     rf"(?:(?<![\w/.-])|(?<=%s/)){NAME}{{1,100}}+(?:[./]{NAME}{{1,100}}+){{0,30}}(?:\.(?i:{ENDINGS}|[ch]))(?!\w)",
 )
 # 1,000.5, 1 000, 1e-5 or 1/2
-NUMBER = r"(?:\d{1,3}/)?+\.?\d{1,20}+(?:[.,'\u2019]\d{1,20}+|[ \u00a0\u202f]\d{3}(?!\d)){0,6}+(?:e[-+]?\d{1,4}+)?+"
+NUMBER = r"(?>\d{1,3}/|)\.?\d{1,20}+(?>(?:[.,'\u2019]\d{1,20}+|[ \u00a0\u202f]\d{3}(?!\d)){0,6})(?>e[-+]?\d{1,4}+|)"
 NAMES = (
     # 4.2.1, v2.0-beta1, 192.168.0.1:8080, 10.0.0.0/8; 2024-05-01, 2024-05-01T12:30; 12:30:15
-    r"(?<![\w.,])(?:v\d{1,9}+(?:\.\d{1,9}+){1,7}+|\d{1,9}+(?:\.\d{1,9}+){2,7}+)"
-    r"(?:[:/]\d{1,5}+|-?(?:alpha|beta|rc|dev|pre|[ab](?=\d))\.?\d{0,4}+)?+(?!\w)",
+    r"(?<![\w.,])(?:v\d{1,9}+(?>(?:\.\d{1,9}+){1,7})|\d{1,9}+(?>(?:\.\d{1,9}+){2,7}))"
+    r"(?>[:/]\d{1,5}+|-?(?:alpha|beta|rc|dev|pre|[ab](?=\d))\.?\d{0,4}+|)(?!\w)",
     r"(?<![\w.+~/-])[A-Za-z][A-Za-z+~-]{0,60}+\d{1,4}+\.\d{1,4}(?!\w|\.\d)",  # python3.11
-    r"(?<![\w-])\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?+Z?)?+(?!\w|-\d)",
-    r"(?<![\w:.])\d{1,2}+:\d\d(?::\d\d)?+(?!\w|:\w)",
-    r"(?<![\w-])--[A-Za-z][\w-]{0,60}+(?:=\w(?:[\w/:@+-]|\.(?=\w)){0,200}+)?+",  # --force, --output=FILE
+    r"(?<![\w-])\d{4}-\d\d-\d\d(?>T\d\d:\d\d(?>:\d\d|)Z?|)(?!\w|-\d)",
+    r"(?<![\w:.])\d{1,2}+:\d\d(?>:\d\d|)(?!\w|:\w)",
+    r"(?<![\w-])--[A-Za-z][\w-]{0,60}+(?>=\w(?>(?:[\w/:@+-]|\.(?=\w)){0,200})|)",  # --force, --output=FILE
     r"(?<!\w)(?:__\w{1,80}+|[A-Za-z0-9]{1,60}+_\w{1,80}+)",  # MAX_SIZE, but not _Open
-    r"(?<![\w.])[A-Za-z]\w{0,60}+(?:\.\w{1,60}+){0,8}+\(\)",  # open()
-    r"(?<!\w)(?i:Ctrl|Strg|Alt|Shift|Cmd|Meta|Super|Win)(?:\+(?:\w{1,12}+|[-+,.\u2190-\u2193](?!\w))){1,4}+",  # Ctrl+S
+    r"(?<![\w.])[A-Za-z]\w{0,60}+(?>(?:\.\w{1,60}+){0,8})\(\)",  # open()
+    r"(?<!\w)(?i:Ctrl|Strg|Alt|Shift|Cmd|Meta|Super|Win)(?>(?:\+(?:\w{1,12}+|[-+,.←-↓](?!\w))){1,4})",  # Ctrl+S
     rf"(?<!\w)[€$£¥] ?{NUMBER}(?!\w)",  # $10
 )
 UNITS = (
@@ -67,7 +67,7 @@ UNITS = (
     "|°C|°F|°|K|px|pt|em|rem|dpi|[mcd]?[lL]|dB[mA]?|ppm|ppb|lb|oz|ft|yd|%|‰|€|\\$|£|EUR|USD"
 )
 BEFORE_MEASURE, AFTER_MEASURE = r"(?<![\w.,%°])", r"(?![\w%])"
-MEASURE = re.compile(rf"{BEFORE_MEASURE}((?:(?<![)\]])[-+\u2212])?+{NUMBER})([ \u00a0\u202f]?)({UNITS}){AFTER_MEASURE}")
+MEASURE = re.compile(rf"{BEFORE_MEASURE}((?>(?<![)\]])[-+\u2212]|){NUMBER})([ \u00a0\u202f]?)({UNITS}){AFTER_MEASURE}")
 ADDRESS = re.compile("|".join([*ADDRESSES, *FILES]))
 PLACEHOLDER = re.compile("|".join(PLACEHOLDERS))
 ALL = re.compile("|".join([*PLACEHOLDERS, *ADDRESSES, *FILES, *NAMES, MEASURE.pattern]))

@@ -26,7 +26,7 @@ NOTES = {
     "protected": "protected items do not match the source; check the translation",
 }
 MARKS = "".join(map(chr, range(0x10F000, 0x10F800)))  # private-use characters at which a line is cut
-WITH_MARKS = re.compile("[^\\w\\s\0]*+\0+(?:[^\\w\\s\0]*+\0+)*+[^\\w\\s\0]*+")
+WITH_MARKS = re.compile("[^\\w\\s\0]*+\0+(?>(?:[^\\w\\s\0]*+\0+)*)[^\\w\\s\0]*+")
 STAND_INS: tuple[Callable[[int], str], ...] = (
     "A{}".format,
     "[{}]".format,
