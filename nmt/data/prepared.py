@@ -91,7 +91,7 @@ class Counts:
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of the corpus in `folder`; NMTError if it is missing or malformed."""
     path = folder / "manifest.json"
-    require(path.is_file(), f"{folder}: no prepared corpus; run `nmt preprocess`. To resume a run, repeat its command")
+    require(path.is_file(), f"{folder}: no prepared corpus; run `nmt preprocess`, or resume a run by its command")
     tree = read_mapping(path, parse_json, LARGE)
     check_version(path, tree.get("format_version"), FORMAT_VERSION, "prepare the corpus again with overwrite=true")
     manifest = build(Manifest, tree, str(path))

@@ -10,7 +10,7 @@ from html import escape, unescape
 from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
 from nmt.plugins.documents.markup import Sentence, Token
 
-# Quantifiers are possessive so that every input takes linear time.
+# Quantifiers are possessive or atomic so that every input takes linear time.
 VALUE = r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z))"""
 ATTRIBUTE = re.compile(rf"""(?P<name>[^\s/>=][^\s/>=]*+)(?>\s*+=\s*+(?P<value>{VALUE}|[^\s>"'][^\s>]*+)|)""")
 MARKUP = re.compile(

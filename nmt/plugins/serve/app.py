@@ -146,8 +146,8 @@ class Server:
         fields = await forms.read_fields(request, most)
         self.check_client(request, fields.get("api_key"))
         asked = forms.validated(form, fields)
-        texts, suggested = asked.texts if isinstance(asked, forms.TextForm) else [], len(getattr(asked, "s", ""))
-        if (size := sum(max(1, len(text)) for text in texts) + suggested) > limit:  # an empty `q` counts as one
+        texts = asked.texts if isinstance(asked, forms.TextForm) else []
+        if (size := sum(len(text) or 1 for text in texts) + len(getattr(asked, "s", ""))) > limit:
             raise Failed(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
         return asked
 

@@ -30,7 +30,7 @@ class LimitsConfig:
     requests_per_minute: int | None = number(120, 1, 10**9)
     """Requests per minute per key or, without keys, per remote address; null: unlimited."""
     waiting_lines: int = number(20_000, 1, 10**9)
-    """Maximum number of lines queued for a model (further ones: status 503), and twice that of a request (413)."""
+    """Maximum number of lines queued for a model (else status 503); a request may have half as many (else 413)."""
     connections: int = number(1000, 1, 10**6)
     """Maximum number of open connections; further connections are refused with status 503."""
 
