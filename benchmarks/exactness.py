@@ -3,7 +3,7 @@
     OMP_NUM_THREADS=1 python benchmarks/exactness.py [small|base] [ROUNDS] [PROCESSES...]
 
 Two trainings on the same generated batches take turns, a window of some updates of eight micro-batches each. With
-trainer.reduction=fast, PyTorch accumulates the gradients and its backend adds those of the processes. Prints the medians
+trainer.reduction=fast, PyTorch accumulates the gradients and its backend adds those of the processes. Prints medians
 over windows of the seconds per update and of the ratio to fast, and the highest peak memory of a process.
 """
 
