@@ -34,7 +34,7 @@ def test_auto_is_the_precision_that_suits_the_device(monkeypatch, fast):
     monkeypatch.setattr("nmt.compat.has_fast_bfloat16", lambda device: fast and device.type == "cpu")
     config = compose("train", ["trainer.precision=auto", "trainer.accelerator=cpu"])
     assert settle_precision(config).trainer.precision == ("bf16-mixed" if fast else "32-true")
-    assert settle_precision(compose("train", [])).trainer.precision == "32-true"
+    assert settle_precision(compose("train", ["trainer.precision=32-true"])).trainer.precision == "32-true"
 
 
 def half_precision(made: list[MixedPrecision], **flags) -> Trainer:
