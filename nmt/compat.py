@@ -5,6 +5,7 @@ from subprocess import Popen
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from concurrent.futures import ProcessPoolExecutor
 
     from lightning import Trainer
@@ -25,6 +26,38 @@ def has_fast_bfloat16(device: "device") -> bool:
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return device.type == "cpu" and bool(torch.cpu._is_avx512_bf16_supported())
+
+
+def add_to_each(tensors: "list[Tensor]", number: float) -> None:
+    """Add a number to each tensor, in place and in one operation (torch 2.11 and 2.13)."""
+    import torch
+
+    torch._foreach_add_(tensors, number)
+
+
+def move_each(tensors: "list[Tensor]", ends: "list[Tensor]", weight: float) -> None:
+    """Do `tensor.lerp_(end, weight)` for each pair in one operation (torch 2.11 and 2.13)."""
+    import torch
+
+    torch._foreach_lerp_(tensors, ends, weight)
+
+
+def between_each(
+    tensors: "list[Tensor]",
+    ends: "list[Tensor]",
+    weight: float,
+) -> "Sequence[Tensor]":
+    """Return `tensor.lerp(end, weight)` for each pair in one operation (torch 2.11 and 2.13)."""
+    import torch
+
+    return torch._foreach_lerp(tensors, ends, weight)
+
+
+def copy_to_each(tensors: "list[Tensor]", sources: "list[Tensor]") -> None:
+    """Do `tensor.copy_(source)` for each pair in one operation (torch 2.11 and 2.13)."""
+    import torch
+
+    torch._foreach_copy_(tensors, sources)
 
 
 def without_sigterm_broadcast(trainer: "Trainer") -> None:
