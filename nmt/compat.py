@@ -5,6 +5,7 @@ from subprocess import Popen
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from concurrent.futures import ProcessPoolExecutor
 
     from lightning import Trainer
@@ -47,20 +48,6 @@ def default_kernel_cache() -> str:
     return default_cache_dir()
 
 
-def add_all(totals: "list[Tensor]", addends: "list[Tensor]") -> None:
-    """Add to each tensor, in place, with few kernels (torch 2.11 and 2.13)."""
-    import torch
-
-    torch._foreach_add_(totals, addends)
-
-
-def copy_all(targets: "list[Tensor]", sources: "list[Tensor]") -> None:
-    """Copy each tensor, with few kernels (torch 2.11 and 2.13)."""
-    import torch
-
-    torch._foreach_copy_(targets, sources)
-
-
 def without_ddp_wrapper(trainer: "Trainer") -> None:
     """Let the processes train copies of a module without DistributedDataParallel (Lightning 2.6).
 
@@ -70,6 +57,38 @@ def without_ddp_wrapper(trainer: "Trainer") -> None:
 
     if isinstance(trainer.strategy, DDPStrategy):
         trainer.strategy.configure_ddp = lambda: None  # type: ignore[method-assign]
+
+
+def add_to_each(totals: "list[Tensor]", addends: "list[Tensor] | float") -> None:
+    """Add a number, or one tensor to each, in place and in one operation (torch 2.11 and 2.13)."""
+    import torch
+
+    torch._foreach_add_(totals, addends)
+
+
+def move_each(tensors: "list[Tensor]", ends: "list[Tensor]", weight: float) -> None:
+    """Do `tensor.lerp_(end, weight)` for each pair in one operation (torch 2.11 and 2.13)."""
+    import torch
+
+    torch._foreach_lerp_(tensors, ends, weight)
+
+
+def between_each(
+    tensors: "list[Tensor]",
+    ends: "list[Tensor]",
+    weight: float,
+) -> "Sequence[Tensor]":
+    """Return `tensor.lerp(end, weight)` for each pair in one operation (torch 2.11 and 2.13)."""
+    import torch
+
+    return torch._foreach_lerp(tensors, ends, weight)
+
+
+def copy_to_each(tensors: "list[Tensor]", sources: "list[Tensor]") -> None:
+    """Do `tensor.copy_(source)` for each pair in one operation (torch 2.11 and 2.13)."""
+    import torch
+
+    torch._foreach_copy_(tensors, sources)
 
 
 def without_sigterm_broadcast(trainer: "Trainer") -> None:

@@ -171,6 +171,8 @@ class ValidationConfig:
     """Number of validation sentences to translate for BLEU, or to parse for F1; null: all."""
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
     """BLEU tokenizer, as in `nmt score`; null: the one recommended for the target language."""
+    precision: str = choice("float32", "float32", "bfloat16")
+    """Arithmetic of validation translations: float32 or bfloat16 (faster on recent GPUs)."""
     best: str = choice("perplexity", "perplexity", "bleu")
     """Criterion for checkpoints/best.ckpt: perplexity or bleu (for a parser, F1)."""
     patience: int | None = number(None, 1, 10**9)

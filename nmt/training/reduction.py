@@ -19,7 +19,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from nmt.compat import add_all, copy_all
+from nmt.compat import add_to_each, copy_to_each
 
 BUCKET_NUMBERS = 2**24
 """The most numbers that are exchanged at once: 64 MB in float32."""
@@ -250,10 +250,10 @@ class FixedOrderSum:
         flat = self.flat[parts[0].dtype]
         places = list(flat[:numbers].split([len(part) for part in parts]))
         with self.beside():
-            copy_all(places, parts)
+            copy_to_each(places, parts)
             flat[numbers:whole].zero_()
             exchange(flat[:whole], flat[whole:])
-            copy_all(parts, places)
+            copy_to_each(parts, places)
 
     @contextmanager
     def beside(self) -> Iterator[None]:
@@ -272,4 +272,4 @@ def add_gradients(totals: Sequence[Tensor | None], others: Sequence[Tensor | Non
         (total, other) for total, other in zip(totals, others, strict=True) if total is not None and other is not None
     ]
     if both:
-        add_all([total for total, _ in both], [other for _, other in both])
+        add_to_each([total for total, _ in both], [other for _, other in both])

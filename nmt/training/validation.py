@@ -1,6 +1,7 @@
 """Loss, perplexity and BLEU on the validation set during training; a corpus kind may add another metric."""
 
 import math
+from copy import deepcopy
 
 import numpy as np
 import torch
@@ -118,7 +119,8 @@ class Validation(UpdateCallback):
         if len(sums) > 1:
             parts += zip([f"/{domain.name}" for domain in self.domains], sums, strict=True)
         if self.config.bleu_sentences != 0:
-            translator = Translator(search.TorchEngine([module.model], self.decode), self.tokenizer)
+            engine = search.TorchEngine([self.searched(module.model)], self.decode)
+            translator = Translator(engine, self.tokenizer)
             texts = translated(translator, self.corpus, self.domains, self.config.bleu_sentences)
         metrics, words = dict[str, float](), list[str]()
         for number, (name, (loss, likelihood, tokens)) in enumerate(parts):
@@ -130,6 +132,12 @@ class Validation(UpdateCallback):
                 metrics[self.kind.column + name] = result.value
                 words[-1] += f", {'' if name else f'{result.name} '}{result.value:.1f}"
         return metrics, "; ".join(words)
+
+    def searched(self, model: Transformer) -> Transformer:
+        """The model that translates: the trained one, or a copy in validation.precision."""
+        if self.config.precision == "float32":
+            return model
+        return deepcopy(model).to(getattr(torch, self.config.precision))
 
     @torch.no_grad()
     def domain_sums(self, trainer: Trainer, module: TranslationModule, domain: Domain) -> list[float]:

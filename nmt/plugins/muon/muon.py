@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
+from nmt import compat
 from nmt.model import SSRU, FeedForward, MultiHeadAttention, Transformer
 
 MOMENTUM, ROOT_MEAN_SQUARE = 0.95, 0.2
@@ -71,21 +72,51 @@ class Muon(Adam):
 
     @torch.no_grad()
     def move(self, group: dict[str, Any]) -> None:
-        """Update maps that have gradients, using Nesterov momentum; maps of the same shape are computed together."""
-        alike: defaultdict[torch.Size, list[tuple[Tensor, Tensor]]] = defaultdict(list)
-        for matrix in (parameter for parameter in group["params"] if parameter.grad is not None):
-            state, rows = self.state[matrix], self.rows[matrix]
-            if not state:
-                state |= {"step": torch.tensor(0.0), "exp_avg": torch.zeros_like(matrix)}
-            state["step"] += 1
-            momentum = state["exp_avg"].lerp_(matrix.grad, 1 - MOMENTUM)
-            ahead = matrix.grad.lerp(momentum, MOMENTUM)
-            for parameter, update in zip(matrix.split(rows), ahead.split(rows), strict=True):
-                if len(parameter) > parameter.shape[1]:
-                    parameter, update = parameter.mT, update.mT
-                alike[parameter.shape].append((parameter, update))
-        for shape, pairs in alike.items():
-            rate, decay = group["lr"] * ROOT_MEAN_SQUARE * max(shape) ** 0.5, group["lr"] * group["weight_decay"]
-            orthogonal = nearly_orthogonal(torch.stack([update for _, update in pairs]).to(self.dtype))
-            for (parameter, _), update in zip(pairs, orthogonal, strict=True):
-                parameter.mul_(1 - decay * (parameter * update > 0)).add_(update, alpha=-rate)
+        """Update maps that have gradients, using Nesterov momentum.
+
+        Each kernel of a GPU takes a few microseconds to start, so each operation here processes
+        all matrices, or all maps of the same shape.
+        """
+        matrices = [matrix for matrix in group["params"] if matrix.grad is not None]
+        if not matrices:
+            return
+        states = [self.state_of(matrix) for matrix in matrices]
+        gradients = [matrix.grad for matrix in matrices]
+        momenta = [state["exp_avg"] for state in states]
+        compat.add_to_each([state["step"] for state in states], 1)
+        compat.move_each(momenta, gradients, 1 - MOMENTUM)
+        ahead = compat.between_each(gradients, momenta, MOMENTUM)
+
+        maps = defaultdict[torch.Size, list[Tensor]](list)
+        updates = defaultdict[torch.Size, list[Tensor]](list)
+        for matrix, values in zip(matrices, ahead, strict=True):
+            for part, update in zip(
+                self.maps_of(matrix, matrix),
+                self.maps_of(matrix, values),
+                strict=True,
+            ):
+                maps[part.shape].append(part)
+                updates[part.shape].append(update)
+        for shape, alike in maps.items():
+            rate = group["lr"] * ROOT_MEAN_SQUARE * max(shape) ** 0.5
+            decay = group["lr"] * group["weight_decay"]
+            update = nearly_orthogonal(torch.stack(updates[shape]).to(self.dtype))
+            moved = torch.stack(alike)
+            # 1 - decay where the update moves toward 0, else 1: in place, because on a CPU a new
+            # tensor takes longer than the arithmetic.
+            kept = (moved * update).gt_(0).mul_(-decay).add_(1)
+            moved.mul_(kept).add_(update, alpha=-rate)
+            compat.copy_to_each(alike, list(moved.unbind()))
+
+    def state_of(self, matrix: Tensor) -> dict[str, Tensor]:
+        state: dict[str, Tensor] = self.state[matrix]
+        if not state:
+            state |= {"step": torch.tensor(0.0), "exp_avg": torch.zeros_like(matrix)}
+        return state
+
+    def maps_of(self, matrix: Tensor, values: Tensor) -> list[Tensor]:
+        """Views of a matrix, or of an update for it: one per map, with rows <= columns."""
+        rows = self.rows[matrix]
+        # A view of one part would cost an operation, too.
+        maps = values.split(rows) if len(rows) > 1 else (values,)
+        return [part.mT if len(part) > part.shape[1] else part for part in maps]

@@ -6,9 +6,19 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+# Private, but there is no public way to see each operation (torch 2.11 and 2.13).
+from torch.utils._python_dispatch import TorchDispatchMode
+
 from nmt.config import ModelConfig
 from nmt.model import Transformer
-from nmt.plugins.muon.muon import ITERATIONS, Muon, layer_matrices, nearly_orthogonal
+from nmt.plugins.muon.muon import (
+    ITERATIONS,
+    MOMENTUM,
+    ROOT_MEAN_SQUARE,
+    Muon,
+    layer_matrices,
+    nearly_orthogonal,
+)
 
 OPTIONS = {"lr": 0.01, "betas": (0.9, 0.98), "eps": 1e-9}
 
@@ -94,3 +104,66 @@ def test_all_other_parameters_move_as_by_adam_and_a_saved_state_resumes_exactly(
         give_gradients(model, 9)
         muon.step()
     assert all(torch.equal(*pair) for pair in zip(ours.parameters(), again.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_all_maps_together_move_as_each_alone(precision: str) -> None:
+    """By the plain formula, whatever the shapes of maps, and where some have no gradient."""
+    model, decay, dtype = small_model(d_k=4, d_v=16), 0.3, torch.float32
+    if precision == "bf16-mixed":
+        dtype = torch.bfloat16
+    optimizer = Muon(model, precision, **OPTIONS, weight_decay=decay)
+    give_gradients(model, 0)
+    next(iter(layer_matrices(model))).grad = None
+    expected = [matrix.clone() for matrix in maps(model)]
+    momenta = [torch.zeros_like(matrix) for matrix in expected]
+    for _ in range(3):
+        optimizer.step()
+        gradients = maps(model, gradients=True)
+        for matrix, momentum, gradient in zip(expected, momenta, gradients, strict=True):
+            momentum.lerp_(gradient, 1 - MOMENTUM)
+            update = gradient.lerp(momentum, MOMENTUM)
+            is_tall = len(update) > update.shape[1]
+            update = nearly_orthogonal((update.mT if is_tall else update)[None].to(dtype))[0]
+            update = update.mT if is_tall else update
+            shrinks = matrix * update > 0
+            rate = OPTIONS["lr"] * ROOT_MEAN_SQUARE * max(update.shape) ** 0.5
+            matrix.mul_(1 - OPTIONS["lr"] * decay * shrinks).add_(update, alpha=-rate)
+    for matrix, other in zip(maps(model), expected, strict=True):
+        torch.testing.assert_close(matrix, other, atol=2e-6, rtol=1e-6)
+    moved = [matrix for matrix in layer_matrices(model) if matrix.grad is not None]
+    assert {optimizer.state[matrix]["step"].item() for matrix in moved} == {3}
+
+
+def test_a_model_without_gradients_stays() -> None:
+    model = small_model()
+    before = [parameter.clone() for parameter in model.parameters()]
+    Muon(model, "32-true", **OPTIONS).step()
+    assert all(torch.equal(*pair) for pair in zip(model.parameters(), before, strict=True))
+
+
+class Operations(TorchDispatchMode):
+    """The names of all operations, apart from those that only make views."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.views, self.names = 0, list[str]()
+
+    def __torch_dispatch__(self, operation, types, arguments=(), options=None):  # type: ignore
+        if operation.is_view or "unsafe_view" in str(operation):
+            self.views += 1
+        else:
+            self.names.append(str(operation))
+        return operation(*arguments, **(options or {}))
+
+
+def test_a_step_takes_few_operations_however_many_layers_there_are() -> None:
+    """With the layers of model=base: 96 maps of two shapes."""
+    model = small_model(encoder_layers=6, decoder_layers=6)
+    optimizer = Muon(model, "bf16-mixed", **OPTIONS, weight_decay=0.3)
+    give_gradients(model, 0)
+    optimizer.step()
+    with Operations() as operations:
+        optimizer.move(optimizer.param_groups[1])
+    assert len(operations.names) <= 50
+    assert operations.views <= 100
