@@ -4,9 +4,9 @@ A GPU computes while the program goes on, until the program reads a result. It n
 Python needs about five for each.
 """
 
-import sys
+import os
 from collections import Counter
-from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +15,17 @@ import torch
 from lightning import Trainer
 from rich.console import Console
 from torch._subclasses import FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from waits import Operations, counted_waits
 
-import nmt
 from nmt import kernels
 from nmt.commands import compose
 from nmt.config import DecodeConfig
 from nmt.data import Batch
 from nmt.model import Transformer
-from nmt.training import loss as loss_module, module as training_module, train
+from nmt.search import EngineOptions
+from nmt.search.torch_engine import load
+from nmt.training import TranslationModule, loss as loss_module, train
 from nmt.training.loss import label_smoothed_cross_entropy
-
-ROOT = Path(nmt.__file__).parent
-READING = ("item", "tolist", "__int__", "__float__", "__bool__", "__index__", "nonzero", "cpu", "numpy", "is_nonzero")
 
 
 @pytest.fixture
@@ -40,74 +38,36 @@ def as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nmt.kernels.dropout.F.dropout", lambda x, p: torch.native_dropout(x, p, True)[0])
 
 
-def place_of_call() -> str:
-    """The innermost function of nmt that is being called, without reading batches, which is done ahead."""
-    frame: Any = sys._getframe(2)
-    while frame:
-        path = Path(frame.f_code.co_filename)
-        if path.is_relative_to(ROOT):
-            return f"{path.relative_to(ROOT)} {frame.f_code.co_name}"
-        frame = frame.f_back
-    return "elsewhere"
-
-
 def test_training_waits_only_for_its_reports(toy, monkeypatch, as_on_a_gpu, tmp_path):
-    waits: Counter[str] = Counter()
-    updates = 0
-
-    def watched(name: str) -> Callable[..., Any]:
-        read = getattr(torch.Tensor, name)
-
-        def reading(tensor: torch.Tensor, *arguments: Any, **more: Any) -> Any:
-            place = place_of_call()
-            if not place.startswith("data/"):
-                waits[place] += 1
-            return read(tensor, *arguments, **more)
-
-        return reading
-
-    step = training_module.TranslationModule.training_step
-
-    def training_step(*arguments: Any) -> torch.Tensor:
-        # Count from the second update to the last but one: the first builds Adam's state, the last saves.
-        nonlocal updates
-        updates += 1
-        if updates == 3:
-            for name in READING:
-                monkeypatch.setattr(torch.Tensor, name, watched(name))
-        return step(*arguments)
-
-    monkeypatch.setattr(training_module.TranslationModule, "training_step", training_step)
-    saved = Trainer.save_checkpoint
-
-    def save(*arguments: Any, **more: Any) -> None:
-        counted.update(waits)
-        saved(*arguments, **more)
-
+    """Counted from the third update, when Adam's state exists, until the checkpoint after the last one."""
+    counting = ExitStack()
     counted: Counter[str] = Counter()
-    monkeypatch.setattr(Trainer, "save_checkpoint", save)
-    options = ["trainer.max_steps=21", "checkpoints.every_steps=21", "validation.every_steps=1000"]
-    options += ["validation.bleu_sentences=0", f"run={tmp_path / 'run'}"]
+    step = TranslationModule.training_step
+    save = Trainer.save_checkpoint
+
+    def training_step(module: TranslationModule, batch: Batch, batch_index: int) -> torch.Tensor:
+        nonlocal counted
+        if batch.update == 2 and batch.micro_batch == 0:
+            counted = counting.enter_context(counted_waits()).places
+        return step(module, batch, batch_index)
+
+    def save_checkpoint(*arguments: Any, **more: Any) -> None:
+        counting.close()
+        save(*arguments, **more)
+
+    monkeypatch.setattr(TranslationModule, "training_step", training_step)
+    monkeypatch.setattr(Trainer, "save_checkpoint", save_checkpoint)
     monkeypatch.setattr("nmt.training.validation.Validation.on_update_end", lambda *arguments: None)
+    options = ["trainer.max_steps=21", "checkpoints.every_steps=21", f"run={tmp_path / 'run'}"]
     train(compose("train", [*toy, *options]), Console(quiet=True))
-    reports = 4  # after updates 5, 10, 15 and 20; the last update checks once more that its gradient is finite
+    for place in list(counted):
+        if place.startswith("data/"):  # batches are made ahead, by other processes
+            del counted[place]
+    reports = 4  # after updates 5, 10, 15 and 20
     assert counted == {
-        "training/module.py check_finite": reports + 1,
+        "training/module.py check_finite": reports + 1,  # once more after the last update
         "training/metrics.py report_updates": 2 * reports,
     }
-
-
-class Operations(TorchDispatchMode):
-    """Counts the operations that start a kernel: all but views and questions about tensors."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.count = 0
-
-    def __torch_dispatch__(self, operation: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
-        if not operation.is_view and not operation.name().startswith("prim::"):
-            self.count += operation.name() != "aten::_unsafe_view"
-        return operation(*arguments, **(named or {}))
 
 
 def fake_batch(rows: int, width: int) -> Batch:
@@ -132,9 +92,9 @@ def test_a_training_step_starts_few_kernels(name, as_on_a_gpu, monkeypatch):
         with Operations() as backward:
             loss.backward()
     assert chunks == 2
-    assert forward.count <= 380
-    assert loss_operations.count <= 40 * chunks
-    assert backward.count <= 500
+    assert forward.counts.total() <= 380
+    assert loss_operations.counts.total() <= 40 * chunks
+    assert backward.counts.total() <= 500
 
 
 def test_a_gpu_gets_larger_chunks_of_logits():
@@ -153,9 +113,6 @@ def reset_settings(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_training_and_search_never_use_cudnn_for_attention(toy, checkpoint, reset_settings, tmp_path):
-    from nmt.search import EngineOptions
-    from nmt.search.torch_engine import load
-
     assert torch.backends.cuda.cudnn_sdp_enabled()
     load([Path(checkpoint)], EngineOptions(DecodeConfig(), device="cpu"), print)
     assert not torch.backends.cuda.cudnn_sdp_enabled()
@@ -173,8 +130,6 @@ def test_deterministic_kernels_do_not_fill_new_tensors(reset_settings):
 
 
 def test_the_users_environment_variables_are_kept(reset_settings, monkeypatch):
-    import os
-
     kernels.prepare()
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
     assert os.environ["PYTORCH_ALLOC_CONF"] == "expandable_segments:True"
