@@ -42,8 +42,8 @@ def train(length: int = LENGTH, vocabulary: int = VOCABULARY) -> float:
     import torch
 
     from nmt.commands import compose
+    from nmt.data import dummy_batch
     from nmt.kernels import forget_old_kernels, keep_freed_memory
-    from nmt.plugins.minutes.minutes import dummy_batch
     from nmt.training import TranslationModule
 
     keep_freed_memory()

@@ -143,10 +143,10 @@ def train_plainly(folder: Path, config: ModelConfig, vocabulary: int) -> None:
 
 def train_in_a_loop(folder: Path, config: ModelConfig, vocabulary: int) -> None:
     from nmt.config import OptimConfig
-    from nmt.kernels import forget_old_kernels, keep_freed_memory
+    from nmt.kernels import forget_old_kernels, prepare
     from nmt.training.module import TranslationModule, dropout_seed
 
-    keep_freed_memory()
+    prepare()
     forget_old_kernels()
     module = TranslationModule(config, OptimConfig(), vocabulary, seed=1).to(DEVICE)
     optimizer = torch.optim.Adam(module.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from nmt import __version__
+from nmt import __version__, hardware
 from nmt.commands import COMMANDS
 from nmt.errors import NMTError, SameForAll, enough_memory_or
 from nmt.registry import entries_of
@@ -73,6 +73,7 @@ def print_commands(words: list[str]) -> None:
 
 def main() -> None:
     """Run the command line. Exit codes: 2 for an error that a user can fix, 130 for Ctrl-C, 1 for a closed pipe."""
+    hardware.set_gpu_defaults()
     words, code = sys.argv[1:], 0
     name = next((word for word in words if not word.startswith("-")), "")
     try:

@@ -27,6 +27,51 @@ def has_fast_bfloat16(device: "device") -> bool:
     return device.type == "cpu" and bool(torch.cpu._is_avx512_bf16_supported())
 
 
+def prepare_compiler() -> None:
+    """Let torch.compile make few kernels, the same in each process (torch 2.11 and 2.13)."""
+    import torch._dynamo.config
+    import torch._inductor.config
+    import torch.fx.experimental._config
+
+    # Do not take two widths that happen to be equal in the first batch for the same number.
+    torch.fx.experimental._config.use_duck_shape = False
+    # Do not choose between kernels by their speed, which differs from process to process.
+    torch._inductor.config.deterministic = True
+    torch._dynamo.config.recompile_limit = 32
+
+
+def default_kernel_cache() -> str:
+    """Return the folder in which torch.compile keeps kernels by default (torch 2.11 and 2.13)."""
+    from torch._inductor.runtime.cache_dir_utils import default_cache_dir
+
+    return default_cache_dir()
+
+
+def add_all(totals: "list[Tensor]", addends: "list[Tensor]") -> None:
+    """Add to each tensor, in place, with few kernels (torch 2.11 and 2.13)."""
+    import torch
+
+    torch._foreach_add_(totals, addends)
+
+
+def copy_all(targets: "list[Tensor]", sources: "list[Tensor]") -> None:
+    """Copy each tensor, with few kernels (torch 2.11 and 2.13)."""
+    import torch
+
+    torch._foreach_copy_(targets, sources)
+
+
+def without_ddp_wrapper(trainer: "Trainer") -> None:
+    """Let the processes train copies of a module without DistributedDataParallel (Lightning 2.6).
+
+    The wrapper would keep a second copy of the gradients and broadcast buffers before each micro-batch.
+    """
+    from lightning.pytorch.strategies import DDPStrategy
+
+    if isinstance(trainer.strategy, DDPStrategy):
+        trainer.strategy.configure_ddp = lambda: None  # type: ignore[method-assign]
+
+
 def without_sigterm_broadcast(trainer: "Trainer") -> None:
     """Disable Lightning's broadcast, before each micro-batch, of whether a process received SIGTERM (Lightning 2.6)."""
     trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]

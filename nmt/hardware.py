@@ -26,6 +26,26 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
+GPU_DEFAULTS = {
+    # About a thousand batch shapes would otherwise leave gaps between the blocks of memory.
+    "PYTORCH_ALLOC_CONF": "expandable_segments:True",
+    # cuBLAS gives the same bits each time only with workspaces of fixed sizes.
+    "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+}
+
+
+def set_gpu_defaults() -> None:
+    """Set the environment variables that torch and cuBLAS read once, unless the user has set them.
+
+    Call this before torch uses a GPU; child processes inherit the variables.
+    """
+    if "PYTORCH_CUDA_ALLOC_CONF" in os.environ:  # the older name of the same variable
+        os.environ.setdefault("PYTORCH_ALLOC_CONF", os.environ["PYTORCH_CUDA_ALLOC_CONF"])
+    if sys.platform == "linux":
+        for name, value in GPU_DEFAULTS.items():
+            os.environ.setdefault(name, value)
+
+
 def versions() -> dict[str, str]:
     """Return the versions of nmt, Python, and the libraries that affect training results."""
     libraries = {name: version(name) for name in ("torch", "lightning", "sentencepiece", "sacrebleu")}

@@ -17,15 +17,13 @@ def run(config: ExperimentConfig) -> int | None:
     data.read_manifest(Path(config.prepared))  # fail before Lightning loads, which takes seconds
     with console.status("loading"):
         gc.disable()  # garbage collection during Lightning's imports takes a second
-        from nmt.training import settle_precision, train
+        from nmt.training import settle_trainer, train
 
         gc.enable()
-        asked, config = config.trainer.precision, settle_precision(config)
+        config = settle_trainer(config)
     if config.minutes is not None:
         require("minutes" in registry.entries_of("plan"), "minutes=: requires the plugin nmt/plugins/minutes")
         config = registry.entries_of("plan")["minutes"].load()(config, console)
-    if asked == "auto":
-        console.print(f"trainer.precision={config.trainer.precision}")
     if signal := train(config, console):
         console.print(f"stopped and saved in {config.run}; the same command resumes it")
     return signal and 128 + signal

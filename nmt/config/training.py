@@ -196,13 +196,18 @@ class TrainerConfig:
     """Number of GPUs or CPU processes, or a list of GPUs; their number must divide batching.micro_batches; -1: all."""
     num_nodes: int = number(1, 1, 10_000)
     """Number of machines, each with `devices` devices."""
-    precision: str = choice("32-true", "auto", *PRECISIONS, *SHORT_PRECISIONS)
+    precision: str = choice("auto", "auto", *PRECISIONS, *SHORT_PRECISIONS)
     """32-true, bf16-mixed (faster on recent GPUs and CPUs, less memory), 16-mixed (older GPUs), bf16-true, 16-true or
     64-true; auto: bf16-mixed if the device has instructions for bfloat16, otherwise 32-true."""
+    compile: bool | str = choice("auto", "auto")
+    """true: compile the layers and the loss, which takes about a minute and speeds up updates; auto: only on GPUs."""
+    reduction: str = choice("exact", "exact", "fast")
+    """How to add gradients: exact (in a fixed order: the same bits on any number of devices) or fast (as PyTorch does)."""
     log_every_n_steps: int = number(50, 1, 10**9)
     """Updates between log entries; each entry is a row in metrics.csv."""
     deterministic: bool | str | None = choice(None, "warn")
-    """true: use only deterministic operations, which are slower on GPUs; warn: allow others, but warn about them."""
+    """true: use only operations that give the same bits each time; warn: allow others, but warn about them; null: true
+    on GPUs (operations on CPUs are deterministic)."""
     gradient_clip_val: float | None = number(None, 1e-6, 1e6)
     """Clip gradients to this norm; null: no clipping, as in the paper."""
 

@@ -5,6 +5,7 @@ from .planning import INCREMENT as INCREMENT, Ints as Ints, shifted as shifted, 
 from .planning import BatchPlanner as BatchPlanner, MicroBatch as MicroBatch, UpdateSize as UpdateSize
 from .planning import source_copies as source_copies
 from .prepared import FORMAT_VERSION as FORMAT_VERSION, IDS_SCHEMA as IDS_SCHEMA, TOKENIZER as TOKENIZER, Batch as Batch
+from .prepared import dummy_batch as dummy_batch
 from .prepared import Domain as Domain, Manifest as Manifest, PreparedCorpus as PreparedCorpus
 from .prepared import PreparedSplit as PreparedSplit, open_corpus as open_corpus, read_manifest as read_manifest
 from .prepared import check_ours as check_ours, corpus_of as corpus_of, decisive as decisive, fingerprint as fingerprint

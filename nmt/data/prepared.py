@@ -147,6 +147,13 @@ def padded_batch(sources: pa.ListArray, targets: pa.ListArray) -> Batch:
     return Batch(source, target_in, target_out, real, padded=bool((source == PAD).any()))
 
 
+def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:
+    """A batch of <unk> tokens that needs as much memory as a full batch of this shape, including a padding mask."""
+    source = torch.full((rows, source_width), UNK)
+    target = torch.full((rows, target_width), UNK)
+    return Batch(source, target, target, torch.arange(max(target.numel() - 1, 1)))
+
+
 class PreparedSplit:
     """One memory-mapped split. `source_lengths` and `target_lengths` include the end symbol."""
 

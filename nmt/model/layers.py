@@ -15,10 +15,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.config import BOS, ModelConfig, require
-from nmt.kernels import Dropout, Linear, linear
+from nmt.kernels import Dropout, Linear, linear, on_cpu
 
 KeysValues = tuple[Tensor, Tensor]
 """Keys [B, H, S, K] and values [B, H, S, V] of all heads."""
+LinearMap = tuple[Tensor, Tensor | None]
+"""A matrix, [outputs, D], and its bias, [outputs]."""
 
 
 def neighborhood(length: int, r: int, device: torch.device, causal: bool = False) -> Tensor:
@@ -67,15 +69,25 @@ class MultiHeadAttention(nn.Module):
         q, k, v = linear(x_BTD, self.input, self.input_bias).split(self.widths, dim=-1)
         return self.split_heads(q), self.split_heads(k), self.split_heads(v)
 
-    def queries(self, x_BTD: Tensor) -> Tensor:
-        """Queries of cross-attention, [B, H, T, K]."""
-        bias = None if self.input_bias is None else self.input_bias[: self.widths[0]]
-        return self.split_heads(linear(x_BTD, self.input[: self.widths[0]], bias))
+    def cross_maps(self) -> tuple[LinearMap, LinearMap]:
+        """The map to the queries, and the map to the keys and values, of cross-attention.
 
-    def keys_values(self, memory_BSD: Tensor) -> KeysValues:
+        One split, because the gradient of each slice of the matrix would be a whole matrix of zeros.
+        """
+        widths = [self.widths[0], self.widths[1] + self.widths[2]]
+        queries, keys_values = self.input.split(widths)
+        if self.input_bias is None:
+            return (queries, None), (keys_values, None)
+        query_bias, keys_values_bias = self.input_bias.split(widths)
+        return (queries, query_bias), (keys_values, keys_values_bias)
+
+    def queries(self, x_BTD: Tensor, query_map: LinearMap) -> Tensor:
+        """Queries of cross-attention, [B, H, T, K]."""
+        return self.split_heads(linear(x_BTD, *query_map))
+
+    def keys_values(self, memory_BSD: Tensor, keys_values_map: LinearMap) -> KeysValues:
         """Keys and values of cross-attention."""
-        bias = None if self.input_bias is None else self.input_bias[self.widths[0] :]
-        k, v = linear(memory_BSD, self.input[self.widths[0] :], bias).split(self.widths[1:], dim=-1)
+        k, v = linear(memory_BSD, *keys_values_map).split(self.widths[1:], dim=-1)
         return self.split_heads(k), self.split_heads(v)
 
     def weights(self, q_BHTK: Tensor, k_BHSK: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
@@ -107,7 +119,7 @@ class MultiHeadAttention(nn.Module):
         else:
             scale = 1.0 if self.kind == "dot_product" else None
             # On CPUs, torch 2.13 takes three times as long to compute gradients in bfloat16 as in float32.
-            slow = q_BHTK.device.type == "cpu" and q_BHTK.dtype == torch.bfloat16 and q_BHTK.requires_grad
+            slow = on_cpu(q_BHTK) and q_BHTK.dtype == torch.bfloat16 and q_BHTK.requires_grad
             with torch.autocast("cpu", enabled=False) if slow else nullcontext():
                 q, k, v = (x.float() if slow else x for x in (q_BHTK, k_BHSK, v_BHSV))
                 x_BHTV = F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale).to(q_BHTK)
@@ -283,8 +295,13 @@ class DecoderLayer(nn.Module):
             return attention.attend(q, k, v, past, causal=past is None and remember is None)
 
         def attend_to_memory(x: Tensor) -> Tensor:
-            q = cross.queries(x)
-            return cross.attend(q, *(cross.keys_values(memory) if isinstance(memory, Tensor) else memory), mask)
+            query_map, keys_values_map = cross.cross_maps()
+            q = cross.queries(x, query_map)
+            if isinstance(memory, Tensor):
+                k, v = cross.keys_values(memory, keys_values_map)
+            else:
+                k, v = memory
+            return cross.attend(q, k, v, mask)
 
         x_BTD = self.residual_1(x_BTD, look_back)
         x_BTD = self.residual_2(x_BTD, attend_to_memory)

@@ -6,13 +6,14 @@ K hypotheses per sentence, as in the search (in layers.py, K is d_k).
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.config import EOS, PAD, ModelConfig
-from nmt.kernels import Linear
+from nmt.kernels import Compiler, Linear
 from nmt.model.layers import DecoderLayer, Embedding, EncoderLayer, KeysValues, neighborhood, random_matrix
 
 
@@ -85,6 +86,8 @@ class Transformer(nn.Module):
     def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
         super().__init__()
         self.config, self.vocabulary_size = config, vocabulary_size
+        # Compiles the layers for training steps. The search, whose arguments change with each step, is not compiled.
+        self.compiler: Compiler | None = None
         self.source_embedding = Embedding(config, config.source_vocabulary_size or vocabulary_size)
         self.target_embedding = Embedding(config, vocabulary_size)
         self.encoder_layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
@@ -129,6 +132,17 @@ class Transformer(nn.Module):
         # Padding far past a sentence's end sees no real token: let it see itself, because an empty softmax is NaN.
         return near_SS & (real | torch.eye(len(near_SS), dtype=torch.bool, device=near_SS.device))
 
+    def training_compiler(self) -> Compiler | None:
+        """The compiler in a training step, otherwise None."""
+        return self.compiler if self.training and torch.is_grad_enabled() else None
+
+    def run(self, layer: nn.Module, x: Tensor, *arguments: Any) -> Tensor:
+        """The output of a layer, computed by its compiled form in a training step."""
+        compiler = self.training_compiler()
+        if compiler is None or len(x) == 1:  # the compiler would make further kernels for a single sentence
+            return layer(x, *arguments)  # type: ignore[no-any-return]
+        return compiler.compiled(type(layer).forward)(layer, x, *arguments)  # type: ignore[no-any-return]
+
     def encode(self, source_BS: Tensor, padded: bool = True) -> Tensor:
         """Encode source tokens, including the end symbol, into memory [B, S, D].
 
@@ -137,7 +151,7 @@ class Transformer(nn.Module):
         mask = self.source_mask(source_BS, padded)
         x_BSD = self.source_embedding(source_BS)
         for layer in self.encoder_layers:
-            x_BSD = layer(x_BSD, mask)
+            x_BSD = self.run(layer, x_BSD, mask)
         return self.encoder_norm(x_BSD)  # type: ignore[no-any-return]
 
     def decode(self, target_BT: Tensor, memory_BSD: Tensor, source_BS: Tensor, padded: bool = True) -> Tensor:
@@ -146,7 +160,7 @@ class Transformer(nn.Module):
         past = None if window is None else neighborhood(target_BT.shape[1], window, target_BT.device, causal=True)
         x_BTD = self.target_embedding(target_BT)
         for layer in self.decoder_layers:
-            x_BTD = layer(x_BTD, memory_BSD, mask, past)
+            x_BTD = self.run(layer, x_BTD, memory_BSD, mask, past)
         return self.decoder_norm(x_BTD)  # type: ignore[no-any-return]
 
     def decoder_states(self, source_BS: Tensor, target_BT: Tensor, padded: bool = True) -> Tensor:
@@ -167,7 +181,11 @@ class Transformer(nn.Module):
     def start(self, source_BS: Tensor, hypotheses: int = 1) -> DecoderCache:
         """Encode the source and prepare incremental decoding."""
         memory_BSD, real = self.encode(source_BS), self.real(source_BS)
-        memory = [layer.cross_attention.keys_values(memory_BSD) for layer in self.decoder_layers]  # type: ignore
+        memory = []
+        for layer in self.decoder_layers:
+            cross = cast(DecoderLayer, layer).cross_attention
+            _, keys_values_map = cross.cross_maps()
+            memory.append(cross.keys_values(memory_BSD, keys_values_map))
         mask = torch.zeros_like(real, dtype=memory_BSD.dtype).masked_fill_(~real, -torch.inf)
         ancestors = memory_BSD.new_empty(len(source_BS), 1, hypotheses, 0)
         is_recurrent, shape = self.config.decoder == "ssru", (len(source_BS), hypotheses, self.config.d_model)

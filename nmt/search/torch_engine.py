@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from nmt.config import BOS, PAD, DecodeConfig, NMTError
-from nmt.kernels import few_shapes, keep_freed_memory
+from nmt.kernels import few_shapes, prepare
 from nmt.model import DecoderLayer, MultiHeadAttention, Transformer, load_model
 from nmt.search import Constraints, EngineOptions, Hypothesis, Pair, TokenScores, aligning_layer, batches_by_length
 from nmt.search.beam_search import beam_search, pad, pad_source
@@ -37,7 +37,7 @@ def choose_device(name: str) -> str:
 
 
 def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str], None]) -> "TorchEngine":
-    keep_freed_memory()
+    prepare()
     if options.threads:
         torch.set_num_threads(options.threads)
     device, dtype = choose_device(options.device), getattr(torch, options.precision)

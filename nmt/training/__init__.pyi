@@ -3,8 +3,8 @@ from .checkpoints import Average as Average, check_origin as check_origin, write
 from .metrics import MetricsCallback as MetricsCallback, peak_flops_per_second as peak_flops_per_second
 from .metrics import precision_dtype as precision_dtype, synchronize as synchronize
 from .module import TranslationModule as TranslationModule, UpdateCallback as UpdateCallback, noam as noam
-from .module import make_trainer as make_trainer, settle_precision as settle_precision
-from .module import Losses as Losses, training_losses as training_losses
+from .module import make_trainer as make_trainer, settle_trainer as settle_trainer
+from .loss import Losses as Losses, summed_losses as summed_losses, training_losses as training_losses
 from .run_folder import check_configuration as check_configuration, is_first_process as is_first_process
 from .run_folder import checkpoint_step as checkpoint_step, list_checkpoints as list_checkpoints, run_state as run_state
 from .run_folder import check_no_links as check_no_links, is_finished as is_finished, point_latest_to as point_latest_to

@@ -177,7 +177,8 @@ class MetricsCallback(UpdateCallback):
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         assert self.batch
-        if module.device.type == "cpu" or step % self.every == 0 or step == trainer.max_steps:
+        waits = kernels.runs_ahead(module.device)
+        if not waits or step % self.every == 0 or step == trainer.max_steps:
             module.check_finite()
         self.interval += self.batch.size
         self.flops += self.flops_of(module, self.batch.size)

@@ -17,7 +17,10 @@ from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, remove_l
 DECISIVE = (
     *("seed", "data", "tokenizer", "model", "optim", "batching", "float32_matmul_precision"),
     *("checkpoints.every_steps", "trainer.precision", "trainer.gradient_clip_val"),
+    *("trainer.compile", "trainer.reduction"),
 )
+BEFORE = {"trainer.compile": False, "trainer.reduction": "exact"}
+"""The values of decisive keys in runs that began before nmt had these keys."""
 GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoints", "validation", "trainer")
 
 
@@ -69,12 +72,27 @@ def read_config(run: Path) -> dict[str, Any]:
     return tree
 
 
+def decisive_settings(tree: dict[str, Any]) -> dict[str, Any]:
+    """The settings that determine the weights, by key."""
+    settings = {}
+    for key in DECISIVE:
+        value = within(tree, *key.split("."))
+        settings[key] = BEFORE.get(key) if value is None else value
+    return settings
+
+
+def is_begun(run: Path) -> bool:
+    """Whether the folder has a run's configuration and results."""
+    has_results = bool(list_checkpoints(run)) or (run / "model").exists()
+    return (run / "config.yaml").exists() and has_results
+
+
 def check_configuration(run: Path, config: ExperimentConfig) -> None:
     """Raise NMTError if the folder has a run with a different configuration, or a link that training would follow."""
     check_no_links(run)
-    if (run / "config.yaml").exists() and (list_checkpoints(run) or (run / "model").exists()):
+    if is_begun(run):
         trees = read_config(run), to_tree(config)
-        changed = difference(*({key: within(tree, *key.split(".")) for key in DECISIVE} for tree in trees))
+        changed = difference(decisive_settings(trees[0]), decisive_settings(trees[1]))
         if all(within(tree, "optim", "decay_steps") == within(tree, "trainer", "max_steps") for tree in trees):
             changed = changed.replace("optim.decay_steps:", "trainer.max_steps, where optim.schedule ends:")
         init = trees[0].get("init")

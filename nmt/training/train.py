@@ -11,19 +11,25 @@ import torch.distributed as dist
 from lightning.pytorch.callbacks import LambdaCallback, Timer
 from rich.console import Console
 
-from nmt import files, hardware, kernels, model, registry
+from nmt import compat, files, hardware, kernels, model, registry
 from nmt.config import ExperimentConfig, difference, require, to_tree
 from nmt.data import TOKENIZER, Manifest, PreparedCorpus, UpdateDataModule, accumulation, decisive, open_corpus
 from nmt.errors import NMTError, SameForAll, how_to_install, is_out_of_memory, one_line
 from nmt.training.checkpoints import CheckpointCallback, RunState, check_run, deliver
+from nmt.training.loss import training_losses
 from nmt.training.metrics import MetricsCallback, ProgressLine
-from nmt.training.module import TranslationModule, make_trainer, quiet_lightning, training_losses
+from nmt.training.module import TranslationModule, make_trainer, quiet_lightning, settle_trainer
 from nmt.training.run_folder import is_finished, is_first_process, open_folder
 from nmt.training.validation import Validation
+from nmt.training.warm_up import WarmUp
+
+ENOUGH_TOKENS = 12_500
+"""Tokens per micro-batch that keep a fast GPU busy for longer than Python takes to start its kernels."""
 
 
 def train(config: ExperimentConfig, console: Console) -> int | None:
     """Start or resume a run and average its checkpoints; return the number of the signal that stopped it, or None."""
+    config = settle_trainer(config)
     if "wandb" in config.logger and find_spec("wandb") is None:
         raise NMTError(f"logger=wandb: wandb is not installed; {how_to_install('wandb')}")
     folder, run, most = Path(config.prepared), Path(config.run), config.model.max_positions
@@ -71,7 +77,7 @@ class Training:
 
     def __init__(self, config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:
         self.config, self.corpus, self.console, self.folder = config, corpus, console, Path(config.run)
-        kernels.keep_freed_memory()
+        kernels.prepare()
         kernels.forget_old_kernels()
         torch.set_float32_matmul_precision(config.float32_matmul_precision)
         self.initial, init, seen, manifest = None, "", corpus.manifest.seen, corpus.manifest
@@ -118,13 +124,20 @@ class Training:
         metrics = MetricsCallback(self.state.config, ProgressLine(self.console, max_seconds))
         validation = Validation(self.corpus, config, metrics)
         saver = CheckpointCallback(config.checkpoints, self.state, validation, max_seconds)
+        warm_up = WarmUp(config, size, updates.planner, self.console)
         added = [entry.load()(config, updates.planner, metrics) for entry in registry.entries_of("callback").values()]
         # Lightning calls them in this order: an update is reported and validated before it is saved.
-        callbacks = [LambdaCallback(on_train_start=saver.catch_signals), *added, metrics, validation, saver]
+        started = LambdaCallback(on_train_start=saver.catch_signals)
+        callbacks = [started, warm_up, *added, metrics, validation, saver]
         with quiet_lightning():
             trainer = make_trainer(config, callbacks)
             trainer.accumulate_grad_batches = accumulation(config.batching.micro_batches, trainer.world_size)
-            module = TranslationModule(config.model, config.optim, size, config.seed, training_losses(config))
+            self.prepare_device(trainer.strategy.root_device, trainer.accumulate_grad_batches)
+            losses = training_losses(config)
+            reduction = config.trainer.reduction
+            module = TranslationModule(config.model, config.optim, size, config.seed, losses, reduction)
+            if module.has_fixed_order(trainer):
+                compat.without_ddp_wrapper(trainer)
             if self.initial and not checkpoint:
                 module.model.load_state_dict(model.load_model(self.initial).state_dict())
             # Opened only now, so that a rejected configuration leaves nothing behind.
@@ -152,13 +165,31 @@ class Training:
                 saver.restore_handlers()
         return saver.stopped_by
 
+    def prepare_device(self, device: torch.device, micro_batches: int) -> None:
+        """Choose deterministic kernels on a GPU; print a notice if its micro-batches are small."""
+        if device.type != "cuda":
+            return
+        if self.config.trainer.deterministic in (None, True):
+            kernels.use_deterministic_kernels(True)
+        batching = self.config.batching
+        tokens = batching.tokens_per_update // batching.micro_batches
+        if micro_batches > 1 and tokens < ENOUGH_TOKENS and is_first_process():
+            devices = batching.micro_batches // micro_batches
+            self.console.print(
+                f"notice: each GPU computes {micro_batches} micro-batches of {tokens:,} tokens, one after another; "
+                f"batching.micro_batches={devices} makes updates faster (with name=OTHER if the run has begun)"
+            )
+
     def greet(self, module: TranslationModule, updates: UpdateDataModule) -> None:
         update, warmup = self.update, module.optim.warmup
         parameters = sum(parameter.numel() for parameter in module.parameters())
         per_pass = updates.planner.micro_batches_per_pass / updates.planner.micro_batches
         parts = [f"{name} {share:.1%}" for name, share in updates.shares().items()]
+        chosen = f"trainer.precision={self.config.trainer.precision}"
+        if self.config.trainer.compile:
+            chosen += ", trainer.compile=true"
         self.console.print(
-            f"training {parameters:,} parameters on {len(updates.split):,} pairs"
+            f"training {parameters:,} parameters ({chosen}) on {len(updates.split):,} pairs"
             f"{f' from update {update:,}' if update else ''} to update {self.config.trainer.max_steps:,}; "
             f"a pass over the corpus takes {per_pass:,.{0 if per_pass >= 10 else 1}f} updates, and the learning rate "
             f"rises to {module.learning_rate(warmup):.2g} at update {warmup:,}"

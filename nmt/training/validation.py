@@ -13,8 +13,9 @@ from nmt.config import ExperimentConfig, enough_memory_or
 from nmt.data import Domain, PreparedCorpus, PreparedSplit
 from nmt.model import Transformer
 from nmt.text import load_tokenizer
+from nmt.training.loss import summed_losses
 from nmt.training.metrics import VALIDATION_COLUMNS, MetricsCallback
-from nmt.training.module import TranslationModule, UpdateCallback, summed_losses
+from nmt.training.module import TranslationModule, UpdateCallback
 from nmt.translation import Translator, kind_of_corpus
 
 BATCH_TOKENS = 4000

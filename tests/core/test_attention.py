@@ -50,8 +50,11 @@ def test_masked_attention_is_the_papers(kind, shape):
     mask = torch.rand(shape) < 0.5
     mask[..., 2] = True  # every query sees something
     expected = by_the_paper(module, x, memory, mask)
+    query_map, keys_values_map = module.cross_maps()
+    q = module.queries(x, query_map)
+    k, v = module.keys_values(memory, keys_values_map)
     for form in (mask, torch.zeros(shape).double().masked_fill(~mask, -torch.inf)):
-        torch.testing.assert_close(module.attend(module.queries(x), *module.keys_values(memory), form), expected)
+        torch.testing.assert_close(module.attend(q, k, v, form), expected)
 
 
 def test_attention_in_mixed_precision_has_the_gradients_of_float32() -> None:

@@ -4,7 +4,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from nmt.kernels import LEVELS, ONEDNN, Dropout, has_fast_product, linear, random_bits
+from nmt.kernels import Dropout, has_fast_product, linear
+from nmt.kernels.dropout import LEVELS, random_bits
+from nmt.kernels.products import ONEDNN
 
 needs_onednn = pytest.mark.skipif(not ONEDNN, reason="this processor has no oneDNN product")
 SHAPE = torch.Size((503, 997))
@@ -12,7 +14,7 @@ SHAPE = torch.Size((503, 997))
 
 @pytest.fixture(autouse=True)
 def however_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nmt.kernels.SMALLEST_PRODUCT", 0)
+    monkeypatch.setattr("nmt.kernels.products.SMALLEST_PRODUCT", 0)
     torch.manual_seed(1)
 
 

@@ -8,8 +8,9 @@ import torch.nn.functional as F
 
 from nmt import kernels
 from nmt.config import ENDING, OptimConfig
-from nmt.training import module as loss_module
-from nmt.training.module import label_smoothed_cross_entropy, learning_rate, noam
+from nmt.training import loss as loss_module
+from nmt.training.loss import label_smoothed_cross_entropy
+from nmt.training.module import learning_rate, noam
 
 TOKENS, WIDTH, VOCABULARY = 11, 6, 9
 
@@ -28,7 +29,7 @@ def torch_loss(hidden, weight, targets, smoothing, bias=0.0):
 @pytest.mark.parametrize("chunk", [1, 4 * VOCABULARY, 2**23], ids=["one row", "four rows", "all rows"])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
 def test_loss_and_gradients_are_those_of_torchs_cross_entropy(monkeypatch, chunk, smoothing, with_bias):
-    monkeypatch.setattr(loss_module, "CHUNK_LOGITS", chunk)
+    monkeypatch.setitem(loss_module.CHUNK_LOGITS, "cpu", chunk)
     hidden, weight, targets = drawn()
     bias = [torch.randn(VOCABULARY, requires_grad=True)] if with_bias else []
     loss, likelihood = label_smoothed_cross_entropy(hidden, weight, targets, smoothing, *bias)
@@ -65,7 +66,7 @@ def test_in_mixed_precision_products_are_of_its_type_and_sums_of_float32(monkeyp
     monkeypatch.setattr(kernels, "linear", spied)
     gradients = []
     for chunk in (VOCABULARY, 2**23):
-        monkeypatch.setattr(loss_module, "CHUNK_LOGITS", chunk)
+        monkeypatch.setitem(loss_module.CHUNK_LOGITS, "cpu", chunk)
         with torch.autocast("cpu", torch.bfloat16):
             loss, likelihood = label_smoothed_cross_entropy(hidden, weight, targets, 0.1)
         assert loss.dtype == likelihood.dtype == torch.float32

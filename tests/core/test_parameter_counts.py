@@ -78,7 +78,7 @@ def test_rows_of_table_3_differ_from_base_as_the_papers_do():
 )
 def test_a_training_step_needs_what_torch_counts(shape, monkeypatch):
     """Torch counts all pairs of the decoder's self-attention; the half above the diagonal is taken off here."""
-    monkeypatch.setattr("nmt.kernels.ONEDNN", False)
+    monkeypatch.setattr("nmt.kernels.products.ONEDNN", False)
     sizes = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 32, "d_ff": 64, "heads": 2, **shape}
     config = ModelConfig(name="test", dropout=0.0, **sizes)
     model = Transformer(config, vocabulary_size=40)

@@ -1,15 +1,18 @@
 """Training in mixed and in low precision; the processor has bfloat16, and float16 with its scaler for tests."""
 
+import shutil
 from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from lightning import Trainer
 from lightning.pytorch.plugins import MixedPrecision
 
 from nmt.commands import compose
-from nmt.training import list_checkpoints, load_checkpoint, settle_precision
+from nmt.config import NMTError
+from nmt.training import check_configuration, list_checkpoints, load_checkpoint, settle_trainer
 
 SHORT = ("trainer.max_steps=30", "validation.every_steps=15", "validation.bleu_sentences=0")
 
@@ -33,8 +36,26 @@ def test_a_run_of_any_precision_learns_what_float32_learns(toy, nmt, finished, m
 def test_auto_is_the_precision_that_suits_the_device(monkeypatch, fast):
     monkeypatch.setattr("nmt.compat.has_fast_bfloat16", lambda device: fast and device.type == "cpu")
     config = compose("train", ["trainer.precision=auto", "trainer.accelerator=cpu"])
-    assert settle_precision(config).trainer.precision == ("bf16-mixed" if fast else "32-true")
-    assert settle_precision(compose("train", [])).trainer.precision == "32-true"
+    assert settle_trainer(config).trainer.precision == ("bf16-mixed" if fast else "32-true")
+    named = compose("train", ["trainer.precision=32-true", "trainer.accelerator=cpu"])
+    assert settle_trainer(named).trainer.precision == "32-true"
+
+
+def test_a_run_that_has_begun_keeps_its_precision_on_any_device(toy, finished, monkeypatch, here):
+    """Runs of older versions, whose configuration lacks trainer.compile, resume too."""
+    run = Path(shutil.copytree(finished, "run"))
+    tree = yaml.safe_load((run / "config.yaml").read_text())
+    del tree["trainer"]["compile"], tree["trainer"]["reduction"]
+    (run / "config.yaml").write_text(yaml.safe_dump(tree))
+    monkeypatch.setattr("nmt.compat.has_fast_bfloat16", lambda device: True)
+    changes = ["trainer.precision=auto", "trainer.max_steps=72", "checkpoints.every_steps=12"]
+    options = [*toy, *changes, "run=run"]
+    settled = settle_trainer(compose("train", options))
+    assert (settled.trainer.precision, settled.trainer.compile) == ("32-true", False)
+    check_configuration(run, settled)
+    slower = settle_trainer(compose("train", [*options, "trainer.reduction=fast"]))
+    with pytest.raises(NMTError, match=r"trainer\.reduction: exact -> fast"):
+        check_configuration(run, slower)
 
 
 def half_precision(made: list[MixedPrecision], **flags) -> Trainer:

@@ -138,11 +138,12 @@ def test_updates_after_the_last_report_are_counted_and_reported(toy, nmt):
 
 
 def test_latest_points_at_the_newest_run_with_a_model(toy, nmt):
+    too_fast = ("optim.learning_rate=1000", "optim.factor=1e6", "optim.warmup=1")
     for run, updates, latest in (("one", 1, "one"), ("two", 1, "two"), ("one", 1, "two"), ("one", 2, "one")):
         assert nmt("train", *toy, *SHORT, f"trainer.max_steps={updates}", f"run=runs/{run}").code == 0
         assert Path("runs/latest").resolve() == Path("runs", latest).resolve()
     assert {path.name for path in Path("runs").iterdir()} == {"one", "two", "latest"}
-    assert nmt("train", *toy, *SHORT, "model.dropout=0", "run=runs/begun", "optim.factor=1e6").code == 2
+    assert nmt("train", *toy, *SHORT, "model.dropout=0", "run=runs/begun", *too_fast).code == 2
     assert Path("runs/latest").resolve() == Path("runs/one").resolve()
     shutil.move("runs", "moved")
     assert Path("moved/latest/model/config.json").is_file()

@@ -27,8 +27,8 @@ from rich.console import Console
 from torch.optim import Optimizer
 
 from nmt import commands, files, kernels, registry, training
-from nmt.config import UNK, BatchingConfig, ExperimentConfig, ModelConfig, build, require
-from nmt.data import Batch, BatchPlanner, PreparedCorpus, UpdateDataModule, open_corpus
+from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, build, require
+from nmt.data import BatchPlanner, PreparedCorpus, UpdateDataModule, dummy_batch, open_corpus
 from nmt.errors import enough_memory_or, is_out_of_memory
 from nmt.model import described
 from nmt.plugins.minutes.plugin import SETS
@@ -126,7 +126,7 @@ def choose(
     begin, settled = time.monotonic(), None
     alone = int(os.environ.get("WORLD_SIZE", 1)) == 1  # otherwise, processes could get different trial results
     require(alone, f"{setting} needs a single process: start the run with one process first")
-    kernels.keep_freed_memory()  # trials measure what training will do
+    kernels.prepare()  # trials measure what training will do
     kernels.forget_old_kernels()
     end, choosing, tried, tokens = begin + limit, CHOOSING_SHARE * limit, begin, 0.0
     for model in models:
@@ -230,12 +230,6 @@ def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
 TIMED_SECONDS, WARM_UP = 4.0, 2  # maximum seconds of timed training in a trial, and untimed updates before that
 
 
-def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:
-    """A batch of <unk> tokens that needs as much memory as a full batch of this shape, including a padding mask."""
-    target = torch.full((rows, target_width), UNK)
-    return Batch(torch.full((rows, source_width), UNK), target, target, torch.arange(max(target.numel() - 1, 1)))
-
-
 def make_resident(module: training.TranslationModule, optimizer: Optimizer) -> None:
     """Allocate zero gradients and Adam moments, which would otherwise exist only from the second update on."""
     for parameter in module.parameters():
@@ -274,8 +268,8 @@ class MemoryCheck(Callback):
             f"batching.tokens_per_update={tokens}"
         )
         # Room for threads, buffers and gaps between tensors: 64 MiB plus 5 % of weights, gradients and two moments.
-        # Further gradient copies: the partial sums of an update's tree, and the gradients that another device sends.
-        copies = max(trainer.accumulate_grad_batches.bit_length() - 2, 0) + (trainer.world_size > 1)
+        # Further gradient copies: the partial sums of an update's tree.
+        copies = max(trainer.accumulate_grad_batches.bit_length() - 2, 0)
         size = 2**26 + int((0.2 + copies) * sum(parameter.nbytes for parameter in pl_module.parameters()))
         with enough_memory_or(advice):
             reserve = torch.empty(size, dtype=torch.uint8, device=pl_module.device)
@@ -291,7 +285,10 @@ class Pace(NamedTuple):
 
 
 def measured_pace(config: ExperimentConfig, corpus: PreparedCorpus, seconds: float) -> Pace:
-    """Train a model for some seconds; the first updates, which compile kernels and allocate memory, do not count."""
+    """Train a model for some seconds; the first updates, which build kernels and allocate memory, do not count.
+
+    The trial does not compile the model, which would take longer than the trial; Replan corrects the number of updates.
+    """
     trainer, data = training.make_trainer(config), UpdateDataModule(corpus, config)
     strategy, device = trainer.strategy, trainer.strategy.root_device
     vocabulary, losses = corpus.manifest.vocabulary_size, training.training_losses(config)

@@ -1,12 +1,10 @@
-"""Fast training and search on a CPU: linear maps with oneDNN, dropout, and settings to apply before the first kernel.
+"""Linear maps on a CPU, computed with oneDNN where that is faster.
 
 On x86 CPUs, torch computes float32 products with MKL. On AMD CPUs, MKL is half as fast as oneDNN, which torch also
 includes: 225 versus 431 GFLOP/s in a training step. On other devices and in other precisions, `linear` is the same as
 torch.nn.functional.linear. Shapes: M rows, K inputs, N outputs.
 """
 
-import ctypes
-import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.compat import onednn_linear
+from nmt.kernels import device
 
 product = onednn_linear
 ONEDNN = torch.backends.mkldnn.is_available() and platform.machine() in ("x86_64", "AMD64")
@@ -24,26 +23,6 @@ ONEDNN = torch.backends.mkldnn.is_available() and platform.machine() in ("x86_64
 # a fraction of a millisecond, then if kernels stay cached. In a search without AVX512, MKL is at least as fast.
 SMALLEST_PRODUCT = 2**25
 SMALLEST_REPEATED_PRODUCT = 2**20 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2**62
-LEVELS = 2**16  # levels of the dropout probability, one for each value of 16 random bits
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-
-
-def keep_freed_memory() -> None:
-    """Make glibc keep freed memory for the next step: allocating a page takes longer than writing a product to it."""
-    if platform.libc_ver()[0] == "glibc":
-        libc = ctypes.CDLL(None)
-        libc.mallopt(M_MMAP_THRESHOLD, 2**30)
-        libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
-
-
-def forget_old_kernels() -> None:
-    """Cache only 8 oneDNN kernels: each serves one of hundreds of shapes and is quick to build.
-
-    By default, each of two caches keeps 1,024 kernels of half a megabyte, scattered among the tensors; this doubles the
-    memory use of model=small.
-    """
-    for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        os.environ.setdefault(cache, "8")
 
 
 @contextmanager
@@ -59,7 +38,7 @@ def few_shapes() -> Iterator[None]:
 
 def has_fast_product(x: Tensor, weight: Tensor) -> bool:
     """Return True if `product` supports these tensors and is faster than torch's linear map."""
-    fits = x.device.type == "cpu" and x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+    fits = device.on_cpu(x) and x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
     return ONEDNN and fits and x.numel() * len(weight) >= SMALLEST_PRODUCT
 
 
@@ -104,25 +83,3 @@ class Linear(nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         return linear(x, self.weight, self.bias)
-
-
-def random_bits(shape: torch.Size) -> Tensor:
-    """Draw 16 random bits per element, as int16. Drawing 64 bits for four elements at once is five times as fast."""
-    elements = shape.numel()
-    numbers = torch.empty(-(-elements // 4), dtype=torch.int64).random_(-(2**63), None)
-    return numbers.view(torch.int16)[:elements].view(shape)
-
-
-class Dropout(nn.Dropout):
-    """In training, zero elements with probability `p` and scale up the rest (section 5.4, "Residual Dropout").
-
-    On a CPU, `p` is rounded to a multiple of 1 / 65,536.
-    """
-
-    def forward(self, x: Tensor) -> Tensor:
-        if not self.training or self.p == 0:
-            return x
-        kept = round((1 - self.p) * LEVELS)
-        if kept == 0 or x.device.type != "cpu":
-            return F.dropout(x, self.p)
-        return (x * (random_bits(x.shape) >= LEVELS // 2 - kept)).mul_(LEVELS / kept)

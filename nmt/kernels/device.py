@@ -1,0 +1,65 @@
+"""How to compute on a device: settings of the process, and what differs between CPUs and GPUs."""
+
+import ctypes
+import os
+import platform
+
+import torch
+from torch import Tensor
+
+from nmt import hardware
+
+M_TRIM_THRESHOLD = -1
+M_MMAP_THRESHOLD = -3
+
+
+def prepare() -> None:
+    """Make the settings that every use of a model needs, before the first tensor is on a GPU.
+
+    Attention never uses cuDNN. cuDNN builds a plan for each batch shape, which takes 0.1 to 1 second, and nmt makes
+    about a thousand shapes; with some masks, its gradients are NaN (pytorch/pytorch#196678).
+    """
+    hardware.set_gpu_defaults()
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    keep_freed_memory()
+
+
+def keep_freed_memory() -> None:
+    """Make glibc keep freed memory for the next step.
+
+    Allocating a page takes longer than writing a product to it.
+    """
+    if platform.libc_ver()[0] == "glibc":
+        libc = ctypes.CDLL(None)
+        libc.mallopt(M_MMAP_THRESHOLD, 2**30)
+        libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+
+
+def forget_old_kernels() -> None:
+    """Cache only 8 oneDNN kernels: each serves one of hundreds of shapes and is quick to build.
+
+    By default, each of two caches keeps 1,024 kernels of half a megabyte, scattered among the tensors; this doubles the
+    memory use of model=small.
+    """
+    for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(cache, "8")
+
+
+def use_deterministic_kernels(on: bool) -> None:
+    """Let torch use only kernels that give the same bits each time, and raise an error where it has none.
+
+    Without them, the gradients of attention and embeddings on a GPU are added in any order.
+    """
+    torch.use_deterministic_algorithms(on)
+    # By default, the mode also fills each new tensor, which costs time and affects no result of ours.
+    torch.utils.deterministic.fill_uninitialized_memory = not on  # type: ignore[attr-defined]
+
+
+def runs_ahead(device: torch.device) -> bool:
+    """Whether the program goes on while the device computes, so that reading a result makes it wait."""
+    return device.type != "cpu"
+
+
+def on_cpu(x: Tensor) -> bool:
+    """Whether to use our own kernels for CPUs; torch's compiler makes its own for every device."""
+    return x.device.type == "cpu" and not torch.compiler.is_compiling()

@@ -1,0 +1,275 @@
+"""Add the gradients of an update's micro-batches in a fixed order, whichever processes computed them.
+
+The order is a tree: ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)) for eight micro-batches. Each process computes
+neighboring micro-batches, so it adds whole subtrees by itself. Then the processes exchange their sums: first each with
+its neighbor, then with the process two away, and so on. Each sum has two terms and a + b equals b + a, so every process
+gets the bits that one process would get by itself.
+
+In each round of the exchange, a process sends half of what it has and adds the other half (recursive halving). At the
+end it has the total of one part of the numbers, and the same rounds in reverse order bring the other parts. This moves
+2 (1 - 1 / n) times the size of the gradients for n processes, as a ring does, and only 1 / n of them goes the longest
+way, between machines.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from nmt.compat import add_all, copy_all
+
+BUCKET_NUMBERS = 2**24
+"""The most numbers that are exchanged at once: 64 MB in float32."""
+
+
+def is_power_of_two(number: int) -> bool:
+    return number & (number - 1) == 0
+
+
+def has_fixed_order(micro_batches: int, processes: int) -> bool:
+    """Whether processes that compute `micro_batches` each can add their gradients in the order of one process."""
+    return is_power_of_two(micro_batches) and is_power_of_two(processes)
+
+
+def swap(sent: Tensor, received: Tensor, other: int) -> None:
+    """Send a tensor to another process and receive one from it."""
+    operations = [dist.P2POp(dist.isend, sent, other), dist.P2POp(dist.irecv, received, other)]
+    for work in dist.batch_isend_irecv(operations):
+        work.wait()
+
+
+def exchange(numbers: Tensor, buffer: Tensor) -> None:
+    """Sum a vector over 2^n processes in place; all processes get the same bits.
+
+    The length must be a multiple of 2^n; `buffer` has room for half of it. On a GPU, this returns before the exchange
+    has ended, as any kernel does.
+    """
+    rank = dist.get_rank()
+    processes = dist.get_world_size()
+    start = 0
+    size = len(numbers)
+    rounds = []  # (the other process, the start of our part and of its part)
+    distance = 1
+    while distance < processes:
+        size //= 2
+        # Of two processes, the one with the lower number gets the first half.
+        is_lower = not rank & distance
+        ours = start if is_lower else start + size
+        theirs = start + size if is_lower else start
+        other = rank ^ distance
+        received = buffer[:size]
+        swap(numbers[theirs : theirs + size], received, other)
+        numbers[ours : ours + size] += received
+        rounds.append((other, ours, theirs))
+        start = ours
+        distance *= 2
+    for other, ours, theirs in reversed(rounds):
+        swap(numbers[ours : ours + size], numbers[theirs : theirs + size], other)
+        size *= 2
+
+
+@dataclass
+class Piece:
+    """A part of a parameter's gradient, seen as a vector."""
+
+    parameter: int  # its place in the list of parameters
+    start: int
+    stop: int
+
+
+@dataclass
+class Bucket:
+    """Pieces of gradients that are exchanged at once, in the order in which the backward pass computes them."""
+
+    pieces: list[Piece]
+    missing: set[int]  # the parameters whose gradients this backward pass has not computed yet
+
+    @property
+    def parameters(self) -> set[int]:
+        return {piece.parameter for piece in self.pieces}
+
+
+def buckets_of(parameters: Sequence[Tensor], most: int) -> list[list[Piece]]:
+    """Divide parameters, the last first, into buckets of at most `most` numbers of one type."""
+    buckets: list[list[Piece]] = []
+    room = 0
+    dtype = None
+    for index in reversed(range(len(parameters))):
+        start = 0
+        numbers = parameters[index].numel()
+        while start < numbers:
+            if room == 0 or parameters[index].dtype != dtype:
+                buckets.append([])
+                room = most
+                dtype = parameters[index].dtype
+            stop = min(start + room, numbers)
+            buckets[-1].append(Piece(index, start, stop))
+            room -= stop - start
+            start = stop
+    return buckets
+
+
+class FixedOrderSum:
+    """The sum over the micro-batches of an update, with the same bits on 1, 2, 4, ... processes.
+
+    PyTorch adds each second micro-batch's gradients to those of the one before. This class adds the sums of pairs, and
+    exchanges the total: bucket by bucket during the backward pass of the last micro-batch, as soon as the gradients of
+    a bucket are complete. On a GPU, the exchange runs beside the rest of the backward pass.
+
+    Call `begin` before the backward pass of a micro-batch and `end` after it.
+    """
+
+    def __init__(self, module: nn.Module, micro_batches: int) -> None:
+        self.parameters = [x for x in module.parameters() if x.requires_grad]
+        self.micro_batches = micro_batches  # of this process in an update
+        self.number = 0  # of the micro-batch, from 1
+        # Sums over 2^n neighboring micro-batches: (2^n, the gradients, the other numbers).
+        self.subtrees: list[tuple[int, list[Tensor | None], Tensor]] = []
+        self.processes = dist.get_world_size() if dist.is_initialized() else 1
+        self.buckets: list[Bucket] = []
+        self.sent = 0  # buckets exchanged in this update
+        self.flat: dict[torch.dtype, Tensor] = {}  # vectors that all buckets of a type use in turn
+        self.stream: torch.cuda.Stream | None = None
+        if self.processes > 1:
+            self.prepare_exchange()
+
+    def prepare_exchange(self) -> None:
+        device = self.parameters[0].device
+        if device.type == "cuda":
+            self.stream = torch.cuda.Stream(device)
+        for pieces in buckets_of(self.parameters, BUCKET_NUMBERS):
+            self.buckets.append(Bucket(pieces, set()))
+            numbers = sum(piece.stop - piece.start for piece in pieces)
+            self.make_room(numbers, self.parameters[pieces[0].parameter])
+        self.make_room(1, torch.empty(0, device=device))  # for the other numbers, which are always float32
+        for index, parameter in enumerate(self.parameters):
+            parameter.register_post_accumulate_grad_hook(self.hook(index))
+
+    def make_room(self, numbers: int, like: Tensor) -> None:
+        """Make a vector for `numbers` numbers and for half of them, as `exchange` needs."""
+        most = max(numbers, 2 * self.processes) + self.processes
+        kept = self.flat.get(like.dtype)
+        if kept is None or len(kept) < 2 * most:
+            self.flat[like.dtype] = like.new_empty(2 * most)
+
+    def hook(self, index: int) -> Callable[[Tensor], None]:
+        def computed(parameter: Tensor) -> None:
+            if self.is_last:
+                self.complete(index)
+
+        return computed
+
+    @property
+    def is_last(self) -> bool:
+        return self.number == self.micro_batches
+
+    def begin(self, number: int) -> None:
+        """Expect the backward pass of this process's micro-batch `number`, counted from 1."""
+        self.number = number
+        self.sent = 0
+        for bucket in self.buckets:
+            bucket.missing = bucket.parameters
+
+    def end(self, sums: Tensor) -> None:
+        """Add the gradients of a micro-batch, and `sums`, which are added in the same order.
+
+        After the last micro-batch, the gradients and `sums` are the totals of all processes; until then, after each
+        second micro-batch, they are empty and zero.
+        """
+        if self.is_last:
+            for _, _, other_sums in reversed(self.subtrees):
+                sums += other_sums
+            # Buckets with parameters that got no gradient are not complete yet.
+            self.exchange_up_to(len(self.buckets))
+            if self.processes > 1:
+                self.exchange_parts([sums])
+            else:
+                self.add_subtrees(range(len(self.parameters)))
+            self.subtrees.clear()
+            if self.stream:
+                torch.cuda.current_stream().wait_stream(self.stream)
+        elif self.number % 2 == 0:
+            self.push(sums)
+
+    def push(self, sums: Tensor) -> None:
+        """Move the sums of the last two micro-batches into the tree, and start with empty ones."""
+        size = 2
+        gradients = [parameter.grad for parameter in self.parameters]
+        total = sums.clone()
+        while self.subtrees and self.subtrees[-1][0] == size:
+            _, others, other_sums = self.subtrees.pop()
+            add_gradients(gradients, others)
+            total += other_sums
+            size *= 2
+        self.subtrees.append((size, gradients, total))
+        sums.zero_()
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    def add_subtrees(self, indices: Sequence[int]) -> None:
+        """Add the earlier micro-batches' gradients of these parameters to those of the last ones."""
+        for _, gradients, _ in reversed(self.subtrees):
+            totals = [self.parameters[index].grad for index in indices]
+            add_gradients(totals, [gradients[index] for index in indices])
+
+    def complete(self, index: int) -> None:
+        """Note that a gradient is complete, and exchange the buckets that are complete now."""
+        for bucket in self.buckets:
+            bucket.missing.discard(index)
+        ready = self.sent
+        # In one order, so that all processes exchange the same buckets.
+        while ready < len(self.buckets) and not self.buckets[ready].missing:
+            ready += 1
+        self.exchange_up_to(ready)
+
+    def exchange_up_to(self, stop: int) -> None:
+        for number in range(self.sent, stop):
+            self.exchange_bucket(number)
+        self.sent = max(self.sent, stop)
+
+    def exchange_bucket(self, number: int) -> None:
+        pieces = self.buckets[number].pieces
+        before = {piece.parameter for bucket in self.buckets[:number] for piece in bucket.pieces}
+        # A parameter that a bucket before has begun has its subtrees already.
+        self.add_subtrees(sorted(self.buckets[number].parameters - before))
+        parts = []
+        for piece in pieces:
+            gradient = self.parameters[piece.parameter].grad
+            if gradient is not None:
+                parts.append(gradient.view(-1)[piece.start : piece.stop])
+        if parts:
+            self.exchange_parts(parts)
+
+    def exchange_parts(self, parts: list[Tensor]) -> None:
+        """Sum parts of gradients over the processes, in place."""
+        numbers = sum(map(len, parts))
+        whole = -(-numbers // self.processes) * self.processes
+        flat = self.flat[parts[0].dtype]
+        places = list(flat[:numbers].split([len(part) for part in parts]))
+        with self.beside():
+            copy_all(places, parts)
+            flat[numbers:whole].zero_()
+            exchange(flat[:whole], flat[whole:])
+            copy_all(parts, places)
+
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """Compute beside the backward pass, after what it has computed so far."""
+        if self.stream is None:
+            yield
+            return
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream):
+            yield
+
+
+def add_gradients(totals: Sequence[Tensor | None], others: Sequence[Tensor | None]) -> None:
+    """Add gradients in place; a parameter that got no gradient has none in any micro-batch."""
+    both = [
+        (total, other) for total, other in zip(totals, others, strict=True) if total is not None and other is not None
+    ]
+    if both:
+        add_all([total for total, _ in both], [other for _, other in both])

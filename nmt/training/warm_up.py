@@ -1,0 +1,60 @@
+"""Compile a model before its first update, with the same shapes whenever and wherever the run starts."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from lightning import Callback, LightningModule, Trainer
+from lightning.fabric.utilities import move_data_to_device
+from rich.console import Console
+
+from nmt.config import ExperimentConfig
+from nmt.data import Batch, BatchPlanner, dummy_batch
+from nmt.kernels import Compiler
+
+ALIGNMENT = 8  # attention with a mask has one kernel for widths that are multiples of 8 and one for other widths
+
+
+def warm_up_batches(planner: BatchPlanner) -> Iterator[Batch]:
+    """Batches of each kind that needs a kernel of its own.
+
+    They are half as large as a full micro-batch, so that memory runs out later (in the memory check) or never.
+    """
+    rows, source_width, target_width = planner.largest_shapes()[0]
+    rows = max(2, rows // 2)
+    aligned = max(ALIGNMENT, source_width // ALIGNMENT * ALIGNMENT)
+    yield dummy_batch(rows, aligned, target_width)
+    yield dummy_batch(rows, aligned + 1, target_width)
+    whole = dummy_batch(rows, aligned, target_width)
+    yield whole._replace(padded=False, target_indices=torch.arange(whole.target_out.numel()))
+
+
+class WarmUp(Callback):
+    """With trainer.compile=true, compiles the model when training starts (see nmt/kernels/compilation.py)."""
+
+    def __init__(self, config: ExperimentConfig, vocabulary_size: int, planner: BatchPlanner, console: Console) -> None:
+        self.config = config
+        self.vocabulary_size = vocabulary_size
+        self.planner = planner
+        self.console = console
+
+    def identity(self, device: torch.device) -> str:
+        """Everything that decides the kernels."""
+        shapes = [tuple(batch.source.shape + batch.target_in.shape) for batch in warm_up_batches(self.planner)]
+        kind = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+        parts: list[Any] = [kind, self.config.trainer.precision, asdict(self.config.model)]
+        return json.dumps([*parts, self.vocabulary_size, shapes])
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if not self.config.trainer.compile:
+            return
+        module: Any = pl_module
+        module.model.compiler = Compiler(self.identity(module.device))
+        with self.console.status("compiling the model, which takes about a minute"):
+            for batch in warm_up_batches(self.planner):
+                with trainer.precision_plugin.train_step_context():
+                    loss, _ = module.losses(move_data_to_device(batch, module.device))
+                loss.backward()
+                module.zero_grad()
