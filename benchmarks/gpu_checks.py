@@ -8,7 +8,6 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import gpu_shims
 import torch
 import torch.nn.functional as F
 from gpu_report import Report
@@ -19,9 +18,11 @@ from torch.profiler import ProfilerActivity
 
 from nmt.commands import COMMANDS, compose
 from nmt.config import BOS, PAD, ModelConfig
+from nmt.kernels import Compiler
 from nmt.model import DecoderLayer, EncoderLayer, Transformer
 from nmt.search import TorchEngine, beam_search, pad_source
-from nmt.training import TranslationModule
+from nmt.training import TranslationModule, summed_losses
+from nmt.training.loss import label_smoothed_cross_entropy
 
 SMOOTHING = 0.1
 LIMITS = {"float32": 1e-5, "bfloat16": 1e-2}
@@ -89,7 +90,7 @@ def loss_results(settings: Settings) -> Callable[[torch.device, torch.dtype], Re
             loss = F.cross_entropy(logits, targets, label_smoothing=SMOOTHING, reduction="sum")
             likelihood = F.cross_entropy(logits, targets, reduction="sum")
         else:
-            loss, likelihood = gpu_shims.label_smoothed_cross_entropy(
+            loss, likelihood = label_smoothed_cross_entropy(
                 x, matrix, targets.to(device), SMOOTHING
             )
         loss.backward()
@@ -153,9 +154,9 @@ def model_results(
             )
         else:
             if is_compiled:
-                gpu_shims.compile_layers(copy)
+                copy.compiler = Compiler("benchmarks/gpu.py, numerics")
             tensors = [x.to(device) for x in (source, shifted, target, real)]
-            loss, _ = gpu_shims.summed_losses(copy, Batch(*tensors), SMOOTHING)
+            loss, _ = summed_losses(copy, Batch(*tensors), SMOOTHING)
         loss.backward()
         together = torch.cat([gradient.flatten() for gradient in gradients(copy)])
         return [loss.detach(), together]
@@ -166,7 +167,6 @@ def model_results(
 def numerics(settings: Settings, report: Report) -> None:
     """Loss, layers and a model against a CPU in float64; padding changes nothing."""
     device = settings.device
-    gpu_shims.prepare(device)
     torch.set_float32_matmul_precision("highest")
     compared(report, "loss and its gradients", LIMITS, loss_results(settings), device)
     torch.manual_seed(1)
@@ -214,7 +214,6 @@ def padding(settings: Settings, report: Report, model: Transformer) -> None:
 def kernel_names(settings: Settings, report: Report) -> None:
     """Which attention kernels the training step of a masked and an unmasked batch runs."""
     device = settings.device
-    gpu_shims.prepare(device)
     layer = EncoderLayer(model_config(settings)).to(device)
     x = torch.randn(8, 33, model_config(settings).d_model, device=device, requires_grad=True)
     mask = torch.ones(8, 1, 1, 33, dtype=torch.bool, device=device)
@@ -280,7 +279,7 @@ def syncs(settings: Settings, report: Report) -> None:
     run = Path(settings.work) / "syncs" / "run"
     options = [
         *toy,
-        *gpu_shims.compile_options("false"),
+        "trainer.compile=false",
         f"run={run}",
         f"trainer.accelerator={'cpu' if settings.is_dry else 'cuda'}",
         f"trainer.max_steps={LAST_CHECKED + 2}",
@@ -288,6 +287,8 @@ def syncs(settings: Settings, report: Report) -> None:
         "trainer.log_every_n_steps=1000",
         "validation.bleu_sentences=0",
     ]
+    if settings.is_dry:
+        options.append("batching.micro_batches=1")
     problem = ""
     with watched_updates(device) as seen:
         try:
@@ -331,7 +332,6 @@ def search_syncs(settings: Settings, report: Report) -> None:
 def same_translations(settings: Settings, report: Report) -> None:
     """In float32, the device finds the translations that the CPU finds."""
     device = settings.device
-    gpu_shims.prepare(device)
     torch.manual_seed(1)
     model = Transformer(model_config(settings), settings.sizes.vocabulary).eval()
     lines = 4 if settings.is_dry else 200

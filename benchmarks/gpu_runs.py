@@ -15,11 +15,10 @@ from gpu_machine import seconds_of
 from gpu_report import Report
 from gpu_settings import Settings
 from gpu_toy import prepare_toy
-from gpu_training import LARGE_CHUNK, Variant, forget_everything, looping, updates_of
+from gpu_training import Variant, forget_everything, looping, planner_of, updates_of
 from train import write_corpus
 
 from nmt.commands import COMMANDS, compose
-from nmt.config import BatchingConfig
 from nmt.data import PreparedSplit
 from nmt.training import TranslationModule, read_metrics, synchronize
 
@@ -137,12 +136,14 @@ def train_command(settings: Settings, report: Report) -> None:
     last = first + sizes.timed_updates
     split = PreparedSplit(folder / "prepared" / "train")
     is_compiled = not settings.is_dry
-    variant = Variant("loop", "base", is_compiled, chunk_logits=LARGE_CHUNK)
+    variant = Variant("loop", "base", is_compiled)
 
     def loop_seconds() -> float:
-        planned = updates_of(split, BatchingConfig(sizes.tokens, 1), device)
-        updates = list(islice(planned, last))
+        planner = planner_of(split, sizes.tokens)
+        updates = list(islice(updates_of(split, planner, device), last))
         with looping(settings, variant) as loop:
+            if is_compiled:
+                loop.compile(planner)
             seconds_of(device, lambda: loop.updates(updates[:first]))
             return seconds_of(device, lambda: loop.updates(updates[first:]))
 

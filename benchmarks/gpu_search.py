@@ -4,7 +4,6 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-import gpu_shims
 import numpy as np
 import torch
 from gpu_report import Report
@@ -38,7 +37,6 @@ def random_lines(settings: Settings, vocabulary: int) -> list[list[int]]:
 def search(settings: Settings, report: Report) -> None:
     """Output tokens per second in two precisions and with two batch sizes."""
     device, sizes = settings.device, settings.sizes
-    gpu_shims.prepare(device)
     model = random_model(settings, sizes.vocabulary).to(device)
     lines = random_lines(settings, sizes.vocabulary)
     names = ("small batches", "large batches")

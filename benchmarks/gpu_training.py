@@ -16,7 +16,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import gpu_shims
 import numpy as np
 import pyarrow as pa
 import torch
@@ -25,22 +24,28 @@ from gpu_report import Report, in_words
 from gpu_settings import Settings
 from lengths import text_like_lengths
 from lightning.fabric.utilities import move_data_to_device
+from rich.console import Console
 from torch.profiler import ProfilerActivity
 
+from nmt import kernels
 from nmt.commands import compose
 from nmt.config import BatchingConfig
 from nmt.data import IDS_SCHEMA, Batch, BatchPlanner, PreparedSplit, UpdateSize
 from nmt.model import Transformer, training_flops
 from nmt.preparation import arrow_writer
+from nmt.training import loss as training_loss, summed_losses, synchronize
+from nmt.training.warm_up import WarmUp, warm_up_batches
 
 PEAK_FLOPS = 989e12
 """The dense bfloat16 peak of an H100 or H200, to which all utilizations refer."""
-CPU_CHUNK = 2**23
-LARGE_CHUNK = 2**28
+DEFAULT_CHUNKS = dict(training_loss.CHUNK_LOGITS)
+CPU_CHUNK = DEFAULT_CHUNKS["cpu"]
+LARGE_CHUNK = training_loss.CHUNK_LOGITS_ELSEWHERE
 SMOOTHING = 0.1
 PROFILED_UPDATES = 3
 MATRIX_PRODUCT = re.compile(r"gemm|nvjet|xmma|cutlass|cublas|aten::mm|aten::addmm", re.IGNORECASE)
 ATTENTION = re.compile(r"fmha|flash|attention", re.IGNORECASE)
+COMPILED_ONCE = "a dry run compiles only one variant"
 LEAST_BUSY = {"base": 0.8, "big": 0.95}
 """Shares of the time in which the GPU computes; below them, it waits for Python."""
 TRACE_BYTES = 15_000_000
@@ -90,11 +95,15 @@ def random_split(settings: Settings) -> PreparedSplit:
     return PreparedSplit(folder)
 
 
+def planner_of(split: PreparedSplit, tokens: int, micro_batches: int = 1) -> BatchPlanner:
+    """The planner of `nmt train` with seed 1."""
+    batching = BatchingConfig(tokens, micro_batches)
+    return BatchPlanner(split.source_lengths, split.target_lengths, batching, seed=1)
+
+
 def updates_of(
-    split: PreparedSplit, batching: BatchingConfig, device: torch.device
+    split: PreparedSplit, planner: BatchPlanner, device: torch.device
 ) -> Iterator[Update]:
-    """The updates that `nmt train` would make with seed 1."""
-    planner = BatchPlanner(split.source_lengths, split.target_lengths, batching, seed=1)
     number = 0
     while True:
         update = []
@@ -115,8 +124,9 @@ def updates_of(
 def random_updates(
     settings: Settings, tokens: int, micro_batches: int, number: int
 ) -> list[Update]:
-    batching = BatchingConfig(tokens, micro_batches)
-    return list(islice(updates_of(random_split(settings), batching, settings.device), number))
+    split = random_split(settings)
+    planner = planner_of(split, tokens, micro_batches)
+    return list(islice(updates_of(split, planner, settings.device), number))
 
 
 class Loop:
@@ -125,18 +135,16 @@ class Loop:
     def __init__(self, settings: Settings, variant: Variant) -> None:
         self.device = settings.device
         self.variant = variant
-        gpu_shims.prepare(self.device)
-        gpu_shims.use_deterministic_kernels(variant.is_deterministic)
-        gpu_shims.chunk_logits(self.device, variant.chunk_logits)
+        kernels.prepare()
+        kernels.use_deterministic_kernels(variant.is_deterministic)
+        training_loss.CHUNK_LOGITS[self.device.type] = variant.chunk_logits
         is_tf32 = variant.precision == "TF32"
         torch.set_float32_matmul_precision("high" if is_tf32 else "highest")
         self.vocabulary = settings.sizes.vocabulary
         overrides = ["data=files", *settings.sizes.models[variant.model]]
-        self.config = compose("train", overrides).model
+        self.config = compose("train", [*overrides, f"trainer.precision={settings.precision}"])
         torch.manual_seed(1)
-        self.model = Transformer(self.config, self.vocabulary).to(self.device)
-        if variant.is_compiled:
-            gpu_shims.compile_layers(self.model)
+        self.model = Transformer(self.config.model, self.vocabulary).to(self.device)
         parameters = self.model.parameters()
         self.optimizer = torch.optim.Adam(
             parameters, lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True
@@ -159,7 +167,7 @@ class Loop:
         for batch in batches:
             self.seed(batch)
             with self.autocast():
-                loss, _ = gpu_shims.summed_losses(self.model, batch, SMOOTHING)
+                loss, _ = summed_losses(self.model, batch, SMOOTHING)
             (loss / batch.size.target_tokens).backward()
         self.optimizer.step()
         self.optimizer.zero_grad()
@@ -169,15 +177,27 @@ class Loop:
             self.update(batches)
 
     def flops(self, size: UpdateSize) -> int:
-        return training_flops(self.config, self.vocabulary, size[:2], size[3:])
+        return training_flops(self.config.model, self.vocabulary, size[:2], size[3:])
+
+    def compile(self, planner: BatchPlanner) -> None:
+        """Compile as `nmt train` does, so that both use the same cached kernels."""
+        warm_up = WarmUp(self.config, self.vocabulary, planner, Console(quiet=True))
+        self.model.compiler = kernels.Compiler(warm_up.identity(self.device))
+        for batch in warm_up_batches(planner):
+            with self.autocast():
+                on_device = move_data_to_device(batch, self.device)
+                loss, _ = summed_losses(self.model, on_device, SMOOTHING)
+            loss.backward()
+        self.optimizer.zero_grad()
 
 
 def forget_everything(device: torch.device) -> None:
     """Free memory, and undo the settings that a variant made."""
     torch.compiler.reset()
     torch.set_float32_matmul_precision("highest")
-    gpu_shims.use_deterministic_kernels(False)
-    gpu_shims.chunk_logits(device, LARGE_CHUNK if device.type == "cuda" else CPU_CHUNK)
+    kernels.use_deterministic_kernels(False)
+    training_loss.CHUNK_LOGITS.clear()
+    training_loss.CHUNK_LOGITS.update(DEFAULT_CHUNKS)
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
@@ -192,6 +212,12 @@ def looping(settings: Settings, variant: Variant) -> Iterator[Loop]:
         forget_everything(settings.device)
 
 
+def is_compiled_again(settings: Settings, variant: Variant) -> bool:
+    """Compiling takes half of a dry run's time: once is enough to test it."""
+    is_first = variant.model == "base" and variant.micro_batches > 1
+    return settings.is_dry and variant.is_compiled and not is_first
+
+
 @dataclass
 class Pace:
     tokens_per_second: float
@@ -201,6 +227,9 @@ class Pace:
 
 def measure(settings: Settings, report: Report, variant: Variant) -> Pace:
     """Report the speed of a variant, and its memory."""
+    if is_compiled_again(settings, variant):
+        report.skip(variant.what, COMPILED_ONCE)
+        return Pace(0.0, 0.0)
     device, sizes = settings.device, settings.sizes
     tokens = sizes.tokens * variant.scale
     # A micro-batch must hold the longest sentence.
@@ -210,9 +239,12 @@ def measure(settings: Settings, report: Report, variant: Variant) -> Pace:
     updates = random_updates(settings, tokens, micro_batches, warm + timed)
     with looping(settings, variant) as loop:
         start = time.perf_counter()
-        seconds_of(device, lambda: loop.update(updates[0]))
-        first = time.perf_counter() - start
-        loop.updates(updates[1:warm])
+        if variant.is_compiled:
+            # These kernels serve smaller and larger micro-batches too, and are cached already.
+            loop.compile(planner_of(random_split(settings), sizes.tokens))
+            synchronize(device)
+        compiling = time.perf_counter() - start
+        loop.updates(updates[:warm])
         seconds = seconds_of(device, lambda: loop.updates(updates[warm:]))
         total = sum((batches[0].size for batches in updates[warm + 1 :]), updates[warm][0].size)
         flops = loop.flops(total)
@@ -227,11 +259,10 @@ def measure(settings: Settings, report: Report, variant: Variant) -> Pace:
         milliseconds=seconds / timed * 1e3,
         mfu=utilization,
         memory=memory,
-        first_update_seconds=first,
         padding=total.padding,
     )
     if variant.is_compiled:
-        report.note(f"{variant.what}: first update", f"{first:.1f} s", seconds=first)
+        report.note(f"{variant.what}: compiling", f"{compiling:.1f} s", seconds=compiling)
     return Pace(rate, memory)
 
 
@@ -329,6 +360,9 @@ def read_trace(path: Path, categories: set[str]) -> Profile:
 
 
 def profiled(settings: Settings, report: Report, variant: Variant) -> None:
+    if is_compiled_again(settings, variant):
+        report.skip(f"{variant.what}: profile", COMPILED_ONCE)
+        return
     device, sizes = settings.device, settings.sizes
     activity = ProfilerActivity.CPU if settings.is_dry else ProfilerActivity.CUDA
     categories = {"cpu_op"} if settings.is_dry else {"kernel", "gpu_memcpy", "gpu_memset"}
@@ -336,6 +370,8 @@ def profiled(settings: Settings, report: Report, variant: Variant) -> None:
     updates = random_updates(settings, sizes.tokens, 1, warm + PROFILED_UPDATES)
     trace = Path(settings.work) / "trace.json"
     with looping(settings, variant) as loop:
+        if variant.is_compiled:
+            loop.compile(planner_of(random_split(settings), sizes.tokens))
         seconds_of(device, lambda: loop.updates(updates[:warm]))
         with torch.profiler.profile(activities=[activity]) as profiler:
             seconds_of(device, lambda: loop.updates(updates[warm:]))
@@ -381,6 +417,8 @@ def profile(settings: Settings, report: Report) -> None:
 
 def warm_up_compiler(settings: Settings, model: str) -> None:
     """Fill the compiler's cache with a model's layers."""
-    updates = random_updates(settings, settings.sizes.tokens, 1, settings.sizes.warm_updates)
+    tokens = settings.sizes.tokens
+    updates = random_updates(settings, tokens, 1, settings.sizes.warm_updates)
     with looping(settings, Variant(model, model, is_compiled=True)) as loop:
+        loop.compile(planner_of(random_split(settings), tokens))
         loop.updates(updates)
