@@ -1,10 +1,10 @@
-"""What exact training costs: the fixed tree of sums, beside plain accumulation and the backend's all-reduce.
+"""What exact training costs: trainer.reduction=exact beside fast.
 
     OMP_NUM_THREADS=1 python benchmarks/exactness.py [small|base] [ROUNDS] [PROCESSES...]
 
-Two trainings on the same generated batches take turns, a window of some updates of eight micro-batches each. The
-reference leaves the sums to PyTorch and Lightning, as nmt does on 3 processes. Prints the medians over windows of the
-seconds per update and of the ratio to the reference, and the highest peak memory of a process.
+Two trainings on the same generated batches take turns, a window of some updates of eight micro-batches each. With
+trainer.reduction=fast, PyTorch accumulates the gradients and its backend adds those of the processes. Prints medians
+over windows of the seconds per update and of the ratio to fast, and the highest peak memory of a process.
 """
 
 import json
@@ -14,8 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -27,25 +25,9 @@ from train import GPU, SIZES, TOKENS, peak_memory, turn, write_corpus
 from nmt.commands import compose
 from nmt.training import TranslationModule, train
 
-CONTENDERS = ("tree", "plain")
+CONTENDERS = ("exact", "fast")
 UPDATES = 5
 """Updates in a window."""
-
-
-@contextmanager
-def plain_sums() -> Iterator[None]:
-    """Let PyTorch accumulate the gradients and let the backend add those of the processes."""
-    start = TranslationModule.on_fit_start
-
-    def on_fit_start(module: TranslationModule) -> None:
-        start(module)
-        module.has_tree = False
-        if dist.is_initialized():
-            module.trainer.strategy.model.require_backward_grad_sync = True
-
-    TranslationModule.on_fit_start = on_fit_start  # type: ignore[method-assign]
-    yield
-    TranslationModule.on_fit_start = start  # type: ignore[method-assign]
 
 
 def wait_for_turn(start: float) -> int:
@@ -82,8 +64,8 @@ def contend(contender: str, overrides: list[str]) -> None:
         return step(module, batch, batch_index)
 
     TranslationModule.training_step = in_turn  # type: ignore[method-assign]
-    with plain_sums() if contender == "plain" else nullcontext():
-        train(compose("train", overrides), Console(quiet=True))
+    config = compose("train", [*overrides, f"trainer.reduction={contender}"])
+    train(config, Console(quiet=True))
 
 
 def compare(rounds: int, processes: int, folder: Path, overrides: list[str]) -> None:
@@ -102,9 +84,9 @@ def compare(rounds: int, processes: int, folder: Path, overrides: list[str]) -> 
         training.stdin.close()
         training.wait()
     seconds = {name: [window["seconds"] / UPDATES for window in turns[1:]] for name, turns in windows.items()}
-    ratios = [tree / plain for tree, plain in zip(*seconds.values(), strict=True)]
+    ratios = [exact / fast for exact, fast in zip(*seconds.values(), strict=True)]
     for name in CONTENDERS:
-        ratio = f"{statistics.median(ratios):.3f} x ({min(ratios):.3f} to {max(ratios):.3f})" if name == "tree" else ""
+        ratio = f"{statistics.median(ratios):.3f} x ({min(ratios):.3f} to {max(ratios):.3f})" if name == "exact" else ""
         peak = windows[name][-1]["peak"] / 1e9
         print(
             f"{processes} {name:6} {statistics.median(seconds[name]):7.3f} s/update  {peak:.2f} GB  {ratio}", flush=True

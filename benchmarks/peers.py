@@ -157,6 +157,7 @@ def train_nmt(setting: Setting, python: Path) -> tuple[list[Report], float]:
         f"batching.tokens_per_update={round(TOKENS * FULL)}",
         *("batching.micro_batches=1", f"trainer.max_steps={UPDATES}", f"trainer.log_every_n_steps={REPORT}"),
         *("validation.every_steps=1000000", "checkpoints.every_minutes=null", "trainer.accelerator=cpu"),
+        "trainer.precision=32-true",  # as the others compute
     ]
     _, memory = measure([python, "-m", "nmt", "train", *options])
     with (run / "metrics.csv").open() as file:

@@ -8,7 +8,7 @@ out=$(realpath -m "$1") text=$(realpath "$2")
 export OMP_NUM_THREADS=1 XDG_CACHE_HOME=$out/scratch/cache
 mkdir -p "$out/scratch" "$out/weights" "$out/texts" "$out/corpora"
 cd "$out/scratch"
-common=(trainer.max_steps=600 validation.every_steps=300 validation.bleu_sentences=20 checkpoints.every_steps=200 trainer.accelerator=cpu trainer.devices=1 trainer.log_every_n_steps=100)
+common=(trainer.max_steps=600 validation.every_steps=300 validation.bleu_sentences=20 checkpoints.every_steps=200 trainer.accelerator=cpu trainer.devices=1 trainer.precision=32-true trainer.log_every_n_steps=100)
 head -n 8000 "$text/train.en" > train.en; head -n 8000 "$text/train.de" > train.de
 printf 'house\tHaus\ndog\tHund\nman\tMann\nshirt\tHemd\n' > glossary.tsv
 files=(data=files data.train=train "data.valid=$text/val" "data.test=$text/test_2016_flickr" model=tiny model.encoder_layers=2 model.decoder_layers=2 batching.tokens_per_update=700 batching.micro_batches=2 optim.warmup=200)

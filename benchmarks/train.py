@@ -239,7 +239,7 @@ def write_corpus(
         *overrides,
         *(f"batching.tokens_per_update={tokens}", "batching.micro_batches=1", "validation.every_steps=1000000"),
         *("checkpoints.every_minutes=null", "trainer.log_every_n_steps=10"),
-        *(["trainer.precision=bf16-mixed"] if GPU else ["trainer.accelerator=cpu"]),
+        *(["trainer.precision=bf16-mixed"] if GPU else ["trainer.precision=32-true", "trainer.accelerator=cpu"]),
     ]
 
 

@@ -27,13 +27,8 @@ TOY = [
     *("model.encoder_layers=1", "model.decoder_layers=1", "optim.warmup=20"),
     *("batching.tokens_per_update=240", "batching.micro_batches=2", "decode=greedy", "decode.max_extra_length=5"),
     *("validation.every_steps=20", "validation.bleu_sentences=4", "trainer.log_every_n_steps=5"),
-    *(
-        "trainer.precision=32-true",
-        "trainer.max_steps=60",
-        "trainer.accelerator=cpu",
-        "trainer.devices=1",
-        "checkpoints.average=all",
-    ),
+    *("trainer.max_steps=60", "trainer.accelerator=cpu", "trainer.devices=1", "checkpoints.average=all"),
+    "trainer.precision=32-true",
 ]
 
 

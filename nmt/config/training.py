@@ -202,7 +202,7 @@ class TrainerConfig:
     compile: bool | str = choice("auto", "auto")
     """true: compile the layers and the loss, which takes about a minute and speeds up updates; auto: only on GPUs."""
     reduction: str = choice("exact", "exact", "fast")
-    """How to add gradients: exact (in a fixed order: the same bits on any number of devices) or fast (as PyTorch does)."""
+    """Order in which to add gradients: exact (fixed: the same bits on any number of devices) or fast (PyTorch's)."""
     log_every_n_steps: int = number(50, 1, 10**9)
     """Updates between log entries; each entry is a row in metrics.csv."""
     deterministic: bool | str | None = choice(None, "warn")

@@ -47,7 +47,9 @@ class DecoderCache:
             room = max(columns, 16 * hypotheses)
             self.past = [(F.pad(k, (0, 0, 0, room)), F.pad(v, (0, 0, 0, room))) for k, v in self.past]
             # At future positions, hypothesis k sees column k.
-            diagonal = torch.full((hypotheses, hypotheses), -torch.inf).fill_diagonal_(0).to(self.ancestors)
+            # Made on the device, because a copy from the CPU would wait for it.
+            square = self.ancestors.new_full((hypotheses, hypotheses), -torch.inf)
+            diagonal = square.fill_diagonal_(0)
             future = diagonal.repeat(1, room // hypotheses).expand(batch, 1, -1, -1)
             self.ancestors = torch.cat((self.ancestors, future), dim=3)
         return self.ancestors[..., self.seen] if hypotheses > 1 else None

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from nmt.model import Transformer
 
+CPU_BATCH_TOKENS = 2000  # the smallest batches that are near the fastest
+GPU_BATCH_TOKENS = 16_000  # a step of a small batch takes as long, and the GPU waits for Python
 Pair = tuple[list[int], list[int]]  # source and target tokens, without start and end symbols
 
 
@@ -89,6 +91,17 @@ def penalty(length: Any, config: DecodeConfig) -> Any:
     |Y| is a number or a tensor and includes the end symbol.
     """
     return (length if config.length_penalty_kind == "marian" else (5 + length) / 6) ** config.length_penalty
+
+
+def batch_tokens(config: DecodeConfig, device: str) -> int:
+    """Maximum source tokens per batch on a device, whose type is "cpu" or another."""
+    if config.batch_tokens is not None:
+        return config.batch_tokens
+    tokens = CPU_BATCH_TOKENS if device == "cpu" else GPU_BATCH_TOKENS
+    # Greedy search has one hypothesis per sentence, so a batch of as many hypotheses as usual
+    # has four times as many sentences.
+    is_greedy = config.beam_size == 1 and not config.do_sample
+    return 4 * tokens if is_greedy else tokens
 
 
 def aligning_layer(layers: int) -> int:

@@ -21,7 +21,16 @@ from torch import Tensor
 from nmt.config import BOS, PAD, DecodeConfig, NMTError
 from nmt.kernels import few_shapes, prepare
 from nmt.model import DecoderLayer, MultiHeadAttention, Transformer, load_model
-from nmt.search import Constraints, EngineOptions, Hypothesis, Pair, TokenScores, aligning_layer, batches_by_length
+from nmt.search import (
+    Constraints,
+    EngineOptions,
+    Hypothesis,
+    Pair,
+    TokenScores,
+    aligning_layer,
+    batch_tokens,
+    batches_by_length,
+)
 from nmt.search.beam_search import beam_search, pad, pad_source
 
 
@@ -34,6 +43,20 @@ def choose_device(name: str) -> str:
     except (RuntimeError, AssertionError) as error:
         raise NMTError(f"device={name}: not available here ({str(error).splitlines()[0]}); use device=cpu") from error
     return name
+
+
+@contextmanager
+def without_deterministic_mode() -> Iterator[None]:
+    """Allow all operations in a block, where training may have turned deterministic mode on.
+
+    In that mode, some operations of a search raise on a GPU, such as cumulative sums (top_p).
+    """
+    before = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("default")
+    try:
+        yield
+    finally:
+        torch.set_deterministic_debug_mode(before)
 
 
 def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str], None]) -> "TorchEngine":
@@ -58,6 +81,14 @@ class TorchEngine:
     def __init__(self, models: Sequence[Transformer], config: DecodeConfig, keeps_kernels: bool = False) -> None:
         self.models, self.config, self.keeps_kernels = [model.eval() for model in models], config, keeps_kernels
 
+    @property
+    def device(self) -> torch.device:
+        return next(self.models[0].parameters()).device
+
+    @property
+    def batch_tokens(self) -> int:
+        return batch_tokens(self.config, self.device.type)
+
     def with_search(self, config: DecodeConfig) -> "TorchEngine":
         other = copy(self)
         other.config = config
@@ -69,22 +100,23 @@ class TorchEngine:
         """Search in batches of similar length; see `Engine`."""
         results: list[list[Hypothesis]] = [[] for _ in sentences]
         rows = constraints.rows if constraints else [()] * len(sentences)
-        device = next(self.models[0].parameters()).device
         # Search constrained sentences separately, so that they do not affect the other sentences.
         for part in ([n for n, row in enumerate(rows) if not row], [n for n, row in enumerate(rows) if row]):
-            for batch in batches_by_length([len(sentences[n]) + 1 for n in part], self.config.batch_tokens):
+            lengths = [len(sentences[n]) + 1 for n in part]
+            for batch in batches_by_length(lengths, self.batch_tokens):
                 batch = [part[n] for n in batch]
-                source_BS = pad_source([sentences[n] for n in batch], device)
+                source_BS = pad_source([sentences[n] for n in batch], self.device)
                 arguments = self.models, source_BS, self.config, [prefixes[n] for n in batch]
                 search = constraints.of(batch).search if constraints and rows[batch[0]] else beam_search
-                with self.turn, few_shapes() if self.keeps_kernels else nullcontext():
+                kernels = few_shapes() if self.keeps_kernels else nullcontext()
+                with self.turn, without_deterministic_mode(), kernels:
                     for index, hypotheses in zip(batch, search(*arguments), strict=True):
                         results[index] = hypotheses
         return results
 
     def token_scores(self, pairs: Sequence[Pair], align: bool = True) -> list[TokenScores]:
-        with self.turn:
-            return forced_decoding(self.models, pairs, self.config.batch_tokens, align)
+        with self.turn, without_deterministic_mode():
+            return forced_decoding(self.models, pairs, self.batch_tokens, align)
 
 
 POSITIONS_AT_ONCE = 512  # positions whose logits are in memory at once

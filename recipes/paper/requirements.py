@@ -20,7 +20,7 @@ from nmt.errors import NMTError
 from nmt.files import duration
 from nmt.hardware import proc_value
 from nmt.model import Transformer, training_flops
-from nmt.training import peak_flops_per_second, precision_dtype
+from nmt.training import peak_flops_per_second, precision_dtype, settle_precision
 
 GPUS = 8
 """The paper's number of GPUs, and the number of micro-batches per update, which the GPUs share."""
@@ -133,12 +133,18 @@ def checkpoint_bytes(row: Row) -> int:
 def hours(options: SimpleNamespace, rows: list[Row]) -> Requirement:
     """A lower bound on the training time: all operations at the speed of large matrix products."""
     device, many = torch.device("cuda" if torch.cuda.is_available() else "cpu"), max(1, wanted_gpus(options))
-    rate = peak_flops_per_second(device, precision_dtype(options.precision))
+    rate = peak_flops_per_second(device, precision_dtype(settled_precision(options)))
     torch.cuda.empty_cache()  # free it for the next processes
     seconds = sum(map(expected_flops, rows)) / rate / many
     on = f"on {many} GPU{'' if many == 1 else 's'}" if device.type == "cuda" else "without a GPU"
     fast = f"at the {rate / 1e12:.2g} TFLOP/s of matrix products alone"
     return ("time", True, f"at least {duration(seconds)} {on} to train {len(rows)} models, {fast}")
+
+
+def settled_precision(options: SimpleNamespace) -> str:
+    """The precision of the training runs on this machine; precision=auto depends on its devices."""
+    words = [f"trainer.precision={options.precision}", "trainer.devices=1"]
+    return settle_precision(configuration(*words)).trainer.precision
 
 
 def expected_flops(row: Row) -> float:

@@ -13,7 +13,7 @@ from nmt.kernels import Compiler, compilation
 from nmt.model import Transformer
 from nmt.training import settle_trainer, summed_losses
 
-pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # of torch.compile
+pytestmark = pytest.mark.filterwarnings("ignore")  # inside of torch.compile
 VOCABULARY = 64
 
 
@@ -38,7 +38,7 @@ def graphs() -> int:
     return torch._dynamo.utils.counters["stats"]["unique_graphs"]
 
 
-@pytest.mark.parametrize("autocast", [True, False])
+@pytest.mark.parametrize("autocast", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_all_batch_shapes_share_few_graphs(monkeypatch, autocast):
     monkeypatch.setattr(compilation, "BACKEND", "eager")  # the graphs without their kernels, which take minutes
     model = tiny_model()
@@ -68,8 +68,9 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: " ".join(settings) or "paper")
-@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 def test_compiled_training_has_the_losses_and_gradients_of_eager_training(monkeypatch, backend, settings):
     monkeypatch.setattr(compilation, "BACKEND", backend)
     model = tiny_model(dropout=0.0, **settings).double()

@@ -12,6 +12,7 @@ OPTIONS = [
     *("optim.learning_rate=0.004", "optim.factor=1", "optim.warmup=30"),
     *("optim.label_smoothing=0", "validation.bleu_sentences=0", "checkpoints.every_steps=20"),
     *("trainer.max_steps=180", "trainer.accelerator=cpu", "trainer.devices=1", "run=run"),
+    "trainer.precision=32-true",
 ]
 
 

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,8 @@ OPTIONS = [
     *("trainer.max_steps=40", "checkpoints.every_steps=6", "checkpoints.keep=2"),
     *("validation.every_steps=15", "validation.bleu_sentences=4"),
 ]
+
+IN_THE_BACKGROUND = "writing a checkpoint in the background"
 
 
 def die_at(owner: Any, name: str, call: int, last_words: Callable[..., None] | None = None) -> None:
@@ -44,6 +47,11 @@ def half_a_checkpoint(save: Callable[..., None], content: Any, path: Path) -> No
     os.truncate(path, path.stat().st_size // 2)
 
 
+def half_a_checkpoint_during_updates(save: Callable[..., None], content: Any, path: Path) -> None:
+    half_a_checkpoint(save, content, path)
+    time.sleep(0.3)  # the next updates are made meanwhile
+
+
 def half_a_row(write: Callable[..., None], book: Any, metrics: dict[str, float], step: int) -> None:
     whole = book.path.stat().st_size
     write(book, metrics, step)
@@ -53,6 +61,8 @@ def half_a_row(write: Callable[..., None], book: Any, metrics: dict[str, float],
 def kill_while(moment: str) -> None:
     """Let this process be killed then."""
     from nmt.model import weights
+    from nmt.training import module
+    from nmt.training.checkpoint_io import BackgroundCheckpointIO
     from nmt.training.metrics import Logbook
     from nmt.training.module import TranslationModule
     from nmt.training.validation import Validation
@@ -61,16 +71,19 @@ def kill_while(moment: str) -> None:
         "starting": (Path, "replace", 2),
         "updating": (TranslationModule, "losses", 45),
         "writing a checkpoint": (torch, "save", 3, half_a_checkpoint),
+        IN_THE_BACKGROUND: (torch, "save", 3, half_a_checkpoint_during_updates),
         "renaming a checkpoint": (Path, "replace", 6),
         "removing old checkpoints": (Path, "unlink", 5),
         "validating": (Validation, "domain_sums", 2),
         "reporting": (Logbook, "log_metrics", 6, half_a_row),
         "averaging": (weights, "save_file", 1),
     }
+    if moment == IN_THE_BACKGROUND:
+        module.checkpoint_io = lambda device: BackgroundCheckpointIO()
     die_at(*doom[moment])
 
 
-SLOW = ["starting", "updating", "renaming a checkpoint", "reporting", "removing old checkpoints"]
+SLOW = ["starting", "updating", IN_THE_BACKGROUND, "renaming a checkpoint", "reporting", "removing old checkpoints"]
 MOMENTS = ["writing a checkpoint", "validating", "averaging", *(pytest.param(x, marks=pytest.mark.slow) for x in SLOW)]
 DOOMED = """
 import sys, tempfile

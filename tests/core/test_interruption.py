@@ -134,6 +134,64 @@ def test_a_second_interrupt_within_an_update_ends_at_once_without_a_traceback(to
     assert list_checkpoints(Path("run")) == []
 
 
+BACKGROUND = """
+import os
+import signal
+import time
+
+import torch
+from nmt.cli import main
+from nmt.training import module
+from nmt.training.checkpoint_io import BackgroundCheckpointIO
+
+save = torch.save
+training_step = module.TranslationModule.training_step
+
+def interrupt():
+    # As from a terminal: to the process, not to the thread that calls this.
+    os.kill(os.getpid(), signal.SIGINT)
+
+def slow_save(content, path):
+    time.sleep(0.3)
+    if "while writing" in INTERRUPTS:
+        interrupt()
+        time.sleep(0.3)
+    save(content, path)
+
+def interrupted(self, batch, batch_index):
+    if batch.update == 3 and batch.micro_batch == 0 and "while updating" in INTERRUPTS:
+        interrupt()
+    return training_step(self, batch, batch_index)
+
+module.TranslationModule.training_step = interrupted
+module.checkpoint_io = lambda device: BackgroundCheckpointIO()
+torch.save = slow_save
+main()
+"""
+
+
+def in_the_background(*interrupts: str) -> str:
+    """A program that slowly writes checkpoints in a thread and interrupts itself."""
+    return BACKGROUND.replace("INTERRUPTS", repr(interrupts))
+
+
+def test_a_stopped_run_says_so_only_when_its_checkpoint_is_on_disk(toy, start):
+    process = start([*toy, *LONG], words=["-c", in_the_background("while updating")])
+    assert any("stopped and saved" in line for line in process.stderr)
+    assert [checkpoint_step(path) for path in list_checkpoints(Path("run"))] == [4]
+    process.communicate()
+    assert process.returncode == 130
+
+
+def test_a_second_interrupt_abandons_a_write_in_the_background(toy, start):
+    process = start([*toy, *LONG], words=["-c", in_the_background("while updating", "while writing")])
+    errors = process.communicate()[1]
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert "stopped and saved" not in errors
+    assert list(Path("run/checkpoints").iterdir()) == []
+
+
 @pytest.mark.slow
 def test_a_signal_to_one_process_stops_all_after_the_current_update(toy, start):
     raised = TWICE.replace("signal.raise_signal(signal.SIGINT)\n", "", 1).replace("== 3", "== 3 and module.global_rank")
@@ -156,6 +214,34 @@ def test_processes_stop_together_and_one_resumes_exactly(toy, nmt, start, equals
     assert len(list_checkpoints(Path("run"))) == 1
     assert nmt("train", *toy, *LONG).code == 0
     equals_never_stopped(Path("run"))
+
+
+@pytest.mark.slow
+def test_processes_whose_checkpoints_a_thread_writes_stop_and_resume_exactly(toy, nmt, start, equals_never_stopped):
+    Path("launched.py").write_text(in_the_background())
+    options = [*toy, *LONG, *TWO, "checkpoints.every_minutes=0.0001"]
+    process = start(options, sys.executable, ["launched.py"])
+    wait_for(process, Path("run"), 20)
+    os.killpg(process.pid, signal.SIGINT)
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert len(list_checkpoints(Path("run"))) == 1
+    assert nmt("train", *toy, *LONG).code == 0
+    equals_never_stopped(Path("run"))
+
+
+@pytest.mark.slow
+def test_processes_end_when_the_last_write_in_the_background_fails(toy, start):
+    Path("launched.py").write_text(in_the_background())
+    with full_disk(60_000):
+        process = start([*toy, *LONG, *TWO, "trainer.max_steps=20"], sys.executable, ["launched.py"])
+        errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 2, errors
+    assert "Traceback" not in errors
+    last = errors.splitlines()[-1]
+    assert last.startswith("nmt: cannot write run/checkpoints/step=00000020.ckpt")
+    assert list(Path("run/checkpoints").iterdir()) == []
 
 
 def test_neither_run_nor_corpus_is_changed_while_a_run_trains(other_text, nmt, start):

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
+from lightning import LightningModule, Trainer
 from preloaded import python
 from torch import Tensor, nn
 
+from nmt.compat import without_ddp_wrapper
 from nmt.training import reduction
 from nmt.training.reduction import FixedOrderSum, buckets_of, has_fixed_order
 
@@ -170,3 +172,13 @@ def test_parameters_of_different_types_are_in_different_buckets():
 )
 def test_only_powers_of_two_have_a_fixed_order(micro_batches, processes, fixed):
     assert has_fixed_order(micro_batches, processes) == fixed
+
+
+def test_no_second_copy_of_gradients_is_kept_by_torch():
+    """The wrapper that Lightning puts around a module has buckets for all gradients."""
+    trainer = Trainer(accelerator="cpu", devices=2, logger=False, enable_checkpointing=False)
+    without_ddp_wrapper(trainer)
+    module = LightningModule()
+    trainer.strategy.connect(module)
+    trainer.strategy.configure_ddp()
+    assert trainer.strategy.model is module

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from lightning import Trainer
 
 FIRST_PROCESS = "NMT_FIRST_PROCESS"  # environment variable with the ID of the process that launches all others
-# Messages from gloo and DataLoader after another process has exited.
-LOST = re.compile(r"gloo/transport|Connection (closed|reset) by peer|DataLoader worker \(pid")
+# Messages from gloo, NCCL and DataLoader after another process has exited.
+LOST = re.compile(
+    r"gloo/transport|Connection (closed|reset) by peer|DataLoader worker \(pid"
+    r"|NCCL (communicator was aborted|error)|ncclRemoteError|ncclSystemError|collective operation timeout"
+)
 WATCHES = list[Event]()  # the end of a training sets them
 
 

@@ -25,7 +25,17 @@ import numpy as np
 from nmt import __version__, hardware, registry
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, in_words, one_line, require
 from nmt.files import MODEL_FILES, cache_folder, is_parser, read_description, sha256
-from nmt.search import Constraints, Engine, EngineOptions, Hypothesis, Pair, TokenScores, batches_by_length, penalty
+from nmt.search import (
+    Constraints,
+    Engine,
+    EngineOptions,
+    Hypothesis,
+    Pair,
+    TokenScores,
+    batch_tokens,
+    batches_by_length,
+    penalty,
+)
 from nmt.text import SOURCE, TARGET, read_tokenizer
 
 CONVERSION = "4"
@@ -160,7 +170,8 @@ class CTranslate2Engine:
     def batch_tokens(self) -> int:
         """Maximum source tokens in a batch: near the fastest size for models with 128 and 512 dimensions."""
         most = min(2 * self.width, 1024) * (1 if self.translator.compute_type.startswith("int8") else 2)
-        return min(self.config.batch_tokens, most if self.config.beam_size > 1 else 2 * most)
+        allowed = batch_tokens(self.config, "cpu")
+        return min(allowed, most if self.config.beam_size > 1 else 2 * most)
 
     @property
     def has_scores(self) -> bool:
@@ -301,7 +312,8 @@ class CTranslate2Engine:
         """Log probabilities of each translation's tokens and end symbol."""
         if not pairs:
             return []
-        options = {"max_batch_size": self.config.batch_tokens, "batch_type": "tokens", "max_input_length": 0}
+        size = batch_tokens(self.config, "cpu")
+        options = {"max_batch_size": size, "batch_type": "tokens", "max_input_length": 0}
         scored = self.translator.score_batch(self.tokens(pairs, SOURCE), self.tokens(pairs, TARGET), **options)
         return [result.log_probs for result in scored]
 

@@ -8,10 +8,11 @@ at most 4 K. Banks that need the fewest tokens go first, so that at least one hy
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -29,9 +30,27 @@ class Candidate(NamedTuple):
     token: int
 
 
-def candidates_of(*columns: Tensor) -> list[list[Candidate]]:
+NO_CANDIDATE = Candidate(-math.inf, 0, PAD)
+Place = tuple[int, int, int]  # a row of the batch, a slot of its beam, and a token
+
+
+def values_of(*tensors: Tensor) -> list[Any]:
+    """What `tolist` returns for each tensor; integers must be below 2^24, as float32 holds them.
+
+    All tensors share one transfer, because each transfer from a GPU waits for its queued work.
+    """
+    numbers = torch.cat([tensor.flatten().float() for tensor in tensors]).numpy(force=True)
+    ends = np.cumsum([tensor.numel() for tensor in tensors])
+    values = []
+    for part, tensor in zip(np.split(numbers, ends[:-1]), tensors, strict=True):
+        kind = float if tensor.is_floating_point() else int
+        values.append(part.reshape(tensor.shape).astype(kind).tolist())
+    return values
+
+
+def candidates_of(*columns: list[list[Any]]) -> list[list[Candidate]]:
     """Each sentence's candidates, given log probabilities, parents and tokens, [B, C]."""
-    return [list(map(Candidate, *row)) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    return [list(map(Candidate, *row)) for row in zip(*columns, strict=True)]
 
 
 class ConstrainedSearch(Search):
@@ -52,54 +71,81 @@ class ConstrainedSearch(Search):
         super().__init__(models, source_BS, replace(config, beam_size=max(self.widths)), prefixes)
         self.states = [[tracker.start] * self.beam_size for tracker in self.trackers]
 
-    def living(self, hypotheses: int) -> list[tuple[int, int, Tracker, State]]:
-        """Row, slot, tracker and state of each unfinished hypothesis in the first `hypotheses` slots."""
-        sentences = self.sentences.tolist()
-        slots = self.log_probabilities[:, :hypotheses].isfinite().nonzero().tolist()
-        return [(row, k, self.trackers[sentences[row]], self.states[sentences[row]][k]) for row, k in slots]
+    def advance(self) -> None:
+        rooms = self.max_lengths - 1 - self.tokens.shape[2]
+        unfinished = self.log_probabilities.isfinite()
+        # For each row: its sentence, the room after the next token, and which slots are unfinished.
+        rows = values_of(self.sentences, rooms, unfinished)
+        self.indices, self.rooms, self.unfinished_slots = rows
+        super().advance()
+
+    def living(self, hypotheses: int) -> Iterator[tuple[int, int, Tracker, State]]:
+        """Row, slot, tracker and state of each unfinished hypothesis in the first slots."""
+        for row, index in enumerate(self.indices):
+            for k, is_unfinished in enumerate(self.unfinished_slots[row][:hypotheses]):
+                if is_unfinished:
+                    yield row, k, self.trackers[index], self.states[index][k]
 
     def next_tokens(self) -> Tensor:
         logp_BKN = super().next_tokens()
-        unmet = [(row, k) for row, k, tracker, state in self.living(logp_BKN.shape[1]) if tracker.left(state)]
-        if unmet:
-            rows, slots = torch.tensor(unmet, device=logp_BKN.device).unbind(1)
-            logp_BKN[rows, slots, EOS] = -torch.inf
+        unmet = list[Place]()
+        self.places = list[Place]()
+        for row, k, tracker, state in self.living(logp_BKN.shape[1]):
+            tokens = [EOS]
+            if tracker.left(state):
+                unmet.append((row, k, EOS))
+                tokens = sorted(tracker.advancing(state))
+            self.places += [(row, k, token) for token in tokens]
+        # A single transfer for both lists.
+        both = torch.tensor([*unmet, *self.places], dtype=torch.long, device=logp_BKN.device)
+        ends, advancing = both.view(-1, 3).split([len(unmet), len(self.places)])
+        # A Python number would be copied to the device.
+        logp_BKN.index_put_(ends.unbind(1), logp_BKN.new_full((), -torch.inf))
+        self.places_on_device = advancing.unbind(1)
         return logp_BKN
 
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Finished hypotheses, then the hypotheses in the beam: log probabilities, parents, tokens, [B, 2 K]."""
-        likeliest, slots = logp_BKN.max(dim=2), torch.arange(logp_BKN.shape[1], device=logp_BKN.device)
+        """Finished hypotheses, then the beam: log probabilities, parents and tokens, [B, 2 K]."""
+        slots = torch.arange(logp_BKN.shape[1], device=logp_BKN.device)
+        likeliest = logp_BKN.max(dim=2)
         sums = likeliest.values + self.log_probabilities[:, : logp_BKN.shape[1]]
-        usual = candidates_of(*super().best(logp_BKN))
-        best = candidates_of(sums, slots.expand_as(sums), likeliest.indices)
-        advancing = self.advancing(logp_BKN)
-        rooms = (self.max_lengths - 1 - self.tokens.shape[2]).tolist()
-        none, rows = Candidate(-math.inf, 0, PAD), []
-        for row, index in enumerate(self.sentences.tolist()):
-            parts = usual[row][: 2 * self.widths[index]], best[row], advancing[row]
-            candidates = {candidate[1:]: candidate for part in parts for candidate in part}
-            sides = self.select(list(candidates.values()), index, rooms[row])
-            rows.append([one for side in sides for one in side + [none] * (self.beam_size - len(side))])
-        log_probabilities, parents, tokens = (
-            torch.tensor([[candidate[column] for candidate in row] for row in rows], device=logp_BKN.device)
-            for column in range(3)
-        )
-        return log_probabilities, parents, tokens
+        rows, parents, _ = self.places_on_device
+        advancing = self.log_probabilities[rows, parents] + logp_BKN[self.places_on_device]
+        usual = super().best(logp_BKN)
+        best = sums, slots.expand_as(sums), likeliest.indices
+        *columns, values = values_of(*usual, *best, advancing)
+        parts = candidates_of(*columns[:3]), candidates_of(*columns[3:]), self.advancing(values)
+        chosen = [self.choose(row, *(part[row] for part in parts)) for row in range(len(sums))]
+        # A single transfer for all columns, whose integers are small enough for float32.
+        table = torch.tensor(chosen, dtype=sums.dtype, device=sums.device)
+        log_probabilities, parents, tokens = table.unbind(2)
+        return log_probabilities, parents.long(), tokens.long()
 
-    def advancing(self, logp_BKN: Tensor) -> list[list[Candidate]]:
-        """The candidates that begin or continue a constraint, or that end with all constraints met."""
-        candidates: list[list[Candidate]] = [[] for _ in self.sentences]
-        places = [
-            (row, k, token)
-            for row, k, tracker, state in self.living(logp_BKN.shape[1])
-            for token in (sorted(tracker.advancing(state)) if tracker.left(state) else [EOS])
-        ]
-        if places:
-            at, slots, tokens = torch.tensor(places, device=logp_BKN.device).unbind(1)
-            values = (self.log_probabilities[at, slots] + logp_BKN[at, slots, tokens]).tolist()
-            for value, (row, k, token) in zip(values, places, strict=True):
-                candidates[row].append(Candidate(value, k, token))
+    def advancing(self, values: list[float]) -> list[list[Candidate]]:
+        """The candidates that begin or continue a constraint, or that end with all constraints met.
+
+        `values` are their log probabilities, in the order of `places`.
+        """
+        candidates: list[list[Candidate]] = [[] for _ in self.indices]
+        for value, (row, k, token) in zip(values, self.places, strict=True):
+            candidates[row].append(Candidate(value, k, token))
         return candidates
+
+    def choose(
+        self,
+        row: int,
+        usual: list[Candidate],
+        likeliest: list[Candidate],
+        advancing: list[Candidate],
+    ) -> list[Candidate]:
+        """The finished candidates of a row, then those for the beam, each filled up to K."""
+        index = self.indices[row]
+        parts = usual[: 2 * self.widths[index]], likeliest, advancing
+        candidates = {candidate[1:]: candidate for part in parts for candidate in part}
+        filled = list[Candidate]()
+        for side in self.select(list(candidates.values()), index, self.rooms[row]):
+            filled += side + [NO_CANDIDATE] * (self.beam_size - len(side))
+        return filled
 
     def select(self, candidates: list[Candidate], index: int, room: int) -> tuple[list[Candidate], list[Candidate]]:
         """Select finished candidates (among the best that meet all constraints) and the candidates for the beam.
@@ -126,7 +172,7 @@ class ConstrainedSearch(Search):
 
     def extend(self, parents: Tensor, tokens: Tensor) -> None:
         super().extend(parents, tokens)
-        for index, *row in zip(self.sentences.tolist(), parents.tolist(), tokens.tolist(), strict=True):
+        for index, *row in zip(self.indices, *values_of(parents, tokens), strict=True):
             states, step = self.states[index], self.trackers[index].step
             self.states[index] = [step(states[parent], token) for parent, token in zip(*row, strict=True)]
 

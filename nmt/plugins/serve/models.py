@@ -175,7 +175,8 @@ class ServedModel:
         self.tags = tags or {description.target: ""}
         """Maps target languages to their tags with a trailing space; the tag of a sole target language is empty."""
         decode = config.translator.decode
-        decode = replace(decode, batch_tokens=min(TURN_TOKENS, decode.batch_tokens))
+        turn = min(TURN_TOKENS, decode.batch_tokens or TURN_TOKENS)
+        decode = replace(decode, batch_tokens=turn)
         self.options = replace(config.translator, run=[name], target=next(iter(targets), None), decode=decode)
         translation.stages_of(self.options)  # checks glossaries
 

@@ -15,7 +15,7 @@ MODEL = [
     *("model=tiny", "model.d_model=16", "model.d_ff=32", "model.heads=2", "model.norm=pre", "model.dropout=0"),
     *("model.encoder_layers=1", "model.decoder_layers=1", "optim.warmup=20", "batching.tokens_per_update=400"),
     *("batching.micro_batches=1", "trainer.accelerator=cpu", "trainer.devices=1", "validation.bleu_sentences=8"),
-    *("logger=csv", "decode=greedy"),
+    *("logger=csv", "decode=greedy", "trainer.precision=32-true"),
 ]
 
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 from test_search import A, B, C, assert_same, enumerate_all, most_tokens, random_sources, tiny_model
+from waits import counted_waits
 
 from nmt.config import PAD, UNK, DecodeConfig
 from nmt.plugins.protection.constrained_search import ConstrainedSearch
@@ -161,3 +162,21 @@ def test_constraints_that_exclude_each_other_are_given_up_the_longest_first(chan
     [[found]] = engine.search([[A, B]], [[]], PhraseConstraints([row], KINDS))
     assert has_all(found.tokens, [row[n] for n in kept])
     assert not has_all(found.tokens, row)
+
+
+def test_a_step_waits_for_a_gpu_six_times_whatever_the_batch():
+    """It reads the beam, the candidates, the new beam and a count, and copies two tables."""
+    sources = random_sources([3, 6, 4, 5, 7, 2, 8])
+    longest = max(map(len, sources))
+    source_BS = torch.tensor([source + [PAD] * (longest - len(source)) for source in sources])
+    constraints = PhraseConstraints(TABLE[: len(sources)], KINDS)
+    config, counts = DecodeConfig(beam_size=3, max_extra_length=5), []
+    with torch.inference_mode():
+        search = ConstrainedSearch([tiny_model()], source_BS, config, [], constraints)
+        search.reads_freely = False
+        while len(search.sentences):
+            with counted_waits() as waits:
+                search.advance()
+            counts.append(waits.count)
+    assert len(counts) > 4
+    assert max(counts) == 6
