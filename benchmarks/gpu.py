@@ -1,4 +1,4 @@
-"""Measure nmt on one H100 or H200 in one call of eight minutes, against figures that were estimated.
+"""Measure nmt on one H100 or H200 in one call of eight minutes, against estimated figures.
 
     python benchmarks/gpu.py [--seconds 480] [--quickstart FOLDER] [--wheels FOLDER] [--cache FILE]
     python benchmarks/gpu.py --only training_big,profile
@@ -9,12 +9,14 @@ their ratio, or whether a property holds. The expected figures are estimates fro
 (gpu_report.py), not measurements; a MISS is worth a look at the profile. The table, all numbers as
 JSON, the logs and profiles go to $OUT or, if it is not set, to ./gpu-results.
 
---seconds   End after this time: steps for which no time is left are skipped, optional ones first.
---only      Run only these steps; --list prints their names.
---dry-run   Compute about a fiftieth of everything on a CPU, to test this script. Figures mean nothing.
---quickstart  The prepared corpus of the quickstart: `nmt preprocess experiment=quickstart` writes it
-            to data/quickstart_en_de. Without it, the quickstart is skipped.
---cache     The file inductor.tar.gz from an earlier call on the same kind of GPU: saves compiling.
+--seconds     End after this time. Steps without enough time left are skipped, optional ones first.
+--only        Run only these steps; --list prints their names.
+--dry-run     Compute about a fiftieth of everything on a CPU, to test this script. The figures
+              mean nothing.
+--quickstart  The prepared corpus of the quickstart: `nmt preprocess experiment=quickstart` writes
+              it to data/quickstart_en_de. Without it, the quickstart is skipped.
+--cache       The file inductor.tar.gz from an earlier call on the same kind of GPU, which saves
+              time for compiling.
 
 A GPU machine without network: --wheels installs wheels that are missing there from a folder, for
 this call only. Prepare the folder (3 MB) elsewhere; 3.12 is the Python version of the GPU machine:
@@ -34,6 +36,7 @@ import importlib
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -53,6 +56,7 @@ from gpu_report import Report, Row, table
 from gpu_settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = "nmt-toolkit"
 COMPILED = {"base": "loop", "big": "loop", "toy": "command", "quickstart": "command"}
 """What is compiled in the background from the start: models of bare loops and of `nmt train`."""
 RESERVE = 12.0
@@ -250,6 +254,20 @@ def install_wheels(folder: Path, target: Path) -> None:
     print(f"installed {len(missing)} wheels from {folder}", flush=True)
 
 
+def describe_checkout(target: Path) -> None:
+    """Make nmt's version known to Python, which nmt asks for, unless nmt is installed."""
+    try:
+        metadata.version(PACKAGE)
+    except metadata.PackageNotFoundError:
+        source = (ROOT / "nmt" / "__init__.py").read_text()
+        version = re.search(r'__version__ = "(.*)"', source)
+        assert version is not None
+        folder = target / f"{PACKAGE.replace('-', '_')}-{version[1]}.dist-info"
+        folder.mkdir(parents=True)
+        text = f"Metadata-Version: 2.1\nName: {PACKAGE}\nVersion: {version[1]}\n"
+        (folder / "METADATA").write_text(text)
+
+
 def name_of_card() -> str:
     """H100 or H200, or an empty string for another card."""
     command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
@@ -262,7 +280,7 @@ def name_of_card() -> str:
 
 def environment_of(settings: Settings, site: Path) -> dict[str, str]:
     """The environment of all processes that compute."""
-    paths = [str(site), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    paths = [str(ROOT), str(site), os.environ.get("PYTHONPATH", "")]
     cache = Path(settings.work) / "inductor"
     cache.mkdir()
     environment = dict(os.environ)
@@ -307,7 +325,7 @@ def make_steps(
     is_dry: bool,
     new_worker: Callable[[], Worker],
 ) -> None:
-    """Make the steps in order, each in the worker that is there, or in a new one after a failure."""
+    """Make the steps in order, in one worker; after a failure, the next step gets a new one."""
     worker = None
     try:
         for step in steps:
@@ -368,6 +386,7 @@ def main(arguments: argparse.Namespace) -> int:
         site = Path(work) / "site"
         if arguments.wheels:
             install_wheels(Path(arguments.wheels), site)
+        describe_checkout(site)
         settings = Settings(
             is_dry=arguments.dry_run,
             out=str(out),

@@ -1,4 +1,4 @@
-"""The rows of the GPU benchmark: what was measured beside what was expected. Standard library only."""
+"""The rows of the GPU benchmark: what was measured beside what was expected."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field

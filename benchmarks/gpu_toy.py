@@ -10,7 +10,7 @@ SYLLABLES = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 
 
 def prepare_toy(folder: Path) -> list[str]:
-    """Prepare a corpus in the folder; return the options of `nmt train` for a model with dropout."""
+    """Prepare a corpus in the folder; return the options that train a model with dropout."""
     text = folder / "text"
     text.mkdir(parents=True)
     generator = random.Random(1)
