@@ -90,7 +90,7 @@ STEPS = [
     Step("kernel_names", "gpu_checks", 3, 20),
     Step("same_translations", "gpu_checks", 8, 30),
     Step("syncs", "gpu_checks", 12, 40),
-    Step("determinism", "gpu_runs", 35, 90),
+    Step("determinism", "gpu_runs", 50, 90),
     Step("training_base", "gpu_training", 45, 90),
     Step("training_big", "gpu_training", 70, 120),
     Step("train_command", "gpu_runs", 30, 60),

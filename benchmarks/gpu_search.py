@@ -102,25 +102,32 @@ def ctranslate2(settings: Settings, report: Report) -> None:
     )
     write_model_directory(folder / "model", model, folder / "tokenizer", description, "")
     lines = [line.split() for line in text[: settings.sizes.lines]]
-    for precision in ("float32", "bfloat16"):
-        if settings.is_dry and precision == "bfloat16":
-            continue
+    for precision in ("float32",) if settings.is_dry else ("float32", "bfloat16"):
         exchange.write(folder / "model", folder / precision, "float32")
-        translator = library.Translator(
-            str(folder / precision),
-            device=settings.device.type,
-            compute_type=precision,
-        )
-        options = {
-            "beam_size": BEAM_SIZE,
-            "max_decoding_length": settings.sizes.translation_tokens,
-            "max_batch_size": settings.sizes.batch_tokens[1],
-            "batch_type": "tokens",
-        }
-        # Words, which are not in the vocabulary, are as good as other tokens for the speed.
-        translator.translate_batch(lines[:WARM_LINES], **options)
-        start = time.perf_counter()
-        results = translator.translate_batch(lines, **options)
-        seconds = time.perf_counter() - start
-        produced = sum(len(result.hypotheses[0]) for result in results)
-        report.figure(f"CTranslate2, {precision}", produced / seconds, "tokens/s", seconds=seconds)
+        try:
+            measure_ctranslate2(settings, report, folder / precision, precision, lines)
+        # For example, because its libraries are for another version of CUDA.
+        except RuntimeError as error:
+            report.skip(f"CTranslate2, {precision}", str(error).splitlines()[0])
+
+
+def measure_ctranslate2(
+    settings: Settings, report: Report, model: Path, precision: str, lines: list[list[str]]
+) -> None:
+    import ctranslate2 as library
+
+    device = settings.device.type
+    translator = library.Translator(str(model), device=device, compute_type=precision)
+    options = {
+        "beam_size": BEAM_SIZE,
+        "max_decoding_length": settings.sizes.translation_tokens,
+        "max_batch_size": settings.sizes.batch_tokens[1],
+        "batch_type": "tokens",
+    }
+    # Words, which are not in the vocabulary, are as good as other tokens for the speed.
+    translator.translate_batch(lines[:WARM_LINES], **options)
+    start = time.perf_counter()
+    results = translator.translate_batch(lines, **options)
+    seconds = time.perf_counter() - start
+    produced = sum(len(result.hypotheses[0]) for result in results)
+    report.figure(f"CTranslate2, {precision}", produced / seconds, "tokens/s", seconds=seconds)

@@ -77,7 +77,7 @@ def random_split(settings: Settings) -> PreparedSplit:
     """Pairs of random tokens, as long as those of WMT 2014."""
     # Several processes do this at the same time.
     folder = Path(settings.work) / f"random-{os.getpid()}"
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     sizes = settings.sizes
     random = np.random.default_rng(1)
     columns: dict[str, Any] = {"line": np.arange(1, sizes.pairs + 1)}
