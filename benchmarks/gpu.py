@@ -107,9 +107,8 @@ DRY_LIMIT = 300.0
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    keeps_lines = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=keeps_lines)
     parser.add_argument("--seconds", type=float, default=480)
     parser.add_argument("--only", default="")
     parser.add_argument("--list", action="store_true")

@@ -60,9 +60,8 @@ def compared(
     for precision, limit in limits.items():
         with autocast(device, precision):
             error = error_of(results(device, torch.float32), reference)
-        report.check(
-            f"{what}, {precision}", error < limit, f"{error:.1e}", f"< {limit:.0e}", error=error
-        )
+        name = f"{what}, {precision}"
+        report.check(name, error < limit, f"{error:.1e}", f"< {limit:.0e}", error=error)
 
 
 def model_config(settings: Settings) -> ModelConfig:
@@ -90,9 +89,8 @@ def loss_results(settings: Settings) -> Callable[[torch.device, torch.dtype], Re
             loss = F.cross_entropy(logits, targets, label_smoothing=SMOOTHING, reduction="sum")
             likelihood = F.cross_entropy(logits, targets, reduction="sum")
         else:
-            loss, likelihood = label_smoothed_cross_entropy(
-                x, matrix, targets.to(device), SMOOTHING
-            )
+            y = targets.to(device)
+            loss, likelihood = label_smoothed_cross_entropy(x, matrix, y, SMOOTHING)
         loss.backward()
         return [loss.detach(), likelihood.detach(), x.grad, matrix.grad]
 
@@ -149,9 +147,8 @@ def model_results(
         if dtype == torch.float64:
             hidden = copy.decoder_states(source, shifted).flatten(0, 1)[real]
             logits = copy.logits(hidden)
-            loss = F.cross_entropy(
-                logits, target.flatten()[real], label_smoothing=SMOOTHING, reduction="sum"
-            )
+            y = target.flatten()[real]
+            loss = F.cross_entropy(logits, y, label_smoothing=SMOOTHING, reduction="sum")
         else:
             if is_compiled:
                 copy.compiler = Compiler("benchmarks/gpu.py, numerics")
@@ -206,9 +203,8 @@ def padding(settings: Settings, report: Report, model: Transformer) -> None:
                 same = together[number : number + 1, : states.shape[1]].float()
                 errors.append(float((same - states).norm() / states.norm()))
         worst = max(errors)
-        report.check(
-            f"padded = alone, {precision}", worst < limit, f"{worst:.1e}", f"< {limit:.0e}"
-        )
+        name = f"padded = alone, {precision}"
+        report.check(name, worst < limit, f"{worst:.1e}", f"< {limit:.0e}", error=worst)
 
 
 def kernel_names(settings: Settings, report: Report) -> None:

@@ -133,7 +133,11 @@ def attention_plans(settings: Settings, report: Report) -> None:
     torch.backends.cuda.enable_cudnn_sdp(False)
     off = float(np.median(attention_seconds(device, shapes[:20])))
     report.check_speed(
-        "attention, new shape, cuDNN off", off < 5e-3, f"{off * 1e3:.2f} ms", "< 5 ms", seconds=off
+        "attention, new shape, cuDNN off",
+        off < 5e-3,
+        f"{off * 1e3:.2f} ms",
+        "< 5 ms",
+        seconds=off,
     )
     if settings.is_dry:
         report.skip("attention, new shape, cuDNN on", "needs CUDA")

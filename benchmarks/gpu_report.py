@@ -83,7 +83,11 @@ class Report:
     """Turns the figures of one step into rows and hands each to `send` at once."""
 
     def __init__(
-        self, step: str, card: str, is_dry: bool, send: Callable[[dict[str, Any]], None]
+        self,
+        step: str,
+        card: str,
+        is_dry: bool,
+        send: Callable[[dict[str, Any]], None],
     ) -> None:
         self.step = step
         self.card = card
@@ -117,7 +121,12 @@ class Report:
         self.add(Row(self.step, what, measured, expected, verdict, numbers))
 
     def check_speed(
-        self, what: str, passed: bool, measured: str, expected: str, **numbers: Any
+        self,
+        what: str,
+        passed: bool,
+        measured: str,
+        expected: str,
+        **numbers: Any,
     ) -> None:
         """A property that depends on speed, of which a dry run says nothing."""
         verdict = "ok" if passed else "MISS"

@@ -68,9 +68,9 @@ def determinism(settings: Settings, report: Report) -> None:
 
     # At the same time, so that other work on the GPU is part of the test.
     firsts = {"one": updates, "two": updates, "resumed": updates // 2}
-    processes = {
-        run: subprocess.Popen(command(run, last), stdout=sys.stderr) for run, last in firsts.items()
-    }
+    processes = {}
+    for run, last in firsts.items():
+        processes[run] = subprocess.Popen(command(run, last), stdout=sys.stderr)
     failed = [run for run, process in processes.items() if process.wait()]
     if failed:
         raise RuntimeError(f"nmt train failed in the runs {', '.join(failed)}; see the log")
@@ -224,9 +224,8 @@ def quickstart(settings: Settings, report: Report) -> None:
         f"{LOSS} +- {LOSS_TOLERANCE}",
         loss=loss,
     )
-    report.note(
-        "quickstart: SHA-256 of the model", weights_hash(run)[:16], sha256=weights_hash(run)
-    )
+    digest = weights_hash(run)
+    report.note("quickstart: SHA-256 of the model", digest[:16], sha256=digest)
     words = [word for word in options if word.startswith("prepared=")]
     corpus = Path(words[0].removeprefix("prepared="))
     # As in recipes/quickstart/run.sh.

@@ -102,7 +102,9 @@ def planner_of(split: PreparedSplit, tokens: int, micro_batches: int = 1) -> Bat
 
 
 def updates_of(
-    split: PreparedSplit, planner: BatchPlanner, device: torch.device
+    split: PreparedSplit,
+    planner: BatchPlanner,
+    device: torch.device,
 ) -> Iterator[Update]:
     number = 0
     while True:
@@ -122,7 +124,10 @@ def updates_of(
 # Several variants of a model compute the same updates.
 @lru_cache(maxsize=1)
 def random_updates(
-    settings: Settings, tokens: int, micro_batches: int, number: int
+    settings: Settings,
+    tokens: int,
+    micro_batches: int,
+    number: int,
 ) -> list[Update]:
     split = random_split(settings)
     planner = planner_of(split, tokens, micro_batches)
@@ -145,9 +150,12 @@ class Loop:
         self.config = compose("train", [*overrides, f"trainer.precision={settings.precision}"])
         torch.manual_seed(1)
         self.model = Transformer(self.config.model, self.vocabulary).to(self.device)
-        parameters = self.model.parameters()
         self.optimizer = torch.optim.Adam(
-            parameters, lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True
+            self.model.parameters(),
+            lr=1e-4,
+            betas=(0.9, 0.98),
+            eps=1e-9,
+            fused=True,
         )
 
     def autocast(self) -> AbstractContextManager[Any]:
@@ -276,8 +284,10 @@ def training(settings: Settings, report: Report, model: str) -> None:
         precision="float32",
         share=0.15,
     )
-    free = replace(
-        eager, what=f"{model}, eager, trainer.deterministic=false", is_deterministic=False
+    free = Variant(
+        f"{model}, eager, trainer.deterministic=false",
+        model,
+        is_deterministic=False,
     )
     measure(
         settings,
@@ -331,12 +341,11 @@ class Profile:
     """By kernel."""
 
     def share(self, pattern: re.Pattern[str], but: re.Pattern[str]) -> float:
-        chosen = (
-            time
-            for name, time in self.times.items()
-            if pattern.search(name) and not but.search(name)
-        )
-        return sum(chosen) / max(sum(self.times.values()), 1e-9)
+        chosen = 0.0
+        for name, microseconds in self.times.items():
+            if pattern.search(name) and not but.search(name):
+                chosen += microseconds
+        return chosen / max(sum(self.times.values()), 1e-9)
 
 
 def read_trace(path: Path, categories: set[str]) -> Profile:
@@ -389,12 +398,10 @@ def profiled(settings: Settings, report: Report, variant: Variant) -> None:
     report.figure(f"{variant.what}: kernels per update", kernels, "")
     products = profile.share(MATRIX_PRODUCT, but=ATTENTION)
     report.figure(f"{variant.what}: share of matrix products", products * 100, "%")
-    milliseconds = {
-        name: time / 1000 / PROFILED_UPDATES for name, time in profile.times.most_common(10)
-    }
-    total = sum(profile.times.values()) / 1000 / PROFILED_UPDATES
-    for place, (name, own) in enumerate(milliseconds.items(), 1):
-        words = f"{in_words(own, 'ms')} ({own / total:.1%}): {name[:80]}"
+    total = sum(profile.times.values())
+    for place, (name, microseconds) in enumerate(profile.times.most_common(10), 1):
+        own = microseconds / 1000 / PROFILED_UPDATES
+        words = f"{in_words(own, 'ms')} ({microseconds / total:.1%}): {name[:80]}"
         report.note(f"{variant.what}: kernel {place}", words, kernel=name, milliseconds=own)
     keep_trace(trace, Path(settings.out) / f"trace-{variant.model}.json.gz")
 
