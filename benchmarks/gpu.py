@@ -102,7 +102,7 @@ STEPS = [
     Step("training_more", "gpu_training", 25, 60, is_optional=True),
     Step("ctranslate2", "gpu_search", 20, 30, is_optional=True),
 ]
-DRY_LIMIT = 300.0
+DRY_LIMIT = 600.0
 """A dry run has few cores: it may take longer over a step than a GPU."""
 
 

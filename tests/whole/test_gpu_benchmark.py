@@ -24,7 +24,7 @@ def benchmark(out, *options):
 @pytest.mark.slow
 def test_every_step_runs_or_is_skipped_by_name(tmp_path):
     names = benchmark(tmp_path, "--list").stdout.split()
-    done = benchmark(tmp_path, "--seconds", "1500")
+    done = benchmark(tmp_path, "--seconds", "3000")
     assert done.returncode == 0, done.stdout + (tmp_path / "log.txt").read_text()
 
     results = json.loads((tmp_path / "results.json").read_text())
