@@ -20,7 +20,7 @@ from nmt.errors import NMTError
 from nmt.files import duration
 from nmt.hardware import proc_value
 from nmt.model import Transformer, training_flops
-from nmt.training import peak_flops_per_second, precision_dtype, settle_precision
+from nmt.training import peak_flops_per_second, precision_dtype, settle_trainer
 
 GPUS = 8
 """The paper's number of GPUs, and the number of micro-batches per update, which the GPUs share."""
@@ -144,7 +144,7 @@ def hours(options: SimpleNamespace, rows: list[Row]) -> Requirement:
 def settled_precision(options: SimpleNamespace) -> str:
     """The precision of the training runs on this machine; precision=auto depends on its devices."""
     words = [f"trainer.precision={options.precision}", "trainer.devices=1"]
-    return settle_precision(configuration(*words)).trainer.precision
+    return settle_trainer(configuration(*words)).trainer.precision
 
 
 def expected_flops(row: Row) -> float:

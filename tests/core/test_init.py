@@ -17,7 +17,10 @@ from nmt.text import load_tokenizer
 from nmt.training import read_metrics
 from nmt.training.train import joined
 
-SHORT = ["trainer.max_steps=20", "validation.every_steps=100", "validation.bleu_sentences=0", "run=run"]
+SHORT = [
+    *("trainer.max_steps=20", "trainer.precision=32-true", "validation.every_steps=100"),
+    *("validation.bleu_sentences=0", "run=run"),
+]
 STILL = ["optim.learning_rate=1e-12", "optim.warmup=1"]
 """A rate at which nothing is learned."""
 

@@ -44,6 +44,25 @@ def test_loss_and_gradients_are_those_of_torchs_cross_entropy(monkeypatch, chunk
         torch.testing.assert_close(gradient.double(), exact_gradient, rtol=1e-5, atol=4e-6)
 
 
+@pytest.mark.parametrize("autocast", [False, True], ids=["float32", "bfloat16"])
+@pytest.mark.parametrize("is_gpu", [False, True], ids=["as on a CPU", "as on a GPU"])
+@pytest.mark.parametrize("exponent", [10, 20, 30, 40])
+def test_the_size_of_chunks_and_the_device_do_not_matter(monkeypatch, exponent, is_gpu, autocast):
+    monkeypatch.setitem(loss_module.CHUNK_LOGITS, "cpu", 2**exponent)
+    monkeypatch.setattr("nmt.kernels.on_cpu", lambda x: not is_gpu)
+    hidden, weight, targets = drawn(300)
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        loss, likelihood = label_smoothed_cross_entropy(hidden, weight, targets, 0.1)
+    gradients = torch.autograd.grad(loss, (hidden, weight))
+    exact = [x.detach().double().requires_grad_() for x in (hidden, weight)]
+    expected = torch_loss(*exact, targets, 0.1)
+    tolerance = 1e-2 if autocast else 1e-6
+    assert loss.item() == pytest.approx(expected.item(), rel=tolerance)
+    assert likelihood.item() == pytest.approx(torch_loss(*exact, targets, 0).item(), rel=tolerance)
+    for gradient, whole in zip(gradients, torch.autograd.grad(expected, exact), strict=True):
+        assert (gradient - whole).norm() < (2e-2 if autocast else 1e-5) * whole.norm()
+
+
 def test_great_logits_do_not_overflow():
     hidden, weight, targets = drawn()
     hidden = (hidden.detach() * 1000).requires_grad_()
