@@ -36,7 +36,7 @@ def nmt(*words: str) -> list[str]:
 def log_command(command: list[str]) -> None:
     """Run a command, whose output goes to the log."""
     print(" ".join(command), file=sys.stderr, flush=True)
-    subprocess.run(command, stdout=sys.stderr, check=True)
+    subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=True)
 
 
 def weights_hash(run: Path) -> str:
@@ -45,6 +45,12 @@ def weights_hash(run: Path) -> str:
 
 def place(settings: Settings) -> str:
     return f"trainer.accelerator={'cpu' if settings.is_dry else 'cuda'}"
+
+
+def start_command(command: list[str]) -> "subprocess.Popen[bytes]":
+    """Start a command, whose output goes to the log."""
+    # The worker's own standard input has the names of the next steps.
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr)
 
 
 def determinism_options(settings: Settings, folder: Path) -> list[str]:
@@ -70,7 +76,7 @@ def determinism(settings: Settings, report: Report) -> None:
     firsts = {"one": updates, "two": updates, "resumed": updates // 2}
     processes = {}
     for run, last in firsts.items():
-        processes[run] = subprocess.Popen(command(run, last), stdout=sys.stderr)
+        processes[run] = start_command(command(run, last))
     failed = [run for run, process in processes.items() if process.wait()]
     if failed:
         raise RuntimeError(f"nmt train failed in the runs {', '.join(failed)}; see the log")
@@ -235,7 +241,8 @@ def quickstart(settings: Settings, report: Report) -> None:
     log_command([*command, "engine=torch", f"device={device}", f"output={run / 'test.de'}"])
     report.note("quickstart: translation", f"{time.perf_counter() - start:.1f} s")
     score = nmt("score", f"hypothesis={run / 'test.de'}", f"reference={corpus / 'test.de'}")
-    printed = subprocess.check_output([*score, "metrics=[bleu]", "format=json"], text=True)
+    words = ["metrics=[bleu]", "format=json"]
+    printed = subprocess.check_output([*score, *words], stdin=subprocess.DEVNULL, text=True)
     (scored,) = json.loads(printed)
     bleu = float(scored["value"])
     report.check(
@@ -259,7 +266,7 @@ def quickstart_resumed(settings: Settings, report: Report) -> None:
     options = quickstart_options(settings, run)
     half = 10 if settings.is_dry else QUICKSTART_UPDATES // 2
     checkpoint = run / "checkpoints" / f"step={half:08d}.ckpt"
-    process = subprocess.Popen(nmt("train", *options), stdout=sys.stderr)
+    process = start_command(nmt("train", *options))
     while not checkpoint.exists() and process.poll() is None:
         time.sleep(0.02)
     process.kill()
