@@ -47,7 +47,7 @@ def test_a_step_without_time_is_skipped_and_a_failed_one_fails_the_run(tmp_path)
     assert {step["status"] for step in steps.values()} == {"skipped"}
 
     # A folder without a corpus.
-    done = benchmark(tmp_path, "--only", "quickstart,kernel_names", "--quickstart", str(tmp_path))
+    done = benchmark(tmp_path, "--only", "quickstart,search", "--quickstart", str(tmp_path))
     assert done.returncode == 1
     steps = json.loads((tmp_path / "results.json").read_text())["steps"]
     assert [step["status"] for step in steps.values()] == ["failed", "ok"]
