@@ -31,7 +31,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from lengths import text_like_lengths
+from lengths import LONGEST, text_like_lengths
 from lightning.fabric.utilities import move_data_to_device
 from torch import Tensor, nn
 
@@ -187,8 +187,17 @@ def train_with_nmt(folder: Path, overrides: list[str]) -> None:
     cli.main()
 
 
-def write_corpus(folder: Path, vocabulary: int) -> list[str]:
-    """A prepared corpus of random tokens, and the overrides that train on it."""
+def write_corpus(
+    folder: Path,
+    vocabulary: int,
+    tokens: int = TOKENS,
+    pairs: int = PAIRS,
+    longest: int = LONGEST + 1,
+) -> list[str]:
+    """A prepared corpus of random tokens, and the overrides that train on it.
+
+    `tokens` is the size of an update. No side of a pair has more than `longest` tokens.
+    """
     import pyarrow as pa
 
     from nmt.commands import compose
@@ -213,21 +222,22 @@ def write_corpus(folder: Path, vocabulary: int) -> list[str]:
     ]
     preprocess(compose("preprocess", overrides), lambda words: None)
     # The tokenizer stays; in the place of its sentences come many, of random tokens.
-    random, columns = np.random.default_rng(1), {"line": np.arange(1, PAIRS + 1)}
-    for side, lengths in zip(("source", "target"), text_like_lengths(PAIRS), strict=True):
-        ids = random.integers(4, vocabulary, size=int(lengths.sum()) - PAIRS, dtype=np.int32)
+    random, columns = np.random.default_rng(1), {"line": np.arange(1, pairs + 1)}
+    for side, drawn in zip(("source", "target"), text_like_lengths(pairs), strict=True):
+        lengths = np.minimum(drawn, longest)
+        ids = random.integers(4, vocabulary, size=int(lengths.sum()) - pairs, dtype=np.int32)
         columns[side] = np.split(ids, np.cumsum(lengths - 1)[:-1])
         columns[f"{side}_length"] = lengths.astype(np.int32)
     for file in (prepared / "train").glob("*.arrow"):
         with arrow_writer(file, IDS_SCHEMA) as write:
             write(pa.record_batch([columns[name] for name in IDS_SCHEMA.names], schema=IDS_SCHEMA))
     manifest = json.loads((prepared / "manifest.json").read_text())
-    manifest["counts"]["train"]["kept"] = PAIRS
+    manifest["counts"]["train"]["kept"] = pairs
     (prepared / "manifest.json").write_text(json.dumps(manifest))
     assert manifest["vocabulary_size"] == vocabulary
     return [
         *overrides,
-        *(f"batching.tokens_per_update={TOKENS}", "batching.micro_batches=1", "validation.every_steps=1000000"),
+        *(f"batching.tokens_per_update={tokens}", "batching.micro_batches=1", "validation.every_steps=1000000"),
         *("checkpoints.every_minutes=null", "trainer.log_every_n_steps=10"),
         *(["trainer.precision=bf16-mixed"] if GPU else ["trainer.precision=32-true", "trainer.accelerator=cpu"]),
     ]
