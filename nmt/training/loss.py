@@ -29,6 +29,19 @@ def chunk_rows(vocabulary: int, device: torch.device) -> int:
     return max(1, CHUNK_LOGITS.get(device.type, CHUNK_LOGITS_ELSEWHERE) // vocabulary)
 
 
+def product_dtype(x: Tensor) -> torch.dtype:
+    """The type of the factors of matrix products with x."""
+    device = x.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+
+
+def weight_gradient(grad_MN: Tensor, x_MD: Tensor, weight_ND: Tensor) -> Tensor:
+    """The gradient of the weight of a linear map, [N, D]."""
+    if kernels.has_fast_product(x_MD, weight_ND):
+        return kernels.outer_product(grad_MN, x_MD)
+    return grad_MN.t() @ x_MD
+
+
 def chunk_terms(
     logits: Tensor, targets_M: Tensor, smoothing: float, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -83,9 +96,7 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
         grad_hidden = []
         grad_weight = None
         grad_bias = None if bias is None else torch.zeros_like(bias)
-        dtype = hidden.dtype
-        if torch.is_autocast_enabled(device.type):
-            dtype = torch.get_autocast_dtype(device.type)
+        dtype = product_dtype(hidden)
         matrix = weight.to(dtype)
         row_bias = None if bias is None else bias.to(dtype)
         grad_dtype = dtype if bias is None else torch.float32  # the gradient of a bias is summed before the cast
@@ -102,8 +113,7 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
                 grad_bias += grad.sum(0)
                 grad = grad.to(dtype)
             grad_hidden.append(kernels.linear(grad, matrix.t()))
-            is_fast = kernels.has_fast_product(x, matrix)
-            chunk = kernels.outer_product(grad, x) if is_fast else grad.t() @ x
+            chunk = weight_gradient(grad, x, matrix)
             grad_weight = chunk.float() if grad_weight is None else grad_weight.add_(chunk)
         # For the uniform part, the summed weights and summed hidden states suffice to sum logits and gradients.
         sum_hidden = hidden.sum(0, dtype=torch.float32)
