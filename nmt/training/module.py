@@ -97,7 +97,8 @@ class TranslationModule(LightningModule):
         for name in ("update_sums", "sums", "gradient_norm", "first_bad_update"):
             setattr(self, name, getattr(self, name).to(self.device))
         if self.has_fixed_order(self.trainer):
-            self.fixed_order = FixedOrderSum(self.model, self.trainer.accumulate_grad_batches)
+            share = self.trainer.accumulate_grad_batches
+            self.fixed_order = FixedOrderSum(self.model, share, len(self.update_sums))
 
     def has_fixed_order(self, trainer: Trainer) -> bool:
         """Whether the processes of this trainer add gradients in the order of a single process."""

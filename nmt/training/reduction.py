@@ -87,9 +87,9 @@ class Bucket:
     pieces: list[Piece]
     missing: set[int]  # the parameters whose gradients this backward pass has not computed yet
 
-    @property
-    def parameters(self) -> set[int]:
-        return {piece.parameter for piece in self.pieces}
+    def begun(self) -> list[int]:
+        """The parameters whose first piece is in this bucket."""
+        return [piece.parameter for piece in self.pieces if piece.start == 0]
 
 
 def buckets_of(parameters: Sequence[Tensor], most: int) -> list[list[Piece]]:
@@ -122,7 +122,8 @@ class FixedOrderSum:
     Call `begin` before the backward pass of a micro-batch and `end` after it.
     """
 
-    def __init__(self, module: nn.Module, micro_batches: int) -> None:
+    def __init__(self, module: nn.Module, micro_batches: int, others: int) -> None:
+        """`others` is the length of the vector that `end` adds besides the gradients."""
         self.parameters = [x for x in module.parameters() if x.requires_grad]
         self.micro_batches = micro_batches  # of this process in an update
         self.number = 0  # of the micro-batch, from 1
@@ -134,9 +135,9 @@ class FixedOrderSum:
         self.flat: dict[torch.dtype, Tensor] = {}  # vectors that all buckets of a type use in turn
         self.stream: torch.cuda.Stream | None = None
         if self.processes > 1:
-            self.prepare_exchange()
+            self.prepare_exchange(others)
 
-    def prepare_exchange(self) -> None:
+    def prepare_exchange(self, others: int) -> None:
         device = self.parameters[0].device
         if device.type == "cuda":
             self.stream = torch.cuda.Stream(device)
@@ -144,16 +145,20 @@ class FixedOrderSum:
             self.buckets.append(Bucket(pieces, set()))
             numbers = sum(piece.stop - piece.start for piece in pieces)
             self.make_room(numbers, self.parameters[pieces[0].parameter])
-        self.make_room(1, torch.empty(0, device=device))  # for the other numbers, which are always float32
+        self.make_room(others, torch.empty(0, device=device))  # they are always float32
         for index, parameter in enumerate(self.parameters):
             parameter.register_post_accumulate_grad_hook(self.hook(index))
 
     def make_room(self, numbers: int, like: Tensor) -> None:
         """Make a vector for `numbers` numbers and for half of them, as `exchange` needs."""
-        most = max(numbers, 2 * self.processes) + self.processes
+        whole = self.divisible(numbers)
         kept = self.flat.get(like.dtype)
-        if kept is None or len(kept) < 2 * most:
-            self.flat[like.dtype] = like.new_empty(2 * most)
+        if kept is None or len(kept) < whole + whole // 2:
+            self.flat[like.dtype] = like.new_empty(whole + whole // 2)
+
+    def divisible(self, numbers: int) -> int:
+        """The next multiple of the number of processes."""
+        return -(-numbers // self.processes) * self.processes
 
     def hook(self, index: int) -> Callable[[Tensor], None]:
         def computed(parameter: Tensor) -> None:
@@ -170,8 +175,9 @@ class FixedOrderSum:
         """Expect the backward pass of this process's micro-batch `number`, counted from 1."""
         self.number = number
         self.sent = 0
-        for bucket in self.buckets:
-            bucket.missing = bucket.parameters
+        if self.is_last:
+            for bucket in self.buckets:
+                bucket.missing = {piece.parameter for piece in bucket.pieces}
 
     def end(self, sums: Tensor) -> None:
         """Add the gradients of a micro-batch, and `sums`, which are added in the same order.
@@ -231,12 +237,10 @@ class FixedOrderSum:
         self.sent = max(self.sent, stop)
 
     def exchange_bucket(self, number: int) -> None:
-        pieces = self.buckets[number].pieces
-        before = {piece.parameter for bucket in self.buckets[:number] for piece in bucket.pieces}
-        # A parameter that a bucket before has begun has its subtrees already.
-        self.add_subtrees(sorted(self.buckets[number].parameters - before))
+        bucket = self.buckets[number]
+        self.add_subtrees(bucket.begun())
         parts = []
-        for piece in pieces:
+        for piece in bucket.pieces:
             gradient = self.parameters[piece.parameter].grad
             if gradient is not None:
                 parts.append(gradient.view(-1)[piece.start : piece.stop])
@@ -246,7 +250,7 @@ class FixedOrderSum:
     def exchange_parts(self, parts: list[Tensor]) -> None:
         """Sum parts of gradients over the processes, in place."""
         numbers = sum(map(len, parts))
-        whole = -(-numbers // self.processes) * self.processes
+        whole = self.divisible(numbers)
         flat = self.flat[parts[0].dtype]
         places = list(flat[:numbers].split([len(part) for part in parts]))
         with self.beside():
