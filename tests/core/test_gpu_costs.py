@@ -7,6 +7,7 @@ Python needs about five for each.
 import os
 from collections import Counter
 from contextlib import ExitStack
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,13 @@ from waits import Operations, counted_waits
 from nmt import kernels
 from nmt.commands import compose
 from nmt.config import DecodeConfig
-from nmt.data import Batch
+from nmt.data import Batch, open_corpus
 from nmt.model import Transformer
 from nmt.search import EngineOptions
 from nmt.search.torch_engine import load
-from nmt.training import TranslationModule, loss as loss_module, train
+from nmt.training import Training, TranslationModule, loss as loss_module, settle_trainer, train
 from nmt.training.loss import label_smoothed_cross_entropy
+from nmt.training.module import is_worth_compiling
 
 
 @pytest.fixture
@@ -121,6 +123,50 @@ def test_training_and_search_never_use_cudnn_for_attention(toy, checkpoint, rese
     train(compose("train", [*toy, *options]), Console(quiet=True))
     assert not torch.backends.cuda.cudnn_sdp_enabled()
     assert not torch.are_deterministic_algorithms_enabled()  # kernels for CPUs are deterministic anyway
+
+
+CUDA = torch.device("cuda")
+
+
+@pytest.mark.parametrize(
+    ("options", "share", "deterministic", "notice"),
+    [
+        ([], 2, True, "computes 2 micro-batches of 120 tokens, one after another; batching.micro_batches=1"),
+        (["trainer.deterministic=true"], 1, True, ""),
+        (["trainer.deterministic=false"], 1, False, ""),
+        (["batching.tokens_per_update=50000"], 2, True, ""),
+    ],
+)
+def test_training_prepares_a_gpu(toy, reset_settings, tmp_path, options, share, deterministic, notice):
+    config = compose("train", [*toy, *options, f"run={tmp_path / 'run'}"])
+    corpus = open_corpus(Path(config.prepared))
+    console = Console(record=True, width=200, file=StringIO())
+    training = Training(settle_trainer(config), corpus, console)
+    torch.use_deterministic_algorithms(False)  # as Lightning leaves it if the user does not ask for it
+    training.prepare_device(torch.device("cpu"), share)
+    assert not torch.are_deterministic_algorithms_enabled()
+    training.prepare_device(CUDA, share)
+    assert torch.are_deterministic_algorithms_enabled() == deterministic
+    text = console.export_text()
+    assert notice in text if notice else text == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "compiles"),
+    [
+        ([], True),
+        (["minutes=20"], True),
+        (["minutes=5"], False),
+        (["model.decoder=ssru"], False),
+        (["experiment=laptop"], False),
+    ],
+)
+def test_a_gpu_compiles_unless_the_run_is_short(monkeypatch, options, compiles, here):
+    config = compose("train", options)
+    monkeypatch.setattr("nmt.kernels.why_not_compiled", lambda device: "")
+    asked = config.trainer.compile
+    assert (is_worth_compiling(config, CUDA) if asked == "auto" else asked) == compiles
+    assert not is_worth_compiling(config, torch.device("cpu"))
 
 
 def test_deterministic_kernels_do_not_fill_new_tensors(reset_settings):
