@@ -24,7 +24,6 @@ from gpu_report import Report, in_words
 from gpu_settings import Settings
 from lengths import text_like_lengths
 from lightning.fabric.utilities import move_data_to_device
-from rich.console import Console
 from torch.profiler import ProfilerActivity
 
 from nmt import kernels
@@ -34,7 +33,7 @@ from nmt.data import IDS_SCHEMA, Batch, BatchPlanner, PreparedSplit, UpdateSize
 from nmt.model import Transformer, training_flops
 from nmt.preparation import arrow_writer
 from nmt.training import loss as training_loss, summed_losses, synchronize
-from nmt.training.warm_up import WarmUp, warm_up_batches
+from nmt.training.warm_up import kernel_identity, warm_up_batches
 
 PEAK_FLOPS = 989e12
 """The dense bfloat16 peak of an H100 or H200, to which all utilizations refer."""
@@ -189,8 +188,8 @@ class Loop:
 
     def compile(self, planner: BatchPlanner) -> None:
         """Compile as `nmt train` does, so that both use the same cached kernels."""
-        warm_up = WarmUp(self.config, self.vocabulary, planner, Console(quiet=True))
-        self.model.compiler = kernels.Compiler(warm_up.identity(self.device))
+        identity = kernel_identity(self.config, self.vocabulary, planner, self.device)
+        self.model.compiler = kernels.Compiler(identity)
         for batch in warm_up_batches(planner):
             with self.autocast():
                 on_device = move_data_to_device(batch, self.device)

@@ -41,6 +41,17 @@ def prepare_compiler() -> None:
     torch._dynamo.config.recompile_limit = 32
 
 
+def has_cpp_compiler() -> bool:
+    """Return whether torch.compile finds a C++ compiler ($CXX or g++; torch 2.11 and 2.13)."""
+    from torch._inductor.cpp_builder import get_cpp_compiler
+    from torch._inductor.exc import InvalidCxxCompiler
+
+    try:
+        return bool(get_cpp_compiler())
+    except InvalidCxxCompiler:
+        return False
+
+
 def default_kernel_cache() -> str:
     """Return the folder in which torch.compile keeps kernels by default (torch 2.11 and 2.13)."""
     from torch._inductor.runtime.cache_dir_utils import default_cache_dir

@@ -20,7 +20,7 @@ def run(config: ExperimentConfig) -> int | None:
         from nmt.training import settle_trainer, train
 
         gc.enable()
-        config = settle_trainer(config)
+        config = settle_trainer(config, lambda text: console.print(f"notice: {text}"))
     if config.minutes is not None:
         require("minutes" in registry.entries_of("plan"), "minutes=: requires the plugin nmt/plugins/minutes")
         config = registry.entries_of("plan")["minutes"].load()(config, console)

@@ -232,7 +232,9 @@ def takes(member: Member) -> str:
         span = " and ".join(f"{limit:,}" if int in kinds else f"{limit:,.10g}" for limit in limits or ())
         words.append(("a whole number" if int in kinds else "a number") + (f" between {span}" if span else ""))
     if choices:
-        words.append(f"{'a list of' if member.is_list else 'one of'} {', '.join(map(in_words, choices))}")
+        names = ", ".join(map(in_words, choices))
+        kind = "a list of " if member.is_list else "one of "
+        words.append(names if len(choices) == 1 and not member.is_list else kind + names)
     elif str in kinds or member.is_list:
         words.append("a string" + (", or a list of strings" if member.is_list else ""))
     words += ["true or false"] if bool in kinds else []

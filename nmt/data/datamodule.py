@@ -128,9 +128,11 @@ class UpdateDataModule(LightningDataModule):
 def accumulation(micro_batches: int, devices: int) -> int:
     """Micro-batches per device in an update; NMTError if devices cannot share them evenly."""
     if micro_batches % devices:
-        divisors = ", ".join(str(n) for n in range(1, micro_batches + 1) if micro_batches % n == 0)
+        divisors = [n for n in range(1, micro_batches + 1) if micro_batches % n == 0]
+        number = ", ".join(map(str, divisors))
+        word = "device" if divisors == [1] else "devices"
         raise SameForAll(
-            f"{devices} devices cannot share batching.micro_batches={micro_batches} evenly: "
-            f"use {divisors} devices or another batching.micro_batches"
+            f"{devices} devices cannot share batching.micro_batches={micro_batches} evenly: use {number} {word} "
+            f"(trainer.devices={divisors[-1]}) or, in a new run, batching.micro_batches={devices}"
         )
     return micro_batches // devices

@@ -26,17 +26,17 @@ OURS = "nmt-"  # the beginning of the names of our folders in torch's cache
 
 def why_not_compiled(device: torch.device) -> str:
     """Why functions cannot be compiled for a device; empty if they can."""
-    compilers = ("gcc", "g++", "cc", "clang")
-    has_compiler = "CC" in os.environ or "CXX" in os.environ or any(map(shutil.which, compilers))
-    if not has_compiler:
-        return "torch.compile needs a C++ compiler, such as gcc"
-    if device.type == "cuda":
-        if find_spec("triton") is None:
-            return "torch.compile needs the package triton"
-        if torch.cuda.get_device_capability(device) < OLDEST_GPU:
-            return f"{torch.cuda.get_device_name(device)} is too old for torch.compile"
-    elif device.type != "cpu":
+    if device.type == "cpu":
+        return "" if compat.has_cpp_compiler() else "torch.compile needs a C++ compiler, such as g++ (or set CXX)"
+    if device.type != "cuda":
         return f"torch.compile does not support {device.type} well"
+    if find_spec("triton") is None:
+        return "torch.compile needs the package triton"
+    # Triton compiles with the first of these that exists.
+    if not any(map(shutil.which, filter(None, (os.environ.get("CC"), "gcc", "clang")))):
+        return "torch.compile needs a C compiler, such as gcc (or set CC)"
+    if torch.cuda.get_device_capability(device) < OLDEST_GPU:
+        return f"{torch.cuda.get_device_name(device)} is too old for torch.compile"
     return ""
 
 

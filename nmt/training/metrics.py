@@ -78,6 +78,15 @@ def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
     return 2.0 * size**3 / least
 
 
+def devices_in_words(trainer: Trainer) -> str:
+    """The number and kind of devices, such as "1 x cpu (2 threads)"."""
+    device = trainer.strategy.root_device
+    kind = f"{device.type} ({torch.get_num_threads()} threads)"
+    if device.type == "cuda":
+        kind = torch.cuda.get_device_name(device)
+    return f"{trainer.world_size} x {kind}"
+
+
 class Logbook:
     """metrics.csv, with one row per report. A restart keeps the rows up to the update from which it resumes.
 
@@ -145,9 +154,7 @@ class MetricsCallback(UpdateCallback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         device, step, name = pl_module.device, trainer.global_step, self.run.name
-        is_cuda = device.type == "cuda"
-        kind = torch.cuda.get_device_name(device) if is_cuda else f"{device.type} ({torch.get_num_threads()} threads)"
-        self.devices = f"{trainer.world_size} x {kind}"
+        self.devices = devices_in_words(trainer)
         self.dtype = precision_dtype(trainer.precision)
         self.peak = trainer.world_size * peak_flops_per_second(device, self.dtype)
         if trainer.is_global_zero:

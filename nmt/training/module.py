@@ -5,7 +5,7 @@ An update's arithmetic depends only on the configuration, the seed and the updat
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,18 @@ from torch import Tensor
 from torch.optim import Adam, Optimizer
 
 from nmt import compat, kernels, registry
-from nmt.config import ENDING, ENDLESS, ExperimentConfig, ModelConfig, NMTError, OptimConfig, one_line, require
+from nmt.config import (
+    ENDING,
+    ENDLESS,
+    ExperimentConfig,
+    ModelConfig,
+    NMTError,
+    OptimConfig,
+    TrainerConfig,
+    in_words,
+    one_line,
+    require,
+)
 from nmt.data import STOPPING, Batch
 from nmt.model import Transformer
 from nmt.training.checkpoint_io import checkpoint_io
@@ -230,12 +241,29 @@ def quiet_lightning() -> Iterator[None]:
         yield
 
 
+def check_devices(trainer: TrainerConfig) -> None:
+    """Raise NMTError for devices that this machine lacks; Lightning's messages give no advice."""
+    gpus = {"cuda": torch.cuda.is_available, "gpu": torch.accelerator.is_available}
+    is_available = gpus.get(trainer.accelerator)
+    if is_available and not is_available():
+        raise NMTError(
+            f"trainer.accelerator={trainer.accelerator}: torch {torch.__version__} finds no GPU; "
+            "install a version of torch for your GPU, or pass trainer.accelerator=cpu"
+        )
+    is_on_cpu = trainer.accelerator == "cpu" or not torch.accelerator.is_available()
+    if is_on_cpu and (trainer.devices == -1 or isinstance(trainer.devices, list)):
+        raise NMTError(
+            f"trainer.devices={in_words(trainer.devices)}: is for GPUs; on a CPU, pass a number of processes"
+        )
+
+
 def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -> Trainer:
     """A Lightning trainer with the flags in `config.trainer`; NMTError for an invalid flag."""
     flags: dict[str, Any] = dict.fromkeys(OFF, False)
     flags |= {key: value for key, value in vars(config.trainer).items() if value is not None}
     for key in OURS:
         flags.pop(key, None)
+    check_devices(config.trainer)
     flags |= {"max_epochs": -1, "limit_val_batches": 0, "callbacks": [*callbacks], "plugins": []}
     # Under SLURM, Lightning would respond to a signal by saving another kind of checkpoint and requeuing the job.
     if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
@@ -253,28 +281,32 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
     return trainer
 
 
-def settle_trainer(config: ExperimentConfig) -> ExperimentConfig:
+def settle_trainer(config: ExperimentConfig, notice: Callable[[str], None] = lambda text: None) -> ExperimentConfig:
     """Replace `auto` in trainer.precision and trainer.compile; NMTError if the device cannot compile.
 
-    A run that has begun keeps its own settings, on whichever device it resumes.
+    A run that has begun keeps its own settings, on any device. `notice` hears why `auto` does not compile on a GPU.
     """
     asked = config.trainer
     if asked.precision != "auto" and asked.compile is False:
         return config
     run = Path(config.run)
     begun = read_config(run)["trainer"] if is_begun(run) else {}
-    precision = begun.get("precision", "32-true")
     exact = replace(asked, precision="32-true", compile=False)
     device = make_trainer(replace(config, trainer=exact)).strategy.root_device
-    if asked.precision != "auto":
-        precision = asked.precision
-    elif not begun and compat.has_fast_bfloat16(device):
-        precision = "bf16-mixed"
+    precision = asked.precision
+    if precision == "auto" and begun:
+        precision = begun.get("precision", "32-true")
+    elif precision == "auto":
+        precision = "bf16-mixed" if compat.has_fast_bfloat16(device) else "32-true"
+    problem = why_not_compiled(config, device)
     compiles = asked.compile
-    if compiles == "auto":
-        compiles = begun.get("compile", False) if begun else is_worth_compiling(config, device)
+    if compiles == "auto" and begun:
+        compiles = begun.get("compile", False)
+    elif compiles == "auto":
+        compiles = is_worth_compiling(config, device) and not problem
+        if problem and is_worth_compiling(config, device):
+            notice(f"the model is not compiled, which would make updates faster: {problem}")
     if compiles:
-        problem = why_not_compiled(config, device)
         advice = "pass trainer.compile=false, together with name=OTHER if the run has begun"
         require(not problem, f"trainer.compile=true: {problem}; {advice}")
     settled = replace(asked, precision=precision, compile=compiles)
@@ -289,6 +321,6 @@ def why_not_compiled(config: ExperimentConfig, device: torch.device) -> str:
 
 
 def is_worth_compiling(config: ExperimentConfig, device: torch.device) -> bool:
-    """Whether trainer.compile=auto compiles: on a GPU, unless the run is over before it pays."""
+    """Whether trainer.compile=auto compiles if it can: on a GPU, unless the run is over before it pays."""
     is_short = config.minutes is not None and config.minutes < SHORTEST_COMPILED
-    return device.type == "cuda" and not is_short and not why_not_compiled(config, device)
+    return device.type == "cuda" and not is_short

@@ -10,7 +10,17 @@ from typing import Any
 import yaml
 
 from nmt import files
-from nmt.config import CheckpointConfig, ExperimentConfig, NMTError, difference, one_line, require, shown, to_tree
+from nmt.config import (
+    CheckpointConfig,
+    ExperimentConfig,
+    NMTError,
+    difference,
+    in_words,
+    one_line,
+    require,
+    shown,
+    to_tree,
+)
 from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, remove_leftovers, within, write_file
 
 # These settings determine the weights after n updates; all others may change within a run.
@@ -77,7 +87,10 @@ def decisive_settings(tree: dict[str, Any]) -> dict[str, Any]:
     settings = {}
     for key in DECISIVE:
         value = within(tree, *key.split("."))
-        settings[key] = BEFORE.get(key) if value is None else value
+        if value is None:
+            value = BEFORE.get(key)
+        # As written in YAML and on the command line.
+        settings[key] = in_words(value) if isinstance(value, bool) else value
     return settings
 
 
@@ -97,7 +110,7 @@ def check_configuration(run: Path, config: ExperimentConfig) -> None:
             changed = changed.replace("optim.decay_steps:", "trainer.max_steps, where optim.schedule ends:")
         init = trees[0].get("init")
         start = f", which began with init={shown(init)}," if init and not config.init else ""
-        advice = "pass name=OTHER for a new run, or remove that folder"
+        advice = "pass the same values to resume it, or pass name=OTHER for a new run"
         require(not changed, f"the run in {run}{start} has a different configuration ({changed}): {advice}")
 
 

@@ -1,9 +1,11 @@
 """`nmt train`: train on a prepared corpus, optionally starting from a model (`init`), and average checkpoints."""
 
+import os
 from contextlib import ExitStack, nullcontext
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import torch
@@ -17,7 +19,7 @@ from nmt.data import TOKENIZER, Manifest, PreparedCorpus, UpdateDataModule, accu
 from nmt.errors import NMTError, SameForAll, how_to_install, is_out_of_memory, one_line
 from nmt.training.checkpoints import CheckpointCallback, RunState, check_run, deliver
 from nmt.training.loss import training_losses
-from nmt.training.metrics import MetricsCallback, ProgressLine
+from nmt.training.metrics import MetricsCallback, ProgressLine, devices_in_words
 from nmt.training.module import TranslationModule, make_trainer, quiet_lightning, settle_trainer
 from nmt.training.run_folder import is_finished, is_first_process, open_folder
 from nmt.training.validation import Validation
@@ -72,6 +74,16 @@ def initial_model(config: ExperimentConfig, corpus: PreparedCorpus) -> tuple[Pat
     return folder, description.training
 
 
+def check_launcher(nodes: int) -> None:
+    """Raise NMTError if nothing has told this process where the processes on other machines are."""
+    variables = ("TORCHELASTIC_RUN_ID", "SLURM_NTASKS", "MASTER_ADDR")
+    if nodes > 1 and not any(name in os.environ for name in variables):
+        raise NMTError(
+            f"trainer.num_nodes={nodes}: start this command on each machine with torchrun or srun "
+            "(docs/guides/clusters.md)"
+        )
+
+
 class Training:
     """One process's part in a training run."""
 
@@ -124,14 +136,15 @@ class Training:
         metrics = MetricsCallback(self.state.config, ProgressLine(self.console, max_seconds))
         validation = Validation(self.corpus, config, metrics)
         saver = CheckpointCallback(config.checkpoints, self.state, validation, max_seconds)
-        warm_up = WarmUp(config, size, updates.planner, self.console)
+        warm_up = WarmUp(config, size, updates.planner, saver, self.console)
         added = [entry.load()(config, updates.planner, metrics) for entry in registry.entries_of("callback").values()]
         # Lightning calls them in this order: an update is reported and validated before it is saved.
         started = LambdaCallback(on_train_start=saver.catch_signals)
-        callbacks = [started, warm_up, *added, metrics, validation, saver]
+        callbacks = [warm_up, started, *added, metrics, validation, saver]
         with quiet_lightning():
             trainer = make_trainer(config, callbacks)
             trainer.accumulate_grad_batches = accumulation(config.batching.micro_batches, trainer.world_size)
+            check_launcher(config.trainer.num_nodes)
             self.prepare_device(trainer.strategy.root_device, trainer.accumulate_grad_batches)
             losses = training_losses(config)
             reduction = config.trainer.reduction
@@ -143,7 +156,7 @@ class Training:
             # Opened only now, so that a rejected configuration leaves nothing behind.
             open_folder(self.folder, self.state.config, self.corpus.tokenizer_file)
             if trainer.is_global_zero:
-                self.greet(module, updates)
+                self.greet(module, updates, devices_in_words(trainer))
             try:
                 with ExitStack() as watches:
                     for entry in registry.entries_of("watch").values():
@@ -166,30 +179,39 @@ class Training:
         return saver.stopped_by
 
     def prepare_device(self, device: torch.device, micro_batches: int) -> None:
-        """Choose deterministic kernels on a GPU; print a notice if its micro-batches are small."""
+        """Choose deterministic kernels on a GPU; print a notice if it would be slower than need be."""
         if device.type != "cuda":
+            if which("nvidia-smi") and not torch.cuda.is_available() and self.config.trainer.accelerator == "auto":
+                self.notice(
+                    f"this machine has a GPU, but torch {torch.__version__} cannot use it; install torch for CUDA "
+                    "(docs/guides/clusters.md), or pass trainer.accelerator=cpu"
+                )
             return
         if self.config.trainer.deterministic in (None, True):
             kernels.use_deterministic_kernels(True)
         batching = self.config.batching
         tokens = batching.tokens_per_update // batching.micro_batches
-        if micro_batches > 1 and tokens < ENOUGH_TOKENS and is_first_process():
+        if micro_batches > 1 and tokens < ENOUGH_TOKENS:
             devices = batching.micro_batches // micro_batches
-            self.console.print(
-                f"notice: each GPU computes {micro_batches} micro-batches of {tokens:,} tokens, one after another; "
+            self.notice(
+                f"each GPU computes {micro_batches} micro-batches of {tokens:,} tokens, one after another; "
                 f"batching.micro_batches={devices} makes updates faster (with name=OTHER if the run has begun)"
             )
 
-    def greet(self, module: TranslationModule, updates: UpdateDataModule) -> None:
+    def notice(self, text: str) -> None:
+        if is_first_process():
+            self.console.print(f"notice: {text}")
+
+    def greet(self, module: TranslationModule, updates: UpdateDataModule, devices: str) -> None:
         update, warmup = self.update, module.optim.warmup
         parameters = sum(parameter.numel() for parameter in module.parameters())
         per_pass = updates.planner.micro_batches_per_pass / updates.planner.micro_batches
         parts = [f"{name} {share:.1%}" for name, share in updates.shares().items()]
         chosen = f"trainer.precision={self.config.trainer.precision}"
         if self.config.trainer.compile:
-            chosen += ", trainer.compile=true"
+            chosen += " trainer.compile=true"
         self.console.print(
-            f"training {parameters:,} parameters ({chosen}) on {len(updates.split):,} pairs"
+            f"training {parameters:,} parameters on {devices} ({chosen}) with {len(updates.split):,} pairs"
             f"{f' from update {update:,}' if update else ''} to update {self.config.trainer.max_steps:,}; "
             f"a pass over the corpus takes {per_pass:,.{0 if per_pass >= 10 else 1}f} updates, and the learning rate "
             f"rises to {module.learning_rate(warmup):.2g} at update {warmup:,}"

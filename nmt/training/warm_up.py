@@ -1,6 +1,8 @@
 """Compile a model before its first update, with the same shapes whenever and wherever the run starts."""
 
 import json
+import os
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
@@ -10,9 +12,11 @@ from lightning import Callback, LightningModule, Trainer
 from lightning.fabric.utilities import move_data_to_device
 from rich.console import Console
 
-from nmt.config import ExperimentConfig
+from nmt.config import ExperimentConfig, NMTError, one_line
 from nmt.data import Batch, BatchPlanner, dummy_batch
+from nmt.errors import is_out_of_memory
 from nmt.kernels import Compiler
+from nmt.training.checkpoints import CheckpointCallback
 
 ALIGNMENT = 8  # attention with a mask has one kernel for widths that are multiples of 8 and one for other widths
 
@@ -31,30 +35,55 @@ def warm_up_batches(planner: BatchPlanner) -> Iterator[Batch]:
     yield whole._replace(padded=False, target_indices=torch.arange(whole.target_out.numel()))
 
 
+def kernel_identity(config: ExperimentConfig, vocabulary_size: int, planner: BatchPlanner, device: torch.device) -> str:
+    """Everything that decides the kernels of a run on a device."""
+    shapes = [tuple(batch.source.shape + batch.target_in.shape) for batch in warm_up_batches(planner)]
+    kind = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+    parts: list[Any] = [kind, config.trainer.precision, asdict(config.model)]
+    return json.dumps([*parts, vocabulary_size, shapes])
+
+
 class WarmUp(Callback):
     """With trainer.compile=true, compiles the model when training starts (see nmt/kernels/compilation.py)."""
 
-    def __init__(self, config: ExperimentConfig, vocabulary_size: int, planner: BatchPlanner, console: Console) -> None:
+    def __init__(
+        self,
+        config: ExperimentConfig,
+        vocabulary_size: int,
+        planner: BatchPlanner,
+        saver: CheckpointCallback,
+        console: Console,
+    ) -> None:
         self.config = config
         self.vocabulary_size = vocabulary_size
         self.planner = planner
+        self.saver = saver
         self.console = console
-
-    def identity(self, device: torch.device) -> str:
-        """Everything that decides the kernels."""
-        shapes = [tuple(batch.source.shape + batch.target_in.shape) for batch in warm_up_batches(self.planner)]
-        kind = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-        parts: list[Any] = [kind, self.config.trainer.precision, asdict(self.config.model)]
-        return json.dumps([*parts, self.vocabulary_size, shapes])
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if not self.config.trainer.compile:
             return
         module: Any = pl_module
-        module.model.compiler = Compiler(self.identity(module.device))
-        with self.console.status("compiling the model, which takes about a minute"):
+        # Until training catches signals, one ends the process at once: there is no update to finish.
+        self.saver.restore_handlers()
+        begin = time.monotonic()
+        if trainer.is_global_zero:
+            self.console.print("compiling the model, which takes about a minute if its kernels are not cached")
+        try:
+            identity = kernel_identity(self.config, self.vocabulary_size, self.planner, module.device)
+            module.model.compiler = Compiler(identity)
             for batch in warm_up_batches(self.planner):
                 with trainer.precision_plugin.train_step_context():
                     loss, _ = module.losses(move_data_to_device(batch, module.device))
                 loss.backward()
                 module.zero_grad()
+        except (RuntimeError, OSError) as error:
+            if is_out_of_memory(error):
+                raise
+            where = os.environ.get("TORCHINDUCTOR_CACHE_DIR", "")
+            raise NMTError(
+                f"trainer.compile=true: {one_line(error)}; kernels are cached in TORCHINDUCTOR_CACHE_DIR={where}. "
+                "Set that variable to another folder, or pass trainer.compile=false with name=OTHER"
+            ) from error
+        if trainer.is_global_zero:
+            self.console.print(f"compiled the model in {time.monotonic() - begin:.0f} seconds")

@@ -115,9 +115,19 @@ def test_auto_does_not_compile_on_a_processor():
 def test_what_cannot_be_compiled_is_refused(monkeypatch):
     with pytest.raises(NMTError, match=r"^trainer.compile=true: model.decoder=ssru"):
         settled("trainer.compile=true", "model.decoder=ssru")
-    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(NMTError, match=r"needs a C\+\+ compiler"):
         settled("trainer.compile=true")
+
+
+def test_auto_says_why_it_does_not_compile_on_a_gpu(monkeypatch):
+    """The GPU is the device that Lightning would choose; the machine has no triton."""
+    monkeypatch.setattr("nmt.training.module.is_worth_compiling", lambda config, device: True)
+    monkeypatch.setattr("nmt.training.module.why_not_compiled", lambda config, device: "no triton")
+    notices: list[str] = []
+    config = compose("train", ["trainer.accelerator=cpu"])
+    assert settle_trainer(config, notices.append).trainer.compile is False
+    assert notices == ["the model is not compiled, which would make updates faster: no triton"]
 
 
 def test_kernels_of_other_shapes_are_kept_apart(monkeypatch, tmp_path):
