@@ -31,18 +31,19 @@ set, to ./gpu-results.
 The machine needs Python 3.11 or newer with these packages and what they depend on; `--check` names
 what is missing:
 
-    antlr4-python3-runtime hydra-core jinja2 lazy-loader lightning numpy omegaconf pyarrow pyyaml
-    regex rich sacrebleu safetensors sentencepiece sentencex tensorboard tokenizers torch typer
+    annotated-doc antlr4-python3-runtime hydra-core jinja2 lazy-loader lightning numpy omegaconf
+    pyarrow pyyaml regex rich sacrebleu safetensors sentencepiece sentencex tensorboard tokenizers
+    torch typer
 
 A C++ compiler and the package triton, which comes with torch, are needed to compile. nmt itself
 need not be installed. For a machine without network that lacks some small packages, prepare a
 folder of wheels elsewhere, from the root of this repository. The example is for a machine that has
-the large packages, such as torch, and lacks six small ones. Replace 3.12 by the GPU machine's
+the large packages, such as torch, and lacks seven small ones. Replace 3.12 by the GPU machine's
 Python version, and the names by those that `--check` printed:
 
     pip download --no-deps --only-binary=:all: --python-version 3.12 \\
         --platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 -c constraints.txt \\
-        -d wheels hydra-core omegaconf lazy-loader typer sentencex
+        -d wheels annotated-doc hydra-core omegaconf lazy-loader typer sentencex
     pip wheel --no-deps -c constraints.txt -w wheels antlr4-python3-runtime
 
 Then copy this repository with the folders wheels and data/quickstart_en_de, and call

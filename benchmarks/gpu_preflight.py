@@ -15,6 +15,8 @@ from pathlib import Path
 
 OLDEST_PYTHON = (3, 11)
 PACKAGES = {
+    # typer needs it, and wheels are downloaded without what they depend on.
+    "annotated_doc": "annotated-doc",
     "antlr4": "antlr4-python3-runtime",
     "hydra": "hydra-core",
     "jinja2": "jinja2",

@@ -99,7 +99,7 @@ def test_a_check_names_missing_packages_and_a_missing_gpu(tmp_path):
     command = [sys.executable, "-S", BENCHMARK, "--dry-run", "--check"]
     done = subprocess.run(command, env={}, capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr.startswith("missing packages: antlr4-python3-runtime, hydra-core, ")
+    assert done.stderr.startswith("missing packages: annotated-doc, antlr4-python3-runtime, ")
     assert done.stderr.count("\n") == 1
 
     done = benchmark(tmp_path, "--check", is_dry=False)
