@@ -1,6 +1,7 @@
 """What the machine can do at most, and what a new batch shape costs in cuDNN's attention."""
 
 import platform
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -81,7 +82,11 @@ def versions(settings: Settings, report: Report) -> None:
     if settings.is_dry:
         report.skip("card and driver", "needs CUDA")
     else:
-        report.note("card and driver", subprocess.check_output(command, text=True).strip())
+        # Some containers have a GPU without this program.
+        if shutil.which(command[0]):
+            report.note("card and driver", subprocess.check_output(command, text=True).strip())
+        else:
+            report.skip("card and driver", "nvidia-smi is missing")
         report.check(
             "bfloat16 in hardware",
             torch.cuda.is_bf16_supported(including_emulation=False),

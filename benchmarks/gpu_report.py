@@ -1,5 +1,8 @@
 """The rows of the GPU benchmark: what was measured beside what was expected."""
 
+# So that an old Python gets as far as the message about its version.
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -29,12 +32,36 @@ class Estimate:
         return value / self.on(card)
 
 
-# From counted operations, bytes and FLOPs of a training step, with 600 TFLOP/s for big's matrix
-# products and 2.6 (H100) or 3.7 (H200) TB/s for everything else.
+# Where the estimates come from. Nobody has measured them.
+#
+# Ceilings. The product and the copies follow public figures: about 80 % of the dense bfloat16 peak
+# of 989 TFLOP/s, and 90 % of the memory's nominal 3.35 (H100) or 4.8 (H200) TB/s.
+#
+# Training speed. The operations, bytes and FLOPs of an update were counted on a CPU (as in
+# tests/core/test_gpu_costs.py), for 25,000 tokens per side, of which 21,300 target tokens are not
+# padding. The time of an update is
+#     FLOPs of matrix products / speed of products + bytes of all other kernels / speed of memory
+# with these assumptions:
+#     600 TFLOP/s in the products of big, with d_model=1024: three quarters of the ceiling;
+#     480 TFLOP/s in those of base, with d_model=512: smaller products are slower;
+#     50 TFLOP/s in float32, of a peak of 67;
+#     2.6 of 3.0 TB/s (H100) or 3.7 of 4.3 TB/s (H200) in all other kernels.
+# Compilation leaves about 0.6 of these bytes; its fusions were counted by hand. With 8
+# micro-batches, base waits for Python, which takes 11 to 13 ms per micro-batch: a time measured on
+# a CPU.
+#
+# Memory and kernels: counted, as are the shares of matrix products with the assumptions above.
+#
+# Search: with small batches, Python takes 1.3 ms per step for about 165 operations, a time measured
+# on a CPU. With large batches, the GPU limits the speed; these are the least certain estimates.
+#
+# Quickstart: 3,200 updates of about 10 ms, and some seconds to start and validate.
 ESTIMATES = {
+    # Ceilings.
     "8192^3 product in bfloat16": Estimate(785),
     "copy of 4 GB": Estimate(3.0, 4.3),
     "launch of an empty kernel": Estimate(4, lower_is_better=True),
+    # Training speed.
     "base, eager, the CPU's chunks": Estimate(430_000, 530_000),
     "base, eager": Estimate(500_000),
     "base, compiled": Estimate(730_000, 830_000),
@@ -46,6 +73,7 @@ ESTIMATES = {
     "big, eager, 8 micro-batches": Estimate(170_000),
     "big, eager, float32": Estimate(34_000),
     "big, eager, TF32": Estimate(150_000),
+    # Memory and kernels.
     "base, eager: memory": Estimate(8, lower_is_better=True),
     "big, eager: memory": Estimate(17, lower_is_better=True),
     "base, eager: kernels per update": Estimate(1_045, lower_is_better=True),
@@ -54,6 +82,7 @@ ESTIMATES = {
     "big, compiled: kernels per update": Estimate(600, lower_is_better=True),
     "big, eager: share of matrix products": Estimate(46),
     "big, compiled: share of matrix products": Estimate(65),
+    # Whole programs.
     "quickstart: training": Estimate(40, lower_is_better=True),
     "search, float32, small batches": Estimate(30_000),
     "search, bfloat16, small batches": Estimate(30_000),

@@ -191,15 +191,10 @@ def quickstart_options(settings: Settings, run: Path) -> list[str]:
     return [*options, place(settings), f"run={run}"]
 
 
-def warm_up_command(settings: Settings, name: str) -> None:
-    """Fill the compiler's cache with the layers that `nmt train` compiles in a step."""
-    run = Path(settings.work) / f"warm-up-{name}"
-    if name == "toy":
-        options = [*determinism_options(settings, run), f"run={run / 'run'}"]
-    elif settings.quickstart:
-        options = [*quickstart_options(settings, run), "optim.decay_steps=3200"]
-    else:
-        return
+def warm_up_toy(settings: Settings) -> None:
+    """Fill the compiler's cache with the layers that `nmt train` compiles in `determinism`."""
+    folder = Path(settings.work) / "warm-up-toy"
+    options = [*determinism_options(settings, folder), f"run={folder / 'run'}"]
     log_command(nmt("train", *options, f"trainer.max_steps={WARM_UPDATES}", "logger=csv"))
 
 

@@ -1,5 +1,8 @@
 """The sizes of the GPU benchmark: full, or about a fiftieth of them for a dry run on a CPU."""
 
+# So that an old Python gets as far as the message about its version.
+from __future__ import annotations
+
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -80,7 +83,7 @@ class Settings:
         return DRY if self.is_dry else FULL
 
     @property
-    def device(self) -> "torch.device":
+    def device(self) -> torch.device:
         import torch  # not above: gpu.py starts without it
 
         return torch.device("cpu" if self.is_dry else "cuda")
@@ -94,5 +97,5 @@ class Settings:
         path.write_text(json.dumps(asdict(self)))
 
     @classmethod
-    def read(cls, path: Path) -> "Settings":
+    def read(cls, path: Path) -> Settings:
         return cls(**json.loads(path.read_text()))
