@@ -71,7 +71,7 @@ def chunk_terms(
 
 
 class LabelSmoothedCrossEntropy(torch.autograd.Function):
-    """Loss and gradient in one pass over chunks of the logits, which are never all in memory at once.
+    """Loss (section 5.4) and gradient in one pass over chunks of the logits, which are never all in memory at once.
 
     forward(hidden [M, D], weight [N, D], targets [M], smoothing, bias [N] or None, terms: the form of `chunk_terms`).
     In mixed precision, only the products use lower precision: their factors are cast once, and the sums are computed

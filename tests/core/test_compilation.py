@@ -115,7 +115,7 @@ def test_auto_does_not_compile_on_a_processor():
 def test_what_cannot_be_compiled_is_refused(monkeypatch):
     with pytest.raises(NMTError, match=r"^trainer.compile=true: model.decoder=ssru"):
         settled("trainer.compile=true", "model.decoder=ssru")
-    monkeypatch.setenv("CXX", "no-such-compiler")
+    monkeypatch.setattr("torch._inductor.config.cpp.cxx", (None, "no-such-compiler"))
     with pytest.raises(NMTError, match=r"needs a C\+\+ compiler"):
         settled("trainer.compile=true")
 

@@ -88,7 +88,7 @@ def test_a_line_of_another_toolkit_is_answered_by_ours_with_its_values(nmt, line
 
 def test_every_flag_of_lightnings_trainer_is_a_key_or_refused_with_a_reason(nmt):
     flags, offered = set(signature(Trainer.__init__).parameters) - {"self"}, set(keys_of(TrainerConfig))
-    assert offered - {"max_time"} < flags
+    assert offered - {"max_time", "compile", "reduction"} < flags
     for flag in flags - offered:
         assert answer("train", [f"trainer.{flag}=1"]).startswith(f"trainer.{flag}: cannot be set: ")
     nmt("train", "+trainer.callbacks=3").refused("trainer.callbacks: cannot be set: ")
