@@ -298,17 +298,19 @@ def settle_trainer(config: ExperimentConfig, notice: Callable[[str], None] = lam
         precision = begun.get("precision", "32-true")
     elif precision == "auto":
         precision = "bf16-mixed" if compat.has_fast_bfloat16(device) else "32-true"
-    problem = why_not_compiled(config, device)
     compiles = asked.compile
     if compiles == "auto" and begun:
         compiles = begun.get("compile", False)
     elif compiles == "auto":
-        compiles = is_worth_compiling(config, device) and not problem
-        if problem and is_worth_compiling(config, device):
-            notice(f"the model is not compiled, which would make updates faster: {problem}")
-    if compiles:
+        compiles = is_worth_compiling(config, device)
+    # Asked only if it matters, because importing the compiler takes a second.
+    problem = why_not_compiled(config, device) if compiles else ""
+    if problem and asked.compile == "auto" and not begun:
+        notice(f"the model is not compiled, which would make updates faster: {problem}")
+        compiles = False
+    elif problem:
         advice = "pass trainer.compile=false, together with name=OTHER if the run has begun"
-        require(not problem, f"trainer.compile=true: {problem}; {advice}")
+        raise NMTError(f"trainer.compile=true: {problem}; {advice}")
     settled = replace(asked, precision=precision, compile=compiles)
     return replace(config, trainer=settled)
 

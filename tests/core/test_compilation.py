@@ -112,11 +112,11 @@ def test_auto_does_not_compile_on_a_processor():
     assert settled("trainer.compile=true") is True
 
 
-def test_what_cannot_be_compiled_is_refused(monkeypatch):
+def test_what_cannot_be_compiled_is_refused():
     with pytest.raises(NMTError, match=r"^trainer.compile=true: model.decoder=ssru"):
         settled("trainer.compile=true", "model.decoder=ssru")
-    monkeypatch.setattr("torch._inductor.config.cpp.cxx", (None, "no-such-compiler"))
-    with pytest.raises(NMTError, match=r"needs a C\+\+ compiler"):
+    without_compiler = torch._inductor.config.patch("cpp.cxx", (None, "no-such-compiler"))
+    with without_compiler, pytest.raises(NMTError, match=r"needs a C\+\+ compiler"):
         settled("trainer.compile=true")
 
 
