@@ -137,7 +137,7 @@ def attention_plans(settings: Settings, report: Report) -> None:
     attention_seconds(device, [(4, 16)])
     torch.backends.cuda.enable_cudnn_sdp(False)
     off = float(np.median(attention_seconds(device, shapes[:20])))
-    report.check_speed(
+    report.check_full_size(
         "attention, new shape, cuDNN off",
         off < 5e-3,
         f"{off * 1e3:.2f} ms",
@@ -155,7 +155,7 @@ def attention_plans(settings: Settings, report: Report) -> None:
     finally:
         torch.backends.cuda.enable_cudnn_sdp(False)
     on = float(np.median(times))
-    report.check_speed(
+    report.check_full_size(
         "attention, new shape, cuDNN on",
         on > 10e-3,
         f"{on * 1e3:.1f} ms (median of {len(times)})",

@@ -149,7 +149,7 @@ class Report:
         verdict = "ok" if passed else "MISS"
         self.add(Row(self.step, what, measured, expected, verdict, numbers))
 
-    def check_speed(
+    def check_full_size(
         self,
         what: str,
         passed: bool,
@@ -157,7 +157,7 @@ class Report:
         expected: str,
         **numbers: Any,
     ) -> None:
-        """A property that depends on speed, of which a dry run says nothing."""
+        """A property of the full size, of which a dry run says nothing."""
         verdict = "ok" if passed else "MISS"
         if self.is_dry:
             verdict = ""

@@ -297,7 +297,7 @@ def training(settings: Settings, report: Report, model: str) -> None:
     if not settings.is_dry:
         report.figure(f"{model}, eager: memory", pace.memory, "GB")
     cost = measure(settings, report, free).tokens_per_second / pace.tokens_per_second - 1
-    report.check_speed(
+    report.check_full_size(
         f"{model}: cost of determinism",
         cost < 0.03,
         f"{cost:.1%}",
@@ -386,7 +386,7 @@ def profiled(settings: Settings, report: Report, variant: Variant) -> None:
     profiler.export_chrome_trace(str(trace))
     profile = read_trace(trace, categories)
     busy = profile.busy / max(profile.window, 1e-9)
-    report.check_speed(
+    report.check_full_size(
         f"{variant.what}: GPU busy",
         busy > LEAST_BUSY[variant.model],
         f"{busy:.1%}",
