@@ -114,12 +114,12 @@ def layer_results(
 
     def results(device: torch.device, dtype: torch.dtype) -> Results:
         copy = deepcopy(layer).to(device, dtype)
-        own = x.to(device, dtype, copy=True).requires_grad_()
+        leaf = x.to(device, dtype, copy=True).requires_grad_()
         seen = mask[:, None, None].to(device) if is_padded else None
-        inputs = [own] if isinstance(layer, EncoderLayer) else [own, memory.to(device, dtype)]
+        inputs = [leaf] if isinstance(layer, EncoderLayer) else [leaf, memory.to(device, dtype)]
         output = copy(*inputs, seen)
         (output * target.to(device, dtype)).sum().backward()
-        return [output.detach(), own.grad, *gradients(copy)]
+        return [output.detach(), leaf.grad, *gradients(copy)]
 
     return results
 
@@ -340,8 +340,8 @@ def same_translations(settings: Settings, report: Report) -> None:
     translations = {}
     for place in ("cpu", device.type):
         engine = TorchEngine([deepcopy(model).to(place)], config)
-        found = engine.search(rows, [[] for _ in rows])
-        translations[place] = [hypotheses[0].tokens for hypotheses in found]
+        results = engine.search(rows, [[] for _ in rows])
+        translations[place] = [hypotheses[0].tokens for hypotheses in results]
     pairs = zip(translations["cpu"], translations[device.type], strict=True)
     same = sum(one == other for one, other in pairs)
     report.check(

@@ -37,7 +37,7 @@ PACKAGES = {
     "typer": "typer",
     "yaml": "pyyaml",
 }
-"""The packages that the steps import, by module; those that these need come with them."""
+"""Module -> package, for all packages that the steps import; pip installs their dependencies with them."""
 COMPILERS = ("gcc", "g++", "cc", "clang")
 GPU_SECONDS = 120
 """Importing torch for the first time on a machine may take a minute."""

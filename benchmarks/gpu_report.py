@@ -38,8 +38,8 @@ class Estimate:
 # of 989 TFLOP/s, and 90 % of the memory's nominal 3.35 (H100) or 4.8 (H200) TB/s.
 #
 # Training speed. The operations, bytes and FLOPs of an update were counted on a CPU (as in
-# tests/core/test_gpu_costs.py), for 25,000 tokens per side, of which 21,300 target tokens are not
-# padding. The time of an update is
+# tests/core/test_gpu_costs.py), for 25,000 tokens per side, including padding; 21,300
+# of the target tokens are not padding. The time of an update is
 #     FLOPs of matrix products / speed of products + bytes of all other kernels / speed of memory
 # with these assumptions:
 #     600 TFLOP/s in the products of big, with d_model=1024: three quarters of the ceiling;
@@ -157,7 +157,7 @@ class Report:
         expected: str,
         **numbers: Any,
     ) -> None:
-        """A property of the full size, of which a dry run says nothing."""
+        """A property of a full-size run, which a dry run cannot check."""
         verdict = "ok" if passed else "MISS"
         if self.is_dry:
             verdict = ""

@@ -54,9 +54,9 @@ def search(settings: Settings, report: Report) -> None:
             engine.search(lines[:WARM_LINES], [[] for _ in lines[:WARM_LINES]])
             synchronize(device)
             start = time.perf_counter()
-            found = engine.search(lines, [[] for _ in lines])
+            results = engine.search(lines, [[] for _ in lines])
             seconds = time.perf_counter() - start
-            produced = sum(len(hypotheses[0].tokens) for hypotheses in found)
+            produced = sum(len(hypotheses[0].tokens) for hypotheses in results)
             report.figure(
                 f"search, {precision}, {name}",
                 produced / seconds,

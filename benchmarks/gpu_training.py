@@ -399,9 +399,9 @@ def profiled(settings: Settings, report: Report, variant: Variant) -> None:
     report.figure(f"{variant.what}: share of matrix products", products * 100, "%")
     total = sum(profile.times.values())
     for place, (name, microseconds) in enumerate(profile.times.most_common(10), 1):
-        own = microseconds / 1000 / PROFILED_UPDATES
-        words = f"{in_words(own, 'ms')} ({microseconds / total:.1%}): {name[:80]}"
-        report.note(f"{variant.what}: kernel {place}", words, kernel=name, milliseconds=own)
+        milliseconds = microseconds / 1000 / PROFILED_UPDATES
+        words = f"{in_words(milliseconds, 'ms')} ({microseconds / total:.1%}): {name[:80]}"
+        report.note(f"{variant.what}: kernel {place}", words, kernel=name, milliseconds=milliseconds)
     keep_trace(trace, Path(settings.out) / f"trace-{variant.model}.json.gz")
 
 

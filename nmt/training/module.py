@@ -284,7 +284,8 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
 def settle_trainer(config: ExperimentConfig, notice: Callable[[str], None] = lambda text: None) -> ExperimentConfig:
     """Replace `auto` in trainer.precision and trainer.compile; NMTError if the device cannot compile.
 
-    A run that has begun keeps its own settings, on any device. `notice` hears why `auto` does not compile on a GPU.
+    A run that has begun keeps its own settings, on any device. If `auto` cannot compile on a GPU, `notice` is called
+    with the reason.
     """
     asked = config.trainer
     if asked.precision != "auto" and asked.compile is False:

@@ -22,7 +22,7 @@ ALIGNMENT = 8  # attention with a mask has one kernel for widths that are multip
 
 
 def warm_up_batches(planner: BatchPlanner) -> Iterator[Batch]:
-    """Batches of each kind that needs a kernel of its own.
+    """One batch for each kernel that the compiler makes.
 
     They are half as large as a full micro-batch, so that memory runs out later (in the memory check) or never.
     """

@@ -30,8 +30,8 @@ def models(request):
 def test_hypotheses_have_nearly_the_scores_of_float32(models, settings, ensemble):
     exact, low = models
     config = DecodeConfig(max_extra_length=6, **settings)
-    found = TorchEngine([low] * ensemble, config).search(SOURCES, [[]] * len(SOURCES))
-    hypotheses = [(source, h) for source, row in zip(SOURCES, found, strict=True) for h in row]
+    results = TorchEngine([low] * ensemble, config).search(SOURCES, [[]] * len(SOURCES))
+    hypotheses = [(source, h) for source, row in zip(SOURCES, results, strict=True) for h in row]
     assert len(hypotheses) == len(SOURCES) * config.n_best
     pairs = [(source, hypothesis.tokens) for source, hypothesis in hypotheses]
     scores = TorchEngine([exact], config).token_scores(pairs)
