@@ -7,6 +7,8 @@ from .languages import CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD, WITHOUT_BLA
 from .languages import language_of_file as language_of_file, letters as letters, script as script
 from .languages import scripts_of_characters as scripts_of_characters, scripts_of_language as scripts_of_language
 from .languages import scripts_of_text as scripts_of_text, words as words
+from .tags import BETWEEN as BETWEEN, BLOCKS as BLOCKS, INLINE as INLINE, SEPARATORS as SEPARATORS
+from .tags import AMBIGUOUS as AMBIGUOUS, separates_words as separates_words
 from .tokenizers import CONTINUES as CONTINUES, ESCAPE as ESCAPE, META as META, SOURCE as SOURCE, SYMBOLS as SYMBOLS
 from .tokenizers import TARGET as TARGET, SentencePieceTokenizer as SentencePieceTokenizer, Tokenizer as Tokenizer
 from .tokenizers import WordPieceTokenizer as WordPieceTokenizer, clean as clean, escaped as escaped

@@ -30,7 +30,7 @@ class Document(ABC):
     """A file in one of the supported formats."""
 
     lines: list[str]  # the lines to translate; none is blank or contains a line break
-    notice = ""  # a warning for the user, set by `join`
+    notice = ""  # a warning for the user, complete after `join`
 
     @abstractmethod
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
@@ -110,6 +110,11 @@ class Spliced:
             pieces += [self.text[at : part.begin - self.begin], part.render([*islice(left, len(part.lines))])]
             at = part.end - self.begin
         return "".join(pieces) + self.text[at:]
+
+
+def notice_of(*counts: tuple[str, int]) -> str:
+    """A warning with each number that is not zero."""
+    return "; ".join(f"{what}: {count:,}" for what, count in counts if count)
 
 
 def decode_file(content: bytes, declared: str = "utf-8", convert: str = "save it as UTF-8") -> tuple[str, bytes, str]:

@@ -9,6 +9,7 @@ from html import escape, unescape
 
 from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
 from nmt.plugins.documents.markup import Sentence, Token
+from nmt.text import BETWEEN as BETWEEN, INLINE
 
 # Quantifiers are possessive or atomic so that every input takes linear time.
 VALUE = r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z))"""
@@ -18,11 +19,6 @@ MARKUP = re.compile(
     rf"""(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*+)(?P<attributes>(?>(?:[^>"'=]++|=\s*+{VALUE}|["'=])*))(?:>|\Z))""",
     re.DOTALL,
 )
-INLINE = frozenset(
-    """a abbr acronym b bdi bdo big cite data del dfn em font i ins label mark meter nobr output q ruby rb rp rt s
-    small span strike strong sub sup time u""".split()  # noqa: SIM905
-)
-BETWEEN = frozenset(["area", "br", "embed", "img", "input", "wbr"])  # inline elements without content
 COPIED = frozenset(["code", "kbd", "samp", "tt", "var", "math", "svg"])  # inline elements whose content is copied
 UNSEEN = frozenset(["script", "style", "template"])
 RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext", "pre", "listing"])  # left unchanged

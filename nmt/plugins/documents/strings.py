@@ -1,165 +1,190 @@
-"""GNU gettext message catalogs (https://www.gnu.org/software/gettext/manual, section PO Files), JSON and subtitles."""
+"""Sentences in the strings of programs and in subtitles, where markup is mixed with text."""
 
-import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-import polib
+from nmt.plugins.documents import icu
+from nmt.plugins.documents.document import Part, Spliced, Translated
+from nmt.plugins.documents.markup import Token
+from nmt.plugins.documents.nested import Paragraph, marked, paragraph_parts
+from nmt.plugins.protection.items import USUAL, Finder, Items
+from nmt.text import AMBIGUOUS, BLOCKS, SEPARATORS
 
-from nmt.config import NMTError, require
-from nmt.plugins.documents.document import Document, Part, Spliced, Text, Translated, decode_file
-from nmt.plugins.documents.markup import Sentence, Token
-from nmt.plugins.protection.items import USUAL, Finder, Items, is_counted
-
-ESCAPED = "\ue000"  # stands for the backslash of C escapes, which polib would lose
-ESCAPE = re.compile(r"\\(?:(?=[abfvx0-7])|.)", re.DOTALL)
-# A line break, a tag, a subtitle command such as {\an8}, a leading dash, or a C escape.
-MARKUP = re.compile(
-    r"(?P<line>\r?\n)|</?(?P<name>(?!PRI[diouxX])[a-zA-Z][\w:-]*)(?:\s+[\w:-]+\s*=[^<>]*|\s*/)?>|\{\\[^{}]*\}"
-    rf"|\A\s*[-*•\u2013]\s+|{ESCAPED}(?:(?:x[\da-fA-F]+|[0-7]{{1,3}})(?:\[[\d;]*[a-zA-Z])?|.)"
+ESCAPED = "\ue000"  # stands for the backslash of C escapes in catalogs
+# HTML elements may have any attributes. Other names need a value for each, because "a <b and c> d" is text.
+HTML = "|".join(sorted(SEPARATORS | BLOCKS, key=len, reverse=True))
+ATTRIBUTES = r"""(?>(?:[^<>"']++|"[^"<]{0,2000}+"|'[^'<]{0,2000}+'|["'])*)"""
+TAG = (
+    rf"</?(?P<html>(?i:{HTML}))(?:\s{ATTRIBUTES}|/)?>"
+    r"|</?(?P<name>(?!PRI[diouxX])[a-zA-Z][\w:-]*)(?:\s+[\w:-]+\s*=[^<>]*|\s*/)?>"
 )
-# A line break before an empty line, list item or indented line.
-PARAGRAPH = re.compile(r"\r?\n(?=[ \t\r\n]|[-*•\u2013]|\d+[.)])")
-VALUE = re.compile(r'"(?>(?:[^"\\]|\\.)*)"(?>(?P<is_name>\s*+:)|)')
-TIMES = r"[ \t]*\d[\d:.,]* +--> "
-CUE = re.compile(rf"^{TIMES}.*\n(?P<text>(?>(?:(?!(?:\d+[ \t\r]*\n)?{TIMES})[ \t\r]*+\S.*(?:\n|\Z))*))", re.MULTILINE)
-FORMAT = re.compile(r"(?!no-|possible-|impossible-)([a-z][a-z+-]*)-format")
-FORMS = re.compile(r"nplurals[ \t]*=[ \t]*([1-9])(?!\d)")
-PRINTF = (
-    r"%(?:%|\{\w{1,60}+\}|(?>\d{1,3}+\$|\([^()%]{1,60}+\)|<(?!PRI)\w{1,60}+>|)[-+#0' ,I]{0,5}+"
-    r"(?>\d{1,9}+|\*(?>\d{1,3}+\$|)|)(?>\.(?>\d{1,9}+|\*(?>\d{1,3}+\$|)|)|)(?:hh|ll|[hlLqjzZt])?"
-    r"(?:[A-Za-z@]|<PRI\w{1,20}+>))"
+# A letter after \n may belong to a command, as in \nu, unless the escape directly follows a word.
+LITERAL = r"\\(?:r\\n|[nNr])(?:(?![a-z])|(?<=[^\s\\$({]\\[nNr])|(?<=[^\s\\$({]\\r\\n))"
+TAB = r"(?P<tab>\t+|\\t(?![a-z])|(?<=[^\s\\$({])\\t)"
+PATH = r"(?<![\w/.])[A-Za-z]:\\[^\s\"<>|*?]{1,400}+|\\\\\w[\w.-]*\\[^\s\"<>|*?]{1,400}+"
+ESCAPE = rf"{ESCAPED}(?:(?:x[\da-fA-F]+|[0-7]{{1,3}})(?:\[[\d;]*[a-zA-Z])?|.)"
+LINE = r"(?P<line>\r\n?|\n)(?P<paragraph>(?=[ \t\r\n]|[-*•\u2013]|\d+[.)]))?"
+DASH = r"(?:\A|(?<=[\n\r]))[ \t]*[-*•\u2013]\s+"
+COMMENT = r"<!--(?:[^<>-]|-(?!->)){0,2000}-->"
+STRING_MARKUP = re.compile(
+    rf"(?P<path>{PATH})|{LINE}|{DASH}|{TAB}|(?P<literal>{LITERAL})|{TAG}|{COMMENT}"
+    rf"|\{{\\[^{{}}]*\}}|{ESCAPE}"
 )
-# Formats in which a translation may move directives, but not add one of their characters outside of them.
-BRACES = r"\{\{|\}\}|\{(?>(?:[^{}]|\{[^{}]{0,60}+\}){0,100})\}"
-DIRECTIVE = re.compile(rf"{BRACES}|{PRINTF}|%L?+(?:\d{{1,2}}+|n)")
-MOVABLE = frozenset("c objc c++ python python-brace php awk lua javascript java-printf csharp qt qt-plural kde".split())  # noqa: SIM905
-# In all other formats, words with these characters must stay unchanged and in the same order.
-OTHER = re.compile(r"(?<!\S)\S*?[%~{}<>&$'|@](?:\S+|\s*\S*)")
+EMPTY = frozenset(["area", "br", "embed", "img", "input"])  # separators without content
+CLOSED = re.compile(r"</([a-zA-Z]\w*)")
+MODIFIER = r"(?:Ctrl|Control|Strg|Shift|Alt|AltGr|Option|Opt|Cmd|Command|Meta|Super|Win|[⌘⇧⌥⌃])"
+KEY = r"(?:F\d{1,2}|Del|Delete|Ins|Insert|Esc|Escape|PgUp|PgDn|Page ?Up|Page ?Down|Backspace)"
+NAMED_KEY = r"(?:Home|End|Space|Tab|Enter|Return|Up|Down|Left|Right)"
+KEYS = rf"(?:{MODIFIER}\s?[+-]\s?|[⌘⇧⌥⌃])+\S[\w ]{{0,12}}|{KEY}"
+SHORTCUT = re.compile(rf"\s*(?:{KEYS})\s*")
+ANY_SHORTCUT = re.compile(rf"\s*(?:{KEYS}|{NAMED_KEY})\s*")
+ACCELERATOR = re.compile(r"[&_][^\W_]")
 
 
-def same_directives(format: str, source: str, translation: str) -> bool:
-    """True if a translation takes the same arguments as the source, as `msgfmt --check` requires."""
-    if format not in MOVABLE:
-        return OTHER.findall(source) == OTHER.findall(translation)
-    literal = ("%%", "{{", "}}", "%m")
-    one, other = ([w for w in DIRECTIVE.findall(text) if w not in literal] for text in (source, translation))
-    before, after = (DIRECTIVE.sub("", text) for text in (source, translation))
-    in_order = list(filter(is_counted, one)) == list(filter(is_counted, other))
-    return in_order and Counter(one) == Counter(other) and all(after.count(c) <= before.count(c) for c in "%{}")
+@dataclass(frozen=True)
+class Kind:
+    """How a kind of string is written."""
+
+    markup: re.Pattern[str] = STRING_MARKUP
+    read: Callable[[str], str] = str
+    """Turns text into what a reader sees."""
+    write: Callable[[str], str] = str
+    """The opposite."""
+    drops_lines: bool = False
+    """Whether a line break is left out where it would create an empty line."""
 
 
-def sentences_of(text: str, begin: int = 0) -> Iterator[Sentence]:
-    """The sentences in `text`, which starts at offset `begin` of the file."""
-    first = 0
-    for end in [*(match.end() for match in PARAGRAPH.finditer(text)), len(text)]:
-        paragraph, tokens, at = text[first:end], list[Token](), 0
-        for markup in MARKUP.finditer(paragraph):
-            raw, name, is_end = markup[0], markup["name"], bool(markup["line"])
-            tokens.append(Token("text", paragraph[at : markup.start()], paragraph[at : markup.start()]))
-            if not name or raw.endswith("/>"):
-                tokens.append(Token("point", raw, breaks=is_end, optional=is_end))
-            else:
-                tokens.append(Token("close" if raw[1] == "/" else "open", raw, name=name.lower()))
-            at = markup.end()
-        yield Sentence(begin + first, [*tokens, Token("text", paragraph[at:], paragraph[at:])], str)
-        first = end
+STRING = Kind()
+MESSAGE = Kind(read=icu.read_text, write=icu.write_text)
+PLURAL_BRANCH = Kind(read=icu.read_text, write=icu.write_plural)
 
 
-class Subtitles(Text):
-    """SubRip subtitles: the text below each line of timestamps, up to an empty line."""
+class Reader:
+    """Splits a string, which starts at offset `begin` of the file, into the parts to translate."""
 
-    def parts(self, text: str, target: str) -> list[Part]:
-        return [part for cue in CUE.finditer(text) for part in sentences_of(cue["text"], cue.start("text"))]
+    def __init__(
+        self,
+        text: str,
+        begin: int = 0,
+        kind: Kind = STRING,
+        arguments: Sequence[tuple[int, int, Token, Spliced | None]] = (),
+    ) -> None:
+        """`arguments` are spans that are not text, in order: offsets, token, and sentences in the span if any."""
+        self.text, self.begin, self.kind = text, begin, kind
+        self.closed = {name.lower() for name in CLOSED.findall(text)}
+        self.parts = list[Part]()
+        self.first = 0  # where the next sentence begins
+        self.tokens, self.notes = list[Token](), list[Spliced]()  # of that sentence
+        self.is_after_tab = False
+        at = 0
+        for start, end, token, note in arguments:
+            self.read(at, start)
+            self.tokens.append(token)
+            self.notes += [note] if note else []
+            at = end
+        self.read(at, len(text))
+        self.end_sentence(len(text), len(text))
+
+    def read(self, at: int, end: int) -> None:
+        """Read a span without arguments."""
+        for markup in self.kind.markup.finditer(self.text, at, end):
+            groups = markup.groupdict()
+            if not groups.get("path"):
+                self.add_text(at, markup.start())
+                self.add(markup, groups)
+                at = markup.end()
+        self.add_text(at, end)
+
+    def add_text(self, begin: int, end: int) -> None:
+        if begin < end:
+            raw = self.text[begin:end]
+            self.tokens.append(Token("text", raw, self.kind.read(raw)))
+
+    def add(self, markup: re.Match[str], groups: dict[str, str | None]) -> None:
+        """Add markup to the sentence, or end the sentence."""
+        raw = markup[0]
+        name = (groups.get("html") or groups.get("name") or "").lower()
+        is_single = not name or raw.endswith("/>") or name in EMPTY
+        if groups.get("tab") or groups.get("speaker") or groups.get("paragraph") is not None:
+            self.end_sentence(*markup.span(), is_tab=bool(groups.get("tab")))
+        elif self.ends_sentence(name):
+            self.end_sentence(*markup.span())
+        elif groups.get("line"):
+            self.tokens.append(Token("point", raw, breaks=True, optional=self.kind.drops_lines))
+        elif is_single:
+            breaks = bool(groups.get("literal")) or name in SEPARATORS
+            self.tokens.append(Token("point", raw, breaks=breaks))
+        else:
+            # A token without `raw` is for the model only.
+            space = [Token("text", "", " ")] if name in SEPARATORS else []
+            tag = Token("close" if raw[1] == "/" else "open", raw, name=name)
+            self.tokens += [*space, tag, *space]
+
+    def ends_sentence(self, name: str) -> bool:
+        """True for an element such as a paragraph. A name that is a word may be a placeholder if it is never closed."""
+        return name in BLOCKS and (name not in AMBIGUOUS or name in self.closed)
+
+    def end_sentence(self, end: int, following: int, is_tab: bool = False) -> None:
+        """End a sentence at one offset, and begin the next one at another."""
+        if not (self.is_after_tab and self.is_shortcut(self.first, end)):
+            sentence = Paragraph(self.begin + self.first, self.tokens, self.notes, self.kind.write)
+            self.parts += paragraph_parts(sentence, self.notes)
+        self.first, self.is_after_tab = following, is_tab
+        self.tokens, self.notes = [], []
+
+    def is_shortcut(self, begin: int, end: int) -> bool:
+        """True for the keys after the tab in "&Open\\tCtrl+O"; a word may also be another column of a table."""
+        has_accelerator = ACCELERATOR.search(self.text, max(0, begin - 200), begin)
+        pattern = ANY_SHORTCUT if has_accelerator else SHORTCUT
+        return pattern.fullmatch(self.text, begin, end) is not None
 
 
-class Strings(Document):
-    """A JSON file; names and strings that would lose a placeholder stay untranslated."""
+def message_parts(text: str, message: icu.Message, kind: Kind) -> list[Part]:
+    """The parts of an ICU message, which may be a branch of another."""
+    arguments = list[tuple[int, int, Token, Spliced | None]]()
+    for argument in message.arguments:
+        raw = text[argument.begin : argument.end]
+        inner = PLURAL_BRANCH if argument.kind in icu.PLURAL else kind
+        parts = [part for branch in argument.branches.values() for part in message_parts(text, branch, inner)]
+        note = Spliced(raw, parts, argument.begin) if parts else None
+        token = Token("copy", marked(note) if note else raw, argument.shown)
+        begin, end = argument.begin - message.begin, argument.end - message.begin
+        arguments.append((begin, end, token, note))
+    return Reader(text[message.begin : message.end], message.begin, kind, arguments).parts
 
-    def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        self.text, self.mark, self.encoding = decode_file(content)
+
+class String(Spliced):
+    """A string of a program; `is_readable` is False for an ICU message that breaks the rules of ICU."""
+
+    def __init__(self, text: str) -> None:
+        self.message: icu.Message | None = None
+        self.is_readable = True
+        parts = list[Part]()
+        if icu.is_message(text):
+            try:
+                self.message = icu.parse_message(text)
+                parts = message_parts(text, self.message, MESSAGE)
+            except icu.UnknownSyntax:
+                self.is_readable = False
+        else:
+            parts = Reader(text).parts
+        super().__init__(text, parts)
+
+    def keeps(self, translations: Sequence[Translated], text: str) -> bool:
+        """True if `text`, which is made from these translations, has the placeholders of the string."""
+        if self.message is None:
+            return has_items(self.text, text)
         try:
-            json.loads(self.text, parse_int=str, parse_float=str)
-        except ValueError as error:
-            raise NMTError(f"not valid JSON: {error}") from error
-        except RecursionError as error:
-            raise NMTError("its arrays and objects are nested too deeply") from error
-        self.values = [value for value in VALUE.finditer(self.text) if not value["is_name"]]
-        texts = (json.loads(value[0]) for value in self.values)
-        self.strings = [Spliced(text, [*sentences_of(text)]) for text in texts]
-        self.lines = [line for string in self.strings for line in string.lines]
-
-    def join(self, translations: Sequence[Translated]) -> bytes:
-        left, parts, refused = iter(translations), list[Part](), 0
-        for value, string in zip(self.values, self.strings, strict=True):
-            text, items = string.render(left), Finder([USUAL]).stretches(string.text)
-            if items and not Items(string.text, items).arrive(text):
-                refused += 1
-            elif text != string.text:
-                parts.append(Part(*value.span(), otherwise=json.dumps(text, ensure_ascii="\\u" in value[0])))
-        if refused:
-            self.notice = f"strings left untranslated because the model lost their placeholders: {refused:,}"
-        return self.mark + Spliced(self.text, parts).render(()).encode(self.encoding)
+            message = icu.parse_message(text)
+        except icu.UnknownSyntax:
+            return False
+        lines = zip(self.lines, translations, strict=True)
+        has_arguments = icu.skeleton(message) == icu.skeleton(self.message)
+        return has_arguments and all(has_items(line, translation.text) for line, translation in lines)
 
 
-class Catalog(Document):
-    def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        self.text, self.mark, self.encoding = decode_file(content, convert="convert it with `msgconv -t UTF-8`")
-        self.content, catalog = content, self.read()
-        charset = catalog.metadata.get("Content-Type", "charset=UTF-8").partition("charset=")[2].lower()
-        is_template = charset == "charset" or "INTEGER" in catalog.metadata.get("Plural-Forms", "")
-        require(not is_template, f"this is a template: first create a catalog with `msginit -l {target or 'CODE'}`")
-        is_usual = charset in ("", "utf-8", "utf8", "us-ascii", "ascii")
-        require(is_usual, f"declares the charset {charset}: convert it with `msgconv -t UTF-8`")
-        nplurals = FORMS.search(catalog.metadata.get("Plural-Forms", ""))
-        self.forms = int(nplurals[1]) if nplurals else 0
-        self.lines = [line for _, strings in self.messages(catalog) for string in strings for line in string.lines]
-
-    def read(self) -> polib.POFile:
-        text = ESCAPE.sub(lambda escape: escape[0] if escape[0] != "\\" else ESCAPED, self.text)
-        try:  # the newline tells polib that this is not a file name; flags need a space before them
-            return polib.pofile(re.sub(r"^#,(?=\S)", "#, ", text, flags=re.MULTILINE) + "\n")
-        except (OSError, ValueError, IndexError) as error:
-            raise NMTError(f"not a message catalog, or it is damaged: {error}") from error
-
-    def messages(self, catalog: polib.POFile) -> Iterator[tuple[polib.POEntry, list[Spliced]]]:
-        """The untranslated messages, except plural messages if the catalog has no Plural-Forms."""
-        for entry in catalog:
-            done = list(entry.msgstr_plural.values()) if entry.msgid_plural else [entry.msgstr]
-            if not (entry.obsolete or all(done)) and (self.forms or not entry.msgid_plural):
-                strings = [Spliced(text, [*sentences_of(text)]) for text in (entry.msgid, entry.msgid_plural) if text]
-                if strings and all(string.lines for string in strings):
-                    yield entry, strings
-
-    def join(self, translations: Sequence[Translated]) -> bytes:
-        if not translations:
-            return self.content
-        catalog, left, refused = self.read(), iter(translations), 0
-        for entry, strings in self.messages(catalog):
-            texts = [string.render(left) for string in strings]
-            first, last = (text if fits(entry, text) else "" for text in (texts[0], texts[-1]))
-            if not last:
-                refused += 1
-                continue
-            if entry.msgid_plural:  # a language without plurals has one form for all numbers
-                forms = last if self.forms == 1 else first or last, last
-                count = max(self.forms, len(entry.msgstr_plural))
-                entry.msgstr_plural = {n: entry.msgstr_plural.get(n) or forms[min(n, 1)] for n in range(count)}
-            else:
-                entry.msgstr = last
-            # Gettext ignores fuzzy translations until someone has reviewed them.
-            entry.flags = entry.flags if "fuzzy" in entry.flags else ["fuzzy", *entry.flags]
-        if refused:
-            self.notice = f"messages left untranslated because the model lost their format directives: {refused:,}"
-        text = str(catalog).replace(ESCAPED, "\\")
-        text = text if catalog.metadata else text.partition('msgstr ""\n\n')[2]  # polib adds a header if there was none
-        return self.mark + text.replace("\n", "\r\n" if "\r\n" in self.text else "\n").encode(self.encoding)
-
-
-def fits(entry: polib.POEntry, text: str) -> bool:
-    """True if a translation has the line breaks at its ends and the arguments of its message."""
-    source = entry.msgid_plural or entry.msgid
-    formats = [kind[1] for flag in entry.flags if (kind := FORMAT.fullmatch(flag))]
-    ends = [(side.startswith("\n"), side.endswith("\n")) for side in (source, text)]
-    return ends[0] == ends[1] and all(same_directives(format, source, text) for format in formats)
+def has_items(source: str, translation: str) -> bool:
+    """True if a translation has the placeholders and other protected items of its source."""
+    items = Finder([USUAL]).stretches(source)
+    return not items or Items(source, items).arrive(translation)

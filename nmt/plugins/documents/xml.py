@@ -14,6 +14,7 @@ from nmt.config import NMTError, require
 from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
 from nmt.plugins.documents.html import ATTRIBUTE
 from nmt.plugins.documents.markup import Kind, Sentence, Token
+from nmt.plugins.documents.nested import INSIDE, MARK, Paragraph, marked, paragraph_parts
 
 DEEPEST = 256  # levels of elements
 INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -41,9 +42,7 @@ UNSEEN = re.compile(r'<(?:\w+:)?(?:lang|noProof)\b[^>]*>|\s(?:lang|altLang|noPro
 EMPTY = re.compile(r"<[^\s<>]*/>|<([^\s<>]*)></\1>")
 DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen", "rubyPr", "rt", "rPh"))  # also readings
 SPACE = re.compile(r"((?:_x000[9AaDd]_|[\t\r\n])+)")  # line breaks in cells; tabs that align words on slides
-MARK = "\0"  # encloses markup in a sentence
-INSIDE, FORMAT = "\1", "\2"  # INSIDE: markup inside a run. FORMAT: formatting of the following text.
-NOTE = re.compile(f"{MARK}(\\d+){INSIDE}*")  # a note's offset in the file, padded to the length of the note
+FORMAT = "\2"  # formatting of the following text
 
 
 @dataclass(slots=True)
@@ -115,20 +114,6 @@ def text_token(raw: str) -> Token:
     return Token("text", raw, text_of(raw))
 
 
-class Paragraph(Sentence):
-    """A sentence that may contain elements with other sentences, such as footnotes."""
-
-    def __init__(self, begin: int, tokens: Sequence[Token], notes: Sequence[Spliced]) -> None:
-        super().__init__(begin, tokens, escaped)
-        self.notes = {note.begin: note for note in notes if self.lines and self.begin <= note.begin < self.end}
-        self.lines += (line for note in self.notes.values() for line in note.lines)
-
-    def render(self, translations: Sequence[Translated]) -> str:
-        left = iter(translations[1:])
-        notes = {begin: note.render(left) for begin, note in self.notes.items()}
-        return NOTE.sub(lambda mark: notes[int(mark[1])], super().render(translations[:1]))
-
-
 class Flow(MarkedUp):
     """A part of an OpenDocument file, or an EPUB's package or table of contents; formatting is inside of paragraphs."""
 
@@ -139,9 +124,8 @@ class Flow(MarkedUp):
     def sentences(self, element: Element) -> list[Part]:
         if not {element.name, element.tag}.isdisjoint(PARAGRAPHS):
             notes = list[Spliced]()
-            sentence = Paragraph(element.inside, self.tokens_of(element, notes), notes)
-            outside = [part for note in notes if note.begin not in sentence.notes for part in note.parts]
-            return [sentence, *outside] if sentence.lines else outside
+            tokens = self.tokens_of(element, notes)
+            return paragraph_parts(Paragraph(element.inside, tokens, notes, escaped), notes)
         if element.tag == "dc:language" and self.target:
             return [Part(element.inside, element.outside, otherwise=self.target)]
         parts, opening = list[Part](), (element.file, element.begin, element.inside)
@@ -172,7 +156,7 @@ class Flow(MarkedUp):
                 raw, parts = child.raw, [] if notes is None else self.sentences(child)
                 if notes is not None and parts:
                     notes.append(Spliced(raw, parts, child.begin))
-                    raw = f"{MARK}{child.begin}".ljust(len(raw), INSIDE)
+                    raw = marked(notes[-1])
                 tokens.append(Token("point", raw, breaks=name in BREAKS))
         return [*tokens, text_token(element.file[at : element.outside])]
 

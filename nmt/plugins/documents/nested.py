@@ -1,0 +1,43 @@
+"""Sentences that contain other sentences, such as footnotes or the branches of a message."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from nmt.plugins.documents.document import Part, Spliced, Translated
+from nmt.plugins.documents.markup import Sentence, Token
+
+MARK = "\0"  # encloses markup in a sentence
+INSIDE = "\1"  # markup inside a run, or what pads a note
+NOTE = re.compile(f"{MARK}(\\d+){INSIDE}*")
+
+
+def marked(note: Spliced) -> str:
+    """What stands for a note in a sentence: the note's offset in the file, padded to the note's length."""
+    return f"{MARK}{note.begin}".ljust(len(note.text), INSIDE)
+
+
+class Paragraph(Sentence):
+    """A sentence whose tokens contain `marked` notes: elements with sentences of their own."""
+
+    def __init__(
+        self,
+        begin: int,
+        tokens: Sequence[Token],
+        notes: Sequence[Spliced],
+        escape: Callable[[str], str],
+    ) -> None:
+        super().__init__(begin, tokens, escape)
+        inside = [note for note in notes if self.begin <= note.begin < self.end]
+        self.notes = {note.begin: note for note in inside if self.lines}
+        self.lines += (line for note in self.notes.values() for line in note.lines)
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        left = iter(translations[1:])
+        notes = {begin: note.render(left) for begin, note in self.notes.items()}
+        return NOTE.sub(lambda mark: notes[int(mark[1])], super().render(translations[:1]))
+
+
+def paragraph_parts(sentence: Paragraph, notes: Sequence[Spliced]) -> list[Part]:
+    """The parts of a paragraph: itself, if it has words, and the sentences of the notes outside of it."""
+    outside = [part for note in notes if note.begin not in sentence.notes for part in note.parts]
+    return [sentence, *outside] if sentence.lines else outside

@@ -1,0 +1,118 @@
+"""Subtitles: SubRip and WebVTT (https://www.w3.org/TR/webvtt1). The content tells which of them, not the name."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from html import escape, unescape
+
+from nmt.plugins.documents.document import Part, Text
+from nmt.plugins.documents.strings import COMMENT, STRING_MARKUP, Kind, Reader
+
+LINE = re.compile(r"[^\r\n]+(?:\r\n?|\n|\Z)|\r\n?|\n")
+HEADER = re.compile(r"WEBVTT(?=[ \t\r\n]|\Z)")
+ARROW = "-->"
+COMMENTS = re.compile(COMMENT)
+TIME = r"-?\d{1,4}(?:[ \t]*[:.,][ \t]*\d{1,4}){1,4}"
+SETTING = r"[A-Za-z][\w-]*[:=][^\s<>]*"
+# SubRip may give coordinates, WebVTT settings: X1:40 X2:600, align:start. Players accept spaces and other signs.
+TIMES = re.compile(rf"[ \t\ufeff]*{TIME}[ \t]*(?:--+|-|[\u2013\u2014])>[ \t]*{TIME}(?:[ \t]+{SETTING})*[ \t]*")
+INDEX = re.compile(r"[ \t\ufeff]*#?\d+[.:]?[ \t]*")
+REMARK = re.compile(r"(?:NOTE(?:[ \t].*)?|STYLE[ \t]*|REGION[ \t]*)")
+WEBVTT_MARKUP = re.compile(
+    r"(?P<line>\r\n?|\n)(?P<paragraph>(?=[ \t\r\n]|[-*•\u2013]))?"
+    r"|(?:\A|(?<=[\n\r]))[ \t]*[-*•\u2013]\s+"
+    r"|(?P<speaker><v(?:[.\s][^<>]*)?>)"
+    r"|</?(?P<name>[a-zA-Z]\w*)?[^<>]*>"
+)
+SUBRIP = Kind(markup=STRING_MARKUP, drops_lines=True)
+WEBVTT = Kind(markup=WEBVTT_MARKUP, read=unescape, write=partial(escape, quote=False), drops_lines=True)
+
+
+@dataclass
+class Row:
+    """A line of a file."""
+
+    begin: int
+    end: int
+    text: str  # without its end
+    is_text: bool = True
+
+    @property
+    def is_blank(self) -> bool:
+        return not self.text.strip()
+
+    @property
+    def is_timing(self) -> bool:
+        """True for times, even if they are damaged: text may not contain an arrow."""
+        has_arrow = ARROW in self.text and ARROW in COMMENTS.sub("", self.text)
+        return has_arrow or is_valid(self)
+
+
+class Subtitles(Text):
+    """The text below each line of times is translated, up to the next such line, even after an empty line."""
+
+    def parts(self, text: str, target: str) -> list[Part]:
+        is_webvtt = HEADER.match(text) is not None
+        rows = [Row(*line.span(), line[0].rstrip("\r\n")) for line in LINE.finditer(text)]
+        mark_structure(rows, is_webvtt)
+        first = next((index for index, row in enumerate(rows) if row.is_timing), len(rows))
+        self.notice = notice_of(rows, first)
+        kind = WEBVTT if is_webvtt else SUBRIP
+        spans = stretches(rows[first:])
+        return [part for begin, end in spans for part in Reader(text[begin:end], begin, kind).parts]
+
+
+def notice_of(rows: list[Row], first: int) -> str:
+    """A notice about text before the first subtitle, which is in the row `first`, and about damaged times."""
+    outside, damaged = list[int](), list[int]()
+    for number, row in enumerate(rows):
+        if row.is_timing and not is_valid(row):
+            damaged.append(number + 1)
+        elif number < first and row.is_text and any(map(str.isalpha, row.text)):
+            outside.append(number + 1)
+    reasons = {
+        "text before the first subtitle": outside,
+        "lines that are not valid as times": damaged,
+    }
+    found = [f"{what} left unchanged: {named(lines)}" for what, lines in reasons.items() if lines]
+    return "; ".join(found)
+
+
+def is_valid(row: Row) -> bool:
+    return TIMES.fullmatch(row.text) is not None
+
+
+def mark_structure(rows: list[Row], is_webvtt: bool) -> None:
+    """Mark the rows that are not text: times, numbers and names of subtitles, and in WebVTT also header and remarks."""
+    in_remark = is_webvtt  # the header ends at an empty line, as remarks do
+    for index, row in enumerate(rows):
+        begins = index == 0 or rows[index - 1].is_blank
+        is_last = index + 1 == len(rows)
+        names_next = not is_last and rows[index + 1].is_timing
+        if row.is_blank:
+            in_remark = False
+        elif row.is_timing or (names_next and ((is_webvtt and begins) or INDEX.fullmatch(row.text))):
+            row.is_text = in_remark = False
+        elif in_remark or (is_webvtt and begins and REMARK.fullmatch(row.text)):
+            row.is_text, in_remark = False, True
+
+
+def stretches(rows: list[Row]) -> Iterator[tuple[int, int]]:
+    """The spans of adjacent rows of text."""
+    begin = end = -1
+    for row in rows:
+        if row.is_text and begin < 0:
+            begin = row.begin
+        elif not row.is_text and begin >= 0:
+            yield begin, end
+            begin = -1
+        end = row.end
+    if begin >= 0:
+        yield begin, end
+
+
+def named(numbers: list[int]) -> str:
+    """The number of some lines, and which these are."""
+    names = ", ".join(map(str, numbers[:5])) + (", ..." if len(numbers) > 5 else "")
+    return f"{len(numbers):,} (line {names})"

@@ -1,0 +1,97 @@
+"""ICU messages: the text in their branches is translated, and nothing else changes."""
+
+import json
+
+import polib
+import pytest
+from pseudo import pseudo
+
+from nmt.plugins.documents import Translated
+
+MESSAGES = r"""
+{count, plural, one {# old house} other {# old houses}} | {count} old house | {count} old houses
+{ n,plural ,offset:1 =0{no cats}  =1 {it}other{# {color} cats} } | no cats | it | {n} {color} cats
+You have {n, plural, one {a cat} other {#}} in {folder}. | You have {n} in {folder}. | a cat
+{g, select, a {I {n, plural, one {one} other {# cats}}} other {You}} | I {n} | one | {n} cats | You
+{n, selectordinal, one {day # a} two {day # b} other {day # d}} | day {n} a | day {n} b | day {n} d
+It''s '{so}' for {n, plural, other {John''s # '#' days}} | It's {so} for {n} | John's {n} # days
+{n, plural, other {<b>#</b> days<br>left}} at {t, time, 'o''clock {' h} | {n} days left | {n} at {t}
+{n, plural, other {1}} {m, select, a {b} other {}} on {d, date, long} | {n} {m} on {d} | b
+"""
+ROWS = [row.split(" | ") for row in MESSAGES.strip().splitlines()]
+KEPT = ["plural", "select", "offset:1", "one {", "other", "{color}", "{folder}", "date, long"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
+def test_text_of_all_branches_is_translated(row):
+    lines, result, notice = pseudo("json", json.dumps({"a": row[0]}))
+    assert sorted(lines) == sorted(row[1:])
+    text = json.loads(result)["a"]
+    # Both sides in capitals are the same if only letters of texts changed.
+    assert text.upper() == row[0].upper()
+    for kept in (
+        "plural",
+        "select",
+        "selectordinal",
+        "offset:1",
+        "one {",
+        "other",
+        "{color}",
+        "{folder}",
+        "date, long",
+    ):
+        assert text.count(kept) == row[0].count(kept)
+    assert notice == ""
+    catalog, result, _ = pseudo("po", f'msgid "{row[0]}"\nmsgstr ""\n')
+    assert catalog == lines
+    assert polib.pofile(result)[0].msgstr == text
+
+
+def translated(text: str, *translations: str) -> tuple[str, str]:
+    def by(lines: list[str]) -> list[Translated]:
+        return [Translated(translation) for translation in translations]
+
+    _, result, notice = pseudo("json", json.dumps([text]), by)
+    return json.loads(result)[0], notice
+
+
+def test_a_translation_is_written_as_icu_reads_it():
+    source = "{n, plural, one {a} other {# b}} c"
+    assert translated(source, "l'ami {n}", "x", "{n} #'")[0] == "l''ami {n, plural, one {x} other {# '#'''}}"
+    text, notice = translated(source, "c", "{n} a", "{n} b")
+    assert (text, notice) == (source, "strings left untranslated because the model lost their placeholders: 1")
+
+
+@pytest.mark.parametrize("text", [
+    "{n, plural, one {# file} other {# files}",
+    "{n, plural, one {a}} } b",
+    "{n, plural, some {a} other {b}}",
+    "{n, plural, other {'{a}}",
+    "{n, plural, one {a} one {b} other {c}}",
+    "{n, select, }",
+    "{n, plural, other {\0}}",
+    "{n, select, a {" * 30 + "x" + "}}" * 30,
+])  # fmt: skip
+def test_malformed_messages_stay_and_are_counted(text):
+    lines, _, notice = pseudo("json", json.dumps([text, "Hi"]))
+    assert lines == ["Hi"]
+    assert notice == "strings left untranslated because their ICU syntax is not valid: 1"
+
+
+@pytest.mark.parametrize(("text", "target", "forms"), [
+    ("{n, plural, one {a} other {b}}", "de", ""),
+    ("{n, plural, one {a} other {b}}", "ru", "few, many"),
+    ("{n, plural, =1 {a} other {b}}", "de", ""),
+    ("{n, plural, =1 {a} other {b}}", "pl-PL", "few, many"),
+    ("{n, plural, =1 {a} other {b}}", "ru", "one, few, many"),
+    ("{n, plural, one {a} other {b}}", "ar", "zero, two, few, many"),
+    ("{n, plural, one {a} other {b}}", "ja", ""),
+    ("{n, plural, one {a} other {b}}", "tlh", ""),
+    ("{n, selectordinal, other {b}}", "en_GB", "one, two, few"),
+    ("{n, select, a {b} other {c}}", "ru", ""),
+    ("{g, select, other {{n, plural, other {b}}}}", "cs", "one, few, many"),
+])  # fmt: skip
+def test_plural_forms_that_the_target_needs_are_named(text, target, forms):
+    _, result, notice = pseudo("json", json.dumps([text]), target=target)
+    assert notice == (f"messages without plural forms that {target} has ({forms}): 1" if forms else "")
+    assert json.loads(result)[0].upper() == text.upper()

@@ -1,0 +1,74 @@
+"""Strings of programs: which words belong together, and what stays in its place."""
+
+import json
+
+import pytest
+from pseudo import pseudo
+
+from nmt.plugins.documents import Translated
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a JSON string, the same for a message of a catalog and, if possible, for a subtitle."""
+    lines, _, _ = pseudo("json", json.dumps([text], ensure_ascii=False))
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t").replace("\n", "\\n")
+    catalog, _, _ = pseudo("po", f'msgid "{escaped}"\nmsgstr ""\n', by=lambda lines: [Translated("")] * len(lines))
+    assert catalog == lines
+    if "," not in text:
+        times = "00:00:01,000 --> 00:00:02,000"
+        assert pseudo("srt", f"1\n{times}\n{text}\n")[0] == lines
+    return lines
+
+
+@pytest.mark.parametrize(("text", "lines"), [
+    *((f"First line{tag}Second", ["First line Second"]) for tag in (
+        "<br>", "<br/>", "<br />", "<BR>", "<br clear=all>", "<br class='a>b'>", "</br>", "<img src=x>", "\\n", "\\N",
+        "\\r\\n", "<br>\n", "\n", "<input disabled>",
+    )),
+    *((f"Open{tag}Close", ["Open", "Close"]) for tag in (
+        "</p><p>", "<p>", "</P>\n<P class=x>", "<hr>", "<hr noshade/>", "</li><li>", "</td><td>", "</tr><tr>", "</div>",
+        "<h2>", "</option><option value=1>", "</section>\n\n<section>", "\t", "\\t", "\n\n", "\n- ", "<dd>", "<ul><li>",
+    )),
+    ("<ul><li>One</li><li>Two <b>or</b> three</li></ul>", ["One", "Two or three"]),
+    ("a<button>Open</button>b", ["a Open b"]),
+    ("<b>O</b>pen <i>it</i>s <a href='x'>fi</a>le<sup>s</sup>", ["Open its files"]),
+    ("a<wbr>b <link>it</link> <name> c", ["ab it c"]),
+    ("run git <option> now", ["run git now"]),
+    ("if a <b and c> d", ["if a <b and c> d"]),
+    (r"open C:\new\table now", [r"open C:\new\table now"]),
+    (r"the letters \nu and \theta here", [r"the letters \nu and \theta here"]),
+    ("a <!-- remark --> b", ["a b"]),
+    ("&Open\tCtrl+O", ["&Open"]), ("_Save all\tCtrl+Shift+S", ["_Save all"]), ("Help\tF1", ["Help"]),
+    ("&Delete\tDel", ["&Delete"]), ("Go &home\tHome", ["Go &home"]), ("Start\tEnd", ["Start", "End"]),
+    ("Quit\t⌘Q", ["Quit"]), ("&Zoom\\tCtrl++", ["&Zoom"]), ("\tName:\tSize", ["Name:", "Size"]),
+])  # fmt: skip
+def test_words_that_belong_together(text, lines):
+    assert lines_of(text) == lines
+
+
+@pytest.mark.parametrize("text", [
+    "One two\nthree four\nfive", "\tOne\ttwo\t\tthree\t", r"One two\nthree\\n four\N five", "One<br>\n<br>two",
+    "<p>One</p>\n <p>two</p>\n", "One\r\n\r\ntwo\r\nthree", "&One\tCtrl+O",
+])  # fmt: skip
+def test_breaks_and_tags_keep_their_places_and_count(text):
+    """In a translation in capitals, all else stays where it was; in a short one, nothing is lost."""
+    _, result, _ = pseudo("json", json.dumps({"a": text}))
+    expected = text.upper()
+    for tag in ("<p>", "</p>", "<br>", r"\n", "Ctrl+O"):
+        expected = expected.replace(tag.upper(), tag) if tag != r"\n" else expected
+    assert json.loads(result)["a"].replace("\\n", "\\N") == expected
+    _, result, _ = pseudo("json", json.dumps([text]), by=lambda lines: [Translated("x", [])] * len(lines))
+    for piece in ("\n", "\t", "\r", "<br>", "\\n", "\\N"):
+        assert json.loads(result)[0].count(piece) == text.count(piece)
+
+
+def test_what_stays_is_counted():
+    header = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
+    plural = 'msgid "a file"\nmsgid_plural "%d files"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    assert pseudo("po", header + plural)[1:] == (
+        header + plural,
+        "plural messages left untranslated because the header has no valid Plural-Forms: 1",
+    )
+    lose = lambda lines: [Translated("x")] * len(lines)  # noqa: E731
+    _, result, notice = pseudo("json", '["Hi {name}", "Hi"]', by=lose)
+    assert (result, notice.endswith("placeholders: 1")) == ('["Hi {name}", "x"]', True)

@@ -1,0 +1,118 @@
+"""Subtitles as people write them: all text below times is translated, and all else stays."""
+
+import pytest
+from pseudo import pseudo
+
+TIMES = "00:00:01,000 --> 00:00:03,000"
+ODD_TIMES = [
+    "00:00:01.000 --> 00:00:03.000",
+    "00:01.000 --> 00:03.000",
+    "0:0:1,0 --> 0:0:3,0",
+    "00:00:01,000-->00:00:03,000",
+    "  00:00:01,000  -->  00:00:03,000  ",
+    "00:00:01,000 --> 00:00:03,000  X1:40 X2:600 Y1:20 Y2:50",
+    "00:00:01 --> 00:00:03",
+    "00:00:01:000 --> 00:00:03:000",
+    "00:00:01,000 -> 00:00:03,000",
+    "00: 00: 01, 000 --> 00: 00: 03, 000",
+    "00:01.000 --> 00:03.000 align:start position:10%,line-left size:35% line:0",
+    "100:00:01,000 ---> 100:00:03,000",
+]
+
+
+@pytest.mark.parametrize("times", ODD_TIMES)
+@pytest.mark.parametrize("index", ["7\n", "", "#7\n", " 7 \n", "7.\n"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_times_as_people_write_them(times, index, end):
+    source = f"1\n{TIMES}\nOne\n\n{index}{times}\nTwo\nthree\n{index}{times}\n- Four\n- five".replace("\n", end)
+    lines, result, notice = pseudo("srt", source)
+    assert (lines, notice) == (["One", "Two three", "Four", "five"], "")
+    for word in ("One", "Two", "three", "Four", "five"):
+        source = source.replace(word, word.upper())
+    assert result == source
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("blank", ["\n", "\n\n", "  \n", "\n\t\n"])
+@pytest.mark.parametrize("cue", [1, 2, 3])
+def test_text_after_an_empty_line_belongs_to_the_subtitle(end, blank, cue):
+    texts = {number: f"One {number}\n" for number in (1, 2, 3)}
+    texts[cue] += f"{blank}Two\n{blank}Three 3\n"
+    source = "".join(f"{number}\n{TIMES}\n{text}\n" for number, text in texts.items()).replace("\n", end)
+    lines, result, notice = pseudo("srt", source)
+    expected = {number: [f"One {number}"] for number in texts}
+    expected[cue] += ["Two", "Three 3"]
+    assert lines == [line for row in expected.values() for line in row]
+    assert (result, notice) == (source.replace("One", "ONE").replace("Two", "TWO").replace("Three", "THREE"), "")
+
+
+def test_text_that_is_in_no_subtitle_is_named():
+    source = f"My credit\n12\n\n1\n{TIMES}\nOne\n\n2\n00:00:0l,000 --> 00:00:04,000\nTwo <!-- three -->\n"
+    lines, result, notice = pseudo("srt", source)
+    assert lines == ["One", "Two"]
+    assert result == source.replace("One", "ONE").replace("Two", "TWO")
+    assert notice == (
+        "text before the first subtitle left unchanged: 1 (line 1); "
+        "lines that are not valid as times left unchanged: 1 (line 9)"
+    )
+    assert pseudo("srt", "{0}{25}One\n")[::2] == ([], "text before the first subtitle left unchanged: 1 (line 1)")
+
+
+WEBVTT = """WEBVTT - A title
+Kind: captions
+
+NOTE a remark
+of two lines
+
+STYLE
+::cue(b) { color: red }
+
+REGION
+id:fred
+
+intro
+00:01.000 --> 01:00:02.000 align:start region:fred
+<v Bob>Hello <c.yellow.bg_blue>old</c> you &amp; me &lt;3&nbsp;x
+<v.loud Al Bo>Hi <00:01.500>there</v>, <i.a>you</i>
+
+after an empty line
+
+NOTE
+
+2 - a name
+00:03.000 --> 00:04.000
+- one
+- <b>two</b> <lang fr>bof</lang>&lrm;
+
+NOTE the end
+"""
+
+
+@pytest.mark.parametrize("format", ["vtt", "srt"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_webvtt_keeps_all_but_the_text(format, end):
+    lines, result, notice = pseudo(format, WEBVTT.replace("\n", end))
+    spoken = ["Hello old you & me <3 x", "Hi there, you", "after an empty line", "one", "two bof\u200e"]
+    assert (lines, notice) == (spoken, "")
+    expected = WEBVTT.replace("&nbsp;", " ").replace("&lrm;", "\u200e")
+    for word in (
+        "Hello",
+        ">old",
+        "you &",
+        "me &",
+        "3 x",
+        "Hi ",
+        ">there",
+        ">you",
+        "after an empty line",
+        "- one",
+        ">two",
+        ">bof",
+    ):
+        expected = expected.replace(word, word.upper())
+    assert result == expected.replace("\n", end)
+
+
+def test_the_content_tells_which_format_it_is():
+    assert pseudo("vtt", f"1\n{TIMES}\na {{x}} & b\n")[1] == f"1\n{TIMES}\nA {{x}} & B\n"
+    assert pseudo("srt", "WEBVTT\n\n00:01.000 --> 00:02.000\na &amp; <b")[0] == ["a & <b"]
