@@ -96,7 +96,7 @@ class Catalog(Document):
         if entry.msgid_plural and not self.forms:
             self.left["plural messages left untranslated because the header has no valid Plural-Forms"] += 1
         elif not all(string.is_readable for string in strings):
-            self.left["messages left untranslated because their ICU syntax is not valid"] += 1
+            self.left["messages left untranslated because nmt cannot parse their ICU syntax"] += 1
         elif strings and any(string.lines for string in strings):  # a message without words needs no translation
             self.messages.append((index, strings))
 

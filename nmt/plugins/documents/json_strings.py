@@ -45,7 +45,7 @@ class Strings(Document):
         unreadable = sum(not string.is_readable for string in self.strings)
         self.notice = notice_of(
             ("strings left untranslated because the model lost their placeholders", refused),
-            ("strings left untranslated because their ICU syntax is not valid", unreadable),
+            ("strings left untranslated because nmt cannot parse their ICU syntax", unreadable),
             icu.lacking([string.message for string in self.strings if string.message], self.target),
         )
         return self.mark + Spliced(self.text, parts).render(()).encode(self.encoding)

@@ -11,7 +11,7 @@ def register(add: Callable[..., None]) -> None:
     add("document", "po", f"{here}.catalogs:Catalog", suffixes=(".po", ".pot"))
     add("document", "srt", f"{here}.subtitles:Subtitles", suffixes=(".srt",))
     add("document", "vtt", f"{here}.subtitles:Subtitles", suffixes=(".vtt",))
-    add("document", "xliff", f"{here}.xml:Xliff", suffixes=(".xlf", ".xliff"))
+    add("document", "xliff", f"{here}.xliff:Xliff", suffixes=(".xlf", ".xliff"))
     add("document", "json", f"{here}.json_strings:Strings", suffixes=(".json",))
     for name in ("docx", "pptx", "xlsx", "odt", "odp", "ods", "epub"):
         add("document", name, f"{here}.archives:Archive", suffixes=(f".{name}",))

@@ -23,13 +23,15 @@ TAG = (
 LITERAL = r"\\(?:r\\n|[nNr])(?:(?![a-z])|(?<=[^\s\\$({]\\[nNr])|(?<=[^\s\\$({]\\r\\n))"
 TAB = r"(?P<tab>\t+|\\t(?![a-z])|(?<=[^\s\\$({])\\t)"
 PATH = r"(?<![\w/.])[A-Za-z]:\\[^\s\"<>|*?]{1,400}+|\\\\\w[\w.-]*\\[^\s\"<>|*?]{1,400}+"
+FIRST_CODE = "\ue100"
+CODE = re.compile(f"[{FIRST_CODE}-\uf8ff]")  # private characters: icons, or what stands for codes in XLIFF
 ESCAPE = rf"{ESCAPED}(?:(?:x[\da-fA-F]+|[0-7]{{1,3}})(?:\[[\d;]*[a-zA-Z])?|.)"
 LINE = r"(?P<line>\r\n?|\n)(?P<paragraph>(?=[ \t\r\n]|[-*•\u2013]|\d+[.)]))?"
 DASH = r"(?:\A|(?<=[\n\r]))[ \t]*[-*•\u2013]\s+"
 COMMENT = r"<!--(?:[^<>-]|-(?!->)){0,2000}-->"
 STRING_MARKUP = re.compile(
     rf"(?P<path>{PATH})|{LINE}|{DASH}|{TAB}|(?P<literal>{LITERAL})|{TAG}|{COMMENT}"
-    rf"|\{{\\[^{{}}]*\}}|{ESCAPE}"
+    rf"|\{{\\[^{{}}]*\}}|{ESCAPE}|{CODE.pattern}"
 )
 EMPTY = frozenset(["area", "br", "embed", "img", "input"])  # separators without content
 CLOSED = re.compile(r"</([a-zA-Z]\w*)")

@@ -1,10 +1,10 @@
-"""Sentences in XML: XLIFF 1.2, OpenDocument, Office Open XML (ECMA-376), and the titles and contents of EPUB."""
+"""Sentences in XML: OpenDocument, Office Open XML (ECMA-376), and the titles and contents of EPUB."""
 
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape, unescape
 from itertools import chain, groupby
 from typing import Any
@@ -15,6 +15,7 @@ from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
 from nmt.plugins.documents.html import ATTRIBUTE
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 from nmt.plugins.documents.nested import INSIDE, MARK, Paragraph, marked, paragraph_parts
+from nmt.text import separates_words
 
 DEEPEST = 256  # levels of elements
 INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -30,12 +31,11 @@ MARKUP = re.compile(
 PARAGRAPHS = frozenset(("p", "h", "navLabel", "docTitle", "dc:title"))
 # AROUND: elements whose text belongs to the sentence around them. BREAKS: elements that separate words.
 AROUND = frozenset("g mrk span a meta content-control text hyperlink ins moveTo smartTag".split())  # noqa: SIM905
-STATE = re.compile(r"""(?<!\s)(?:\s++state\s*=\s*("[^"]*"|'[^']*')|\s*+/?>$)""")
 STRING = re.compile(r'string-value="([^"]*)"')
-OPEN = ("new", "needs-translation")  # states of targets that nmt replaces
 BREAKS = frozenset("s tab line-break frame br cr ptab drawing pict object oMath oMathPara".split())  # noqa: SIM905
 UNREAD = frozenset(("annotation", "tracked-changes"))
 VALUE = re.compile(r':formula=|office:value-type="(?!string")')  # marks a cell that has no text to translate
+CODED = frozenset("mrk g x bpt bx ept ex ph it".split())  # noqa: SIM905
 CODES: dict[str, Kind] = {"bpt": "open", "bx": "open", "ept": "close", "ex": "close", "ph": "point", "it": "point"}
 # Office Open XML
 UNSEEN = re.compile(r'<(?:\w+:)?(?:lang|noProof)\b[^>]*>|\s(?:lang|altLang|noProof|dirty|err|smtClean)="[^"]*"')
@@ -136,20 +136,24 @@ class Flow(MarkedUp):
         return [*parts, *chain.from_iterable(map(self.sentences, element.children))]
 
     def tokens_of(self, element: Element, notes: list[Spliced] | None = None) -> list[Token]:
-        """The tokens of a sentence; with `notes`, marks elements that contain other sentences and adds them to it."""
+        """The tokens of a sentence; with `notes`, marks elements with other sentences and adds them to it."""
         tokens, at = list[Token](), element.inside
         for child in element.children:
             tokens.append(text_token(element.file[at : child.begin]))
             at, name = child.end, child.name
-            attributes = child.attributes if name == "mrk" or name in CODES else {}
+            attributes = child.attributes if name in CODED else {}
+            separates = name in CODED and separates_words(code_of(child), attributes.get("ctype", ""))
             if attributes.get("translate") == "no" or attributes.get("mtype") == "protected":
                 tokens.append(Token("copy" if child.text else "point", child.raw, child.text))
             elif name in AROUND and child.inside < child.outside:
-                opening, closing = element.file[child.begin : child.inside], element.file[child.outside : at]
-                tokens.append(Token("open", opening, name=name, optional=name == "span"))
-                tokens += [*self.tokens_of(child, notes), Token("close", closing, name=name)]
+                opening = element.file[child.begin : child.inside]
+                tokens += spaced(Token("open", opening, name=name, optional=name == "span"), separates)
+                tokens += self.tokens_of(child, notes)
+                closing = Token("close", element.file[child.outside : at], name=name)
+                tokens += spaced(closing, separates)
             elif name in CODES:  # code from the original file; opening and closing codes share an id
-                tokens.append(Token(CODES[name], child.raw, name=attributes.get("rid") or attributes.get("id", "")))
+                shared = attributes.get("rid") or attributes.get("id", "")
+                tokens += spaced(Token(CODES[name], child.raw, name=shared), separates)
             elif not child.children and child.text:  # a field, such as a page number
                 tokens.append(Token("copy", child.raw, child.text))
             else:
@@ -157,33 +161,23 @@ class Flow(MarkedUp):
                 if notes is not None and parts:
                     notes.append(Spliced(raw, parts, child.begin))
                     raw = marked(notes[-1])
-                tokens.append(Token("point", raw, breaks=name in BREAKS))
+                tokens.append(Token("point", raw, breaks=separates or name in BREAKS))
         return [*tokens, text_token(element.file[at : element.outside])]
 
 
-class Xliff(Flow):
-    """XLIFF 1.2 (https://docs.oasis-open.org/xliff): only units without a translation are changed."""
+def code_of(element: Element) -> str:
+    """What a code of XLIFF stands for in the original file."""
+    return element.attributes.get("equiv-text") or (element.text if element.name in CODES else "")
 
-    def sentences(self, element: Element, translate: str = "") -> list[Part]:
-        attributes, parts = element.attributes, {child.name: child for child in element.children}
-        is_new = element.name == "xliff" and attributes.get("version", "").startswith("2")
-        require(not is_new, "cannot read XLIFF 2: convert it to XLIFF 1.2")
-        translate, target = attributes.get("translate", translate), parts.get("target")
-        if element.name != "trans-unit":
-            return list(chain.from_iterable(self.sentences(child, translate) for child in element.children))
-        state = target.attributes.get("state") if target else "new"
-        if translate == "no" or "source" not in parts or (state not in OPEN and target and target.text.strip()):
-            return []
-        tokens = self.tokens_of(parts["source"])
-        sentence, raw = Sentence(0, tokens, escaped), "".join(token.raw for token in tokens)
-        last = target or parts.get("seg-source", parts["source"])
-        tag, end = last.tag.removesuffix(last.name) + "target", last.end
-        opening = STATE.sub("", last.file[target.begin : target.inside]) if target else f"<{tag}"
-        opening += f' state="needs-review-translation">{raw[: sentence.begin]}'
-        closing = f"{raw[sentence.end :]}</{tag}>"
-        before, after = Part(target.begin if target else end, end, otherwise=opening), Part(end, end, otherwise=closing)
-        sentence.begin = sentence.end = end
-        return [before, sentence, after] if sentence.lines else []
+
+def spaced(token: Token, separates: bool) -> list[Token]:
+    """A tag that perhaps separates words, for the model only: tokens without `raw` are not written."""
+    if not separates:
+        return [token]
+    if token.kind == "point":
+        return [replace(token, breaks=True)]
+    space = Token("text", "", " ")
+    return [space, token, space]
 
 
 def markup(kind: Kind, raw: str, **facts: Any) -> Token:

@@ -9,7 +9,7 @@ from typing import Any
 from lxml import etree
 
 from nmt.config import DataConfig, NMTError, require
-from nmt.text import LINE_BYTES, Pair, open_text, reading
+from nmt.text import LINE_BYTES, Pair, open_text, reading, separates_words
 
 LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 CODES = ("bpt", "ept", "it", "ph", "ut")  # elements with markup of the original document instead of text
@@ -17,13 +17,25 @@ LONGEST = 4 * LINE_BYTES  # the most bytes without the end of a unit
 
 
 def text_of(element: Any) -> str:
-    """The text of a segment without codes; NMTError if it refers to an entity."""
-    text = element.text or ""
+    """The text of a segment without codes; NMTError if it refers to an entity.
+
+    A code such as a line break, which separates the words around it, becomes a space.
+    """
+    pieces = [element.text or ""]
     for inside in element:
         require(inside.tag is not etree.Entity, f"replace the entity {inside.text} with its text")
-        is_text = isinstance(inside.tag, str) and etree.QName(inside).localname not in CODES
-        text += (text_of(inside) if is_text else "") + (inside.tail or "")
-    return text
+        if isinstance(inside.tag, str):
+            is_code = etree.QName(inside).localname in CODES
+            text = code_text(inside) if is_code else text_of(inside)
+            pieces.append(text)
+        pieces.append(inside.tail or "")
+    return "".join(pieces)
+
+
+def code_text(code: Any) -> str:
+    """A space for a code that separates the words around it, otherwise nothing."""
+    content = (code.text or "") + "".join(inside.tail or "" for inside in code)
+    return " " if separates_words(content, code.get("type", "")) else ""
 
 
 def units(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -75,7 +75,7 @@ def test_a_translation_is_written_as_icu_reads_it():
 def test_malformed_messages_stay_and_are_counted(text):
     lines, _, notice = pseudo("json", json.dumps([text, "Hi"]))
     assert lines == ["Hi"]
-    assert notice == "strings left untranslated because their ICU syntax is not valid: 1"
+    assert notice == "strings left untranslated because nmt cannot parse their ICU syntax: 1"
 
 
 @pytest.mark.parametrize(("text", "target", "forms"), [

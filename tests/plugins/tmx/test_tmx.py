@@ -101,3 +101,22 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     assert sum(1 for _ in read_files(config.train, config, Counter())) == 60_000
     assert tracemalloc.get_traced_memory()[1] < 2**22
     tracemalloc.stop()
+
+
+def test_codes_that_break_a_line_separate_words_and_other_codes_do_not(tmp_path):
+    codes = {
+        "<ph>&lt;br/&gt;</ph>": "apart",
+        "<ph type='lb'/>": "apart",
+        "<ph>\\n</ph>": "apart",
+        "<it pos='begin'>&lt;/p&gt;&lt;p&gt;</it>": "apart",
+        "<bpt i='1'>&lt;LI class='x'&gt;</bpt>": "apart",
+        "<ept i='1'>&lt;/td&gt;</ept>": "apart",
+        "<ph x='1'>{\\line}</ph>": "apart",
+        "<bpt i='1' type='bold'>&lt;b&gt;</bpt>": "together",
+        "<ph>{0}</ph>": "together",
+        "<hi>": "together",
+    }
+    units = [(f"One{code}two" + "</hi>" * (code == "<hi>"), "x") for code in codes]
+    (tmp_path / "m.tmx").write_bytes(memory(*units))
+    texts = [source for source, _ in read(tmp_path / "m.tmx")]
+    assert texts == ["One two" if kind == "apart" else "Onetwo" for kind in codes.values()]

@@ -1,0 +1,172 @@
+"""XLIFF 1.2 (https://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html): units get the targets that they lack."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from nmt.config import require
+from nmt.plugins.documents import icu
+from nmt.plugins.documents.document import Part, Translated, notice_of
+from nmt.plugins.documents.markup import Sentence, Token
+from nmt.plugins.documents.strings import CODE, FIRST_CODE, String
+from nmt.plugins.documents.xml import CODES, Element, Flow, escaped, text_of
+
+OPEN = ("new", "needs-translation")  # states of targets that nmt replaces
+STATE = re.compile(r"""(?<!\s)(?:\s++state\s*=\s*("[^"]*"|'[^']*')|\s*+/?>$)""")
+UNREADABLE = "{n, plural, {"  # stands for a message that cannot be translated
+LOST = "units left untranslated because the model lost their placeholders"
+
+
+class Xliff(Flow):
+    """Units without a translation are translated; the source of a segmented unit segment by segment."""
+
+    def parts(self, text: str, target: str) -> Sequence[Part]:
+        self.left = Counter[str]()  # what stays untranslated, by the reason
+        self.units = list[MessageUnit]()
+        self.language = target
+        return super().parts(text, target)
+
+    def sentences(self, element: Element, translate: str = "") -> list[Part]:
+        attributes = element.attributes
+        is_new = element.name == "xliff" and attributes.get("version", "").startswith("2")
+        require(not is_new, "cannot read XLIFF 2: convert it to XLIFF 1.2")
+        translate = attributes.get("translate", translate)
+        if element.name != "trans-unit":
+            inside = (self.sentences(child, translate) for child in element.children)
+            return list(chain.from_iterable(inside))
+        parts = {child.name: child for child in element.children}
+        source, target = parts.get("source"), parts.get("target")
+        if translate == "no" or source is None:
+            return []
+        segmented = parts.get("seg-source")
+        segments = list(segments_of(segmented)) if segmented else []
+        state = target.attributes.get("state") if target else "new"
+        if target and state not in OPEN and target.text.strip():
+            return self.filled(target, segments)
+        end = (target or segmented or source).end
+        content = segmented if segmented and segments else source
+        return self.new_target(content, segments or [source], target, end)
+
+    def new_target(self, content: Element, segments: list[Element], target: Element | None, end: int) -> list[Part]:
+        """A target with a copy of `content`, in which the segments are translated, up to the offset `end`."""
+        file, tag = content.file, (target or content).tag
+        tag = tag.removesuffix((target or content).name) + "target"
+        opening = STATE.sub("", file[target.begin : target.inside]) if target else f"<{tag}"
+        opening += ' state="needs-review-translation">'
+        parts = [Part(target.begin if target else end, end, otherwise=opening)]
+        at = content.inside
+        for segment in segments:
+            sentence = self.sentence_of(segment)
+            if sentence.lines:
+                parts.append(Part(end, end, otherwise=file[at : sentence.begin]))
+                parts.append(sentence)
+                at = sentence.end
+                sentence.begin = sentence.end = end
+        if segments[0] is not content and has_words("".join(texts_between(content))):
+            self.left["units with text between segments, which is left untranslated"] += 1
+        rest = file[at : content.outside]
+        parts.append(Part(end, end, otherwise=f"{rest}</{tag}>"))
+        return parts if len(parts) > 2 else []
+
+    def filled(self, target: Element, segments: list[Element]) -> list[Part]:
+        """The translations of the segments that are empty in a target."""
+        sources = {segment.attributes.get("mid", ""): segment for segment in segments}
+        parts, left = list[Part](), set(sources)
+        for empty in segments_of(target):
+            mid = empty.attributes.get("mid", "")
+            left.discard(mid)
+            sentence = self.sentence_of(sources[mid]) if mid in sources else None
+            if sentence and sentence.lines and not empty.text.strip():
+                file, segment, end = target.file, sources[mid], empty.end
+                opening = file[empty.begin : empty.inside].removesuffix("/>").removesuffix(">") + ">"
+                before = opening + file[segment.inside : sentence.begin]
+                after = file[sentence.end : segment.outside] + f"</{empty.tag}>"
+                sentence.begin = sentence.end = end
+                parts += [
+                    Part(empty.begin, end, otherwise=before),
+                    sentence,
+                    Part(end, end, otherwise=after),
+                ]
+        if segments and any(segments_of(target)):
+            missing = sum(has_words(sources[mid].text) for mid in left)
+            self.left["segments left untranslated because their target lacks them"] += missing
+        return parts
+
+    def sentence_of(self, element: Element) -> Part:
+        """The text of a source or a segment; without lines if it has no words, or if it cannot be translated."""
+        tokens = self.tokens_of(element)
+        unit = message_unit(element, tokens)
+        if unit is None:
+            return Sentence(element.inside, tokens, escaped)
+        self.units.append(unit)
+        if not unit.string.is_readable:
+            self.left["units left untranslated because nmt cannot parse their ICU syntax"] += 1
+        return unit
+
+    def join(self, translations: Sequence[Translated]) -> bytes:
+        content = super().join(translations)
+        messages = [unit.string.message for unit in self.units if unit.string.message]
+        refused = sum(unit.is_refused for unit in self.units)
+        self.notice = notice_of(*self.left.items(), (LOST, refused), icu.lacking(messages, self.language))
+        return content
+
+
+def segments_of(element: Element) -> Iterator[Element]:
+    """The segments of a source or target, in order."""
+    for child in element.children:
+        if child.name == "mrk" and child.attributes.get("mtype") == "seg":
+            yield child
+        else:
+            yield from segments_of(child)
+
+
+def texts_between(element: Element) -> Iterator[str]:
+    """The text of a segmented source outside of its segments and codes."""
+    at = element.inside
+    for child in element.children:
+        yield text_of(element.file[at : child.begin])
+        at = child.end
+        is_segment = child.name == "mrk" and child.attributes.get("mtype") == "seg"
+        if child.name not in CODES and not is_segment:
+            yield from texts_between(child)
+    yield text_of(element.file[at : element.outside])
+
+
+def has_words(text: str) -> bool:
+    return any(map(str.isalpha, text))
+
+
+class MessageUnit(Part):
+    """An ICU message in which single characters stand for codes."""
+
+    def __init__(self, element: Element, string: String, codes: dict[str, str]) -> None:
+        super().__init__(element.inside, element.outside, string.lines)
+        self.string, self.codes = string, codes
+        self.raw = element.file[self.begin : self.end]
+        self.is_refused = False
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        text = self.string.render(translations)
+        self.is_refused = not self.string.keeps(translations, text)
+        if self.is_refused or text == self.string.text:
+            return self.raw
+        return CODE.sub(lambda code: self.codes[code[0]], escaped(text))
+
+
+def message_unit(element: Element, tokens: Sequence[Token]) -> MessageUnit | None:
+    """The ICU message that the tokens of an element form; None if they form none."""
+    if not icu.is_message("".join(token.text for token in tokens)):
+        return None
+    text, codes = "", dict[str, str]()
+    for token in tokens:
+        code = chr(ord(FIRST_CODE) + len(codes))
+        if token.kind == "text" and not CODE.search(token.text):
+            text += token.text
+        elif token.kind in ("point", "copy") and CODE.fullmatch(code):
+            codes[code] = token.raw
+            text += code
+        else:  # the translation could tear a pair of tags apart
+            text = UNREADABLE
+            break
+    return MessageUnit(element, String(text), codes)
