@@ -4,6 +4,7 @@ import io
 import re
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import copy
 from html import unescape
@@ -12,9 +13,11 @@ from urllib.parse import unquote
 from zipfile import BadZipFile, ZipFile
 
 from nmt.config import NMTError, one_line, require
-from nmt.plugins.documents.document import Document, Translated
+from nmt.plugins.documents.document import Document, Translated, notice_of
+from nmt.plugins.documents.elements import parse_xml
 from nmt.plugins.documents.html import Html
-from nmt.plugins.documents.xml import Flow, Runs, parse_xml
+from nmt.plugins.documents.properties import Languages, Package, Properties
+from nmt.plugins.documents.xml import Flow, Runs
 
 PARTS: dict[str, type[Document]] = {
     r"word/(?:document|header|footer|footnotes|endnotes)\d*\.xml": Runs,
@@ -23,6 +26,26 @@ PARTS: dict[str, type[Document]] = {
     r"\w+/(?:drawings/drawing|charts/chart|diagrams/(?:data|drawing))\d*\.xml": Runs,
     r"(?:Object \d+/)?content\.xml|styles\.xml": Flow,
 }
+# Parts without the text of a document; they stay unchanged if they are damaged.
+BESIDE: dict[str, type[Document]] = {
+    r"docProps/core\.xml|meta\.xml": Properties,
+    r"word/styles\.xml|ppt/presentation\.xml|ppt/slide(?:Master|Layout)s/[^/]+\.xml": Languages,
+}
+# A header or footer with letters besides the codes for fonts, places and fields: &amp;C&amp;"Arial"&amp;P of &amp;N
+HEADER = (
+    r"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)>"
+    r"""(?>(?:&amp;(?:K[\dA-F]{6}|\d+|[A-Za-z]|(?:"|&quot;)[^"&<]*(?:"|&quot;))|(?!<)[\W\d_])*)[^\W\d_]"""
+)
+# What else stays in the source language: what to name, the files, and what to count in them.
+COUNTED = (
+    ("comments", r"(?:word|xl|ppt)/comments.*\.xml", r"<(?:\w+:)?(?:comment|cm)[\s>]"),
+    ("comments", r"content\.xml", r"<office:annotation[\s>]"),
+    ("sheet names", r"xl/workbook\.xml", r"<(?:\w+:)?sheet\s"),
+    ("sheet names", r"content\.xml", r"<table:table\s(?=[^<>]*\btable:name=)"),
+    ("headers and footers of sheets", r"xl/worksheets/[^/]+\.xml", HEADER),
+    ("keywords", r"docProps/core\.xml|meta\.xml", r"<(?:cp:keywords|meta:keyword)>[^<>]*[^\W\d_]"),
+)
+QUOTED = "cell texts that formulas, filters or table headers contain"
 LARGEST, MOST_TAGS = 2**26, 2**20  # maximum bytes of all unpacked files; maximum XML tags
 LOCKED = "save it in its current format, without a password, or convert it: soffice --convert-to docx FILE"
 FORMATS = "DOCX, PPTX, XLSX, OpenDocument or EPUB file"
@@ -50,17 +73,40 @@ class Archive(Document):
             raise NMTError(f"not a {FORMATS}, or it is damaged or encrypted: {one_line(error)}") from error
         tags = sum(content.count(b"<") for content in self.contents.values())
         require(tags <= MOST_TAGS, f"{tags:,} XML tags; the limit is {MOST_TAGS:,}: split the document")
-        names = ((name, reader) for part, reader in PARTS.items() for name in self.contents if re.fullmatch(part, name))
-        readers = dict(self.chapters() if "META-INF/container.xml" in self.contents else names)
+        is_book = "META-INF/container.xml" in self.contents
+        readers = dict(self.chapters() if is_book else self.named(PARTS))
+        require(bool(readers), f"not a {FORMATS}, or its text is missing or encrypted")
+        self.left = self.counts()
         for name, reader in readers.items():
             try:
                 self.members[name] = reader(self.contents[name], source, target)
             except NMTError as error:
                 raise NMTError(f"{name}: {error}; if it has a password, save it without a password") from error
-        require(bool(self.members), f"not a {FORMATS}, or its text is missing or encrypted")
+        for name, reader in self.named(BESIDE):
+            try:
+                self.members[name] = reader(self.contents[name], source, target)
+            except NMTError:
+                self.left["damaged properties and styles"] += 1
         keep = frozenset(self.references())
-        lines = (line for member in self.members.values() for line in member.lines)
-        self.lines = [line for line in dict.fromkeys(lines) if line not in keep]
+        lines = dict.fromkeys(line for member in self.members.values() for line in member.lines)
+        self.lines = [line for line in lines if line not in keep]
+        self.left[QUOTED] += len(lines) - len(self.lines)
+
+    def named(self, readers: dict[str, type[Document]]) -> Iterator[tuple[str, type[Document]]]:
+        """The files with a reader."""
+        for pattern, reader in readers.items():
+            yield from ((name, reader) for name in self.contents if re.fullmatch(pattern, name))
+
+    def counts(self) -> Counter[str]:
+        """How much text stays in the source language, by kind."""
+        counts = Counter[str]()
+        is_text = b"<office:spreadsheet" not in self.contents.get("content.xml", b"")
+        for kind, files, pattern in COUNTED:
+            for name, content in self.contents.items():
+                is_table_of_text = kind == "sheet names" and name == "content.xml" and is_text
+                if re.fullmatch(files, name) and not is_table_of_text:
+                    counts[kind] += len(re.findall(pattern, content.decode(errors="replace")))
+        return counts
 
     def attributes(self, file: str, *names: str) -> list[list[dict[str, str]]]:
         """For each name, the attributes of a file's elements of that name."""
@@ -71,8 +117,10 @@ class Archive(Document):
     def chapters(self) -> Iterator[tuple[str, type[Document]]]:
         """A book's title, language, chapters and tables of contents."""
         [roots] = self.attributes("META-INF/container.xml", "rootfile")
-        for package in filter(None, (root.get("full-path") for root in roots)):
-            yield package, Flow
+        # A container may list a package many times, but each is parsed only once.
+        packages = dict.fromkeys(root.get("full-path", "") for root in roots)
+        for package in filter(None, packages):
+            yield package, Package
             references, items = self.attributes(package, "itemref", "item")
             spine = {reference.get("idref", "") for reference in references}
             for item in items:
@@ -93,6 +141,7 @@ class Archive(Document):
         new, contents = dict(zip(self.lines, translations, strict=True)), self.contents.copy()
         for name, member in self.members.items():
             contents[name] = member.join([new.get(line, Translated(line)) for line in member.lines])
+        self.notice = notice_of(*((f"{what} left untranslated", number) for what, number in self.left.items()))
         if contents == self.contents:
             return self.content
         written = io.BytesIO()

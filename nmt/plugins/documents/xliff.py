@@ -8,9 +8,10 @@ from itertools import chain
 from nmt.config import require
 from nmt.plugins.documents import icu
 from nmt.plugins.documents.document import Part, Translated, notice_of
+from nmt.plugins.documents.elements import Element, escaped, parse_xml, text_of
 from nmt.plugins.documents.markup import Sentence, Token
 from nmt.plugins.documents.strings import CODE, FIRST_CODE, String
-from nmt.plugins.documents.xml import CODES, Element, Flow, escaped, text_of
+from nmt.plugins.documents.xml import CODES, Flow
 
 OPEN = ("new", "needs-translation")  # states of targets that nmt replaces
 STATE = re.compile(r"""(?<!\s)(?:\s++state\s*=\s*("[^"]*"|'[^']*')|\s*+/?>$)""")
@@ -25,7 +26,7 @@ class Xliff(Flow):
         self.left = Counter[str]()  # what stays untranslated, by the reason
         self.units = list[MessageUnit]()
         self.language = target
-        return super().parts(text, target)
+        return self.sentences(parse_xml(text)[0])
 
     def sentences(self, element: Element, translate: str = "") -> list[Part]:
         attributes = element.attributes

@@ -3,32 +3,19 @@
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from html import escape, unescape
 from itertools import chain, groupby
 from typing import Any
-from xml.parsers import expat
 
-from nmt.config import NMTError, require
 from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
-from nmt.plugins.documents.html import ATTRIBUTE
+from nmt.plugins.documents.elements import INVALID, Element, escaped, parse_xml, text_of
+from nmt.plugins.documents.languages import Change, change_of
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 from nmt.plugins.documents.nested import INSIDE, MARK, Paragraph, marked, paragraph_parts
 from nmt.text import separates_words
 
-DEEPEST = 256  # levels of elements
-INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-CDATA = "<![CDATA["
-QUOTED = r"""[^"'<>]++|"[^"]*+"|'[^']*+'"""
-UNPARSED = r"<!--.*?-->|<\?.*?\?>"
-# The markup of a well-formed file; unlike in HTML, names may begin with any letter, and declarations contain others.
-MARKUP = re.compile(
-    rf"{UNPARSED}|<!\[CDATA\[.*?]]>|<!(?>(?:{UNPARSED}|<!(?>(?:{QUOTED})*)>|{QUOTED})*)>"
-    rf"|<(?P<end>/?)(?P<name>[^\s/>]++)(?>(?:{QUOTED})*)>",
-    re.DOTALL,
-)
-PARAGRAPHS = frozenset(("p", "h", "navLabel", "docTitle", "dc:title"))
 # AROUND: elements whose text belongs to the sentence around them. BREAKS: elements that separate words.
 AROUND = frozenset("g mrk span a meta content-control text hyperlink ins moveTo smartTag".split())  # noqa: SIM905
 STRING = re.compile(r'string-value="([^"]*)"')
@@ -42,72 +29,19 @@ UNSEEN = re.compile(r'<(?:\w+:)?(?:lang|noProof)\b[^>]*>|\s(?:lang|altLang|noPro
 EMPTY = re.compile(r"<[^\s<>]*/>|<([^\s<>]*)></\1>")
 DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen", "rubyPr", "rt", "rPh"))  # also readings
 SPACE = re.compile(r"((?:_x000[9AaDd]_|[\t\r\n])+)")  # line breaks in cells; tabs that align words on slides
+SHAPES = "shape rect roundrect oval line polyline arc curve image group".split()  # noqa: SIM905
+# Attributes that people read: alternative texts of pictures and tables, and what a pointer over a link shows.
+READ = {
+    "docPr": ("title", "descr"),
+    "cNvPr": ("title", "descr"),
+    "tblCaption": ("val",),
+    "tblDescription": ("val",),
+    "hyperlink": ("tooltip",),
+    "hlinkClick": ("tooltip",),
+    **dict.fromkeys(SHAPES, ("alt",)),
+}
+LINE_BREAKS = re.compile(r"((?:&#(?:[xX]0*[aAdD]|0*1[03]);)+)")
 FORMAT = "\2"  # formatting of the following text
-
-
-@dataclass(slots=True)
-class Element:
-    """An element or, without a tag, a comment or processing instruction; the offsets are those of its two tags."""
-
-    file: str
-    tag: str
-    name: str  # without the prefix of its tag
-    begin: int
-    inside: int
-    outside: int
-    end: int
-    children: list["Element"] = field(default_factory=list)
-
-    @property
-    def raw(self) -> str:
-        return self.file[self.begin : self.end]
-
-    @property
-    def text(self) -> str:
-        return "-" if self.name == "noBreakHyphen" else text_of(self.file[self.inside : self.outside])
-
-    @property
-    def attributes(self) -> dict[str, str]:
-        matches = ATTRIBUTE.finditer(self.file, self.begin + 1 + len(self.tag), self.inside)
-        return {match["name"].rpartition(":")[2]: unescape(match["value"][1:-1]) for match in matches if match["value"]}
-
-
-def parse_xml(text: str) -> list[Element]:
-    """The document and all its elements, in order; NMTError if it is malformed or declares entities, which can grow."""
-    parser = expat.ParserCreate("utf-8")  # regardless of what the file declares
-    parser.EntityDeclHandler = refuse_entity
-    try:
-        parser.Parse(text.encode(), True)
-    except expat.ExpatError as error:
-        raise NMTError(f"line {error.lineno}: not well-formed XML ({expat.ErrorString(error.code)})") from error
-    elements = [Element(text, "", "", 0, 0, len(text), len(text))]
-    opened = elements[:]
-    for markup in MARKUP.finditer(text):
-        begin, end = markup.span()
-        if markup["end"]:
-            element = opened.pop()
-            element.outside, element.end = begin, end
-        elif not text.startswith(CDATA, begin):
-            tag = markup["name"] or ""
-            element = Element(text, tag, tag.rpartition(":")[2], begin, end, end, end)
-            opened[-1].children.append(element)
-            elements.append(element)
-            if tag and text[end - 2] != "/":
-                opened.append(element)
-                require(len(opened) <= DEEPEST, f"elements are nested more than {DEEPEST} levels deep")
-    return elements
-
-
-def refuse_entity(name: str, *_: object) -> None:
-    raise NMTError(f"declares the entity {name[:40]!r}: replace the entity with its text")
-
-
-def text_of(raw: str) -> str:
-    return unescape(MARKUP.sub(lambda tag: escape(tag[0][9:-3]) if tag[0].startswith(CDATA) else "", raw))
-
-
-def escaped(text: str) -> str:
-    return escape(INVALID.sub("", text), quote=False)
 
 
 def text_token(raw: str) -> Token:
@@ -115,19 +49,24 @@ def text_token(raw: str) -> Token:
 
 
 class Flow(MarkedUp):
-    """A part of an OpenDocument file, or an EPUB's package or table of contents; formatting is inside of paragraphs."""
+    """A part of an OpenDocument file, or an EPUB's table of contents; formatting is inside of paragraphs."""
+
+    paragraphs = frozenset(["p", "h", "navLabel", "docTitle", "svg:title", "svg:desc"])
+
+    def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
+        self.change = change_of(source, target)
+        super().__init__(content, source, target)
 
     def parts(self, text: str, target: str) -> Sequence[Part]:
-        self.target = target.replace("_", "-")
-        return self.sentences(parse_xml(text)[0])
+        elements = parse_xml(text)
+        languages = self.change.parts(elements) if self.change else ()
+        return [*languages, *self.sentences(elements[0])]
 
     def sentences(self, element: Element) -> list[Part]:
-        if not {element.name, element.tag}.isdisjoint(PARAGRAPHS):
+        if not {element.name, element.tag}.isdisjoint(self.paragraphs):
             notes = list[Spliced]()
             tokens = self.tokens_of(element, notes)
             return paragraph_parts(Paragraph(element.inside, tokens, notes, escaped), notes)
-        if element.tag == "dc:language" and self.target:
-            return [Part(element.inside, element.outside, otherwise=self.target)]
         parts, opening = list[Part](), (element.file, element.begin, element.inside)
         if element.name in UNREAD or (element.name == "table-cell" and VALUE.search(*opening)):
             return parts
@@ -212,19 +151,71 @@ class InRuns(Part):
 class Runs(MarkedUp):
     """A part of a DOCX, PPTX or XLSX file."""
 
+    def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
+        self.change = change_of(source, target)
+        super().__init__(content, source, target)
+
     def parts(self, text: str, target: str) -> list[Part]:
+        return [Story(text, self.change)]
+
+
+class Story(Part):
+    """The text of a part: first its attributes that people read, then its sentences."""
+
+    def __init__(self, text: str, change: Change | None) -> None:
+        elements = parse_xml(text)
+        languages = list(change.parts(elements)) if change else []
+        self.attributes = Spliced(text, [*languages, *chain.from_iterable(map(attribute_parts, elements))])
+        self.content = Spliced(text, SentencesInRuns(text, elements).sentences)
+        super().__init__(0, len(text), self.attributes.lines + self.content.lines)
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        left = iter(translations)
+        text = self.attributes.render(left)
+        if text == self.content.text:
+            return self.content.render(left)
+        # Attributes may be inside of sentences.
+        return Spliced(text, SentencesInRuns(text, parse_xml(text)).sentences).render(left)
+
+
+def attribute_parts(element: Element) -> Iterator[Part]:
+    """The alternative texts and similar attributes of an element."""
+    if element.name in READ:
+        spans = element.spans
+        for name in READ[element.name]:
+            if name in spans:
+                begin, end = spans[name]
+                yield Sentence(begin, attribute_tokens(element.file[begin:end]), attribute_escaped)
+
+
+def attribute_tokens(raw: str) -> list[Token]:
+    """The text of an attribute, in which references stand for line breaks."""
+    pieces = enumerate(LINE_BREAKS.split(raw))
+    return [
+        Token("point", piece, breaks=True) if number % 2 else Token("text", piece, unescape(piece))
+        for number, piece in pieces
+    ]
+
+
+def attribute_escaped(text: str) -> str:
+    return escape(INVALID.sub("", text))
+
+
+class SentencesInRuns:
+    """Finds the `sentences` of a part."""
+
+    def __init__(self, text: str, elements: Sequence[Element]) -> None:
         self.sentences, self.properties = list[Part](), dict[str, str]()
         self.pieces, self.covered = list[tuple[str | None, Token]](), list[Element]()
         self.places, self.joining = defaultdict[str, list[int]](list), dict[tuple[str, int], bool]()
         self.slides = re.findall(r'\sxmlns:?(\w*)="[^"]*/drawingml/', text)
-        for element in (elements := parse_xml(text)):
+        for element in elements:
             self.places[element.name if element.name in ("p", "fldChar") else element.tag].append(element.begin)
         for paragraph in elements:
             if paragraph.name in ("p", "si", "is"):
                 self.prefix = paragraph.tag.removesuffix(paragraph.name)  # a file may use several
                 self.read(paragraph.children)
                 self.end()
-        return self.sentences
 
     def end(self) -> None:
         """End a sentence, and begin the next one."""

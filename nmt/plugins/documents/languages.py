@@ -1,0 +1,107 @@
+"""The languages that office documents declare for their text, by which spelling checkers know what to check."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from babel.core import get_global, parse_locale
+
+from nmt.plugins.documents.document import Part
+from nmt.plugins.documents.elements import Element
+
+# Documents declare three languages for a text: one for characters of each kind of script.
+EAST_ASIAN = frozenset(["Hans", "Hant", "Jpan", "Kore"])
+COMPLEX = frozenset(
+    """Arab Beng Deva Gujr Guru Hebr Khmr Knda Laoo Mlym Mymr Nkoo Orya Sinh Syrc Taml Telu Thaa Thai
+    Tibt""".split()  # noqa: SIM905
+)
+IN_RUNS = frozenset(["rPr", "endParaRPr", "defRPr"])  # elements with a language in DrawingML
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language as documents name it."""
+
+    language: str
+    region: str
+    script: str
+
+    @property
+    def tag(self) -> str:
+        return f"{self.language}-{self.region}" if self.region else self.language
+
+    def is_named(self, value: str) -> bool:
+        """True if a document's value, such as en or en-US, means this language in any region."""
+        return value.replace("_", "-").partition("-")[0].lower() == self.language
+
+
+def change_of(source: str, target: str) -> "Change | None":
+    """The change between two language codes; None if one of them is empty or unknown."""
+    before, after = language_of(source), language_of(target)
+    return Change(before, after) if before and after else None
+
+
+def language_of(code: str) -> Language | None:
+    """A language with its usual region and script (CLDR); None for an empty or unknown code."""
+    try:
+        language, region, script, *_ = parse_locale(code.replace("-", "_"))
+    except ValueError:
+        return None
+    language = get_global("language_aliases").get(language, language)
+    likely = get_global("likely_subtags")
+    names = [f"{language}_{script}", f"{language}_{region}", language]
+    usual = next((likely[name] for name in names if name in likely), None)
+    if usual is None:
+        return None
+    _, usual_region, usual_script, *_ = parse_locale(usual)
+    return Language(language, region or usual_region or "", script or usual_script or "")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of the declared language from a source to a target language."""
+
+    source: Language
+    target: Language
+
+    def parts(self, elements: Iterable[Element]) -> Iterator[Part]:
+        """Declarations of the source language, to be replaced with those of the target language."""
+        for element in elements:
+            if element.name == "lang":
+                yield from self.word(element)
+            elif element.name in IN_RUNS:
+                yield from self.replaced(element, {"lang": self.target.tag}, "lang")
+            elif element.name == "text-properties":
+                yield from self.open_document(element)
+
+    def word(self, element: Element) -> Iterator[Part]:
+        values = {"val": self.target.tag}
+        if self.target.script in EAST_ASIAN:
+            values["eastAsia"] = self.target.tag
+        elif self.target.script in COMPLEX:
+            values["bidi"] = self.target.tag
+        yield from self.replaced(element, values, *("val", "eastAsia", "bidi"))
+
+    def open_document(self, element: Element) -> Iterator[Part]:
+        language, region = self.target.language, self.target.region or "none"
+        values = {"language": language, "country": region}
+        if self.target.script in EAST_ASIAN:
+            values |= {"language-asian": language, "country-asian": region}
+        elif self.target.script in COMPLEX:
+            values |= {"language-complex": language, "country-complex": region}
+        kinds = ("language", "language-asian", "language-complex")
+        yield from self.replaced(element, values, *kinds)
+
+    def replaced(self, element: Element, values: dict[str, str], *names: str) -> Iterator[Part]:
+        """Set attributes to `values` if one of the attributes `names` is the source language."""
+        attributes, spans = element.attributes, element.spans
+        if not any(self.source.is_named(attributes.get(name, "")) for name in names):
+            return
+        added = ""
+        for name, value in values.items():
+            if name in spans:
+                yield Part(*spans[name], otherwise=value)
+            else:
+                prefix = "fo:" if name in ("language", "country") else element.tag.removesuffix(element.name)
+                added += f' {prefix}{name}="{value}"'
+        end = max(end for _, end in spans.values()) + 1  # behind the quote of the last attribute
+        yield Part(end, end, otherwise=added)
