@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from babel import Locale, UnknownLocaleError
 from babel.core import parse_locale
@@ -21,6 +22,7 @@ OFFSET = re.compile(r"\s*offset:\s*\d+")
 BRANCH = re.compile(r"\s*(?P<key>=\d+|[^\s{},'#=]+)\s*\{")
 QUOTED = re.compile(r"(?>(?:[^']++|'')*)'")  # from after the first apostrophe
 END = re.compile(r"\s*\}")
+CONTROLS = re.compile(r"[\0-\x08]")  # stand for arguments while a sentence is translated
 DEEPEST = 20  # levels of arguments
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")
 NUMBERS = range(1000)  # from which the integers that belong to a category are known
@@ -57,8 +59,8 @@ def is_message(text: str) -> bool:
 
 
 def parse_message(text: str) -> Message:
-    """Parse an ICU message; UnknownSyntax if it is malformed, is nested too deeply or contains null characters."""
-    if "\0" in text:
+    """Parse an ICU message; UnknownSyntax if it is malformed or contains control characters."""
+    if CONTROLS.search(text):
         raise UnknownSyntax
     message = message_at(text, 0, "", 0)
     if message.end < len(text):  # at a closing brace that closes nothing
@@ -186,22 +188,31 @@ def choices(message: Message) -> Iterator[Argument]:
                 yield from choices(branch)
 
 
-def missing_forms(message: Message, language: str) -> list[str]:
-    """The plural forms that a language has (by CLDR) and that a plural of the message lacks, in CLDR's order."""
+@cache
+def numbers_of_forms(language: str, kind: str) -> dict[str, list[int]]:
+    """The plural forms of a language (CLDR) besides "other", and the small integers of each."""
     try:
         locale = Locale(parse_locale(language.replace("-", "_"))[0])
     except (ValueError, UnknownLocaleError):
-        return []
+        return {}
+    rule = locale.plural_form if kind == "plural" else locale.ordinal_form
+    numbers: dict[str, list[int]] = {form: [] for form in CATEGORIES if form in rule.tags}
+    for number in NUMBERS:
+        numbers.get(rule(number), []).append(number)
+    return numbers
+
+
+def missing_forms(message: Message, language: str) -> set[str]:
+    """The plural forms that a language has and that a plural of the message lacks."""
     missing = set[str]()
     for argument in choices(message):
-        if argument.kind in PLURAL:
-            rule = locale.plural_form if argument.kind == "plural" else locale.ordinal_form
-            for form in rule.tags - argument.branches.keys():
-                numbers = [number for number in NUMBERS if rule(number) == form]
-                # =1 can stand for a category to which only 1 belongs.
-                if not numbers or not all(f"={number}" in argument.branches for number in numbers):
-                    missing.add(form)
-    return [form for form in CATEGORIES if form in missing]
+        forms = numbers_of_forms(language, argument.kind) if argument.kind in PLURAL else {}
+        for form, numbers in forms.items():
+            # =1 can stand for a category to which only 1 belongs.
+            is_explicit = bool(numbers) and all(f"={number}" in argument.branches for number in numbers)
+            if form not in argument.branches and not is_explicit:
+                missing.add(form)
+    return missing
 
 
 def lacking(messages: Sequence[Message], language: str) -> tuple[str, int]:

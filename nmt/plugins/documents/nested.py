@@ -32,6 +32,8 @@ class Paragraph(Sentence):
         self.lines += (line for note in self.notes.values() for line in note.lines)
 
     def render(self, translations: Sequence[Translated]) -> str:
+        if not self.notes:
+            return super().render(translations)
         left = iter(translations[1:])
         notes = {begin: note.render(left) for begin, note in self.notes.items()}
         return NOTE.sub(lambda mark: notes[int(mark[1])], super().render(translations[:1]))

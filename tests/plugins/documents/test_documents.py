@@ -132,7 +132,9 @@ odt|<x>{}</x>|x|<p>a</p>\nodt|<p>a{}</p>|x|<s/>\nodt|<p>{}</p>|span|<span>a</spa
 odt|<p>a{}</p>|span|<i><p>b</p></i>\ndocx|<p>{}</p>|hyperlink|<r><t>a</t></r>\ndocx|<p>{}</p>|hyperlink|<x/>
 docx|<p>{}<r><t>a</t></r></p>|x|<y/>\ndocx|<x>{}</x>|p|<r><t>a</t></r>\ndocx|<p>{}</p>|ins|<x/><x><p/></x>
 xliff|<trans-unit><source>{}</source></trans-unit>|g|a<x/>
-xliff|<x>{}</x>|x|<trans-unit><source>a</source></trans-unit>""".splitlines()
+xliff|<x>{}</x>|x|<trans-unit><source>a</source></trans-unit>
+json|["{}"]|i|<p>a\njson|["{}"]|i|a<br>\njson|["{}"]|i|<option>a\njson|["{}"]|i|a\\t
+json|["{}"]|i|{n, plural, one {a} other {#}} b\njson|["{}"]|i|{n, plural, """.splitlines()
 """Formats, files, elements to nest in them, and what to repeat inside."""
 
 

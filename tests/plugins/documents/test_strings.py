@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from hypothesis import given, strategies as st
 from pseudo import pseudo
 
 from nmt.plugins.documents import Translated
@@ -60,6 +61,30 @@ def test_breaks_and_tags_keep_their_places_and_count(text):
     _, result, _ = pseudo("json", json.dumps([text]), by=lambda lines: [Translated("x", [])] * len(lines))
     for piece in ("\n", "\t", "\r", "<br>", "\\n", "\\N"):
         assert json.loads(result)[0].count(piece) == text.count(piece)
+
+
+PIECES = [
+    *("{n, plural, one {", "} other {", "}}", "{g, select, a {", "{x}", "{", "}", "'", "''", "#", "'{"),
+    *("<b>", "</b>", "<br>", "<p>", "</p>", "<!--", "<", "<v Bob>", "&amp;", "&Open", "Ctrl+O", "- "),
+    *("\t", "\\n", "\n", "\r\n", " ", "wort", "Haus", "\0", "\1", "\0001", "\ue000", "\ue100", "%s", "C:\\new"),
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=20).map("".join), st.data())
+def test_no_string_is_damaged(text, data):
+    """The same lines return the same bytes, and other lines, with any alignment, a file of the same format."""
+
+    def any_words(lines: list[str]) -> list[Translated]:
+        pairs = st.none() | st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=6)
+        return [Translated(" ".join(line.upper().split()[::-1]), data.draw(pairs)) for line in lines]
+
+    _, result, _ = pseudo("json", json.dumps([text, text]), by=any_words)
+    assert len(json.loads(result)) == 2
+    if "\0" not in text:
+        for format, header in (("srt", "1\n"), ("vtt", "WEBVTT\n\n")):
+            source = f"{header}00:01.000 --> 00:02.000\n{text}\n"
+            _, result, _ = pseudo(format, source, by=any_words)
+            assert result.startswith(source[: source.index(">") + 12])
 
 
 def test_what_stays_is_counted():
