@@ -31,10 +31,12 @@ BESIDE: dict[str, type[Document]] = {
     r"docProps/core\.xml|meta\.xml": Properties,
     r"word/styles\.xml|ppt/presentation\.xml|ppt/slide(?:Master|Layout)s/[^/]+\.xml": Languages,
 }
-# A header or footer with letters besides the codes for fonts, places and fields: &amp;C&amp;"Arial"&amp;P of &amp;N
+# A header or footer with letters besides the codes for fonts, places and fields, such as
+# &amp;C&amp;"Arial"&amp;P.
+HEADER_CODE = r"""&amp;(?:K[\dA-F]{6}|\d+|[A-Za-z]|(?:"|&quot;)[^"&<]*(?:"|&quot;))"""
 HEADER = (
     r"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)>"
-    r"""(?>(?:&amp;(?:K[\dA-F]{6}|\d+|[A-Za-z]|(?:"|&quot;)[^"&<]*(?:"|&quot;))|(?!<)[\W\d_])*)[^\W\d_]"""
+    rf"(?>(?:{HEADER_CODE}|(?!<)[\W\d_])*)[^\W\d_]"
 )
 # What else stays in the source language: what to name, the files, and what to count in them.
 COUNTED = (

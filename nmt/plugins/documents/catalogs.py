@@ -13,7 +13,10 @@ from nmt.plugins.documents.document import Document, Translated, decode_file, no
 from nmt.plugins.documents.strings import ESCAPED, String
 from nmt.plugins.protection.items import is_counted
 
-ESCAPE = re.compile(r"\\(?:(?=[abfvx0-7])|.)", re.DOTALL)  # of these, polib would lose the backslash of the first
+# Of the first kind, polib would lose the backslash.
+CONVERT = "convert it with `msgconv -t UTF-8`"
+WITHOUT_FORMS = "plural messages left untranslated because the header has no valid Plural-Forms"
+ESCAPE = re.compile(r"\\(?:(?=[abfvx0-7])|.)", re.DOTALL)
 FORMAT = re.compile(r"(?!no-|possible-|impossible-)([a-z][a-z+-]*)-format")
 FORMS = re.compile(r"nplurals[ \t]*=[ \t]*([1-9])(?!\d)")
 PRINTF = (
@@ -21,7 +24,7 @@ PRINTF = (
     r"(?>\d{1,9}+|\*(?>\d{1,3}+\$|)|)(?>\.(?>\d{1,9}+|\*(?>\d{1,3}+\$|)|)|)(?:hh|ll|[hlLqjzZt])?"
     r"(?:[A-Za-z@]|<PRI\w{1,20}+>))"
 )
-# Formats in which a translation may move directives, but not add one of their characters outside of them.
+# Formats in which a translation may move directives, but not add their characters elsewhere.
 BRACES = r"\{\{|\}\}|\{(?>(?:[^{}]|\{[^{}]{0,60}+\}){0,100})\}"
 DIRECTIVE = re.compile(rf"{BRACES}|{PRINTF}|%L?+(?:\d{{1,2}}+|n)")
 MOVABLE = frozenset(
@@ -33,7 +36,7 @@ OTHER = re.compile(r"(?<!\S)\S*?[%~{}<>&$'|@](?:\S+|\s*\S*)")
 
 
 def same_directives(format: str, source: str, translation: str) -> bool:
-    """True if a translation takes the same arguments as the source, as `msgfmt --check` requires."""
+    """True if a translation takes the arguments of the source, as `msgfmt --check` requires."""
     if format not in MOVABLE:
         return OTHER.findall(source) == OTHER.findall(translation)
     one, other = directives(source), directives(translation)
@@ -64,18 +67,21 @@ class Catalog(Document):
     """A catalog; its messages without a translation are translated, unless they are obsolete."""
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        self.text, self.mark, self.encoding = decode_file(content, convert="convert it with `msgconv -t UTF-8`")
+        self.text, self.mark, self.encoding = decode_file(content, convert=CONVERT)
         self.content, self.target = content, target
         catalog = self.read()
-        charset = catalog.metadata.get("Content-Type", "charset=UTF-8").partition("charset=")[2].lower()
+        content_type = catalog.metadata.get("Content-Type", "charset=UTF-8")
+        charset = content_type.partition("charset=")[2].lower()
         is_template = charset == "charset" or "INTEGER" in catalog.metadata.get("Plural-Forms", "")
-        require(not is_template, f"this is a template: first create a catalog with `msginit -l {target or 'CODE'}`")
+        command = f"msginit -l {target or 'CODE'}"
+        require(not is_template, f"this is a template: first create a catalog with `{command}`")
         is_usual = charset in ("", "utf-8", "utf8", "us-ascii", "ascii")
-        require(is_usual, f"declares the charset {charset}: convert it with `msgconv -t UTF-8`")
+        require(is_usual, f"declares the charset {charset}: {CONVERT}")
         nplurals = FORMS.search(catalog.metadata.get("Plural-Forms", ""))
         self.forms = int(nplurals[1]) if nplurals else 0
         self.left = Counter[str]()  # what stays untranslated, by the reason
-        self.messages = list[tuple[int, list[String]]]()  # an entry's index; its text and perhaps its plural
+        # The index of each entry to translate, its text, and perhaps its plural.
+        self.messages = list[tuple[int, list[String]]]()
         for index, entry in enumerate(catalog):
             if not entry.obsolete and not is_translated(entry):
                 self.add(index, entry)
@@ -94,10 +100,10 @@ class Catalog(Document):
         """Add a message, or count it if it cannot be translated."""
         strings = [String(text) for text in (entry.msgid, entry.msgid_plural) if text]
         if entry.msgid_plural and not self.forms:
-            self.left["plural messages left untranslated because the header has no valid Plural-Forms"] += 1
+            self.left[WITHOUT_FORMS] += 1
         elif not all(string.is_readable for string in strings):
             self.left["messages left untranslated because nmt cannot parse their ICU syntax"] += 1
-        elif strings and any(string.lines for string in strings):  # a message without words needs no translation
+        elif any(string.lines for string in strings):  # others have no words
             self.messages.append((index, strings))
 
     def join(self, translations: Sequence[Translated]) -> bytes:
@@ -124,7 +130,9 @@ class Catalog(Document):
         text = str(catalog).replace(ESCAPED, "\\")
         if not catalog.metadata:
             text = text.partition('msgstr ""\n\n')[2]  # polib adds a header if there was none
-        return self.mark + text.replace("\n", "\r\n" if "\r\n" in self.text else "\n").encode(self.encoding)
+        if "\r\n" in self.text:
+            text = text.replace("\n", "\r\n")
+        return self.mark + text.encode(self.encoding)
 
     def fill(self, entry: polib.POEntry, first: str, last: str) -> None:
         """Write a translation, and the one of the plural, into the forms that are empty."""

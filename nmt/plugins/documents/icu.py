@@ -17,7 +17,8 @@ PLURAL = ("plural", "selectordinal")
 KINDS = (*PLURAL, "select")
 STARTS = re.compile(r"\{\s*[^\s{},]+\s*,\s*(?:plural|selectordinal|select)\s*,")
 SPECIAL = re.compile(r"['{}#]")
-HEAD = re.compile(r"\{\s*(?P<name>[^\s{},'#]+)\s*(?:(?P<end>\})|,\s*(?P<kind>[^\s{},'#]+)\s*(?P<mark>[,}]))")
+WORD = r"[^\s{},'#]+"
+HEAD = re.compile(rf"\{{\s*(?P<name>{WORD})\s*(?:\}}|,\s*(?P<kind>{WORD})\s*(?P<mark>[,}}]))")
 OFFSET = re.compile(r"\s*offset:\s*\d+")
 BRANCH = re.compile(r"\s*(?P<key>=\d+|[^\s{},'#=]+)\s*\{")
 QUOTED = re.compile(r"(?>(?:[^']++|'')*)'")  # from after the first apostrophe
@@ -54,7 +55,7 @@ class Argument:
 
 
 def is_message(text: str) -> bool:
-    """True if a text seems to choose among several texts. Any program may use braces for other purposes."""
+    """True if a text seems to choose among several texts."""
     return STARTS.search(text) is not None
 
 
@@ -69,7 +70,10 @@ def parse_message(text: str) -> Message:
 
 
 def message_at(text: str, begin: int, number: str, depth: int) -> Message:
-    """The message from `begin` to the next unmatched brace; `number` is the argument that # stands for, if any."""
+    """The message from `begin` to the next unmatched brace.
+
+    `number` is the argument that the number sign stands for, if any.
+    """
     if depth > DEEPEST:
         raise UnknownSyntax
     message, at = Message(begin), begin
@@ -94,7 +98,7 @@ def message_at(text: str, begin: int, number: str, depth: int) -> Message:
 
 
 def end_of_quotation(text: str, at: int) -> int:
-    """The offset after the apostrophe that ends the quotation of which the content begins at `at`."""
+    """The offset after the apostrophe that ends a quotation; its content begins at `at`."""
     end = QUOTED.match(text, at)
     if not end:
         raise UnknownSyntax
@@ -157,7 +161,7 @@ def read_text(raw: str) -> str:
 
 
 def write_text(text: str) -> str:
-    """Text for a message; every parser reads two apostrophes as one, and quoted braces as braces."""
+    """Text for a message: all parsers read two apostrophes as one and quoted braces as braces."""
     return re.sub(r"[{}]+", r"'\g<0>'", text.replace("'", "''"))
 
 
@@ -167,16 +171,13 @@ def write_plural(text: str) -> str:
 
 
 def skeleton(message: Message) -> Counter[object]:
-    """What a translation of a message must keep: its arguments and, in the same order, their branches."""
-    return Counter(
-        (
-            argument.name,
-            argument.kind,
-            tuple((key, frozenset(skeleton(branch).items())) for key, branch in argument.branches.items()),
-        )
-        for argument in message.arguments
-        if argument.name
-    )
+    """What a translation of a message must keep: its arguments and the order of their branches."""
+    result = Counter[object]()
+    for argument in message.arguments:
+        if argument.name:
+            inside = [frozenset(skeleton(branch).items()) for branch in argument.branches.values()]
+            result[argument.name, argument.kind, (*argument.branches,), (*inside,)] += 1
+    return result
 
 
 def choices(message: Message) -> Iterator[Argument]:
@@ -209,14 +210,15 @@ def missing_forms(message: Message, language: str) -> set[str]:
         forms = numbers_of_forms(language, argument.kind) if argument.kind in PLURAL else {}
         for form, numbers in forms.items():
             # =1 can stand for a category to which only 1 belongs.
-            is_explicit = bool(numbers) and all(f"={number}" in argument.branches for number in numbers)
-            if form not in argument.branches and not is_explicit:
+            explicit = {f"={number}" for number in numbers}
+            has_numbers = bool(numbers) and explicit <= argument.branches.keys()
+            if form not in argument.branches and not has_numbers:
                 missing.add(form)
     return missing
 
 
 def lacking(messages: Sequence[Message], language: str) -> tuple[str, int]:
-    """A notice about messages that lack plural forms of a language, and the number of such messages."""
+    """A notice about messages that lack plural forms of a language, and their number."""
     rows = [forms for message in messages if (forms := missing_forms(message, language))]
     names = [form for form in CATEGORIES if any(form in forms for forms in rows)]
     return f"messages without plural forms that {language} has ({', '.join(names)})", len(rows)

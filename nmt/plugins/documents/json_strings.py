@@ -39,7 +39,8 @@ class Strings(Document):
                 continue
             if string.keeps(lines, text):
                 ascii_only = "\\u" in value[0]
-                parts.append(Part(*value.span(), otherwise=json.dumps(text, ensure_ascii=ascii_only)))
+                written = json.dumps(text, ensure_ascii=ascii_only)
+                parts.append(Part(*value.span(), otherwise=written))
             else:
                 refused += 1
         unreadable = sum(not string.is_readable for string in self.strings)

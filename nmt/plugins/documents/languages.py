@@ -1,4 +1,4 @@
-"""The languages that office documents declare for their text, by which spelling checkers know what to check."""
+"""The languages that office documents declare for their text and spelling checkers go by."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from nmt.plugins.documents.elements import Element
 # Documents declare three languages for a text: one for characters of each kind of script.
 EAST_ASIAN = frozenset(["Hans", "Hant", "Jpan", "Kore"])
 COMPLEX = frozenset(
-    """Arab Beng Deva Gujr Guru Hebr Khmr Knda Laoo Mlym Mymr Nkoo Orya Sinh Syrc Taml Telu Thaa Thai
-    Tibt""".split()  # noqa: SIM905
+    """Arab Beng Deva Gujr Guru Hebr Khmr Knda Laoo Mlym Mymr Nkoo Orya Sinh Syrc Taml Telu
+    Thaa Thai Tibt""".split()  # noqa: SIM905
 )
 IN_RUNS = frozenset(["rPr", "endParaRPr", "defRPr"])  # elements with a language in DrawingML
 
@@ -101,7 +101,8 @@ class Change:
             if name in spans:
                 yield Part(*spans[name], otherwise=value)
             else:
-                prefix = "fo:" if name in ("language", "country") else element.tag.removesuffix(element.name)
+                is_western = name in ("language", "country")
+                prefix = "fo:" if is_western else element.tag.removesuffix(element.name)
                 added += f' {prefix}{name}="{value}"'
         end = max(end for _, end in spans.values()) + 1  # behind the quote of the last attribute
         yield Part(end, end, otherwise=added)

@@ -12,7 +12,7 @@ NOTE = re.compile(f"{MARK}(\\d+){INSIDE}*")
 
 
 def marked(note: Spliced) -> str:
-    """What stands for a note in a sentence: the note's offset in the file, padded to the note's length."""
+    """What stands for a note in a sentence: the note's offset, padded to the note's length."""
     return f"{MARK}{note.begin}".ljust(len(note.text), INSIDE)
 
 
@@ -40,6 +40,6 @@ class Paragraph(Sentence):
 
 
 def paragraph_parts(sentence: Paragraph, notes: Sequence[Spliced]) -> list[Part]:
-    """The parts of a paragraph: itself, if it has words, and the sentences of the notes outside of it."""
+    """The parts of a paragraph: itself, if it has words, and sentences of notes outside of it."""
     outside = [part for note in notes if note.begin not in sentence.notes for part in note.parts]
     return [sentence, *outside] if sentence.lines else outside

@@ -12,7 +12,8 @@ from nmt.plugins.protection.items import USUAL, Finder, Items
 from nmt.text import AMBIGUOUS, BLOCKS, SEPARATORS
 
 ESCAPED = "\ue000"  # stands for the backslash of C escapes in catalogs
-# HTML elements may have any attributes. Other names need a value for each, because "a <b and c> d" is text.
+# HTML elements may have any attributes. Attributes of other names need a value, because
+# "a <b and c> d" is text.
 HTML = "|".join(sorted(SEPARATORS | BLOCKS, key=len, reverse=True))
 ATTRIBUTES = r"""(?>(?:[^<>"']++|"[^"<]{0,2000}+"|'[^'<]{0,2000}+'|["'])*)"""
 TAG = (
@@ -24,7 +25,8 @@ LITERAL = r"\\(?:r\\n|[nNr])(?:(?![a-z])|(?<=[^\s\\$({]\\[nNr])|(?<=[^\s\\$({]\\
 TAB = r"(?P<tab>\t+|\\t(?![a-z])|(?<=[^\s\\$({])\\t)"
 PATH = r"(?<![\w/.])[A-Za-z]:\\[^\s\"<>|*?]{1,400}+|\\\\\w[\w.-]*\\[^\s\"<>|*?]{1,400}+"
 FIRST_CODE = "\ue100"
-CODE = re.compile(f"[{FIRST_CODE}-\uf8ff]")  # private characters: icons, or what stands for codes in XLIFF
+# Private characters: icons, or what stands for codes in XLIFF.
+CODE = re.compile(f"[{FIRST_CODE}-\uf8ff]")
 ESCAPE = rf"{ESCAPED}(?:(?:x[\da-fA-F]+|[0-7]{{1,3}})(?:\[[\d;]*[a-zA-Z])?|.)"
 LINE = r"(?P<line>\r\n?|\n)(?P<paragraph>(?=[ \t\r\n]|[-*•\u2013]|\d+[.)]))?"
 DASH = r"(?:\A|(?<=[\n\r]))[ \t]*[-*•\u2013]\s+"
@@ -72,7 +74,10 @@ class Reader:
         kind: Kind = STRING,
         arguments: Sequence[tuple[int, int, Token, Spliced | None]] = (),
     ) -> None:
-        """`arguments` are spans that are not text, in order: offsets, token, and sentences in the span if any."""
+        """`arguments` are spans that are not text, in order.
+
+        Each has its two offsets, a token, and the sentences inside it, if any.
+        """
         self.text, self.begin, self.kind = text, begin, kind
         self.closed = {name.lower() for name in CLOSED.findall(text)}
         self.parts = list[Part]()
@@ -124,7 +129,10 @@ class Reader:
             self.tokens += [*space, tag, *space]
 
     def ends_sentence(self, name: str) -> bool:
-        """True for an element such as a paragraph. A name that is a word may be a placeholder if it is never closed."""
+        """True for an element such as a paragraph.
+
+        A name that is a word may be a placeholder if it is never closed.
+        """
         return name in BLOCKS and (name not in AMBIGUOUS or name in self.closed)
 
     def end_sentence(self, end: int, following: int, is_tab: bool = False) -> None:
@@ -136,7 +144,10 @@ class Reader:
         self.tokens, self.notes = [], []
 
     def is_shortcut(self, begin: int, end: int) -> bool:
-        """True for the keys after the tab in "&Open\\tCtrl+O"; a word may also be another column of a table."""
+        """True for the keys after the tab in "&Open\\tCtrl+O".
+
+        Without an accelerator, a word after a tab may be another column of a table.
+        """
         has_accelerator = ACCELERATOR.search(self.text, max(0, begin - 200), begin)
         pattern = ANY_SHORTCUT if has_accelerator else SHORTCUT
         return pattern.fullmatch(self.text, begin, end) is not None
@@ -148,7 +159,9 @@ def message_parts(text: str, message: icu.Message, kind: Kind) -> list[Part]:
     for argument in message.arguments:
         raw = text[argument.begin : argument.end]
         inner = PLURAL_BRANCH if argument.kind in icu.PLURAL else kind
-        parts = [part for branch in argument.branches.values() for part in message_parts(text, branch, inner)]
+        parts = list[Part]()
+        for branch in argument.branches.values():
+            parts += message_parts(text, branch, inner)
         note = Spliced(raw, parts, argument.begin) if parts else None
         token = Token("copy", marked(note) if note else raw, argument.shown)
         begin, end = argument.begin - message.begin, argument.end - message.begin
@@ -157,7 +170,7 @@ def message_parts(text: str, message: icu.Message, kind: Kind) -> list[Part]:
 
 
 class String(Spliced):
-    """A string of a program; `is_readable` is False for an ICU message that breaks the rules of ICU."""
+    """A string of a program; `is_readable` is False for a message that breaks the rules of ICU."""
 
     def __init__(self, text: str) -> None:
         self.message: icu.Message | None = None
@@ -174,16 +187,17 @@ class String(Spliced):
         super().__init__(text, parts)
 
     def keeps(self, translations: Sequence[Translated], text: str) -> bool:
-        """True if `text`, which is made from these translations, has the placeholders of the string."""
+        """True if `text`, made from these translations, has the placeholders of the string."""
         if self.message is None:
             return has_items(self.text, text)
         try:
             message = icu.parse_message(text)
         except icu.UnknownSyntax:
             return False
-        lines = zip(self.lines, translations, strict=True)
-        has_arguments = icu.skeleton(message) == icu.skeleton(self.message)
-        return has_arguments and all(has_items(line, translation.text) for line, translation in lines)
+        if icu.skeleton(message) != icu.skeleton(self.message):
+            return False
+        pairs = zip(self.lines, translations, strict=True)
+        return all(has_items(line, translation.text) for line, translation in pairs)
 
 
 def has_items(source: str, translation: str) -> bool:

@@ -1,4 +1,4 @@
-"""Subtitles: SubRip and WebVTT (https://www.w3.org/TR/webvtt1). The content tells which of them, not the name."""
+"""Subtitles: SubRip and WebVTT (https://www.w3.org/TR/webvtt1), told apart by their content."""
 
 import re
 from collections.abc import Iterator
@@ -15,8 +15,9 @@ ARROW = "-->"
 COMMENTS = re.compile(COMMENT)
 TIME = r"-?\d{1,4}(?:[ \t]*[:.,][ \t]*\d{1,4}){1,4}"
 SETTING = r"[A-Za-z][\w-]*[:=][^\s<>]*"
-# SubRip may give coordinates, WebVTT settings: X1:40 X2:600, align:start. Players accept spaces and other signs.
-TIMES = re.compile(rf"[ \t\ufeff]*{TIME}[ \t]*(?:--+|-|[\u2013\u2014])>[ \t]*{TIME}(?:[ \t]+{SETTING})*[ \t]*")
+# SubRip may give coordinates, WebVTT settings: X1:40 X2:600, align:start. Players are lenient.
+ARROWS = r"[ \t]*(?:-+|[\u2013\u2014])>[ \t]*"
+TIMES = re.compile(rf"[ \t\ufeff]*{TIME}{ARROWS}{TIME}(?:[ \t]+{SETTING})*[ \t]*")
 INDEX = re.compile(r"[ \t\ufeff]*#?\d+[.:]?[ \t]*")
 REMARK = re.compile(r"(?:NOTE(?:[ \t].*)?|STYLE[ \t]*|REGION[ \t]*)")
 WEBVTT_MARKUP = re.compile(
@@ -26,7 +27,8 @@ WEBVTT_MARKUP = re.compile(
     r"|</?(?P<name>[a-zA-Z]\w*)?[^<>]*>"
 )
 SUBRIP = Kind(markup=STRING_MARKUP, drops_lines=True)
-WEBVTT = Kind(markup=WEBVTT_MARKUP, read=unescape, write=partial(escape, quote=False), drops_lines=True)
+escape_text = partial(escape, quote=False)
+WEBVTT = Kind(markup=WEBVTT_MARKUP, read=unescape, write=escape_text, drops_lines=True)
 
 
 @dataclass
@@ -50,7 +52,7 @@ class Row:
 
 
 class Subtitles(Text):
-    """The text below each line of times is translated, up to the next such line, even after an empty line."""
+    """The text below each line of times up to the next such line, even after an empty line."""
 
     def parts(self, text: str, target: str) -> list[Part]:
         is_webvtt = HEADER.match(text) is not None
@@ -64,7 +66,7 @@ class Subtitles(Text):
 
 
 def notice_of(rows: list[Row], first: int) -> str:
-    """A notice about text before the first subtitle, which is in the row `first`, and about damaged times."""
+    """A notice about text before the row `first`, the first subtitle, and about damaged times."""
     outside, damaged = list[int](), list[int]()
     for number, row in enumerate(rows):
         if row.is_timing and not is_valid(row):
@@ -84,17 +86,18 @@ def is_valid(row: Row) -> bool:
 
 
 def mark_structure(rows: list[Row], is_webvtt: bool) -> None:
-    """Mark the rows that are not text: times, numbers and names of subtitles, and in WebVTT also header and remarks."""
+    """Mark the rows that are not text: times, numbers and names; in WebVTT, header and remarks."""
     in_remark = is_webvtt  # the header ends at an empty line, as remarks do
     for index, row in enumerate(rows):
         begins = index == 0 or rows[index - 1].is_blank
         is_last = index + 1 == len(rows)
+        begins_name = is_webvtt and begins
         names_next = not is_last and rows[index + 1].is_timing
         if row.is_blank:
             in_remark = False
-        elif row.is_timing or (names_next and ((is_webvtt and begins) or INDEX.fullmatch(row.text))):
+        elif row.is_timing or (names_next and (begins_name or INDEX.fullmatch(row.text))):
             row.is_text = in_remark = False
-        elif in_remark or (is_webvtt and begins and REMARK.fullmatch(row.text)):
+        elif in_remark or (begins_name and REMARK.fullmatch(row.text)):
             row.is_text, in_remark = False, True
 
 

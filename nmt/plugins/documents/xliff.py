@@ -1,4 +1,4 @@
-"""XLIFF 1.2 (https://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html): units get the targets that they lack."""
+"""XLIFF 1.2 (https://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html)."""
 
 import re
 from collections import Counter
@@ -20,7 +20,7 @@ LOST = "units left untranslated because the model lost their placeholders"
 
 
 class Xliff(Flow):
-    """Units without a translation are translated; the source of a segmented unit segment by segment."""
+    """Units without a translation are translated, segment by segment if they have segments."""
 
     def parts(self, text: str, target: str) -> Sequence[Part]:
         self.left = Counter[str]()  # what stays untranslated, by the reason
@@ -49,8 +49,14 @@ class Xliff(Flow):
         content = segmented if segmented and segments else source
         return self.new_target(content, segments or [source], target, end)
 
-    def new_target(self, content: Element, segments: list[Element], target: Element | None, end: int) -> list[Part]:
-        """A target with a copy of `content`, in which the segments are translated, up to the offset `end`."""
+    def new_target(
+        self,
+        content: Element,
+        segments: list[Element],
+        target: Element | None,
+        end: int,
+    ) -> list[Part]:
+        """A target with a copy of `content`, whose segments are translated; it ends at `end`."""
         file, tag = content.file, (target or content).tag
         tag = tag.removesuffix((target or content).name) + "target"
         opening = STATE.sub("", file[target.begin : target.inside]) if target else f"<{tag}"
@@ -80,7 +86,8 @@ class Xliff(Flow):
             sentence = self.sentence_of(sources[mid]) if mid in sources else None
             if sentence and sentence.lines and not empty.text.strip():
                 file, segment, end = target.file, sources[mid], empty.end
-                opening = file[empty.begin : empty.inside].removesuffix("/>").removesuffix(">") + ">"
+                tag = file[empty.begin : empty.inside]
+                opening = tag.removesuffix("/>").removesuffix(">") + ">"
                 before = opening + file[segment.inside : sentence.begin]
                 after = file[sentence.end : segment.outside] + f"</{empty.tag}>"
                 sentence.begin = sentence.end = end
@@ -95,7 +102,7 @@ class Xliff(Flow):
         return parts
 
     def sentence_of(self, element: Element) -> Part:
-        """The text of a source or a segment; without lines if it has no words, or if it cannot be translated."""
+        """The text of a source or a segment; without lines if it cannot be translated."""
         tokens = self.tokens_of(element)
         unit = message_unit(element, tokens)
         if unit is None:
@@ -109,7 +116,8 @@ class Xliff(Flow):
         content = super().join(translations)
         messages = [unit.string.message for unit in self.units if unit.string.message]
         refused = sum(unit.is_refused for unit in self.units)
-        self.notice = notice_of(*self.left.items(), (LOST, refused), icu.lacking(messages, self.language))
+        lacking = icu.lacking(messages, self.language)
+        self.notice = notice_of(*self.left.items(), (LOST, refused), lacking)
         return content
 
 
