@@ -22,7 +22,12 @@ TAG = (
 )
 # A letter after \n may belong to a command, as in \nu, unless the escape directly follows a word.
 LITERAL = r"\\(?:r\\n|[nNr])(?:(?![a-z])|(?<=[^\s\\$({]\\[nNr])|(?<=[^\s\\$({]\\r\\n))"
+# Tags that a program writes out later.
+LATER = rf"&lt;/?(?i:{HTML})(?:\s[^<>&]{{0,200}})?/?&gt;|\[br ?/?\]"
 TAB = r"(?P<tab>\t+|\\t(?![a-z])|(?<=[^\s\\$({])\\t)"
+# The mark of a mnemonic, which a program shows as an underline: &Open, Save _as; but not &nbsp;
+# or _x_.
+MNEMONIC = r"(?:\A|(?<=[\s>]))(?:&(?!\w{1,30};)|_(?!\w{0,60}_))(?=[^\W\d_])"
 PATH = r"(?<![\w/.])[A-Za-z]:\\[^\s\"<>|*?]{1,400}+|\\\\\w[\w.-]*\\[^\s\"<>|*?]{1,400}+"
 FIRST_CODE = "\ue100"
 # Private characters: icons, or what stands for codes in XLIFF.
@@ -32,8 +37,8 @@ LINE = r"(?P<line>\r\n?|\n)(?P<paragraph>(?=[ \t\r\n]|[-*•\u2013]|\d+[.)]))?"
 DASH = r"(?:\A|(?<=[\n\r]))[ \t]*[-*•\u2013]\s+"
 COMMENT = r"<!--(?:[^<>-]|-(?!->)){0,2000}-->"
 STRING_MARKUP = re.compile(
-    rf"(?P<path>{PATH})|{LINE}|{DASH}|{TAB}|(?P<literal>{LITERAL})|{TAG}|{COMMENT}"
-    rf"|\{{\\[^{{}}]*\}}|{ESCAPE}|{CODE.pattern}"
+    rf"(?P<path>{PATH})|{LINE}|{DASH}|{TAB}|(?P<literal>{LITERAL}|{LATER})|{TAG}|{COMMENT}"
+    rf"|\{{\\[^{{}}]*\}}|{ESCAPE}|{CODE.pattern}|{MNEMONIC}"
 )
 EMPTY = frozenset(["area", "br", "embed", "img", "input"])  # separators without content
 CLOSED = re.compile(r"</([a-zA-Z]\w*)")

@@ -24,7 +24,7 @@ def lines_of(text: str) -> list[str]:
 @pytest.mark.parametrize(("text", "lines"), [
     *((f"First line{tag}Second", ["First line Second"]) for tag in (
         "<br>", "<br/>", "<br />", "<BR>", "<br clear=all>", "<br class='a>b'>", "</br>", "<img src=x>", "\\n", "\\N",
-        "\\r\\n", "<br>\n", "\n", "<input disabled>",
+        "\\r\\n", "<br>\n", "\n", "<input disabled>", "&lt;br /&gt;", "&lt;/p&gt;", "[br]",
     )),
     *((f"Open{tag}Close", ["Open", "Close"]) for tag in (
         "</p><p>", "<p>", "</P>\n<P class=x>", "<hr>", "<hr noshade/>", "</li><li>", "</td><td>", "</tr><tr>", "</div>",
@@ -34,14 +34,15 @@ def lines_of(text: str) -> list[str]:
     ("a<button>Open</button>b", ["a Open b"]),
     ("<b>O</b>pen <i>it</i>s <a href='x'>fi</a>le<sup>s</sup>", ["Open its files"]),
     ("a<wbr>b <link>it</link> <name> c", ["ab it c"]),
+    ("_Save <b>&all</b> R&D &nbsp; A & B _x_ a_b E&xit", ["Save all R&D &nbsp; A & B _x_ a_b E&xit"]),
     ("run git <option> now", ["run git now"]),
     ("if a <b and c> d", ["if a <b and c> d"]),
     (r"open C:\new\table now", [r"open C:\new\table now"]),
     (r"the letters \nu and \theta here", [r"the letters \nu and \theta here"]),
     ("a <!-- remark --> b", ["a b"]),
-    ("&Open\tCtrl+O", ["&Open"]), ("_Save all\tCtrl+Shift+S", ["_Save all"]), ("Help\tF1", ["Help"]),
-    ("&Delete\tDel", ["&Delete"]), ("Go &home\tHome", ["Go &home"]), ("Start\tEnd", ["Start", "End"]),
-    ("Quit\t⌘Q", ["Quit"]), ("&Zoom\\tCtrl++", ["&Zoom"]), ("\tName:\tSize", ["Name:", "Size"]),
+    ("&Open\tCtrl+O", ["Open"]), ("_Save all\tCtrl+Shift+S", ["Save all"]), ("Help\tF1", ["Help"]),
+    ("&Delete\tDel", ["Delete"]), ("Go &home\tHome", ["Go home"]), ("Start\tEnd", ["Start", "End"]),
+    ("Quit\t⌘Q", ["Quit"]), ("&Zoom\\tCtrl++", ["Zoom"]), ("\tName:\tSize", ["Name:", "Size"]),
 ])  # fmt: skip
 def test_words_that_belong_together(text, lines):
     assert lines_of(text) == lines
@@ -85,6 +86,18 @@ def test_no_string_is_damaged(text, data):
             source = f"{header}00:01.000 --> 00:02.000\n{text}\n"
             _, result, _ = pseudo(format, source, by=any_words)
             assert result.startswith(source[: source.index(">") + 12])
+
+
+def test_a_mnemonic_stays_with_its_word():
+    def turned(lines: list[str]) -> list[Translated]:
+        return [Translated("Alles sichern jetzt", [(0, 1), (1, 0), (2, 2)]) for _ in lines]
+
+    for text, expected in (
+        ("&Save all now", "&Alles sichern jetzt"),
+        ("Save &all now", "&Alles sichern jetzt"),
+        ("Save all _now", "Alles sichern _jetzt"),
+    ):
+        assert json.loads(pseudo("json", json.dumps([text]), by=turned)[1]) == [expected]
 
 
 def test_what_stays_is_counted():
