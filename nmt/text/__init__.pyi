@@ -7,8 +7,12 @@ from .languages import CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD, WITHOUT_BLA
 from .languages import language_of_file as language_of_file, letters as letters, script as script
 from .languages import scripts_of_characters as scripts_of_characters, scripts_of_language as scripts_of_language
 from .languages import scripts_of_text as scripts_of_text, words as words
-from .tokenizers import CONTINUES as CONTINUES, ESCAPE as ESCAPE, META as META, SOURCE as SOURCE, SYMBOLS as SYMBOLS
-from .tokenizers import TARGET as TARGET, SentencePieceTokenizer as SentencePieceTokenizer, Tokenizer as Tokenizer
-from .tokenizers import WordPieceTokenizer as WordPieceTokenizer, clean as clean, escaped as escaped
-from .tokenizers import load_tokenizer as load_tokenizer, nfkc as nfkc, read_tokenizer as read_tokenizer
-from .tokenizers import single_blanks as single_blanks, train_tokenizer as train_tokenizer
+from .tokenizers import CONTINUES as CONTINUES, ESCAPE as ESCAPE, META as META, SYMBOLS as SYMBOLS
+from .normalization import FOLDINGS as FOLDINGS, INVISIBLE as INVISIBLE, NORMALIZATIONS as NORMALIZATIONS
+from .normalization import SOURCE as SOURCE, TARGET as TARGET, Normalization as Normalization
+from .normalization import canonical as canonical, clusters as clusters, compatible as compatible
+from .normalization import folded as folded, origins as origins, single_blanks as single_blanks
+from .tokenizers import SentencePieceTokenizer as SentencePieceTokenizer, Tokenizer as Tokenizer
+from .tokenizers import OF_WORDPIECE as OF_WORDPIECE, WordPieceTokenizer as WordPieceTokenizer
+from .tokenizers import escaped as escaped, load_tokenizer as load_tokenizer
+from .tokenizers import read_tokenizer as read_tokenizer, train_tokenizer as train_tokenizer
