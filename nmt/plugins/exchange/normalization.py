@@ -36,12 +36,11 @@ def folding_table(normalization: Normalization) -> dict[str, str]:
     table = dict[str, str]()
     characters = (chr(code) for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF)
     for character in characters:
-        if not character.isspace():
-            read = normalization.source(character)
-            if read != character:
-                table[character] = read
-            elif unicodedata.normalize("NFD", character) != character:
-                table |= dict.fromkeys(spellings(character), character)
+        read = " " if character.isspace() else normalization.source(character)
+        if read != character:
+            table[character] = read
+        elif unicodedata.normalize("NFD", character) != character:
+            table |= dict.fromkeys(spellings(character), character)
     return table
 
 
