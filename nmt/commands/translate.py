@@ -35,6 +35,7 @@ def run(config: TranslateConfig) -> None:
     if config.format in documents():
         registry.entries_of("job")["document"].load()(config)
         return
+    translation.check_lines(config)
     with ExitStack() as stack:
         translator = translation.open_translator(config, stack)
         job = translation.open_job(replace(config, translator=translator.options), "translate", stack)

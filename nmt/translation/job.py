@@ -19,9 +19,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
+from nmt import config as configuration
 from nmt.config import JobConfig, NMTError, TranslatorOptions, build, flatten, keys_of, require, shown, to_tree
 from nmt.files import LARGE, cannot_write, find_model_directory, parse_json, read_mapping, sha256, sync, write_file
 from nmt.text import decoded, open_text, raw_lines, reading, without_end
+from nmt.translation.inputs import HEAD_BYTES, check_content
 from nmt.translation.translator import Stage, Translation
 
 Result = TypeVar("Result")
@@ -192,6 +194,9 @@ def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]"
     if config.text is not None:
         return io.BufferedReader(cast(Any, io.BytesIO(config.text.encode())))
     source, output = open_text(config.input), Path(config.output)
+    is_pipe = not Path(config.input).is_file() and not source.isatty()
+    if isinstance(config, configuration.TranslateConfig) and config.is_guess and is_pipe:
+        check_content("standard input" if config.input == "-" else config.input, source.peek(HEAD_BYTES))
     if config.input != "-":  # standard input stays open: at the end, a thread may still be reading it
         stack.enter_context(source)
     if output.is_file():  # a terminal, in contrast, may be both input and output
