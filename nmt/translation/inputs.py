@@ -19,7 +19,8 @@ CORPUS_WORD = re.compile(
     r"bpe|clean|dedup|detok|dev|devtest|filtered|hyp|hypo|hypothesis|in|input|lc|lines|mono|mt|norm"
     r"|orig|out|output|pe|pred|predictions|raw|ref|references?|sents?|sentences|shuf|sorted|source|sp"
     r"|spm|src|sys|tags|target|tc|test|text|tgt|tok|tokenized|train|trans|translations?|trg|true"
-    r"|truecased|txt|uniq|valid|words|\d+"
+    r"|truecased|txt|uniq|utf-?8|valid|words"
+    r"|\d+[km]?"
 )
 """Suffixes by which corpora name a side, a split, a part or a stage of processing."""
 ALSO_CODE = re.compile("am|as|cs|es|gd|la|mk|ml|ms|nb|pl|ps|sc|sh|so|st|sv|tr|ts|vi")
@@ -48,9 +49,9 @@ THROUGH_OFFICE = "run `soffice --convert-to {} FILE`"
 THROUGH_JUPYTEXT = "run `jupytext --to md FILE`, and `jupytext --to ipynb` on the translation"
 FROM_XCODE = "export its text as XLIFF with Xcode (Product > Export Localizations)"
 FROM_CODE = "extract its messages to a catalog, for example to PO with xgettext"
+CONVERT = "convert it to a format that nmt reads"
 CATALOGS = {
     "android": "xml",
-    "csv": "csv",
     "dtd": "dtd",
     "ical": "ical ics",
     "idml": "idml",
@@ -72,7 +73,7 @@ ADVICE = {
     "doc docm dot dotm dotx fodt ott rtf sxw wpd wps": THROUGH_OFFICE.format("docx"),
     "fods ots sxc xls xlsb xlsm xlt xltm xltx": THROUGH_OFFICE.format("xlsx"),
     "fodp otp pps ppsm ppsx ppt pptm potm potx sxi": THROUGH_OFFICE.format("pptx"),
-    "tab tsv": "save it as .xlsx, or translate one column: `cut -f 1 FILE > column.txt`",
+    "csv tab tsv": "save it as .xlsx, or extract the column to translate to a .txt file",
     "pdf": "run `pdftotext FILE` to extract its text",
     "shtml xht xhtm": "pass format=html",
     "mdown mdtext mdwn mdx mkd mkdn qmd rmd": "pass format=markdown",
@@ -88,12 +89,13 @@ ADVICE = {
     "mqxliff mxliff sdlxliff txlf txml xlz": "export it as XLIFF 1.2 from your translation tool",
     "tbx tmx": "export the text to translate as XLIFF 1.2; `nmt preprocess` trains on TMX",
     "sgm": "extract its segments to a text file, one per line",
-    "dita ditamap plist resw rss svg usx xsd xsl xslt": THROUGH_XLIFF,
+    "dita ditamap gpx kml plist resw rss svg usx xsd xsl xslt": THROUGH_XLIFF,
     "asp aspx astro ejs erb haml hbs j2 jinja jsp liquid mustache pug svelte twig vue": FROM_CODE,
     "bash bat c cc cpp css dart go h hpp hs java js jsx kt lua m mjs ps1 py r rb rs scala scss sql"
     " swift tsx vb zsh": FROM_CODE,
-    "ai avi db dwg eps exe fm ftl gif indd jpeg jpg mif mkv mp3 mp4 npz odg parquet pkl png psd"
-    " pub safetensors sfm sqlite tiff ttf usfm vsd vsdx wav webp woff": "convert it",
+    "ai avi cfg conf db dwg eml env eps exe fm ftl gif graphql hcl indd jpeg jpg mbox mif mkv mp3"
+    " mp4 msg npz odg parquet pkl png proto psd pub safetensors sfm sqlite tf tiff ttf usfm vcf vsd"
+    " vsdx wav webp woff": CONVERT,
     "7z bz2 gz rar tar tgz xz zip": "unpack it",
 }
 ADVICE_BY_SUFFIX = {suffix: advice for suffixes, advice in ADVICE.items() for suffix in suffixes.split()}
@@ -102,6 +104,7 @@ BEFORE_ROOT = rb"(?:<\?xml[^>]*>\s*)?(?:<!--(?:[^-]|-(?!->)){0,2000}-->\s*)*"
 ROOTS = rb"article|book|concept|plist|reference|resources|root|rss|svg|task|tmx|topic|usx"
 OF_XML = Kind("XML", THROUGH_XLIFF)
 CONTENTS = (
+    (rb"PK[\3\5]", Kind("a ZIP archive", "name the format of a document, such as format=docx")),
     (rb"(?i:<!DOCTYPE\s+html|<html[\s>])", Kind("HTML", "pass format=html", "html")),
     (BEFORE_ROOT + rb"<xliff\s", Kind("XLIFF", "pass format=xliff", "xliff")),
     (BEFORE_ROOT + rb"(?:<!DOCTYPE TS|<TS[\s>])", Kind("a Qt catalog", ADVICE_BY_SUFFIX["ts"])),
@@ -109,6 +112,7 @@ CONTENTS = (
     (rb"<\?xml\s|<!DOCTYPE\s|<[\w:.-]+\s[^<>]{0,2000}\bxmlns\b", OF_XML),
     (rb"<(?:" + ROOTS + rb")>\s*\n", OF_XML),
     (rb"<\?php\b", Kind("PHP", ADVICE_BY_SUFFIX["php"])),
+    (rb"\{.{0,2000}\}\s*\n\s*\{\s*\"", Kind("JSON Lines", ADVICE_BY_SUFFIX["jsonl"])),
     (rb"(?:\[\s*)*\{\s*" + STRING + rb"\s*:", Kind("JSON", "pass format=json", "json")),
     (rb"\[\s*" + STRING + rb"\s*,?\s*\n", Kind("JSON", "pass format=json", "json")),
     (rb'(?:#.*\n|\s)*msgid ""\s*\nmsgstr ""', Kind("a PO catalog", "pass format=po", "po")),
@@ -116,7 +120,7 @@ CONTENTS = (
     (rb"WEBVTT\b", Kind("WebVTT", ADVICE_BY_SUFFIX["vtt"], "vtt")),
     (rb"\[Script Info\]", Kind("subtitles", ADVICE_BY_SUFFIX["ass"])),
     (rb"\[[\w .-]+\]\s*\n[\w.-]+ ?=", Kind("a configuration file", ADVICE_BY_SUFFIX["ini"])),
-    (rb"\\id [A-Z0-9]{3}\b", Kind("USFM", "convert it")),
+    (rb"\\id [A-Z0-9]{3}\b", Kind("USFM", CONVERT)),
     (rb"(?:%.*\n|\s)*\\documentclass\b", Kind("LaTeX", THROUGH_PO4A)),
     (rb"(?:[.']\\\".*\n)*\.(?:TH|Dd|SH) ", Kind("a manual page", THROUGH_PO4A)),
     (rb"%YAML |---\s*\n[\w-]+:\s", Kind("YAML", ADVICE_BY_SUFFIX["yaml"])),
@@ -140,7 +144,7 @@ def is_name_of_text(suffix: str) -> bool:
     return not suffix or bool(CORPUS_WORD.fullmatch(small)) or is_language(suffix)
 
 
-def kind_of_content(head: bytes, may_be_code: bool = False) -> Kind | None:
+def kind_of_content(head: bytes, may_be_code: bool) -> Kind | None:
     """The kind of a file that begins with these bytes; None for text to translate line by line."""
     start = head.removeprefix(codecs.BOM_UTF8).lstrip()
     for pattern, kind in CONTENTS:
@@ -155,7 +159,7 @@ def kind_of_content(head: bytes, may_be_code: bool = False) -> Kind | None:
 def refusal(name: str, what: str, kind: Kind) -> NMTError:
     """The error for an input that is not text."""
     formats = documents()
-    # A format that a plugin reads needs no conversion.
+    # What is a document format needs no conversion.
     advice = f"pass format={kind.format}" if kind.format in formats else kind.advice
     reads = f"nmt translates lines of text (.txt, .en) and documents ({', '.join(formats)})"
     more = "a plugin can add formats (docs/guides/plugins.md)"
@@ -166,13 +170,14 @@ def check_content(name: str, head: bytes, suffix: str = "") -> None:
     """Raise NMTError if an input that begins with `head` is not text to translate line by line."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         head = head.decode("utf-16", "replace").encode()
-    problem = problem_of(head)
-    if problem:
-        raise NMTError(f"{name}: {problem}")
-    kind = kind_of_content(head, bool(ALSO_CODE.fullmatch(suffix.lower())))
+    may_be_code = bool(suffix) and (bool(ALSO_CODE.fullmatch(suffix.lower())) or not is_name_of_text(suffix))
+    kind = kind_of_content(head, may_be_code)
     if kind:
         what = f"its content is {kind.name}, which line-by-line translation would damage"
         raise refusal(name, what, kind)
+    problem = problem_of(head)
+    if problem:
+        raise NMTError(f"{name}: {problem}")
 
 
 def languages_of_model(config: TranslateConfig) -> tuple[str | None, str | None]:
@@ -187,12 +192,14 @@ def check_lines(config: TranslateConfig) -> None:
     name, suffix = config.input, suffix_of(config.input)
     if not Path(name).exists():
         raise NMTError(f"{name}: No such file or directory")
-    if not is_name_of_text(suffix):
-        advice = ADVICE_BY_SUFFIX.get(suffix.lower())
-        if advice or suffix not in languages_of_model(config):
-            kind = Kind(suffix, advice or "if each line is text to translate, pass format=text")
-            raise refusal(name, f"nmt cannot read .{suffix} files", kind)
+    advice = ADVICE_BY_SUFFIX.get(suffix.lower())
+    is_text = is_name_of_text(suffix)
+    if not is_text and advice:
+        raise refusal(name, f"nmt cannot read .{suffix} files", Kind(suffix, advice))
     # What a pipe contains cannot be read twice; `open_source` checks it.
     if Path(name).is_file():
         with open_text(name) as file, reading(name):
             check_content(name, file.read(HEAD_BYTES), suffix)
+    if not is_text and suffix not in languages_of_model(config):
+        advice = "if each line is text to translate, pass format=text"
+        raise refusal(name, f"nmt cannot read .{suffix} files", Kind(suffix, advice))

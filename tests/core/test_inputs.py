@@ -44,7 +44,7 @@ def check(folder: Path, name: str, content: bytes, run: str = "no such model", *
         *("input", "input.txt", "INPUT.TXT", "input.en", "test.de", "newstest2014.zh_CN", "x.pt-BR"),
         *("x.eng_Latn", "x.kbp_Latn", "x.sr-Latn-RS", "x.es-419", "x.deu", "x.EN", "corpus.en-de"),
         *("x.english", "x.src", "x.ref", "x.hyp", "x.sys", "x.mt", "x.bpe", "x.tok", "x.raw", "x.out"),
-        *("x.lines", "x.sent", "part.003", "wmt.en.1", "x.ts", "x.pl", "x.cs", "x.arb", "x.sv"),
+        *("x.lines", "x.sent", "x.utf8", "x.100k", "part.003", "wmt.en.1", "x.ts", "x.pl", "x.cs", "x.arb", "x.sv"),
         *(".hidden", "Letter to Mr. Smith", "x.en.txt", "v1.2"),
     ],
 )
@@ -96,7 +96,7 @@ def test_other_suffixes_are_refused_with_a_hint_that_does_no_harm(checkpoint, tm
         (json.dumps({"a": "Hello"}, indent=2).encode(), "JSON"),
         (json.dumps([{"a": "Hello"}]).encode(), "JSON"),
         (json.dumps(["Hello", "World"], indent=1).encode(), "JSON"),
-        (b'{"a": "Hello"}\n{"a": "World"}\n', "JSON"),
+        (b'{"a": "Hello"}\n{"a": "World"}\n', "JSON Lines"),
         (b'{"@@locale": "en",\n "b": ', "JSON"),
         (b'# a\nmsgid ""\nmsgstr ""\n"Language: de\\n"\n', "a PO catalog"),
         (b"1\r\n00:00:01,000 --> 00:00:02,000\r\nHello\r\n", "subtitles"),
@@ -131,6 +131,13 @@ def test_text_with_markup_and_symbols_stays_text(tmp_path, content):
     assert check(tmp_path, "input.en", content + LINES) == ""
 
 
+def test_an_unknown_suffix_gets_the_advice_for_its_content(tmp_path):
+    assert "tikal" in check(tmp_path, "input.foo", XML)
+    assert "source code" in check(tmp_path, "input.foo", CODE)
+    for content in (XML, CODE):
+        assert "format=text" not in check(tmp_path, "input.foo", content)
+
+
 def test_a_suffix_of_a_language_and_of_code_is_decided_by_the_content(tmp_path):
     for name in ("x.ts", "x.cs", "x.ts.gz"):
         content = gzip.compress(CODE) if name.endswith(".gz") else CODE
@@ -141,9 +148,11 @@ def test_a_suffix_of_a_language_and_of_code_is_decided_by_the_content(tmp_path):
 
 def test_a_format_that_nmt_reads_is_named(tmp_path):
     assert "pass format=json;" in check(tmp_path, "input", b'{"a": "Hello"}')
+    assert "no such model" in check(tmp_path, "input.foo", LINES)
     assert "pass format=markdown;" in check(tmp_path, "input.mdx", LINES)
     assert "ts2po" in check(tmp_path, "input.ts", b"<!DOCTYPE TS>\n<TS>\n")
     assert "soffice --convert-to docx" in check(tmp_path, "input.doc", LINES)
+    assert "such as format=docx;" in check(tmp_path, "input", b"PK\3\4 and so on")
     assert "Office document" in check(tmp_path, "input", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
 
 
