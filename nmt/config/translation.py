@@ -133,11 +133,13 @@ class JobConfig:
     buffer: int = number(2000, 1, 10**9, affects_output=False)
     """Maximum number of lines to hold in memory, sort by length and search in batches."""
     text: str | None = running_text(None, affects_output=False)
-    """Line of text to translate instead of an input file; may be given without text= if it has spaces and no =."""
+    """Line of text to translate instead of an input file; may be given without text= if it has no = and has spaces,
+    ends a sentence or is in a script without spaces."""
     input: str = setting("-", affects_output=False)
     """Input file, plain or compressed; -: standard input."""
     output: str = setting("-", affects_output=False)
-    """Output file, created once it is complete; after a crash, the same command resumes; -: standard output."""
+    """Output file, created once it is complete and compressed if its name ends in .gz, .bz2, .xz or .zst; after a
+    crash, the same command resumes; -: standard output."""
     overwrite: bool = setting(False, affects_output=False)
     """Replace the output file if it exists."""
 
@@ -153,7 +155,8 @@ class TranslateConfig(JobConfig):
     """Options of `nmt translate`."""
 
     format: str = choice("auto", "auto", "text", "tsv", "jsonl", names_of=documents)
-    """Output format: text, tsv (line number, score, translation), jsonl or a document format; auto: by input suffix."""
+    """Output format: text, tsv (line number, score, translation), jsonl or a document format; auto: by input suffix,
+    and lines of text only if the suffix and the content agree."""
 
     # Whether nmt, not the user, decided that the input is lines of text.
     is_guess: bool = field(default=False, metadata={"internal": True})
