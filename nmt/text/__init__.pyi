@@ -1,3 +1,4 @@
+from .files import MAGIC as MAGIC, compressor as compressor
 from .files import LINE_BYTES as LINE_BYTES, TOO_LONG as TOO_LONG, MalformedLine as MalformedLine, Pair as Pair
 from .files import decode as decode, decoded as decoded, table_format as table_format, is_text as is_text
 from .files import not_parallel as not_parallel, open_text as open_text, parallel as parallel, problem_of as problem_of
@@ -5,6 +6,7 @@ from .files import raw_lines as raw_lines, read_files as read_files, read_lines 
 from .files import reading as reading, resolve as resolve, texts_of as texts_of, without_end as without_end
 from .languages import CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD, WITHOUT_BLANKS as WITHOUT_BLANKS
 from .languages import language_of_file as language_of_file, letters as letters, script as script
+from .languages import is_language as is_language, language_name as language_name, match_language as match_language
 from .languages import scripts_of_characters as scripts_of_characters, scripts_of_language as scripts_of_language
 from .languages import scripts_of_text as scripts_of_text, words as words
 from .tokenizers import CONTINUES as CONTINUES, ESCAPE as ESCAPE, META as META, SYMBOLS as SYMBOLS
