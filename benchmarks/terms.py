@@ -20,7 +20,7 @@ from pathlib import Path
 import nmt
 from nmt.evaluation import score
 from nmt.plugins.protection.protection import WORD, Glossary, judge, read_glossary
-from nmt.text import folded
+from nmt.text import clean
 
 DICTIONARY = Path("/usr/share/dictd/freedict-eng-deu.dict.dz")
 LETTERS = 4
@@ -48,8 +48,8 @@ def glossary_of(kind: str, sources: list[str], references: list[str], path: Path
     known = dictionary()
     lines = defaultdict[str, list[set[str]]](list)
     for source, reference in zip(sources, references, strict=True):
-        for word in {word.lower() for word in WORD.findall(folded(source))} & known.keys():
-            lines[word].append(set(WORD.findall(folded(reference))))
+        for word in {word.lower() for word in WORD.findall(clean(source))} & known.keys():
+            lines[word].append(set(WORD.findall(clean(reference))))
     pairs = list[tuple[str, str]]()
     for word in sorted(lines):
         targets = known[word]
@@ -66,7 +66,7 @@ def recall(glossary: Glossary, sources: list[str], translations: list[str]) -> s
     used = [
         is_used
         for source, translation in zip(sources, translations, strict=True)
-        for is_used in judge(glossary.find(folded(source)), translation)
+        for is_used in judge(glossary.find(clean(source)), translation)
     ]
     return f"{100 * sum(used) / len(used):5.1f}"
 
@@ -75,7 +75,7 @@ def main(model: str, source: str, reference: str, kind: str) -> None:
     sources, references = (Path(path).read_text(encoding="utf-8").splitlines() for path in (source, reference))
     file = Path(model, f"{kind}.tsv")
     glossary = glossary_of(kind, sources, references, file)
-    counts = [len(glossary.find(folded(line))) for line in sources]
+    counts = [len(glossary.find(clean(line))) for line in sources]
     print(f"{file.name}: {len(glossary.terms):,} terms, {sum(counts):,} times in", end=" ")
     print(f"{sum(map(bool, counts)):,} of {len(sources):,} lines")
     searches = {f"free, beam of {size}": nmt.load(model, threads=1, beam_size=size) for size in (4, 16)}

@@ -53,9 +53,9 @@ Translate = Callable[[list[str]], int]
 
 
 def tokenized(folder: Path, lines: list[str]) -> list[list[int]]:
-    from nmt.text import folded, read_tokenizer
+    from nmt.text import clean, read_tokenizer
 
-    return read_tokenizer(folder).encode([folded(line) for line in lines])
+    return read_tokenizer(folder).encode([clean(line) for line in lines])
 
 
 def nmt_translator(folder: Path, beam: int, engine: str, precision: str) -> Translate:

@@ -16,5 +16,5 @@ from .normalization import canonical as canonical, clusters as clusters, compati
 from .normalization import folded as folded, origins as origins, single_blanks as single_blanks
 from .tokenizers import SentencePieceTokenizer as SentencePieceTokenizer, Tokenizer as Tokenizer
 from .tokenizers import OF_WORDPIECE as OF_WORDPIECE, WordPieceTokenizer as WordPieceTokenizer
-from .tokenizers import escaped as escaped, load_tokenizer as load_tokenizer
+from .tokenizers import clean as clean, escaped as escaped, load_tokenizer as load_tokenizer
 from .tokenizers import read_tokenizer as read_tokenizer, train_tokenizer as train_tokenizer

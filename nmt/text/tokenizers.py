@@ -38,6 +38,11 @@ OF_WORDPIECE = "nmt_normalization"
 """The key of our normalization in a word-piece vocabulary's JSON."""
 
 
+def clean(line: str) -> str:
+    """A source as models read it that were trained with the default normalization."""
+    return NORMALIZATIONS[TokenizerConfig.normalization].source(line)
+
+
 class Tokenizer(ABC):
     """Converts text to subword ids and back, without start and end symbols. Most treat SOURCE and TARGET alike."""
 

@@ -20,8 +20,10 @@ from nmt.search import Hypothesis
 from nmt.text import META, SOURCE, SYMBOLS, TARGET, WITHOUT_BLANKS, Tokenizer, clusters, origins, single_blanks
 
 MARKUP_TAG = re.compile(r"</?[^\W\d_][^<>]*>")  # a markup tag, unlike `a < b`
-# A word with its accents and joiners, in scripts that separate words with spaces; otherwise a grapheme cluster.
-COPIED_UNIT = regex.compile(rf"(?:(?!{WITHOUT_BLANKS.pattern})[\p{{L}}\p{{N}}]\p{{M}}*+[\u200c\u200d]*+)++|\X")
+# A word with its accents, joiners and apostrophes (also Hebrew's), in scripts that separate words with spaces;
+# otherwise a grapheme cluster.
+LETTER = rf"(?!{WITHOUT_BLANKS.pattern})[\p{{L}}\p{{N}}]"
+COPIED_UNIT = regex.compile(rf"(?:{LETTER}\p{{M}}*+[\u200c\u200d]*+(?:['\u2019\u02bc\u05f3\u05f4](?={LETTER}))?+)++|\X")
 HAS_LETTER = regex.compile(r"\p{L}")
 IGNORABLE = regex.compile(r"\p{Default_Ignorable_Code_Point}")
 EMOJI = regex.compile(r"\p{Extended_Pictographic}")

@@ -9,7 +9,7 @@ from test_translator import random_model
 
 from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.search import Hypothesis, TorchEngine, penalty
-from nmt.text import Tokenizer, canonical, folded, train_tokenizer
+from nmt.text import Tokenizer, canonical, clean, train_tokenizer
 from nmt.translation import Translator
 from nmt.translation.segments import Limits
 
@@ -99,7 +99,7 @@ def test_whatever_the_bytes_there_is_a_line_for_a_line(checkpoint, tmp_path_fact
     tag=st.sampled_from(["", "ka ", "lo mi "]),
 )
 def test_every_token_of_a_long_line_is_in_some_segment_behind_its_prefix(tokenizer, line, longest, tag):
-    engine, prefix = Recorder(), tokenizer.encode([folded(tag)])[0]
+    engine, prefix = Recorder(), tokenizer.encode([clean(tag)])[0]
     longest += len(prefix)
     limits = Limits(split=True, longest=longest)
     ours = Translator(engine, tokenizer, limits, tag)
@@ -108,8 +108,8 @@ def test_every_token_of_a_long_line_is_in_some_segment_behind_its_prefix(tokeniz
     assert all(segment[: len(prefix)] == prefix for segment in engine.segments)
     # A character may be spelt in bytes of two segments: tokens are joined before they are decoded.
     together = tokenizer.decode([id for segment in engine.segments for id in segment[len(prefix) :]])
-    assert together.replace(" ", "") == folded(line).replace(" ", "")
-    texts = [folded(tag + sentence) for sentence in ours.segmenter.splitter(folded(line), "")]
+    assert together.replace(" ", "") == clean(line).replace(" ", "")
+    texts = [clean(tag + sentence) for sentence in ours.segmenter.splitter(clean(line), "")]
     assert bool(found.notes) == any(len(ids) > longest for ids in tokenizer.encode(texts))
 
 

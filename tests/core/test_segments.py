@@ -75,6 +75,8 @@ WRITTEN = "kalomi 12 \uc7a0\uc218\u0633\u0648\u0631\u05d0\u05d1\u0915\u093e\u0e0
         ("ka \u05d0\u05d2\u05d1 lo", ["\u05d0\u05d2\u05d1"]),
         ("ka \u0915\u093e\u092e lo", ["\u0915\u093e\u092e"]),
         ("ka 2\u00bd lo", ["2\u00bd"]),
+        ("\u05d0\u05d1\u05f3\u05d2\u05d0 lo", ["\u05d0\u05d1\u05f3\u05d2\u05d0"]),
+        ("ka l'\u00e9 lo", ["l'\u00e9"]),
         ("ka m\u00b2. lo", ["m\u00b2"]),
         # Without spaces between words, only the character.
         ("\u6f22\u6f23\u6f22", ["\u6f23"]),

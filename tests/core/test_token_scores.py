@@ -10,7 +10,7 @@ from test_segments import Echo
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.model import Transformer
 from nmt.search import Hypothesis, TorchEngine
-from nmt.text import Tokenizer, folded, train_tokenizer
+from nmt.text import Tokenizer, clean, train_tokenizer
 from nmt.translation import Segment, Translator
 from nmt.translation.segments import Describer, Limits, words_of_tokens
 
@@ -49,20 +49,20 @@ def test_any_tokens_belong_to_the_words_that_decoding_all_before_them_tells(toke
 
 def test_a_very_long_line_is_told_word_by_word_in_time(tokenizer):
     for line, last in (("ka lo. " * 3000, 5999), ("a" * 20_000, 0), ("ka " + "x" * 20_000, 1)):
-        ids = tokenizer.encode([folded(line)])[0]
+        ids = tokenizer.encode([clean(line)])[0]
         assert words_of_tokens(tokenizer, ids)[-1] == last
 
 
 @pytest.mark.parametrize("prefix", ["", "<2de> ", "to de: "])
 @pytest.mark.parametrize("line", ["ka lo mi", "tuva wekalo xyz ka", *ODD])
 def test_source_words_are_those_between_the_blanks_of_the_raw_line(tokenizer, line, prefix):
-    segment = Segment(tokenizer.encode([folded(prefix + line)])[0], line)
+    segment = Segment(tokenizer.encode([clean(prefix + line)])[0], line)
     words = Describer(tokenizer, line, prefix, tokenizer.clean).of(segment)
     of_prefix = [i for i, word in zip(segment.ids, words, strict=True) if word is None]
     assert tokenizer.decode(of_prefix).strip() == prefix.strip()
     for place, word in enumerate(line.split()):
         spelt = tokenizer.decode([i for i, p in zip(segment.ids, words, strict=True) if p == place])
-        assert spelt.strip() == folded(word)
+        assert spelt.strip() == clean(word)
 
 
 class Halves(Echo):
@@ -86,7 +86,7 @@ def test_lines_in_segments_keep_the_indices_of_the_whole_line(tokenizer, longest
         answered = {source: line.split()[source] for source, _ in best.details.alignment}
         assert list(answered) == list(range(len(line.split())))
         if longest == 1000:
-            assert best.details.tokens == tokenizer.subwords(tokenizer.encode([folded("x " + line)])[0])
+            assert best.details.tokens == tokenizer.subwords(tokenizer.encode([clean("x " + line)])[0])
             assert [(s, t) for s, t in best.details.alignment if t] == [(t - 1, t) for t in range(1, len(answered) + 1)]
 
 

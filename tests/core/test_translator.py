@@ -11,7 +11,7 @@ import torch
 from nmt.config import EOS, DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.model import Transformer
 from nmt.search import TorchEngine, batches_by_length, beam_search
-from nmt.text import Tokenizer, folded, train_tokenizer
+from nmt.text import Tokenizer, clean, train_tokenizer
 from nmt.translation import RefusedLine, Translation, Translator, lines_of, score_pairs
 from nmt.translation.segments import Limits, text
 
@@ -80,7 +80,7 @@ def test_a_translation_is_the_decoded_search_of_the_encoded_line(model, tokenize
     ids = tokenizer.encode([line])[0]
     [hypotheses] = beam_search([model], torch.tensor([[*ids, EOS]]), config)
     [translations] = Translator(TorchEngine([model], config), tokenizer).translate([line])
-    assert [t.text for t in translations] == [folded(tokenizer.decode(h.tokens)) for h in hypotheses]
+    assert [t.text for t in translations] == [clean(tokenizer.decode(h.tokens)) for h in hypotheses]
     assert [(t.score, t.log_probability) for t in translations] == [(h.score, h.log_probability) for h in hypotheses]
 
 

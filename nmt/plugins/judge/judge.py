@@ -18,7 +18,7 @@ from typing import Any
 
 from nmt.commands.score import ScoreConfig
 from nmt.config import Compute, DecodeConfig, TranslatorOptions, choice, number, require
-from nmt.text import CHARACTERS_OF_A_WORD, WITHOUT_BLANKS, folded, parallel, read_texts, script, scripts_of_language
+from nmt.text import CHARACTERS_OF_A_WORD, WITHOUT_BLANKS, clean, parallel, read_texts, script, scripts_of_language
 
 BUFFER = 2000  # pairs held in memory, to be sorted by length and scored in batches
 
@@ -246,8 +246,8 @@ def flags(
 
     `scripts` are the target language's, or None if unknown; `log_probabilities` has one value per token, if known.
     """
-    source = folded(source)
-    translation = folded(translation)
+    source = clean(source)
+    translation = clean(translation)
     if not any(map(str.isalnum, translation)) and any(map(str.isalnum, source)):
         return ["empty"]
     # URLs and placeholders have their own rules.

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from nmt.config import NMTError, TranslatorOptions, require
 from nmt.plugins.protection.constraints import BEGINS, FOLLOWS, GLUED, Constraint, PhraseConstraints, kinds, phrases
 from nmt.plugins.protection.items import Finder, Items, Span, hidden, is_counted, replaced
-from nmt.text import SOURCE, WITHOUT_BLANKS, Tokenizer, canonical, folded as readable, read_texts
+from nmt.text import SOURCE, WITHOUT_BLANKS, Tokenizer, canonical, clean, read_texts
 from nmt.translation import Limits, Line, Outcome, RefusedLine, Rest, Segment, Stage, Translation, with_refused
 
 NOTES = {
@@ -264,7 +264,7 @@ def entry(line: str) -> tuple[str, str, bool]:
         for cell in line.split("\t")
     ]
     # Sources are compared with what the model reads, translations with what it writes.
-    columns = [readable(cells[0]), *map(canonical, cells[1:])]
+    columns = [clean(cells[0]), *map(canonical, cells[1:])]
     require(len(columns) > 1, "no tab: write a term, a tab and its translation, or export a spreadsheet as TSV")
     require(columns[2:] in ([], ["case"], [""]), 'only a tab and "case" may follow the translation')
     for side, text in zip(("source", "target"), columns, strict=False):
@@ -324,7 +324,7 @@ class Terms(Stage):
 
     def report(self, line: str, best: Translation) -> dict[str, Any]:
         """A line's terms and whether their translations are used; a note names a term whose translation is missing."""
-        matches, fields = self.find(readable(line)), list[dict[str, Any]]()
+        matches, fields = self.find(clean(line)), list[dict[str, Any]]()
         for (term, *_), used in zip(matches, judge(matches, best.text), strict=True):
             if not used:
                 best.notes["the translation of a glossary term is missing"] = repr(term.source)

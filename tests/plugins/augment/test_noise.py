@@ -16,14 +16,14 @@ from nmt.plugins.augment import bpe_dropout, noise
 from nmt.plugins.augment.bpe_dropout import BpeDropout
 from nmt.plugins.augment.noise import KINDS, PLACES, TYPOS, noisy, sentence_generator, with_typos
 from nmt.plugins.augment.plugin import NoiseConfig
-from nmt.text import SentencePieceTokenizer, folded, train_tokenizer
+from nmt.text import SentencePieceTokenizer, clean, train_tokenizer
 
 PAIR = ("The 3 old men didn't see her in Rome.", "Die 3 alten Männer sahen sie nicht in Rom.")
 some = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 fragments = st.sampled_from(
     [*"aAéßǆ\u0131.,?!¿¡;。、।؟…'\"(7", "ŉ", "ﬁ", "e\u0301", "\u0301", "क्ष", "日本", "한", "😀", " ", "don't"]
 )
-texts = st.one_of(st.text(max_size=20), st.lists(fragments, max_size=10).map("".join)).map(folded)
+texts = st.one_of(st.text(max_size=20), st.lists(fragments, max_size=10).map("".join)).map(clean)
 numbers = st.integers(0, 2**32)
 
 
@@ -42,7 +42,7 @@ def test_clean_lines_stay_clean_and_none_is_lost(source, target, kinds, number):
     config = NoiseConfig(**dict.fromkeys(kinds, 1.0))
     changed = noisy((source, target), config, generator(number))
     assert changed == noisy((source, target), config, generator(number))
-    assert [folded(side) for side in changed] == list(changed)
+    assert [clean(side) for side in changed] == list(changed)
     assert [bool(side) for side in changed] == [bool(source), bool(target)]
     if not source or not target:
         assert changed == (source, target)

@@ -13,7 +13,7 @@ from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, 
 from nmt.model import Transformer
 from nmt.plugins.exchange.huggingface import write
 from nmt.search import pad_source
-from nmt.text import Tokenizer, folded, train_tokenizer
+from nmt.text import Tokenizer, clean, train_tokenizer
 from nmt.translation import load_translator
 
 transformers = pytest.importorskip("transformers")
@@ -105,11 +105,11 @@ def test_token_ids_and_texts_are_ours(kind, tmp_path):
     tokenizer = train_tokenizer(random_lines(200), TokenizerConfig(kind=kind, vocabulary_size=600))
     write(save_model(tmp_path / "model", make(tokenizer), tokenizer), tmp_path / "export")
     theirs, lines = loaded(tmp_path / "export")[1], [*random_lines(200, seed=4), *HOSTILE]
-    expected, results = tokenizer.encode([folded(line) for line in lines]), theirs(lines)
+    expected, results = tokenizer.encode([clean(line) for line in lines]), theirs(lines)
     assert set(results) == {"input_ids", "attention_mask"}
     for line, ids, our_ids in zip(lines, results["input_ids"], expected, strict=True):
         assert ids == [*our_ids, EOS], ascii(line)
-        assert theirs.decode([BOS, *ids, PAD], skip_special_tokens=True) == folded(line)
+        assert theirs.decode([BOS, *ids, PAD], skip_special_tokens=True) == clean(line)
     assert len(theirs) == tokenizer.vocabulary_size
 
 
