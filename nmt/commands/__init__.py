@@ -1,5 +1,7 @@
 """Commands by name, each imported on first use, and the code they share. `register` adds everything in the core."""
 
+import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -25,6 +27,9 @@ class Commands(Mapping[str, "Command"]):
 
 
 COMMANDS = Commands()
+LIKE_A_PATH = re.compile(r"[/\\]|\.[A-Za-z0-9]{1,10}$")
+SENTENCE = re.compile(r"\w.*[.!?\u2026\u061f\u0964\u06d4\u055e\u037e][\"'\u201d\u2019\u00bb)]*$|^[\u00bf\u00a1]")
+"""The end of a sentence, in any script, or the beginning of a Spanish question or exclamation."""
 
 
 def compose(command: str, overrides: list[str], config_dir: Path | None = None) -> Any:
@@ -34,21 +39,39 @@ def compose(command: str, overrides: list[str], config_dir: Path | None = None) 
     return compose(COMMANDS[command], overrides, config_dir)
 
 
-def paths_and_texts(words: list[str], forms: str) -> tuple[list[str], list[str], list[str]]:
-    """Sort words into files, folders and texts; for any other word, raise an NMTError that ends in `forms`."""
+def is_text(word: str) -> bool:
+    """Whether a word that names no file must be text: it has sentence punctuation or a script without spaces."""
+    from nmt.text import WITHOUT_BLANKS
+
+    if LIKE_A_PATH.search(word):
+        return False
+    return bool(SENTENCE.search(word) or WITHOUT_BLANKS.search(word))
+
+
+def paths_and_texts(words: list[str], forms: str, command: str = "") -> tuple[list[str], list[str], list[str]]:
+    """Sort words into files, folders and texts; for any other word, raise an NMTError that ends in `forms`.
+
+    If the command takes a text, `command` is its name, and a single word may be a text, too.
+    """
     from nmt.config import exists
 
     files, folders, texts = list[str](), list[str](), list[str]()
-    for word in words:
+    for index, word in enumerate(words):
         if word == "-" or (word.strip() and exists(word)):
             (folders if Path(word).is_dir() else files).append(word)
-        elif len(word.split()) > 1:
+        elif len(word.split()) > 1 or (command and is_text(word)):
             texts.append(word)
         elif word == "runs/latest":
             raise NMTError("runs/latest: no such run; train a model first with `nmt preprocess` and `nmt train`")
         else:
-            forms = forms.replace(" output=OUTPUT", f" output={word}" if files else "")
-            raise NMTError(f"{word or repr(word)}: no such file or folder; {forms}")
+            advice = forms
+            if files:
+                advice = forms.replace(" output=OUTPUT", f" output={word}")
+            elif command and word.strip() and not LIKE_A_PATH.search(word):
+                others = [*words[:index], *words[index + 1 :]]
+                line = shlex.join(["nmt", command, f"text={word}", *others])
+                advice = f"to {command} this one word, run `{line}`; otherwise, {forms}"
+            raise NMTError(f"{word or repr(word)}: no such file or folder; {advice}")
     return files, folders, texts
 
 

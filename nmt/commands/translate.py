@@ -35,6 +35,7 @@ def run(config: TranslateConfig) -> None:
     if config.format in documents():
         registry.entries_of("job")["document"].load()(config)
         return
+    translation.check_lines(config)
     with ExitStack() as stack:
         translator = translation.open_translator(config, stack)
         job = translation.open_job(replace(config, translator=translator.options), "translate", stack)
@@ -51,7 +52,7 @@ def run(config: TranslateConfig) -> None:
 def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, Any]:
     """Return the file or text to translate or parse, and the run or runs."""
     forms = forms or f"`nmt {command} FILE RUN output=OUTPUT` or `nmt {command} 'SOME TEXT' RUN`; all are optional"
-    files, folders, texts = paths_and_texts(words, forms)
+    files, folders, texts = paths_and_texts(words, forms, command)
     require(len(files) + len(texts) < 2, f"{', '.join([*files, *texts])}: give one file or text; {forms}")
     values = {"input": files, "text": texts, "run": folders}
     return {key: items[0] if len(items) == 1 else items for key, items in values.items() if items}

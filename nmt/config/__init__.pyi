@@ -6,6 +6,7 @@ from .corpus import LANGUAGE as LANGUAGE, TokenizerConfig as TokenizerConfig, wi
 from .corpus import FilterConfig as FilterConfig, facts_of_kind as facts_of_kind, held_out_name as held_out_name
 from .corpus import BOS as BOS, IN_TRAINING as IN_TRAINING, DataConfig as DataConfig, SourceConfig as SourceConfig
 from .corpus import EOS as EOS, PAD as PAD, UNK as UNK, sources_of as sources_of
+from .corpus import vocabulary_settings as vocabulary_settings
 from .fields import check_name as check_name, enough_memory_or as enough_memory_or, is_out_of_memory as is_out_of_memory
 from .fields import how_to_install as how_to_install, plugin_options as plugin_options, running_text as running_text
 from .fields import IF_LATIN_1 as IF_LATIN_1, NMTError as NMTError, SameForAll as SameForAll, difference as difference

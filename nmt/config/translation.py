@@ -1,6 +1,5 @@
 """Options for search, computation, translators, and jobs that process many lines."""
 
-import re
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path, PurePath
@@ -13,8 +12,6 @@ from nmt.registry import Entry, entries_of
 MAX_TOKENS = 1_000_000  # upper limit for every key that counts a translation's tokens
 BLEU_TOKENIZERS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores101", "flores200", "spBLEU-1K", "none")
 """sacreBLEU's tokenizer names, without the deprecated one."""
-OTHER_DOCUMENTS = re.compile(r"\.(vtt|ass|sub|tmx|\w+xliff|rtf|tex|rst|json|ya?ml|xml|properties|strings|resx|ini|csv)")
-"""Suffixes of text formats that nmt cannot parse and whose structure line-by-line translation would break."""
 
 
 def metric_names(fact: str = "") -> tuple[str, ...]:
@@ -136,11 +133,13 @@ class JobConfig:
     buffer: int = number(2000, 1, 10**9, affects_output=False)
     """Maximum number of lines to hold in memory, sort by length and search in batches."""
     text: str | None = running_text(None, affects_output=False)
-    """Line of text to translate instead of an input file; may be given without text= if it has spaces and no =."""
+    """Line of text to translate instead of an input file; may be given without text= if it has no = and has spaces,
+    ends a sentence or is in a script without spaces."""
     input: str = setting("-", affects_output=False)
     """Input file, plain or compressed; -: standard input."""
     output: str = setting("-", affects_output=False)
-    """Output file, created once it is complete; after a crash, the same command resumes; -: standard output."""
+    """Output file, created once it is complete and compressed if its name ends in .gz, .bz2, .xz or .zst; after a
+    crash, the same command resumes; -: standard output."""
     overwrite: bool = setting(False, affects_output=False)
     """Replace the output file if it exists."""
 
@@ -156,22 +155,30 @@ class TranslateConfig(JobConfig):
     """Options of `nmt translate`."""
 
     format: str = choice("auto", "auto", "text", "tsv", "jsonl", names_of=documents)
-    """Output format: text, tsv (line number, score, translation), jsonl or a document format; auto: by input suffix."""
+    """Output format: text, tsv (line number, score, translation), jsonl or a document format; auto: by input suffix,
+    and lines of text only if the suffix and the content agree."""
+
+    # Whether nmt, not the user, decided that the input is lines of text.
+    is_guess: bool = field(default=False, metadata={"internal": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        document, suffix = document_format(self.input), PurePath(self.input).suffix.lower()
-        by_line, n_best = self.format in ("tsv", "jsonl"), self.translator.decode.n_best
+        document = document_format(self.input)
+        by_line = self.format in ("tsv", "jsonl")
         message = f"format={self.format}: {self.input} is a document, which is translated as a whole; omit format"
         require(document is None or not by_line, message)
-        is_other = document is None and OTHER_DOCUMENTS.fullmatch(suffix) and self.format == "auto"
-        message = f"{suffix} is not a document format ({', '.join(documents())}): convert the file, or pass format=text"
-        require(not is_other, f"input={self.input}: {message}")
-        self.format = (document or "text") if self.format == "auto" else self.format
+        if self.format == "auto":
+            self.format = document or "text"
+            self.is_guess = document is None
+        n_best = self.translator.decode.n_best
         require(n_best == 1 or by_line, f"decode.n_best={n_best}: requires format=tsv or jsonl")
         is_document = self.format in documents()
         fits = not is_document or document_format(self.output) in (None, self.format)
         require(fits, f"output={self.output}: must have a suffix of the input's format, {self.format}")
         has_tags = SOURCE_TAG.match((self.text or "").lstrip()) is not None
-        results = "tokens" if is_document or self.format == "jsonl" else "text" if self.format == "text" else "scores"
+        results = "scores"
+        if is_document or self.format == "jsonl":
+            results = "tokens"
+        elif self.format == "text":
+            results = "text"
         self.translator = replace(self.translator, results=results, has_tags=has_tags)

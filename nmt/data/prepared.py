@@ -21,7 +21,20 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from nmt.config import BOS, EOS, IN_TRAINING, LANGUAGE, PAD, UNK, DataConfig, build, held_out_name, require, sources_of
+from nmt.config import (
+    BOS,
+    EOS,
+    IN_TRAINING,
+    LANGUAGE,
+    PAD,
+    UNK,
+    DataConfig,
+    build,
+    held_out_name,
+    require,
+    sources_of,
+    vocabulary_settings,
+)
 from nmt.data.planning import Ints, UpdateSize
 from nmt.errors import NMTError, one_line
 from nmt.files import LARGE, check_regular, check_version, parse_json, read_mapping, sha256, within, write_file
@@ -102,6 +115,7 @@ def read_manifest(folder: Path) -> Manifest:
     named = all(isinstance(name, str) and LANGUAGE.fullmatch(name) for name in names)  # languages name files
     if not named or not isinstance(manifest.content.get("sources"), dict) or not 0 < manifest.vocabulary_size < 2**31:
         raise NMTError(f"{path} was not written by `nmt preprocess`; prepare the corpus again")
+    manifest.content["tokenizer"] = vocabulary_settings(manifest.content["tokenizer"])
     return manifest
 
 

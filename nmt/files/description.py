@@ -14,7 +14,17 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from nmt import __version__
-from nmt.config import DecodeConfig, ModelConfig, NMTError, build, facts_of_kind, matches, one_line, require
+from nmt.config import (
+    DecodeConfig,
+    ModelConfig,
+    NMTError,
+    build,
+    facts_of_kind,
+    matches,
+    one_line,
+    require,
+    vocabulary_settings,
+)
 from nmt.files import cell
 from nmt.files.disk import LOCK, block, check_regular, check_version, code, locked_file, parse_json, plain, read_mapping
 
@@ -105,9 +115,14 @@ def is_parser(description: ModelDescription) -> bool:
 
 
 def tokenizer_settings(description: ModelDescription) -> dict[str, Any]:
-    """Kind and size of the vocabulary, as in TokenizerConfig; models without a training configuration are Marian's."""
-    kind = within(description.training, "config", "tokenizer", "kind") or "marian"
-    return {"kind": str(kind), "vocabulary_size": description.vocabulary_size}
+    """The vocabulary's settings, as in TokenizerConfig; models without a training configuration are Marian's."""
+    stored = within(description.training, "config", "tokenizer") or {"kind": "marian"}
+    settings = vocabulary_settings(stored)
+    return {
+        "kind": str(settings["kind"]),
+        "vocabulary_size": description.vocabulary_size,
+        "normalization": str(settings["normalization"]),
+    }
 
 
 def positions(description: ModelDescription) -> int | None:

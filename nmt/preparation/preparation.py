@@ -28,7 +28,7 @@ from nmt import compat, files
 from nmt.config import ExperimentConfig, NMTError, difference, held_out_name, require, sources_of, to_tree
 from nmt.data import IDS_SCHEMA, TOKENIZER, Manifest, check_ours, decisive, read_manifest, source_copies, transforms_for
 from nmt.preparation.reading import EMPTY, HELD_OUT, Reading, Say, arrow_writer, corpus_for, learn_vocabulary
-from nmt.text import Tokenizer, load_tokenizer, read_tokenizer
+from nmt.text import NORMALIZATIONS, Tokenizer, load_tokenizer, read_tokenizer
 
 SIDES = ("source", "target")
 RECORDED_CHARACTERS = 20_000  # maximum per side; a corpus with more is assumed to contain every character
@@ -106,9 +106,9 @@ class Preparation:
         self.tokenizer_file, self.sources = folder / TOKENIZER, sources_of(config.data)
         self.counts: dict[str, Any] = {}
         self.characters: dict[str, str] | None = None  # side -> characters of the training pairs
-        clean = (initial or Tokenizer).clean
+        normalization = NORMALIZATIONS[config.tokenizer.normalization]
         self.readings = [
-            Reading(source.data, config.seed, folder / f"text-{number}.arrow", say, self.map, clean)
+            Reading(source.data, config.seed, folder / f"text-{number}.arrow", say, self.map, normalization)
             for number, source in enumerate(self.sources)
         ]
 

@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 from nmt.config import DataConfig, FilterConfig, facts_of_kind, require
 from nmt.files import sha256
 from nmt.registry import entries_of
-from nmt.text import Pair, Tokenizer, letters, read_files, resolve, train_tokenizer, words
+from nmt.text import Normalization, Pair, Tokenizer, letters, read_files, resolve, train_tokenizer, words
 
 HELD_OUT = ("valid", "test")
 BLOCK_PAIRS = 5000
 TEXT_SCHEMA = pa.schema({"source": pa.string(), "target": pa.string(), "line": pa.int64()})
 Item = TypeVar("Item")
 Numbered = list[tuple[int, Pair]]  # pairs with their line numbers in the corpus
-Clean = Callable[[str], str]
 Say = Callable[[str], None]
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # `map` in the worker processes, in order
 Flags = NDArray[np.bool_]
@@ -50,9 +49,9 @@ class Corpus:
         """File -> SHA-256, or whatever else identifies the content."""
         raise NotImplementedError
 
-    def as_read(self, pair: Pair, clean: Callable[[str], str]) -> Pair:
-        """A raw pair as the model reads it; `clean` is the tokenizer's cleaning function."""
-        return clean(pair[0]), clean(pair[1])
+    def as_read(self, pair: Pair, normalization: Normalization) -> Pair:
+        """A raw pair as the model reads it."""
+        return normalization.source(pair[0]), normalization.target(pair[1])
 
     def entries(self, target: str) -> list[str]:
         """The words of a target that each become a vocabulary entry."""
@@ -144,10 +143,10 @@ def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
 
 
 def clean_and_filter(
-    numbered: Numbered, corpus: Corpus, clean: Clean, hashed: bool
+    numbered: Numbered, corpus: Corpus, normalization: Normalization, hashed: bool
 ) -> tuple[pa.RecordBatch, Hashes, Counter[str]]:
     """The clean pairs that pass the filters, their hashes if `hashed`, and counts of dropped pairs by reason."""
-    pairs = [(line, corpus.as_read(raw, clean)) for line, raw in numbered]
+    pairs = [(line, corpus.as_read(raw, normalization)) for line, raw in numbered]
     reasons = [reason_to_drop(pair, corpus.data.filters) for _, pair in pairs]
     kept = [pair for pair, reason in zip(pairs, reasons, strict=True) if not reason]
     return text_block(kept), pair_hashes(pair for _, pair in kept if hashed), Counter(filter(None, reasons))
@@ -167,8 +166,21 @@ def learn_vocabulary(samples: list[tuple[Path, Flags]], sides: tuple[int, ...], 
 class Reading:
     """One source of a corpus. Call `read_held_out` first, then `read_train`, which writes clean pairs to `text`."""
 
-    def __init__(self, data: DataConfig, seed: int, text: Path, say: Say, map: Map, clean: Clean) -> None:
-        self.data, self.seed, self.text, self.say, self.map, self.clean = data, seed, text, say, map, clean
+    def __init__(
+        self,
+        data: DataConfig,
+        seed: int,
+        text: Path,
+        say: Say,
+        map: Map,
+        normalization: Normalization,
+    ) -> None:
+        self.data = data
+        self.seed = seed
+        self.text = text
+        self.say = say
+        self.map = map
+        self.normalization = normalization
         self.corpus = corpus_for(data)
         self.counts: dict[str, Any] = {}  # split -> pairs read, and pairs dropped by reason
         self.held_out: dict[str, list[Pair]] = {}  # split -> raw pairs
@@ -187,14 +199,19 @@ class Reading:
                     split != "valid" or bool(pairs), "data.valid has no pairs, but training needs some to validate on"
                 )
                 self.counts[split] = {"read": len(pairs) + dropped.total(), "dropped": dropped}
-                self.given[split] = pair_hashes(self.corpus.as_read(pair, self.clean) for pair in pairs)
+                self.given[split] = pair_hashes(self.corpus.as_read(pair, self.normalization) for pair in pairs)
 
     def read_train(self, given: Hashes) -> None:
         """Write the training set to `text` and draw missing held-out sets; `given`: hashes of all given sets' pairs."""
         dropped, reasons, unique = Counter[str](), Counter[str](), self.data.filters.deduplicate
         kept, hashes, in_given, pairs = 0, [EMPTY], [EMPTY], self.corpus.read("train", dropped)
         assert pairs is not None
-        process = partial(clean_and_filter, corpus=self.corpus, clean=self.clean, hashed=unique or len(given) > 0)
+        process = partial(
+            clean_and_filter,
+            corpus=self.corpus,
+            normalization=self.normalization,
+            hashed=unique or len(given) > 0,
+        )
         with arrow_writer(self.text, TEXT_SCHEMA) as write:
             for block, block_hashes, block_reasons in self.map(process, blocks(enumerate(pairs, start=1))):
                 write(block)
@@ -265,5 +282,8 @@ class Reading:
     def blocks_of(self, split: str) -> Iterable[pa.RecordBatch]:
         if split == "train":
             return arrow_blocks(self.text, self.keep)
-        pairs = ((line, self.corpus.as_read(raw, self.clean)) for line, raw in enumerate(self.held_out[split], start=1))
+        pairs = (
+            (line, self.corpus.as_read(raw, self.normalization))
+            for line, raw in enumerate(self.held_out[split], start=1)
+        )
         return map(text_block, blocks(pairs))

@@ -1,3 +1,4 @@
+from .files import MAGIC as MAGIC, compressor as compressor
 from .files import LINE_BYTES as LINE_BYTES, TOO_LONG as TOO_LONG, MalformedLine as MalformedLine, Pair as Pair
 from .files import decode as decode, decoded as decoded, table_format as table_format, is_text as is_text
 from .files import not_parallel as not_parallel, open_text as open_text, parallel as parallel, problem_of as problem_of
@@ -5,12 +6,17 @@ from .files import raw_lines as raw_lines, read_files as read_files, read_lines 
 from .files import reading as reading, resolve as resolve, texts_of as texts_of, without_end as without_end
 from .languages import CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD, WITHOUT_BLANKS as WITHOUT_BLANKS
 from .languages import language_of_file as language_of_file, letters as letters, script as script
+from .languages import is_language as is_language, language_name as language_name, match_language as match_language
 from .languages import scripts_of_characters as scripts_of_characters, scripts_of_language as scripts_of_language
 from .languages import scripts_of_text as scripts_of_text, words as words
 from .tags import BETWEEN as BETWEEN, BLOCKS as BLOCKS, INLINE as INLINE, SEPARATORS as SEPARATORS
 from .tags import AMBIGUOUS as AMBIGUOUS, separates_words as separates_words
-from .tokenizers import CONTINUES as CONTINUES, ESCAPE as ESCAPE, META as META, SOURCE as SOURCE, SYMBOLS as SYMBOLS
-from .tokenizers import TARGET as TARGET, SentencePieceTokenizer as SentencePieceTokenizer, Tokenizer as Tokenizer
-from .tokenizers import WordPieceTokenizer as WordPieceTokenizer, clean as clean, escaped as escaped
-from .tokenizers import load_tokenizer as load_tokenizer, nfkc as nfkc, read_tokenizer as read_tokenizer
-from .tokenizers import single_blanks as single_blanks, train_tokenizer as train_tokenizer
+from .tokenizers import CONTINUES as CONTINUES, ESCAPE as ESCAPE, META as META, SYMBOLS as SYMBOLS
+from .normalization import FOLDINGS as FOLDINGS, INVISIBLE as INVISIBLE, NORMALIZATIONS as NORMALIZATIONS
+from .normalization import SOURCE as SOURCE, TARGET as TARGET, Normalization as Normalization
+from .normalization import canonical as canonical, clusters as clusters, compatible as compatible
+from .normalization import folded as folded, origins as origins, single_blanks as single_blanks
+from .tokenizers import SentencePieceTokenizer as SentencePieceTokenizer, Tokenizer as Tokenizer
+from .tokenizers import OF_WORDPIECE as OF_WORDPIECE, WordPieceTokenizer as WordPieceTokenizer
+from .tokenizers import clean as clean, escaped as escaped, load_tokenizer as load_tokenizer
+from .tokenizers import read_tokenizer as read_tokenizer, train_tokenizer as train_tokenizer

@@ -17,7 +17,7 @@ from functools import partial
 from io import BufferedReader
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, BinaryIO, TypeGuard, TypeVar
 from weakref import finalize
 
 from nmt.config import IF_LATIN_1, DataConfig, NMTError, exists, require, without_compression
@@ -79,6 +79,22 @@ def decompressed(file: BufferedReader, name: str) -> BufferedReader:
         file.close()
         raise EOFError(f"its name ends in {suffix}, but it is not compressed: rename or compress it")
     return file
+
+
+def compressor(file: BinaryIO, suffix: str) -> Any:
+    """A stream that writes compressed data to a file; `suffix` is one of MAGIC.
+
+    The data contains no name and no time, so equal content becomes equal bytes.
+    """
+    if suffix == ".gz":
+        return gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
+    if suffix == ".bz2":
+        return bz2.BZ2File(file, "wb")
+    if suffix == ".xz":
+        return lzma.LZMAFile(file, "wb")
+    import pyarrow
+
+    return pyarrow.CompressedOutputStream(file, "zstd")
 
 
 def open_text(name: str) -> BufferedReader:

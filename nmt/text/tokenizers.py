@@ -1,13 +1,14 @@
 """Joint subword vocabularies for both languages: BPE and unigram with sentencepiece, word-piece with tokenizers.
 
-They are lossless: decode(encode(line)) returns the line in NFKC. Plugins can add other kinds of tokenizer files.
+They are lossless: decode(encode(line)) returns the line, which the caller normalizes first with `Tokenizer.clean`.
+Plugins can add other kinds of tokenizer files.
 """
 
 import io
-import unicodedata
+import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,8 @@ from typing import Any
 from nmt.config import BOS, EOS, PAD, UNK, ModelConfig, NMTError, TokenizerConfig, one_line, require
 from nmt.files import parse_json, read_bytes, read_description, sha256, write_file
 from nmt.registry import entries_of
+from nmt.text.normalization import NORMALIZATIONS, SOURCE, TARGET, Normalization
 
-SOURCE, TARGET = 0, 1
-"""The sides of a sentence pair."""
 SYMBOLS = ["<pad>", "<s>", "</s>", "<unk>"]
 assert [SYMBOLS[i] for i in (PAD, BOS, EOS, UNK)] == SYMBOLS
 VOCABULARY_ENTRIES = 2**20
@@ -30,17 +30,17 @@ WORD_BYTES = 500
 """Longer words, such as sentences without spaces, are cut: for 10,000 letters, longest match takes 18 seconds."""
 
 
-def nfkc(text: str) -> str:
-    return unicodedata.normalize("NFKC", text)
-
-
-def single_blanks(line: str) -> str:
-    return " ".join(line.split())
+BEFORE_NORMALIZATION = "nfkc"
+"""How lines were normalized before the choice was stored in the tokenizer's file."""
+OF_SENTENCEPIECE = "nmt_"
+"""Precedes our normalization in a sentencepiece model, which itself normalizes nothing."""
+OF_WORDPIECE = "nmt_normalization"
+"""The key of our normalization in a word-piece vocabulary's JSON."""
 
 
 def clean(line: str) -> str:
-    """Convert a line to NFKC and collapse white space to single spaces: the form that models trained here see."""
-    return single_blanks(nfkc(line))
+    """A source as models read it that were trained with the default normalization."""
+    return NORMALIZATIONS[TokenizerConfig.normalization].source(line)
 
 
 class Tokenizer(ABC):
@@ -48,13 +48,16 @@ class Tokenizer(ABC):
 
     vocabulary_size: int  # of the target side
     source_vocabulary_size: int | None = None  # None: both sides share a vocabulary
-    clean: Callable[[str], str] = staticmethod(clean)
-    """Normalizes a line for `encode`."""
+    normalization: Normalization = NORMALIZATIONS[BEFORE_NORMALIZATION]
 
     def __init__(self, content: bytes) -> None:
         self.content = content  # of the file that `load_tokenizer` reads
         self.tags: dict[str, int] = {}
         """Symbols that a source may begin with, such as <2de>, and their ids. No other text is encoded to these ids."""
+
+    def clean(self, line: str, side: int = SOURCE) -> str:
+        """Normalize a line of one side for `encode`."""
+        return self.normalization.of(line, side)
 
     @property
     @abstractmethod
@@ -98,7 +101,7 @@ class Tokenizer(ABC):
 
 def escaped(line: str) -> str:
     """Convert a line to the form that sentencepiece receives."""
-    return nfkc(line).replace(ESCAPE, ESCAPE + "0").replace(META, ESCAPE + "1")
+    return line.replace(ESCAPE, ESCAPE + "0").replace(META, ESCAPE + "1")
 
 
 class SentencePieceTokenizer(Tokenizer):
@@ -110,6 +113,8 @@ class SentencePieceTokenizer(Tokenizer):
         super().__init__(content)
         self.processor = sentencepiece.SentencePieceProcessor(model_proto=content)
         self.vocabulary_size = int(self.processor.vocab_size())
+        name = self.parsed().normalizer_spec.name.removeprefix(OF_SENTENCEPIECE)
+        self.normalization = NORMALIZATIONS.get(name, self.normalization)
         reserved = takewhile(self.processor.is_control, range(UNK + 1, self.vocabulary_size))
         self.tags = {self.symbol(id): id for id in reserved}
 
@@ -150,7 +155,10 @@ class WordPieceTokenizer(Tokenizer):
         import tokenizers
 
         super().__init__(content)
-        vocabulary = parse_json(content)["model"]["vocab"]  # ignore the rest of the file, such as regular expressions
+        tree = parse_json(content)
+        # Ignore the rest of the file, such as regular expressions.
+        vocabulary = tree["model"]["vocab"]
+        self.normalization = NORMALIZATIONS[tree.get(OF_WORDPIECE, BEFORE_NORMALIZATION)]
         if not isinstance(vocabulary, dict) or sorted(vocabulary.values()) != list(range(len(vocabulary))):
             raise ValueError("the ids of its vocabulary are not 0, 1, 2 and so on")
         self.tokenizer, self.bytes = wordpiece_of(vocabulary), tokenizers.decoders.ByteLevel()
@@ -160,7 +168,7 @@ class WordPieceTokenizer(Tokenizer):
         return str(self.tokenizer.id_to_token(id))
 
     def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
-        return [encoding.ids for encoding in self.tokenizer.encode_batch(list(map(nfkc, lines)))]
+        return [encoding.ids for encoding in self.tokenizer.encode_batch(list(lines))]
 
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
         return str(self.bytes.decode([self.symbol(int(i)).removeprefix(CONTINUES) for i in ids if i > UNK]))
@@ -226,7 +234,8 @@ def train_sentencepiece(
     options: dict[str, Any] = {"model_type": config.kind, "input_format": "tsv" if is_bpe else "text"}
     options |= {"vocab_size": config.vocabulary_size, "hard_vocab_limit": False, "max_sentence_length": 1_000_000}
     options |= {"byte_fallback": True, "character_coverage": 0.9999, "num_threads": 2, "minloglevel": 2}
-    # Lines are already in NFKC; sentencepiece's table is for another Unicode version, and trimming would lose spaces.
+    # Lines are already normalized; sentencepiece's table is for another Unicode version.
+    # Trimming would lose spaces.
     options |= {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}
     options |= {"pad_id": PAD, "bos_id": BOS, "eos_id": EOS, "unk_id": UNK, "control_symbols": list(tags)}
     options |= {"user_defined_symbols": [META + word for word in words]}
@@ -237,10 +246,19 @@ def train_sentencepiece(
             raise
         size = f"tokenizer.vocabulary_size={config.vocabulary_size}"
         raise NMTError(f"{size}: the corpus has more distinct characters than this; increase it") from error
-    return SentencePieceTokenizer(model.getvalue())
+    return SentencePieceTokenizer(with_normalization(model.getvalue(), config.normalization))
 
 
-def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceTokenizer:
+def with_normalization(content: bytes, name: str) -> bytes:
+    """A sentencepiece model that records how its lines were normalized."""
+    from sentencepiece import sentencepiece_model_pb2
+
+    model = sentencepiece_model_pb2.ModelProto.FromString(content)  # type: ignore[attr-defined]
+    model.normalizer_spec.name = OF_SENTENCEPIECE + name
+    return bytes(model.SerializeToString())
+
+
+def train_wordpiece(lines: Iterable[str], vocabulary_size: int, normalization: str) -> WordPieceTokenizer:
     import tokenizers
 
     # Each byte, at the start of a word and inside one, is a special symbol, so that its id is fixed.
@@ -252,7 +270,8 @@ def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceToke
         vocab_size=vocabulary_size, special_tokens=symbols, continuing_subword_prefix=CONTINUES, show_progress=False
     )
     learner.train_from_iterator(lines, trainer)
-    return WordPieceTokenizer(wordpiece_of(learner.get_vocab()).to_str().encode())
+    tree = parse_json(wordpiece_of(learner.get_vocab()).to_str().encode())
+    return WordPieceTokenizer(json.dumps({**tree, OF_WORDPIECE: normalization}, ensure_ascii=False).encode())
 
 
 def train_tokenizer(
@@ -264,4 +283,4 @@ def train_tokenizer(
     assert not words
     if tags:
         raise NMTError(f"data.tag={tags[0]}: tokenizer.kind=wordpiece does not support tags; use bpe or unigram")
-    return train_wordpiece(lines, config.vocabulary_size)
+    return train_wordpiece(lines, config.vocabulary_size, config.normalization)

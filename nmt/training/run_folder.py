@@ -20,6 +20,7 @@ from nmt.config import (
     require,
     shown,
     to_tree,
+    vocabulary_settings,
 )
 from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, remove_leftovers, within, write_file
 
@@ -79,6 +80,7 @@ def read_config(run: Path) -> dict[str, Any]:
     tree = read_mapping(run / "config.yaml", parse_yaml)
     groups = all(isinstance(tree.get(group), dict) for group in GROUPS)
     require(groups, f"{run / 'config.yaml'}: not a run configuration")
+    tree["tokenizer"] = vocabulary_settings(tree["tokenizer"])
     return tree
 
 

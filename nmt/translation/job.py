@@ -2,6 +2,9 @@
 
 An output file appears once it is complete. Until then, the lines written so far are in `.NAME.nmt-partial`. Next to it,
 `.NAME.nmt-partial.json` records the input, model and options, and how much of the output is on disk.
+
+Partial files are not compressed, so that a job can resume after any line. nmt compresses an
+output such as `out.gz` when it is complete.
 """
 
 import fcntl
@@ -9,6 +12,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import sys
 import time
 from collections import Counter, deque
@@ -19,12 +23,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
+from nmt import config as configuration
 from nmt.config import JobConfig, NMTError, TranslatorOptions, build, flatten, keys_of, require, shown, to_tree
 from nmt.files import LARGE, cannot_write, find_model_directory, parse_json, read_mapping, sha256, sync, write_file
-from nmt.text import decoded, open_text, raw_lines, reading, without_end
+from nmt.text import MAGIC, compressor, decoded, open_text, raw_lines, reading, without_end
+from nmt.translation.inputs import HEAD_BYTES, check_content
 from nmt.translation.translator import Stage, Translation
 
 Result = TypeVar("Result")
+COPY_BYTES = 2**20  # how much of an output to compress at once
 SAVE_SECONDS = 5.0  # between saves, which sync the file to disk
 
 
@@ -110,6 +117,28 @@ class Output:
         return True
 
 
+def create(path: Path, flags: int) -> int:
+    """Open a file of ours, which others may have replaced by a link, and return its descriptor."""
+    return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+
+
+def compressed(partial: Path, suffix: str) -> Path:
+    """Write a compressed copy of a partial file next to it, and return its path; OSError if the disk is full."""
+    path = partial.with_name(f"{partial.name}{suffix}")
+    try:
+        with (
+            partial.open("rb") as source,
+            os.fdopen(create(path, os.O_WRONLY | os.O_TRUNC), "wb") as file,
+            compressor(file, suffix) as target,
+        ):
+            shutil.copyfileobj(source, target, COPY_BYTES)
+        sync(path)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return path
+
+
 def notes_of(partial: Path) -> Path:
     return partial.with_name(f"{partial.name}.json")
 
@@ -118,9 +147,10 @@ def notes_of(partial: Path) -> Path:
 def open_output(name: str, identity: str = "", overwrite: bool = False) -> Iterator[Output]:
     """Open an output. A file appears once complete; after an error, a command with the same identity resumes it.
 
+    If its name ends in .gz, .bz2, .xz or .zst, it is compressed.
     Raises NMTError if the file exists, another process is writing it, or the partial file is a link.
     """
-    path, partial = Path(name), None
+    path, partial, suffix = Path(name), None, ""
     if name == "-":
         require(sys.stdout is not None, "standard output is closed: name a file with output=FILE")
         yield Output("standard output", sys.stdout.buffer)
@@ -132,8 +162,9 @@ def open_output(name: str, identity: str = "", overwrite: bool = False) -> Itera
             path = path.resolve()  # replace what a link names, not the link, which may be /dev/stdout
             is_new = overwrite or not path.exists() or path.stat().st_size == 0
             require(is_new, f"output={name} exists: pass overwrite=true to replace it, or name another file")
+            suffix = next((end for end in (Path(name).suffix, path.suffix) if end in MAGIC), "")
             partial = path.with_name(f".{path.name}.nmt-partial")
-            file = os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")
+            file = os.fdopen(create(partial, os.O_RDWR), "r+b")
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         file.close()
@@ -149,11 +180,16 @@ def open_output(name: str, identity: str = "", overwrite: bool = False) -> Itera
         yield output
         try:
             sync(partial)
-            partial.replace(path)
+            whole = partial
+            if suffix:
+                output.save()  # if the computer stops now, all lines are done
+                whole = compressed(partial, suffix)
+            whole.replace(path)
             sync(path.parent)
         except OSError as error:
             raise cannot_write(path, error) from error
-        notes_of(partial).unlink(missing_ok=True)
+        for leftover in (partial, notes_of(partial)):
+            leftover.unlink(missing_ok=True)
     except BaseException:
         with suppress(NMTError):  # if the disk is full, the last successful save counts
             if partial and not output.save():
@@ -192,6 +228,9 @@ def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]"
     if config.text is not None:
         return io.BufferedReader(cast(Any, io.BytesIO(config.text.encode())))
     source, output = open_text(config.input), Path(config.output)
+    is_pipe = not Path(config.input).is_file() and not source.isatty()
+    if isinstance(config, configuration.TranslateConfig) and config.is_guess and is_pipe:
+        check_content("standard input" if config.input == "-" else config.input, source.peek(HEAD_BYTES))
     if config.input != "-":  # standard input stays open: at the end, a thread may still be reading it
         stack.enter_context(source)
     if output.is_file():  # a terminal, in contrast, may be both input and output

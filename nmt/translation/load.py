@@ -11,7 +11,14 @@ from nmt import data, search
 from nmt.config import JobConfig, NMTError, TranslatorOptions, facts_of_kind, require, shown
 from nmt.files import ModelDescription, expected_search, find_model_directory, read_description, within
 from nmt.registry import Entry, entries_of, import_attribute
-from nmt.text import Tokenizer, read_tokenizer, scripts_of_characters, scripts_of_language
+from nmt.text import (
+    Tokenizer,
+    language_name,
+    match_language,
+    read_tokenizer,
+    scripts_of_characters,
+    scripts_of_language,
+)
 from nmt.translation.job import warn
 from nmt.translation.segments import limits
 from nmt.translation.translator import LANGUAGE_TAG, Notice, Stage, Translation, Translator
@@ -26,7 +33,11 @@ class Models(NamedTuple):
 
     def target(self, options: TranslatorOptions) -> str:
         """The target language; empty if it is unknown."""
-        return language_of(options.target or "") if languages(self.tokenizer) else self.descriptions[0].target or ""
+        codes = languages(self.tokenizer)
+        if not codes:
+            return self.descriptions[0].target or ""
+        target = language_of(options.target or "")
+        return match_language(target, codes) or target
 
 
 def find_models(names: list[str]) -> Models:
@@ -48,15 +59,36 @@ def languages(tokenizer: Tokenizer) -> list[str]:
     return [language_of(tag) for tag in tokenizer.tags if LANGUAGE_TAG.fullmatch(tag)]
 
 
+def find_tag(target: str, tokenizer: Tokenizer) -> str | None:
+    """The tag that a user means by 2fr, <2fr>, fr, FR, fra or fr-CA; None if the model has no such tag."""
+    for tag in tokenizer.tags:
+        if target in (tag, tag.strip("<>"), language_of(tag)):
+            return tag
+    code = match_language(language_of(target), languages(tokenizer))
+    return next((tag for tag in tokenizer.tags if language_of(tag) == code), None)
+
+
 def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
     """The tag of a target language and a space, or "" for None; NMTError if the model has no such tag."""
     if not target:
         return ""
-    for tag in tokenizer.tags:
-        if target in (tag, tag.strip("<>"), language_of(tag)):
-            return f"{tag} "
-    names = ", ".join(map(language_of, tokenizer.tags))
-    raise NMTError(f"target={target:.40}: the model supports {names or 'only one target language; omit target'}")
+    tag = find_tag(target, tokenizer)
+    if tag is None:
+        names = ", ".join(map(language_of, tokenizer.tags))
+        raise NMTError(f"target={target:.40}: the model supports {names}")
+    return f"{tag} "
+
+
+def tag_of_target(options: TranslatorOptions, models: Models) -> str:
+    """Like `language_tag`, but a model with a single target language also accepts that language, without a tag."""
+    target = options.target
+    if not target or languages(models.tokenizer) or find_tag(target, models.tokenizer):
+        return language_tag(target, models.tokenizer)
+    about = models.descriptions[0]
+    if match_language(language_of(target), [about.target]):
+        return ""
+    direction = f"translates from {language_name(about.source)} to {language_name(about.target)}"
+    raise NMTError(f"target={target:.40}: {options.run[0]} {direction}; omit target, or name another model")
 
 
 def stages_of(options: TranslatorOptions, models: Models | None = None) -> tuple[Stage, ...]:
@@ -105,13 +137,13 @@ def with_engine(options: TranslatorOptions, notice: Notice, models: Models | Non
 def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
     """Load a translator for one model or an ensemble."""
     models = folders, descriptions, tokenizer = find_models(options.run)
+    prefix = tag_of_target(options, models) + options.source_prefix
     stages, options = stages_of(options, models), with_engine(options, notice, models)
     load: Callable[..., search.Engine] = entries_of("engine")[options.compute.engine].load()
     engine = load(folders, engine_options(options, models), notice)
     limit = limits(descriptions, options.split != "never")
     if limit.split and engine.longest is not None:
         limit = replace(limit, longest=min(limit.longest or engine.longest, engine.longest - 1))
-    prefix = language_tag(options.target, tokenizer) + options.source_prefix
     if (targets := languages(tokenizer)) and not prefix and not options.has_tags:
         into = shown(", ".join(targets))
         notice(f"the model translates into {into}: for lines without a tag, pass a target such as target={targets[0]}")

@@ -5,20 +5,37 @@ space, in the raw line or in the text of the translation.
 """
 
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from itertools import accumulate, chain, groupby, pairwise
+from functools import cache, cached_property
+from itertools import accumulate, chain, pairwise
 from typing import Any
+
+import regex
 
 from nmt.config import EOS
 from nmt.files import ModelDescription, is_parser, positions, within
 from nmt.registry import entries_of
 from nmt.search import Hypothesis
-from nmt.text import META, SOURCE, SYMBOLS, TARGET, Tokenizer
+from nmt.text import META, SOURCE, SYMBOLS, TARGET, WITHOUT_BLANKS, Tokenizer, clusters, origins, single_blanks
 
 MARKUP_TAG = re.compile(r"</?[^\W\d_][^<>]*>")  # a markup tag, unlike `a < b`
+# A word with its accents, joiners and apostrophes (also Hebrew's), in scripts that separate words with spaces;
+# otherwise a grapheme cluster.
+LETTER = rf"(?!{WITHOUT_BLANKS.pattern})[\p{{L}}\p{{N}}]"
+COPIED_UNIT = regex.compile(rf"(?:{LETTER}\p{{M}}*+[\u200c\u200d]*+(?:['\u2019\u02bc\u05f3\u05f4](?={LETTER}))?+)++|\X")
+HAS_LETTER = regex.compile(r"\p{L}")
+IGNORABLE = regex.compile(r"\p{Default_Ignorable_Code_Point}")
+EMOJI = regex.compile(r"\p{Extended_Pictographic}")
+# White space that would break a line, or a row of a table.
+BREAKING = re.compile("[\t-\r\x1c-\x1f\x85\u2028\u2029]")
+PLAIN_SIGNS = {
+    **dict.fromkeys("\u2018\u2019", "'"),
+    **dict.fromkeys("\u201c\u201d", '"'),
+    **dict.fromkeys("\u2010\u2011\u2013\u2014", "-"),
+    "\u2026": "...",
+}
+"""Plain signs that a model may know instead of typographic ones."""
 Span = tuple[int, int]
 
 
@@ -31,6 +48,7 @@ class Limits:
     positions: int | None = None  # number of tokens that the model has positions for
     language: str = ""  # source language, whose rules split lines into sentences
     characters: frozenset[str] | None = None  # seen in training sources; words with other characters are copied
+    copies_signs: bool = False  # text without a letter is copied, such as a rule or a smiley
 
 
 def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
@@ -45,7 +63,16 @@ def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
     if all(isinstance(text, str) for text in texts) and not any(map(is_parser, descriptions)):
         characters = frozenset(" ").union(frozenset.intersection(*map(frozenset, texts)))
     longest = min([*lengths, *ends], default=None) if split else None
-    return Limits(split, longest, min(ends, default=None), descriptions[0].source, characters)
+    # Toy models, which reverse digits for example, have never seen a letter.
+    reads_letters = characters is None or any(map(str.isalpha, characters))
+    return Limits(
+        split,
+        longest,
+        min(ends, default=None),
+        descriptions[0].source,
+        characters,
+        copies_signs=reads_letters and not any(map(is_parser, descriptions)),
+    )
 
 
 @dataclass(frozen=True)
@@ -64,7 +91,7 @@ class Segment:
 
     ids: list[int]  # empty if the segment is copied
     text: str  # the text to translate or copy; for part of a sentence, the whole sentence
-    start: int = 0  # index of the first character of `text` in the clean line
+    start: int = 0  # index of the segment's first character in the line as the model reads it
     skipped: int = 0  # for part of a sentence, the number of tokens of `text` before it
     prefixed: int = 0  # for part of a sentence, the number of source prefix tokens at its beginning
     copied: bool = False
@@ -75,7 +102,7 @@ class Segment:
 def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset[str] = frozenset()) -> list[Span]:
     """Spans to copy, in order: characters unknown to the model or in `cut_at`, each with the tag or word around it.
 
-    A word is a run of accents and letters that have upper and lower case; other characters stand alone. Spans with no
+    In scripts without spaces between words, and among symbols, only the grapheme cluster is copied. Spans with no
     letter or digit between them are joined. The first span begins with the line if no letter or digit precedes it;
     likewise, the last span ends with the line if none follows.
     """
@@ -84,13 +111,7 @@ def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset
     if not unknown:
         return []
     spans = [tag.span() for tag in MARKUP_TAG.finditer(line) if not unknown.isdisjoint(tag[0])]
-    in_word = [character.lower() != character.upper() or unicodedata.combining(character) > 0 for character in line]
-    for is_word, group in groupby(range(len(line)), in_word.__getitem__):
-        indices = list(group)
-        if not is_word:
-            spans += [(index, index + 1) for index in indices if line[index] in unknown]
-        elif not unknown.isdisjoint(line[indices[0] : indices[-1] + 1]):
-            spans.append((indices[0], indices[-1] + 1))
+    spans += [unit.span() for unit in COPIED_UNIT.finditer(line) if not unknown.isdisjoint(unit[0])]
     merged, last = list[Span](), 0
     for begin, end in sorted(spans):
         if not any(map(str.isalnum, line[last:begin])):
@@ -102,23 +123,76 @@ def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset
     return merged
 
 
+class ReadLine:
+    """A line as the model reads it: `text` is the normalized form of `typed`."""
+
+    def __init__(self, typed: str, normalize: Callable[[str], str]) -> None:
+        self.typed = typed
+        self.normalize = normalize
+        self.text = normalize(typed)
+
+    @cached_property
+    def origins(self) -> list[int] | None:
+        return None if self.text == self.typed else origins(self.typed, self.normalize)
+
+    def as_typed(self, begin: int, end: int) -> str:
+        """What the user typed for a span of `text`, on a single line."""
+        origin = self.text[begin:end]
+        if self.origins:
+            origin = self.typed[self.origins[begin] : self.origins[end]]
+        return BREAKING.sub(" ", origin).strip()
+
+    def copied(self, begin: int, end: int, glued: bool) -> Segment:
+        return Segment([], self.as_typed(begin, end), begin, copied=True, glued=glued)
+
+
 class Segmenter:
     """Cuts lines into segments within a model's limits; a line without a tag gets the source prefix."""
 
     def __init__(self, tokenizer: Tokenizer, limits: Limits, source_prefix: str = "") -> None:
         self.tokenizer, self.limits, self.source_prefix = tokenizer, limits, source_prefix
-        self.prefix_tokens = cache(lambda prefix: tokenizer.encode([tokenizer.clean(prefix)])[0])
+        self.prefix_tokens = cache(lambda prefix: tokenizer.encode([self.clean(prefix)])[0])
         splitters = [entry.load() for entry in entries_of("splitter").values()]
         # Takes a line and its language; of several splitters, another package's has precedence over the built-in one.
         self.splitter: Callable[[str, str], list[str]] = splitters[-1] if splitters else lambda line, language: [line]
 
+    @cached_property
+    def plain_signs(self) -> dict[int, str]:
+        """Plain signs to read instead of typographic ones that the model does not know."""
+        characters = self.limits.characters
+        if characters is None:
+            return {}
+        return {
+            ord(sign): plain
+            for sign, plain in PLAIN_SIGNS.items()
+            if sign not in characters and characters.issuperset(plain)
+        }
+
+    def clean(self, text: str) -> str:
+        """A text as the model reads it, without invisible characters that it does not know."""
+        text = self.tokenizer.clean(text)
+        characters = self.limits.characters
+        if characters is None or text.isascii():
+            return text
+        text = text.translate(self.plain_signs)
+        unknown = {sign for sign in IGNORABLE.findall(text) if sign not in characters}
+        if not unknown:
+            return text
+        pieces = list[str]()
+        for begin, end in clusters(text):
+            cluster = text[begin:end]
+            # In an emoji, such characters are joiners, or select a picture instead of a sign.
+            if not unknown.isdisjoint(cluster) and not EMOJI.search(cluster):
+                cluster = "".join(sign for sign in cluster if sign not in unknown)
+            pieces.append(cluster)
+        return single_blanks("".join(pieces))
+
     def encode(self, texts: list[tuple[str, str]]) -> list[list[int]]:
         """Encode each prefix and text as one string; a blank text yields no tokens, whatever its prefix."""
-        clean = self.tokenizer.clean
-        return self.tokenizer.encode([clean(prefix + text) if text.strip() else "" for prefix, text in texts])
+        return self.tokenizer.encode([self.clean(prefix + text) if text.strip() else "" for prefix, text in texts])
 
     def segment(self, lines: Sequence[Line]) -> list[list[Segment]]:
-        sentences = [[*chain.from_iterable(map(self.sentences, self.stretches(line)))] for line in lines]
+        sentences = [self.sentences_of(line) for line in lines]
         rows = [(line.tag or self.source_prefix, row) for line, row in zip(lines, sentences, strict=True)]
         searched = [(prefix, sentence) for prefix, row in rows for sentence in row if not sentence.copied]
         tokens = self.encode([(prefix, sentence.text) for prefix, sentence in searched])
@@ -134,28 +208,52 @@ class Segmenter:
         limit = f"the model has positions for {positions:,} (model.max_positions={positions + 1} with the end symbol)"
         return f"{longest:,} tokens, but {limit}; split=auto translates such lines sentence by sentence"
 
-    def stretches(self, line: Line) -> list[Segment]:
-        """A line's copied stretches and the text between, or the whole line if nothing is copied; not encoded yet."""
-        cleaned = self.tokenizer.clean(line.text)
-        copied = copied_spans(cleaned, self.limits.characters, line.cut_at)
-        if not copied:
-            return [Segment([], line.text)]
-        borders, segments = [0, *chain.from_iterable(copied), len(cleaned)], list[Segment]()
+    def sentences_of(self, line: Line) -> list[Segment]:
+        """A line's sentences and copied stretches, not encoded yet."""
+        read = ReadLine(line.text, self.clean)
+        stretches = self.stretches(read, line.cut_at)
+        sentences = [sentence for stretch in stretches for sentence in self.sentences(stretch)]
+        if not self.limits.copies_signs:
+            return sentences
+        return [
+            sentence if sentence.copied or self.has_words(sentence.text) else self.copy_of(sentence, read)
+            for sentence in sentences
+        ]
+
+    def has_words(self, text: str) -> bool:
+        """Whether a text has something to translate; a blank text has nothing to copy, either."""
+        return not text or HAS_LETTER.search(text) is not None
+
+    def copy_of(self, sentence: Segment, read: ReadLine) -> Segment:
+        return read.copied(sentence.start, sentence.start + len(sentence.text), sentence.glued)
+
+    def stretches(self, read: ReadLine, cut_at: frozenset[str]) -> list[Segment]:
+        """A line's copied stretches and the text between, or the whole line if nothing is copied."""
+        text = read.text
+        copied = copied_spans(text, self.limits.characters, cut_at)
+        borders = [0, *chain.from_iterable(copied), len(text)] if copied else [0, len(text)]
+        segments = list[Segment]()
         for number, (begin, end) in enumerate(pairwise(borders)):
-            if text := cleaned[begin:end].strip():
-                begin += cleaned[begin:end].index(text)
-                glued = begin > 0 and cleaned[begin - 1] != " "
-                segments.append(Segment([], text, begin, copied=number % 2 == 1, glued=glued))
+            stretch = text[begin:end].strip()
+            begin += len(text[begin:end]) - len(text[begin:end].lstrip())
+            end = begin + len(stretch)
+            glued = begin > 0 and text[begin - 1] != " "
+            if stretch and number % 2:
+                segments.append(read.copied(begin, end, glued))
+            elif stretch:
+                segments.append(Segment([], stretch, begin, glued=glued))
         return segments
 
     def sentences(self, stretch: Segment) -> list[Segment]:
-        """The sentences of a stretch, not encoded yet."""
+        """The sentences of a stretch."""
         if stretch.copied or not self.limits.split:
             return [stretch]
-        cleaned, start, segments = self.tokenizer.clean(stretch.text), 0, list[Segment]()
-        for sentence in self.splitter(cleaned, self.limits.language):
-            start = cleaned.index(sentence, start)
-            segments.append(Segment([], sentence, stretch.start + start, glued=stretch.glued and not segments))
+        start = 0
+        segments = list[Segment]()
+        for sentence in self.splitter(stretch.text, self.limits.language):
+            start = stretch.text.index(sentence, start)
+            glued = stretch.glued and not segments
+            segments.append(Segment([], sentence, stretch.start + start, glued=glued))
             start += len(sentence)
         return segments
 
@@ -164,7 +262,7 @@ class Segmenter:
         longest = self.limits.longest if self.limits.split else None
         if longest is None or len(sentence.ids) <= longest:
             return [sentence] if sentence.ids or sentence.copied else []
-        before, [ids] = self.prefix_tokens(prefix), self.tokenizer.encode([self.tokenizer.clean(sentence.text)])
+        before, [ids] = self.prefix_tokens(prefix), self.tokenizer.encode([self.clean(sentence.text)])
         length = -(-len(ids) // -(-len(ids) // (longest - len(before))))
         whole = replace(sentence, prefixed=len(before), part=len(ids))
         return [
@@ -249,8 +347,10 @@ def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int], side: int = TARGET
 class Describer:
     """Computes token scores and word alignments for the translations of a line."""
 
-    def __init__(self, tokenizer: Tokenizer, line: str, prefix: str) -> None:
-        self.tokenizer, self.prefix, clean = tokenizer, prefix, tokenizer.clean
+    def __init__(self, tokenizer: Tokenizer, line: str, prefix: str, clean: Callable[[str], str]) -> None:
+        self.tokenizer = tokenizer
+        self.prefix = prefix
+        self.clean = clean
         # Normalization may split a word, but never joins words.
         self.owners = [number for number, word in enumerate(line.split()) for _ in clean(word).split()]
         self.words = [begun - 1 for begun in accumulate(before == " " for before in " " + clean(line)[:-1])]
@@ -258,11 +358,11 @@ class Describer:
 
     def of(self, segment: Segment) -> list[int | None]:
         """Each token's source word index (None in the prefix); for a copied segment, the indices of all its words."""
-        clean = self.tokenizer.clean
-        first, text = self.words[segment.start], clean(segment.text)
+        first = self.words[segment.start]
+        text = self.clean(segment.text)
         if segment.copied:
             return list(self.owners[first : first + len(text.split())])
-        whole = text if segment.prefixed else clean(self.prefix + segment.text)
+        whole = text if segment.prefixed else self.clean(self.prefix + segment.text)
         before = len(whole.split()) - len(text.split())
         if whole not in self.encoded:
             self.encoded[whole] = words_of_tokens(self.tokenizer, self.tokenizer.encode([whole])[0], SOURCE)

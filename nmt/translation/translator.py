@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 LANGUAGE_TAG = re.compile(r"\s*(<2[\w-]{1,30}>|>>[\w-]{1,30}<<)")
-LOOK_ALIKES = list(zip("\u2018\u2019\u201c\u201d\u2010\u2011\u2013\u2014", "''\"\"----", strict=True))
 NO_TRANSLATION = "no translation: the model has non-finite weights, or min_length conflicts with no_repeat_ngram_size"
 AHEAD = 128  # lines per search; while a search runs, the next lines are prepared
 
@@ -119,7 +118,7 @@ class Translator:
 
     @cached_property
     def prefix(self) -> list[int]:
-        return self.tokenizer.encode([self.tokenizer.clean(self.target_prefix)], TARGET)[0]
+        return self.tokenizer.encode([self.tokenizer.clean(self.target_prefix, TARGET)], TARGET)[0]
 
     def stream(self, lines: Iterable[str], buffer: int) -> Generator[list[Translation]]:
         """Yield the translations of a stream of lines as soon as possible; hold at most about 2 * `buffer` lines.
@@ -140,16 +139,8 @@ class Translator:
             rest = partial(stage.translate, rest=rest)
         return with_refused([untagged(line, self.tokenizer, self.details) for line in lines], rest)
 
-    @cached_property
-    def look_alikes(self) -> dict[int, str]:
-        """Plain quotes and dashes to replace typographic ones that the model does not know."""
-        characters = self.limits.characters or frozenset()
-        return {ord(odd): plain for odd, plain in LOOK_ALIKES if odd not in characters and plain in characters}
-
     def search(self, lines: list[Line]) -> list[Outcome]:
         """Cut lines into segments and search for their translations; this ends the chain of stages."""
-        plain = self.look_alikes
-        lines = [line if line.text.isascii() else replace(line, text=line.text.translate(plain)) for line in lines]
         if not self.ahead or len(lines) <= AHEAD:
             return self.search_at_once(lines)
         # Longest first, as in batches. While some lines are searched, others are encoded or decoded.
@@ -189,7 +180,8 @@ class Translator:
     def join(self, line: Line, segments: list[Segment], hypotheses: list[list[Hypothesis]]) -> list[Translation]:
         """The translations of a line, best first; each is joined from hypotheses of the same rank, one per segment."""
         notes, prefix = dict[str, str](), line.tag or self.source_prefix
-        describer = Describer(self.tokenizer, line.text, prefix) if line.align else None
+        clean = self.segmenter.clean
+        describer = Describer(self.tokenizer, line.text, prefix, clean) if line.align else None
         if length := max((segment.part for segment in segments), default=0):
             limit = self.limits.longest or 0
             notes["too long for the model, translated in parts"] = f"a sentence of {length:,} tokens (limit: {limit:,})"
@@ -220,7 +212,7 @@ def lines_of(blocks: Iterable[list[Outcome]]) -> Iterator[list[Translation]]:
 
 
 def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
-    sides = (tokenizer.encode([tokenizer.clean(pair[side]) for pair in pairs], side) for side in (SOURCE, TARGET))
+    sides = [tokenizer.encode([tokenizer.clean(pair[side], side) for pair in pairs], side) for side in (SOURCE, TARGET)]
     return list(zip(*sides, strict=True))
 
 

@@ -9,7 +9,7 @@ from test_translator import random_model
 
 from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.search import Hypothesis, TorchEngine, penalty
-from nmt.text import Tokenizer, clean, train_tokenizer
+from nmt.text import Tokenizer, canonical, clean, train_tokenizer
 from nmt.translation import Translator
 from nmt.translation.segments import Limits
 
@@ -133,5 +133,5 @@ def test_every_translation_begins_with_the_target_prefix_once(bpe, prefix, longe
         # With a prefix as long as a translation may be there is no second one.
         assert 1 <= len(translations) <= len(without)
         for translation in translations:
-            assert translation.text.startswith(clean(prefix) if line.strip() else "")
-            assert translation.text.count(clean(prefix)) == bool(line.strip())
+            assert translation.text.startswith(canonical(prefix) if line.strip() else "")
+            assert translation.text.count(canonical(prefix)) == bool(line.strip())

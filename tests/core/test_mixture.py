@@ -128,6 +128,7 @@ def test_a_run_on_a_mixture_is_exact_on_any_devices_and_its_model_has_tags(mixtu
 
     tagged = nmt("translate", "run", "text=<2fr> ka lo", "format=tsv").out
     assert nmt("translate", "run", "text=ka lo", "target=fr", "format=tsv").out == tagged
+    assert nmt("translate", "run", "text=ka lo", "target=FR-CA", "format=tsv").out == tagged
     nmt("translate", "run", "text=ka lo", "target=cs").refused("target=cs: the model supports de, fr")
     nmt("translate", "run", "text= <2cs> ka lo").refused("line 1: <2cs>: the model supports <2de>, <2fr>")
     assert "target=de" in nmt("translate", "run", "text=ka lo").err

@@ -2,6 +2,8 @@
 
 import json
 import random
+import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -13,6 +15,7 @@ from preloaded import python
 
 from nmt.commands.translate import run as translate
 from nmt.config import DecodeConfig, NMTError, TranslateConfig
+from nmt.text import read_texts
 from nmt.translation.job import open_output
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
@@ -113,6 +116,73 @@ def test_an_output_that_is_a_link_stays_one(tmp_path):
         output.write("a\n", 1)
     assert (tmp_path / "out").is_symlink()
     assert (tmp_path / "target").read_text() == "a\n"
+
+
+COMPRESSIONS = {".gz": ["gzip", "-dc"], ".bz2": ["bzip2", "-dc"], ".xz": ["xz", "-dc"], ".zst": ["zstd", "-dc"]}
+"""Programs that read what nmt compresses."""
+
+
+def unpacked(path: Path) -> bytes:
+    return subprocess.run([*COMPRESSIONS[path.suffix], path], check=True, capture_output=True).stdout
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix, (program, _) in COMPRESSIONS.items() if shutil.which(program)])
+@pytest.mark.parametrize("lines", [[], ["a\n"], ["a\n", "\n", "ß\n"] * 100_000])
+def test_an_output_is_compressed_as_its_name_says(tmp_path, suffix, lines):
+    contents = set()
+    for name in ("one", "two"):
+        path = tmp_path / f"{name}{suffix}"
+        with open_output(str(path), IDENTITY) as output:
+            output.write("".join(lines), len(lines))
+        assert unpacked(path) == "".join(lines).encode()
+        assert [*read_texts(path)] == [line.removesuffix("\n") for line in lines]
+        contents.add(path.read_bytes())
+    assert len(contents) == 1, "neither names nor times belong into the file"
+    assert written(tmp_path) == [f"one{suffix}", f"two{suffix}"]
+
+
+def test_a_compressed_output_resumes_after_its_last_line(tmp_path):
+    path = tmp_path / "out.gz"
+    break_off(path, IDENTITY, ["a\n", "b\n"])
+    assert (tmp_path / ".out.gz.nmt-partial").read_bytes() == b"a\nb\n"
+    with open_output(str(path), IDENTITY) as output:
+        assert output.notes.lines == 2
+        output.write("c\n", 3)
+        assert not path.exists()
+    assert unpacked(path) == b"a\nb\nc\n"
+    assert written(tmp_path) == ["out.gz"]
+
+
+def test_a_link_to_a_compressed_file_is_compressed(tmp_path):
+    (tmp_path / "out").symlink_to("target.xz")
+    with open_output(str(tmp_path / "out"), IDENTITY) as output:
+        output.write("a\n", 1)
+    assert unpacked(tmp_path / "target.xz") == b"a\n"
+
+
+@pytest.mark.parametrize("suffix", COMPRESSIONS)
+def test_a_disk_that_is_full_while_nmt_compresses_leaves_the_lines(tmp_path, suffix):
+    """The limit on the size of files stands for the disk; what is compressed has more bytes than it allows."""
+    path = tmp_path / f"out{suffix}"
+    lines = f"{random.Random(1).randbytes(20_000).hex()}\n"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def write() -> None:
+        with open_output(str(path), IDENTITY) as output:
+            output.write(lines, 1)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
+
+    try:
+        with pytest.raises(NMTError, match=r"cannot write .* \(File too large\): is the disk full"):
+            write()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    partial = f".out{suffix}.nmt-partial"
+    assert written(tmp_path) == [partial, f"{partial}.json"]
+    with open_output(str(path), IDENTITY) as output:
+        assert output.notes.lines == 1
+    assert [*read_texts(path)] == [lines.strip()]
+    assert written(tmp_path) == [f"out{suffix}"]
 
 
 def config(checkpoint: str, folder: Path, **settings) -> TranslateConfig:

@@ -108,6 +108,32 @@ def test_bleu_is_that_of_the_sacrebleu_command_with_the_tokenizer_of_the_signatu
     assert result.value > 0
 
 
+@pytest.mark.parametrize(
+    ("language", "lines", "options"),
+    [
+        ("zh", CHINESE, ["--ter-asian-support", "--ter-normalized"]),
+        ("ja", JAPANESE, ["--ter-asian-support", "--ter-normalized"]),
+        (None, CHINESE, ["--ter-asian-support", "--ter-normalized"]),
+        ("ko", KOREAN, []),
+        ("de", REFERENCES, []),
+    ],
+)
+def test_ter_splits_text_without_spaces_as_sacrebleu_can(language, lines, options, tmp_path):
+    hypotheses = [line.replace(line[3], "") for line in lines]
+    [result] = score(hypotheses, lines, ["ter"], language)
+    printed = sacrebleu_command(tmp_path, hypotheses, lines, "-m", "ter", *options)
+    assert [(result.name, round(result.value, 6), result.signature)] == printed
+    assert result.value < 70
+
+
+def test_ter_is_left_out_for_scripts_whose_words_it_cannot_find(capsys):
+    scores = score(THAI, THAI, ["chrf", "ter"], "th")
+    assert [row.metric for row in scores] == ["chrf"]
+    assert "TER is left out: it counts words, and Thai script" in capsys.readouterr().err
+    with pytest.raises(NMTError, match=r"metrics=\[ter\]: it counts words"):
+        score(THAI, THAI, ["ter"])
+
+
 @pytest.mark.parametrize("metric", ["bleu", "chrf", "chrf++", "ter"])
 def test_a_signature_tells_whether_case_counts(metric):
     lines = [line.replace("ß", "ss") for line in REFERENCES]

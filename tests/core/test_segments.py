@@ -1,5 +1,7 @@
 """What a line is cut into: sentences, parts of those longer than training's lines, and what can only be copied."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -7,7 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.files import ModelDescription
 from nmt.search import Hypothesis, TokenScores
-from nmt.text import Tokenizer, clean, train_tokenizer
+from nmt.text import Tokenizer, train_tokenizer
 from nmt.translation import Line, Segmenter, Translator
 from nmt.translation.segments import Limits, copied_spans, limits
 
@@ -52,6 +54,87 @@ def test_what_is_copied_by_hand(line, copied):
     assert [line[begin:end].strip() for begin, end in copied_spans(line, KNOWN)] == copied
 
 
+WRITTEN = "kalomi 12 \uc7a0\uc218\u0633\u0648\u0631\u05d0\u05d1\u0915\u093e\u0e01\u6f22."
+
+
+@pytest.mark.parametrize(
+    ("line", "copied"),
+    [
+        # Grapheme clusters: keycaps, pictures of signs, enclosing marks, families, flags, skin tones.
+        ("ka 1\ufe0f\u20e3 lo 2\ufe0f\u20e3.", ["1\ufe0f\u20e3", "2\ufe0f\u20e3."]),
+        ("ka \u203c\ufe0f lo", ["\u203c\ufe0f"]),
+        ("\u2139\ufe0f ka", ["\u2139\ufe0f"]),
+        ("ka \u24c2\ufe0f lo", ["\u24c2\ufe0f"]),
+        ("ka a\u20dd lo", ["a\u20dd"]),
+        ("ka \U0001f469\u200d\U0001f469\u200d\U0001f467 lo", ["\U0001f469\u200d\U0001f469\u200d\U0001f467"]),
+        ("ka \U0001f1e9\U0001f1ea lo", ["\U0001f1e9\U0001f1ea"]),
+        ("ka \U0001f44d\U0001f3fd lo", ["\U0001f44d\U0001f3fd"]),
+        # Words, in scripts with and without case.
+        ("ka \uc7a0\uae50\uc218 lo", ["\uc7a0\uae50\uc218"]),
+        ("ka \u0633\u0648\u067e\u0631 lo", ["\u0633\u0648\u067e\u0631"]),
+        ("ka \u05d0\u05d2\u05d1 lo", ["\u05d0\u05d2\u05d1"]),
+        ("ka \u0915\u093e\u092e lo", ["\u0915\u093e\u092e"]),
+        ("ka 2\u00bd lo", ["2\u00bd"]),
+        ("\u05d0\u05d1\u05f3\u05d2\u05d0 lo", ["\u05d0\u05d1\u05f3\u05d2\u05d0"]),
+        ("ka l'\u00e9 lo", ["l'\u00e9"]),
+        ("ka m\u00b2. lo", ["m\u00b2"]),
+        # Without spaces between words, only the character.
+        ("\u6f22\u6f23\u6f22", ["\u6f23"]),
+        ("\u0e01\u0e02\u0e33\u0e01", ["\u0e02\u0e33"]),
+    ],
+)
+def test_a_copied_character_takes_its_cluster_and_its_word_with_it(line, copied):
+    spans = copied_spans(line, frozenset(WRITTEN))
+    assert [line[begin:end].strip() for begin, end in spans] == copied
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("ka \ufb01x lo", "ka \ufb01x lo"),  # read as fix; the word is unknown
+        ("ka\u00ad\u0142o lo", "ka\u00ad\u0142o lo"),
+        ("ka e\u0301 lo", "ka e\u0301 lo"),
+        ("ka \uff38\u00b2 lo", "ka \uff38\u00b2 lo"),
+        ("ka \u2122\u00a0 lo", "ka \u2122 lo"),
+        ("ka \u263a\u2028lo", "ka \u263a lo"),
+    ],
+)
+def test_what_is_copied_stays_as_it_was_typed(tokenizer, line, text):
+    ours = Translator(Echo(), tokenizer, Limits(characters=KNOWN))
+    assert ours.translate([line])[0][0].text == text
+
+
+@pytest.mark.parametrize("sign", ["\u200b", "\u200c", "\u2060", "\u00ad", "\ufe0f", "\U000e0100", "\u200e"])
+def test_invisible_characters_that_the_model_does_not_know_do_not_cut_a_sentence(tokenizer, sign):
+    ours = Translator(Echo(), tokenizer, Limits(characters=KNOWN))
+    [[best]] = ours.translate([f"ka{sign} lo {sign}mi \u6f22{sign}\u5b57"])
+    assert (best.text, best.copied) == ("ka lo mi \u6f22\u5b57", [])
+
+
+SIGNS = [
+    *("---", "***", "* * *", "\u2022", "1.", "12:30", ":-)", "\u00af\\_(\u30c4)_/\u00af"[:3], "=====  ====="),
+    *("\u2500\u2500\u2500", "50 %", "3.14", "2\u00bd", "\U0001f600", "(1)", "\u2026", "\u2192", "$5"),
+]
+
+
+@pytest.mark.parametrize("line", SIGNS)
+def test_lines_without_a_letter_are_copied(tokenizer, line):
+    limits = Limits(characters=KNOWN, copies_signs=True, split=True, language="en")
+    engine = Echo()
+    translated, told = Translator(engine, tokenizer, limits).translate([f" {line}", f"Ka lo. {line}"])
+    assert translated[0].text == line
+    assert told[0].text == f"Ka lo. {line}"
+    assert engine.asked == tokenizer.encode(["Ka lo."])
+
+
+def test_a_model_that_has_never_seen_a_letter_reads_lines_of_digits():
+    def limits_of(characters: str) -> Limits:
+        return limits([described(characters={"source": characters})], split=False)
+
+    assert limits_of("0123 ").copies_signs is False
+    assert limits_of("0123 a").copies_signs is True
+
+
 def test_sentences_of_characters_that_the_model_does_not_know_are_copied_as_one(tokenizer):
     limits = Limits(split=True, language="en", characters=KNOWN, positions=4)  # the copy takes no position
     [[found]] = Translator(Echo(), tokenizer, limits, details=True).translate(["ka \u2603. \u2603! lo"])
@@ -87,8 +170,11 @@ def test_what_is_copied_and_what_an_echo_gives_are_the_line(tokenizer, line, kno
     """Blanks and all; no stretch that is searched holds a character that is not known."""
     ours = Translator(Echo(), tokenizer, Limits(characters=known | {" "}), details=True)
     [[found]] = ours.translate([line])
-    assert found.text == clean(line)
-    assert bool(found.copied) == (not (known | {" "}).issuperset(clean(line)))
+    read = ours.segmenter.clean(line)
+    assert ours.segmenter.clean(found.text) == read
+    assert bool(found.copied) == (not (known | {" "}).issuperset(read))
+    on_one_line = re.sub("[\\s\x1c-\x1f]", " ", line)
+    assert all(re.sub(r"\s", " ", typed) in on_one_line for typed in found.copied)
     assert all((known | {" "}).issuperset(tokenizer.decode(ids)) for ids in ours.engine.asked)
     assert len(found.details.token_log_probabilities) == len(found.details.tokens) + bool(ours.engine.asked)
     assert sum(found.details.token_log_probabilities) <= 0

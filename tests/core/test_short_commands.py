@@ -45,6 +45,14 @@ def prepared(folder: str, **changed: object) -> None:
         (["- Hello = ${world}, 'x'"], ["runs/latest"], "-", "- Hello = ${world}, 'x'"),
         (["runs/mine", "x " * 500], ["runs/mine"], "-", "x " * 500),
         (["runs/mine", "runs/other"], ["runs/mine", "runs/other"], "-", None),
+        (["Stop!", "runs/mine"], ["runs/mine"], "-", "Stop!"),
+        (["Really?"], ["runs/latest"], "-", "Really?"),
+        (["(Wait.)"], ["runs/latest"], "-", "(Wait.)"),
+        (["¡Hola"], ["runs/latest"], "-", "¡Hola"),
+        (["このファイルは端末から使います。", "runs/mine"], ["runs/mine"], "-", "このファイルは端末から使います。"),
+        (["打开文件"], ["runs/latest"], "-", "打开文件"),
+        (["Node.jsを使う"], ["runs/latest"], "-", "Node.jsを使う"),
+        (["เปิดไฟล์"], ["runs/latest"], "-", "เปิดไฟล์"),
     ],
 )
 def test_a_file_a_text_and_a_run_are_told_apart(words, run, input, text):
@@ -55,7 +63,22 @@ def test_a_file_a_text_and_a_run_are_told_apart(words, run, input, text):
 @pytest.mark.parametrize(
     ("command", "words", "said"),
     [
-        ("translate", ["hello"], "hello: no such file or folder; `nmt translate FILE RUN`"),
+        (
+            "translate",
+            ["hello"],
+            "hello: no such file or folder; to translate this one word, run `nmt translate text=hello`",
+        ),
+        (
+            "translate",
+            ["it's", "runs/mine"],
+            "run `nmt translate 'text=it'\"'\"'s' runs/mine`; otherwise, `nmt translate",
+        ),
+        ("translate", ["hello.txt"], "hello.txt: no such file or folder; `nmt translate FILE RUN"),
+        ("translate", ["corpus/hello"], "corpus/hello: no such file or folder; `nmt translate FILE RUN"),
+        ("translate", ["日本語.txt"], "日本語.txt: no such file or folder; `nmt translate FILE RUN"),
+        ("translate", ["文書/日本語"], "文書/日本語: no such file or folder; `nmt translate FILE RUN"),
+        ("parse", ["hello"], "run `nmt parse text=hello`"),
+        ("score", ["日本語", "ref.de"], "日本語: no such file or folder"),
         ("translate", ["hyp.de", "o.docx"], "o.docx: no such file or folder; `nmt translate FILE RUN output=o.docx`"),
         ("translate", ["runs/latest"], "train a model first"),
         ("translate", ["hyp.de", "Hello world"], "hyp.de, Hello world: give one file or text"),

@@ -57,7 +57,7 @@ def test_a_very_long_line_is_told_word_by_word_in_time(tokenizer):
 @pytest.mark.parametrize("line", ["ka lo mi", "tuva wekalo xyz ka", *ODD])
 def test_source_words_are_those_between_the_blanks_of_the_raw_line(tokenizer, line, prefix):
     segment = Segment(tokenizer.encode([clean(prefix + line)])[0], line)
-    words = Describer(tokenizer, line, prefix).of(segment)
+    words = Describer(tokenizer, line, prefix, tokenizer.clean).of(segment)
     of_prefix = [i for i, word in zip(segment.ids, words, strict=True) if word is None]
     assert tokenizer.decode(of_prefix).strip() == prefix.strip()
     for place, word in enumerate(line.split()):

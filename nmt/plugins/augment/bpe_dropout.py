@@ -47,7 +47,7 @@ class BpeDropout:
         return type(self), (self.tokenizer, self.dropout)
 
     def encode(self, line: str, generator: Generator) -> list[int]:
-        """Return ids that decode to the NFKC form of the line."""
+        """Return ids that decode to the line."""
         parts = enumerate(self.cuts.split(self.tokenizer.processor.normalize(escaped(line))))
         # Reserved symbols have odd indices. A word includes the space before it.
         words = (word for index, part in parts for word in ([part] if index % 2 else self.word.findall(part)))

@@ -19,7 +19,7 @@ from nmt.config import SourceConfig
 from nmt.data import IdPair, Ints, MicroBatch
 from nmt.plugins.augment.bpe_dropout import BpeDropout
 from nmt.plugins.augment.plugin import NoiseConfig
-from nmt.text import SOURCE, TARGET, WITHOUT_BLANKS, Pair, clean, load_tokenizer
+from nmt.text import SOURCE, TARGET, WITHOUT_BLANKS, Pair, canonical, load_tokenizer
 
 OFF = NoiseConfig()
 TYPO_RATE = 0.1  # the probability of each kind of typo in a line
@@ -28,7 +28,7 @@ FIRST_LETTER = re.compile(r"(?:^|(?<= ))([^\w ]*)(\w)")
 """The first letter or digit of a word, after any leading marks such as quotes."""
 MARKS = [".\u3002\u0964\u0965\u06d4\u104b\u1362\u0589\u17d4\u0f0d", "!\u055c", "?;\u061f\u055e\u1367"]
 MARKS += [",\u3001\u060c\u104a\u055d", ":\u1365\u1366\u00b7", ";\u061b\u1364"]
-"""Final punctuation marks by kind, after NFKC, which turns the Greek question mark into a semicolon."""
+"""Final punctuation marks by kind, after normalization, which turns the Greek question mark into a semicolon."""
 # Borders between words; in scripts without spaces, only punctuation is certain to end a word.
 BORDER = re.compile(f"(?<=[,;:!?\u3001\u3002])(?={WITHOUT_BLANKS.pattern})| ")
 
@@ -42,7 +42,8 @@ def noisy(pair: Pair, config: NoiseConfig, generator: Generator) -> Pair:
     source, target = pair
     for change in compress(KINDS.values(), happens):
         source, target = change(source, target, generator)
-    source, target = clean(source), clean(target)
+    source = canonical(source)
+    target = canonical(target)
     return (source, target) if source and target else pair
 
 

@@ -31,6 +31,7 @@ from nmt.plugins.exchange.commands import ExportConfig, sample_of
 from nmt.plugins.exchange.ctranslate2 import heading
 from nmt.plugins.exchange.marian import halves, layer_table, rows_of
 from nmt.plugins.exchange.marian_tokenizer import MarianTokenizer
+from nmt.plugins.exchange.normalization import sentencepiece_normalizer
 from nmt.text import SentencePieceTokenizer, Tokenizer, read_tokenizer
 
 CALIBRATION = 32
@@ -91,7 +92,7 @@ def vocabularies(tokenizer: Tokenizer) -> tuple[list[Any], list[list[int]]]:
 
     Its size is padded with -1, ids that our vocabulary does not have.
     """
-    from sentencepiece import SentencePieceNormalizer, sentencepiece_model_pb2
+    from sentencepiece import sentencepiece_model_pb2
 
     require(
         not tokenizer.tags, f"format=bergamot: the engine cannot translate sources with {', '.join(tokenizer.tags)}"
@@ -105,8 +106,8 @@ def vocabularies(tokenizer: Tokenizer) -> tuple[list[Any], list[list[int]]]:
         options = {"eos_id": 0, "unk_id": 1, "bos_id": -1, "pad_id": -1, "vocab_size": len(pieces)}
         for key, value in options.items():
             setattr(model.trainer_spec, key, value)
-        # The engine cannot call our NFKC, only sentencepiece's.
-        normalizer = SentencePieceNormalizer(rule_name="nfkc", add_dummy_prefix=True, remove_extra_whitespaces=True)
+        # The engine cannot call our normalization, only sentencepiece's.
+        normalizer = sentencepiece_normalizer(tokenizer.normalization)
         model.normalizer_spec.ParseFromString(normalizer.serialized_normalizer_spec())
         models = [model]
     else:

@@ -97,8 +97,13 @@ def quantize(spec: Any) -> None:
     visit_spec(spec, round_matrix)
 
 
+NORMALIZE = {
+    "canonical": "Normalize sources to NFC and fold ligatures and presentation forms first.",
+    "nfkc": "Normalize sources to NFKC first.",
+    "none": "The vocabulary itself normalizes the text.",
+}
 USAGE = """
-Normalize the text to NFKC first, unless the vocabulary is Marian's. A target-language tag is one piece.
+{} A target-language tag is one piece.
 
 ```python
 import ctranslate2
@@ -127,7 +132,7 @@ def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[s
         names, models = ["source.spm", "target.spm"], tokenizer.models
     text = heading(description)
     if isinstance(tokenizer, SentencePieceTokenizer | MarianTokenizer):
-        text += USAGE.format(*names)
+        text += USAGE.format(NORMALIZE[tokenizer.normalization.name], *names)
     text += f"\nComparison with the original:\n\n{block(chr(10).join(comparison))}\n"
     with whole_folder(output) as temporary:
         shutil.copytree(conversion, temporary, dirs_exist_ok=True)

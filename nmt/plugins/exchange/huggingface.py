@@ -11,7 +11,7 @@ AutoModelForSeq2SeqLM and AutoTokenizer load the export, whose logits equal ours
 An imported model gets its MarianTokenizer back. Other tokenizers become a pipeline of the tokenizers library, because
 MarianTokenizer cannot spell unknown characters as bytes. The pipeline gives raw lines the same ids and text, except for
 
-- characters newer than the library's NFKC table: Python 3.11 knows 72 that tokenizers 0.23 does not;
+- characters newer than the library's Unicode tables: Python 3.11 knows 72 that tokenizers 0.23 does not;
 - BPE: if two overlapping pairs form the same subword, sentencepiece merges the left one, the library the first listed;
 - unigram: segmentations whose scores differ only by rounding, and lines that literally contain a symbol or byte in
   sentencepiece's notation, such as <s> or <0x41>: in the pipeline, no subword may extend across its <;
@@ -30,18 +30,17 @@ from torch import Tensor
 
 from nmt import text
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, require
-from nmt.files import EMBEDDINGS, ModelDescription, expected_search, read_description, tied, whole_folder
+from nmt.files import EMBEDDINGS, ModelDescription, expected_search, parse_json, read_description, tied, whole_folder
 from nmt.model import Transformer, load_model
 from nmt.plugins.exchange.ctranslate2 import heading
 from nmt.plugins.exchange.marian import COMPUTED_BY, HUB_KEYS, SHARED, VOCABULARY, Weights, halves, layer_table, rows_of
 from nmt.plugins.exchange.marian_tokenizer import MARIAN_SYMBOLS, MarianTokenizer
+from nmt.plugins.exchange.normalization import tokenizers_steps
 
 MIN_POSITIONS = 1024
 TYPICAL_LENGTH = 20
 """Translation length in tokens at which the two length penalties grow equally fast."""
 TOKENS = {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK}
-# White space that str.split splits at but NFKC does not change.
-BLANKS = Regex("[\t-\r\x1c- \x85\u1680\u2028\u2029]+")
 # Unigram would also match its symbol and byte entries in text, so text is split inside such matches.
 SPELT_SYMBOL = Regex("<(?=0x[0-9A-F]{2}>|/?s>|pad>|unk>)")
 
@@ -126,12 +125,14 @@ def marian_table(tokenizer: MarianTokenizer) -> list[str]:
 
 def fast_tokenizer(ours: text.Tokenizer) -> tokenizers.Tokenizer:
     """A pipeline that converts raw lines to our ids, followed by the end symbol, and back."""
-    cleaning = [normalizers.NFKC(), normalizers.Replace(BLANKS, " "), normalizers.Strip()]
+    cleaning = tokenizers_steps(ours.normalization)
     if isinstance(ours, text.SentencePieceTokenizer):
         pipeline = from_sentencepiece(ours, cleaning)
     else:
         assert isinstance(ours, text.WordPieceTokenizer)
-        pipeline = tokenizers.Tokenizer.from_str(ours.content.decode())
+        tree = parse_json(ours.content)
+        tree.pop(text.OF_WORDPIECE, None)
+        pipeline = tokenizers.Tokenizer.from_str(json.dumps(tree))
         pipeline.normalizer = normalizers.Sequence(cleaning)
         pipeline.decoder = decoders.Sequence([decoders.Replace(text.CONTINUES, ""), decoders.ByteLevel()])
     end = text.SYMBOLS[EOS]

@@ -2,16 +2,31 @@
 
 import re
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from nmt.config import UNK
 from nmt.files import parse_json
-from nmt.text import META, SOURCE, SYMBOLS, TARGET, Tokenizer, single_blanks
+from nmt.text import META, NORMALIZATIONS, SOURCE, SYMBOLS, TARGET, Tokenizer
 
 VERSION_KEY = "nmt_marian"
 """The key that identifies a MarianTokenizer's file; its value is the format version."""
 MARIAN_SYMBOLS = ("</s>", "<unk>", "<pad>")
 TAG = re.compile(">>.*?<<")
+BYTE = re.compile("<0x[0-9A-F]{2}>")
+"""How sentencepiece spells a byte of a character that it does not know."""
+
+
+def with_characters(pieces: Iterable[str]) -> list[str]:
+    """Replace bytes with the characters that they spell: a side's sentencepiece model may not have them."""
+    result = list[str]()
+    for is_bytes, group in groupby(pieces, lambda piece: BYTE.fullmatch(piece) is not None):
+        run = list(group)
+        if is_bytes:
+            spelled = bytes(int(piece[3:5], 16) for piece in run)
+            run = [spelled.decode(errors="replace")]
+        result += run
+    return result
 
 
 class MarianTokenizer(Tokenizer):
@@ -23,7 +38,7 @@ class MarianTokenizer(Tokenizer):
     """
 
     kind = "marian"
-    clean = staticmethod(single_blanks)
+    normalization = NORMALIZATIONS["none"]
 
     def __init__(self, content: bytes) -> None:
         import sentencepiece
@@ -60,5 +75,6 @@ class MarianTokenizer(Tokenizer):
         return [[self.ids[side].get(piece, UNK) for piece in row] for row in rows]
 
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
-        text = str(self.processors[side].decode_pieces([self.symbol(int(i), side) for i in ids if i > UNK]))
+        pieces = with_characters(self.symbol(int(id), side) for id in ids if id > UNK)
+        text = str(self.processors[side].decode_pieces(pieces))
         return text.replace(META, " ").strip()  # pieces of the other side keep META for spaces

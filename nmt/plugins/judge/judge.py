@@ -98,7 +98,7 @@ class JudgeConfig:
 
 FLAGS = (
     *("empty", "repetition", "copied_source", "number", "url", "placeholder"),
-    *("wrong_script", "length_ratio", "low_confidence"),
+    *("broken_text", "wrong_script", "length_ratio", "low_confidence"),
 )
 # Phrases of at least this many words (characters in scripts without spaces), up to LONGEST_PHRASE, must not repeat.
 PHRASE_WORDS, PHRASE_CHARACTERS, LONGEST_PHRASE = 2, 10, 20
@@ -110,6 +110,15 @@ WRONG_LETTERS = 2  # consecutive letters in another script; a single letter may 
 LENGTH_RATIO, LENGTH_SLACK = 1.75, 12.0  # maximum letters on one side: ratio * letters on the other side + slack
 LETTERS_OF_A_WORD, LETTERS_OF_A_SYLLABLE = 6.0, 2.0  # how many English letters a word and a Hangul syllable count as
 LEAST_PROBABILITY = 0.45  # minimum geometric mean of the probabilities of the tokens and the end symbol
+# A replacement character, a byte in sentencepiece's notation, or UTF-8 that was read as Latin-1:
+# \u00c3\u00a4 for \u00e4, \u00e2\u20ac\u2122 for an apostrophe. A quotation mark after a capital letter, as in
+# MEN\u00dc\u201c, is none of these.
+BROKEN = re.compile(
+    r"\ufffd|<0x[\dA-F]{2}>"
+    r"|[\u00c2\u00c3\u00d0\u00d1][\u0080-\u009f\u00a1-\u00bf\u20ac\u0192\u0160\u0152\u017d\u0161\u0153\u017e\u0178]"
+    r"|\u00e2\u20ac[\u0080-\u00bf\u0152\u0153\u02dc\u2013\u2014\u2018-\u201e\u2020-\u2022\u2026\u2122]"
+    r"|\u00f0[\u0178\u009f][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u02dc\u2013-\u203a\u20ac\u2122]"
+)
 IN_WORDS = 31  # numbers up to this, such as days and hours, are often written in words
 FIRST_LINES = 10  # maximum number of line numbers reported per flag
 
@@ -210,6 +219,11 @@ def placeholders(text: str) -> Counter[str]:
     )
 
 
+def is_broken(source: str, translation: str) -> bool:
+    """True if a translation has characters that were damaged on the way, more than the source has."""
+    return len(BROKEN.findall(translation)) > len(BROKEN.findall(source))
+
+
 def is_wrong_script(source: str, translation: str, scripts: frozenset[str]) -> bool:
     """True if a run of letters belongs to none of the target language's scripts and does not occur in the source."""
     wrong = [sign if sign.isalpha() and script(sign) not in ("", *scripts) else " " for sign in translation.lower()]
@@ -232,7 +246,8 @@ def flags(
 
     `scripts` are the target language's, or None if unknown; `log_probabilities` has one value per token, if known.
     """
-    source, translation = clean(source), clean(translation)
+    source = clean(source)
+    translation = clean(translation)
     if not any(map(str.isalnum, translation)) and any(map(str.isalnum, source)):
         return ["empty"]
     # URLs and placeholders have their own rules.
@@ -245,6 +260,7 @@ def flags(
         "number": is_number_lost(*sides),
         "url": any(address.rstrip(URL_END) not in translation for address in URL.findall(source)),
         "placeholder": placeholders(source) != placeholders(translation),
+        "broken_text": is_broken(source, translation),
         "wrong_script": scripts is not None and is_wrong_script(source, PLACEHOLDER.sub(" ", translation), scripts),
         "length_ratio": longer > LENGTH_RATIO * shorter + LENGTH_SLACK,
         "low_confidence": mean < math.log(LEAST_PROBABILITY),

@@ -21,7 +21,7 @@ from nmt import __version__
 from nmt.config import NMTError, require, without_compression
 from nmt.evaluation import Score, Scoring
 from nmt.preparation import Corpus, file_digests
-from nmt.text import LINE_BYTES, MalformedLine, Pair, clean as clean_line, decode, nfkc, read_lines
+from nmt.text import LINE_BYTES, MalformedLine, Normalization, Pair, compatible, decode, read_lines, single_blanks
 from nmt.translation import Translation, Translator
 
 TOPS = ("", "TOP", "ROOT", "S1")  # labels of a tree's outermost bracket, which is not a constituent
@@ -106,7 +106,7 @@ def escape(text: str) -> str:
 
 def model_word(word: str) -> str:
     """A word as a model reads and writes it."""
-    return escape("".join(nfkc(word).split()))
+    return escape("".join(compatible(word).split()))
 
 
 def parse(text: str) -> Iterator[Tree]:
@@ -308,9 +308,9 @@ class Treebank(Corpus):
     def digests(self) -> dict[str, str]:
         return file_digests(file for split in ("train", "valid", "test") for file in self.files(split))
 
-    def as_read(self, pair: Pair, clean: Callable[[str], str]) -> Pair:
+    def as_read(self, pair: Pair, normalization: Normalization) -> Pair:
         [tree] = parse(pair[1])
-        return model_sentence(pair[0]), clean_line(tree.linear())
+        return model_sentence(pair[0]), single_blanks(tree.linear())
 
     def entries(self, target: str) -> list[str]:
         return [step for step in target.split(" ") if step[0] in "()"]

@@ -82,7 +82,7 @@ def phrases(tokenizer: Tokenizer, text: str, where: int) -> list[Phrase]:
     contexts = CONTEXTS[where] + ["\u3002"] * (where == FOLLOWS and bool(WITHOUT_BLANKS.match(text)))
     closed, ways = bool(LETTER.match(text[-1])), []
     for context in contexts:
-        before, both = tokenizer.encode([context.strip(), tokenizer.clean(context + text)], TARGET)
+        before, both = tokenizer.encode([context.strip(), tokenizer.clean(context + text, TARGET)], TARGET)
         tokens = tuple(both[len(before) :])
         if both[: len(before)] == before and tokens and UNK not in tokens:
             ways.append(Phrase(tokens, where, closed))

@@ -13,23 +13,92 @@ from nmt.errors import NMTError
 from nmt.text import single_blanks
 
 USUAL = "usual"
-PLACEHOLDERS = (
-    *(r"``(?>(?:[^`]|`(?!`)){1,400})``", r"`(?!\s)[^`]{1,400}+(?<!\s)`(?![\w%])"),  # code, but not `%s' or `%s'
-    *(r"\{\{[^{}]{0,200}+\}\}", r"\{%[^{}%]{0,200}+%\}", r"<%[^%]{0,200}+%>"),  # {{ x }}, {% if x %}, <%= x %>
-    # ICU: {count, plural, one {# file} other {# files}}, with placeholders in its forms
-    r"\{\w{1,60}+,\s?(?:plural|select|selectordinal),(?>(?:[^{}]|\{(?>(?:[^{}]|\{[^{}]{0,200}+\}){0,200})\}){0,400})\}",
-    r"\{\w{1,60}+,\s?(?:number|date|time|spellout|ordinal|duration)(?>,[^{}]{0,60}+|)\}",
-    r"[$#@%]?\{(?>(?:[^{}\s]|\{[^{}\s]{0,60}+\}){0,100})\}",  # {}, {name}, {0:.2f}, {0:{width}}, ${name}, #{name}
-    r"%\(\w[\w .-]{0,60}+\)[-+0# ]{0,5}+\d{0,9}+(?>\.\d{1,9}+|)[a-zA-Z]",  # %(name)s
-    # %1$s, %-5.2f, %*d, %2$*1$d, % d
-    r"%(?>\d{1,3}+\$|)[-+0#',]{0,5}+(?:\d{0,9}+|\*(?>\d{1,3}+\$|))(?>\.(?>\d{1,9}+|\*(?>\d{1,3}+\$|)|)|)"
-    r"(?:[sdu]|<PRI\w{1,20}+>|(?:hh|ll|[hlzjtL])[diuxX]|[ifFxXcgGeEorpm@](?!\w))|% [di](?!\w)",
-    r"(?<![\w%])%(?:L?\d{1,2}+|n)(?![\w%])|%%",  # Qt's %1, %L1 and %n
-    *(r"\[\[[^\[\]\s]{1,60}+\]\]", r"##\w{1,60}+##", r"(?<![\w:/]):[a-z_]\w{1,60}+(?![\w:])"),  # [[x]], ##X##, :name
-    r"&(?:[A-Za-z]\w{1,10}+|#\d{1,6}+|#x[\da-fA-F]{1,6}+);",  # &nbsp;
-    r"(?<![\w$])\$[A-Za-z_]\w{0,60}+(?>(?:/[\w.@+-]{1,200}+){0,30})",  # $name, $HOME/bin
-    r"</?[A-Za-z][^<>\s]{0,60}+(?>\s{1,9}+[\w:@-]{1,40}+\s{0,9}+=[^<>]{0,400}+|\s{0,9}+/|)>",  # <b>, <a x="y">
+
+
+def in_braces(depth: int) -> str:
+    """A pattern for braces with text and further braces, nested up to `depth` levels."""
+    pattern = r"\{[^{}]{0,200}+\}"
+    for _ in range(depth - 1):
+        pattern = rf"\{{(?>(?:[^{{}}]|{pattern}){{0,400}})\}}"
+    return pattern
+
+
+IN_PARENTHESES = r"\((?>(?:[^()]|\((?>(?:[^()]|\([^()]{0,60}+\)){0,100})\)){0,200})\)"
+CODE = (
+    r"``(?>(?:[^`]|`(?!`)){1,400})``",
+    r"`(?!\s)[^`]{1,400}+(?<!\s)`(?![\w%])",  # but not `%s' or `%s'
 )
+# What template engines replace, which has a mark of its own at each end.
+TEMPLATES = (
+    r"\{\{\{[^{}]{0,200}+\}\}\}",  # Handlebars: {{{html}}}
+    r"\{\{(?>(?:[^{}]|\{[^{}]{0,100}+\}){0,200})\}\}",  # Angular, Go, i18next, Jinja, MediaWiki: {{ x }}
+    r"\{%(?>(?:[^%]|%(?!\})){0,300})%\}|\{#\s(?>(?:[^#]|#(?!\})){0,300})#\}",  # Jinja: {% if x %}, {# note #}
+    r"<%(?>(?:[^%]|%(?!>)){0,300})%>",  # ERB, EJS, JSP: <%= x %>
+    r"<\?(?>(?:[^?]|\?(?!>)){0,300})\?>",  # PHP: <?= $x ?>
+    r"<!--(?>(?:[^-]|-(?!->)){0,300})-->",
+    rf"[$#](?=\{{[^}}]){in_braces(3)}",  # shell, JavaScript, Kotlin, Ruby: ${x.y()}, ${NAME:-a b}, #{x}
+    rf"\$t{IN_PARENTHESES}|\$(?=\([\"'A-Za-z_]){IN_PARENTHESES}",  # i18next: $t(key); make, shell: $(NAME)
+    rf"\\(?=\(\S){IN_PARENTHESES}",  # Swift: \(name)
+)
+KEYWORDS_OF_CHOICES = "plural|select|selectordinal|choice"
+KEYWORDS_OF_FORMATS = "number|date|time|spellout|ordinal|duration|list"
+NAMED = r"\{\s{0,9}+\w{1,60}+\s{0,9}+,\s{0,9}+"
+BRACES = (
+    # ICU: {count, plural, one {# file} other {# files}}, with placeholders in its forms
+    rf"{NAMED}(?:{KEYWORDS_OF_CHOICES})\s{{0,9}}+,(?>(?:[^{{}}]|{in_braces(5)}){{0,400}})\}}",
+    rf"{NAMED}(?:{KEYWORDS_OF_FORMATS})\s{{0,9}}+(?>,[^{{}}]{{0,60}}+|)\}}",
+    r"\{\s{0,4}+\$[A-Za-z][^{}]{0,200}+\}",  # Fluent, MessageFormat 2: { $name }, {$n :number}
+    r"\{\s{0,4}+-[A-Za-z][\w-]{0,60}+(?>\([^(){}]{0,100}+\)|)\s{0,4}+\}",  # Fluent: { -brand }
+    r"\{\s{0,4}+[A-Z]{2,20}+\([^(){}]{1,200}+\)\s{0,4}+\}",  # Fluent: { NUMBER($n) }
+    r"\{\s{1,4}+[A-Za-z_][\w.-]{0,60}+\s{1,4}+\}",  # Fluent, ICU: { name }
+    r"\{[@#:/][a-z][^{}]{0,100}+\}",  # Svelte: {#if x}, {@html x}
+    r"\{\d{1,2}+(?>,-?\d{1,3}+|):[^{}]{1,60}+\}|\{\w{0,60}+:%[^{}]{1,60}+\}",  # .NET: {0:d MMM}; Python: {x:%d %b}
+    r"[$#@%]?\{(?>(?:[^{}\s]|\{[^{}\s]{0,60}+\}){0,100})\}",  # {}, {name}, {0:.2f}, {0:{width}}, %{name}
+)
+NOT_PERCENT = "(?<!\\d[ \u00a0\u202f])"  # the sign in "100 %ige" is a unit
+FLAGS = r"[-+0# ]{0,5}+\d{0,9}+(?>\.\d{1,9}+|)"
+PERCENT = (
+    rf"%\(\w[\w .-]{{0,60}}+\){FLAGS}[a-zA-Z]",  # Python: %(name)s
+    rf"%<(?!PRI)\w{{1,60}}+>{FLAGS}[a-zA-Z]",  # Ruby: %<price>.2f
+    r"%(?>\d{1,3}\$|)#@\w{1,60}+@",  # Apple's stringsdict: %#@files@
+    r"%[-+0# ]{0,5}+(?>(?:\[\d{1,2}+\](?:\*|\d{1,3}+|)\.?){1,3})\d{0,3}+[a-zA-Z]",  # Go: %[1]s, %[2]*.[1]f
+    r"(?<![\w%])%%\w{2,60}+%%(?!\w)",  # %%title%%
+    # Symfony, Twig, Windows: %name%; Boost: %1%
+    rf"(?<![\w%]){NOT_PERCENT}%(?:[A-Za-z_][\w.-]{{0,58}}\w|\d{{1,2}}+)%(?![\w%])",
+    # %1$s, %-5.2f, %*d, %2$*1$d, % d; Java's %tY
+    r"%(?>\d{1,3}+\$|)[-+0#',]{0,5}+(?:\d{0,9}+|\*(?>\d{1,3}+\$|))(?>\.(?>\d{1,9}+|\*(?>\d{1,3}+\$|)|)|)"
+    r"(?:[sdu]|<PRI\w{1,20}+>|(?:hh|ll|[hlzjtL])[diuxX]|[ifFxXcgGeEorpm@](?!\w)|[tT][A-Za-z](?!\w))|% [di](?!\w)",
+    rf"(?<![\d%]){NOT_PERCENT}%[-+#^_]?[A-Za-z](?!\w)",  # Go: %v, %+v, %q; strftime: %Y-%m-%d
+    r"(?<![\w%])%(?:L?\d{1,2}+|n)(?!\w|%(?!L?\d))|%%",  # Qt: %1, %L1 and %n
+    rf"(?<![\w%]){NOT_PERCENT}%[a-z][a-z\d_-]{{1,40}}[a-z\d](?![\w%(])",  # Drupal: %name
+)
+# Names with a mark before them, or around them.
+VUE_KEY = r"\{'[^'{}]{1,60}+'\}|\([\w.-]{1,80}+\)|[A-Za-z_][\w-]{0,60}+(?>(?:\.[\w-]{1,60}+){0,9})"
+LATEX = "(?:eq|page|auto|name|[cC])?ref|[cC]ite[a-z]{0,10}+|label|url|href|gls|includegraphics|input|begin|end"
+MARKED = (
+    r"!?\[\[[^\[\]]{1,100}+\]\]",  # MediaWiki: [[Page|text]]; Polymer: [[name]]
+    r"##\w{1,60}+##|(?<![\w#])#[A-Za-z_]\w{1,40}+#(?![\w#])|@@\w{1,60}+@@",
+    r"(?<![\w:]):[a-z\d_+-]{2,40}+:(?![\w:])",  # Slack and Discord: :thumbs_up:
+    r"(?<![\w/:]):[A-Za-z_]\w{1,60}+(?![\w:])",  # Laravel, Drupal: :name
+    rf"(?<!\w)@(?>\.[a-z]{{1,20}}+|):(?:{VUE_KEY})",  # Vue: @:key.name, @.lower:key, @:{'a key'}
+    r"(?<![\w@.])@[A-Za-z_][\w-]{1,60}+(?>@(?!\w)|(?:[./@][\w-]{1,60}+){0,5})",  # Drupal: @count; Razor: @Model.Name
+    r"(?<![\w@.!])!(?=[a-z_])[a-z\d_]{2,40}+(?![\w!])",  # Drupal: !name
+    # $name, $HOME/bin, $env:PATH; Chrome: $NAME$
+    r"(?<![\w$])\$[A-Za-z_]\w{0,60}+(?>\$(?!\w)|:[A-Za-z_]\w{0,60}+|(?:/[\w.@+-]{1,200}+){0,30})",
+    r"\|\|\|\|",  # separates the plural forms of Polyglot
+    r"§(?:\d{1,4}+|[a-fk-or])",  # Minecraft: §a
+    r"&(?:[A-Za-z]\w{1,10}+|#\d{1,6}+|#x[\da-fA-F]{1,6}+);",  # &nbsp;
+    rf"\\(?:{LATEX})\*?(?>\[[^\[\]]{{0,60}}+\]|)\{{[^{{}}]{{0,200}}+\}}",  # LaTeX: \ref{x}
+    r"(?<![\\:])\\(?:[nrt](?![a-z])|u[\da-fA-F]{4}|x[\da-fA-F]{2}|[\"'](?=\w))|(?<=\w)\\[\"']",  # \n, \"
+)
+TAGS = (
+    r"</?[A-Za-z][^<>\s]{0,60}+(?>\s{1,9}+[\w:@-]{1,40}+\s{0,9}+=[^<>]{0,400}+|\s{0,9}+/|)>",  # <b>, <a x="y">
+    r"</?\d{1,3}+\s?/?>|<<[\w.-]{1,60}+>>",  # React: <0>, <1/>
+    r"<[@#!:][^<>\s]{1,100}+>",  # Discord and Slack: <@123>
+    r"\[[bius]\](?=.{0,300}\[/)|\[/[a-z]{1,20}+\]|\[[a-z]{1,20}+=[^\[\]]{1,100}+\]",  # BBCode: [b], [/url], [url=x]
+    r"\[[A-Za-z]\w{0,40}+(?>(?:[.!][A-Za-z]\w{0,40}+){1,5})\](?![(\[])",  # Ren'Py: [player.name]
+)
+PLACEHOLDERS = (*CODE, *TEMPLATES, *BRACES, *PERCENT, *MARKED, *TAGS)
 ADDRESSES = (
     r"\b(?i:https?://|s?ftp://|file:///?|ssh://|git://|wss?://|smb://|www\.)(?=[\w/])[\w!#-;=?-~]{1,2000}+",
     r"(?<![\w.+-])(?:mailto:)?[\w.+-]{1,64}+(?>'[\w.+-]{1,64}+|)@[\w-]{1,63}+(?>(?:\.[\w-]{1,63}+){1,8})",
@@ -46,8 +115,14 @@ FILES = (  # the last pattern matches setup.py and a/b.txt
     rf"(?<![^\s(\"'\u201c\u201e])(?:\*\.(?:{ENDINGS})|\.[a-z][\w-]{{1,60}}+)(?!\w)",  # *.txt, .env
     rf"(?:(?<![\w/.-])|(?<=%s/)){NAME}{{1,100}}+(?:[./]{NAME}{{1,100}}+){{0,30}}(?:\.(?i:{ENDINGS}|[ch]))(?!\w)",
 )
-# 1,000.5, 1 000, 1e-5 or 1/2
-NUMBER = r"(?>\d{1,3}/|)\.?\d{1,20}+(?>(?:[.,'\u2019]\d{1,20}+|[ \u00a0\u202f]\d{3}(?!\d)){0,6})(?>e[-+]?\d{1,4}+|)"
+BLANK = "[ \u00a0\u202f\u2009]"
+FRACTION = "[¼-¾⅐-⅞↉]"
+POWER = "⁻?[⁰¹²³⁴-⁹]{1,4}"
+# 1,000.5, 1 000, 1e-5, 1/2, 2½, ¾, 10⁶ or 25²
+NUMBER = (
+    r"(?:(?>\d{1,3}/|)\.?\d{1,20}+(?>(?:[.,'\u2019]\d{1,20}+|[ \u00a0\u202f]\d{3}(?!\d)){0,6})(?>e[-+]?\d{1,4}+|)"
+    rf"(?:{POWER}|{BLANK}?{FRACTION}|)|{FRACTION})"
+)
 NAMES = (
     # 4.2.1, v2.0-beta1, 192.168.0.1:8080, 10.0.0.0/8; 2024-05-01, 2024-05-01T12:30; 12:30:15
     r"(?<![\w.,])(?:v\d{1,9}+(?>(?:\.\d{1,9}+){1,7})|\d{1,9}+(?>(?:\.\d{1,9}+){2,7}))"
@@ -61,25 +136,49 @@ NAMES = (
     r"(?<!\w)(?i:Ctrl|Strg|Alt|Shift|Cmd|Meta|Super|Win)(?>(?:\+(?:\w{1,12}+|[-+,.←-↓](?!\w))){1,4})",  # Ctrl+S
     rf"(?<!\w)[€$£¥] ?{NUMBER}(?!\w)",  # $10
 )
+FACTORS = "(?:[A-Za-zµμΩ]{1,4}[/·⋅]){0,2}"
 UNITS = (
+    f"{FACTORS}[A-Za-zµμΩ]{{1,4}}{POWER}(?:[/·⋅][A-Za-z]{{1,4}})?|"  # W/m², m³/s, kg·m⁻³
+    f"{FRACTION}|"  # the fraction of a mixed number may adjoin it or not: 3 ¾
     "km/h|m/s|[kMGT]?bit/s|[kMGT]i?B/s|[kMG]bps|mph|rpm|fps|[mµ]?g/m³|[kcmnµ]?m[²³]?|[kmµ]?g|t|[mµn]?s|min|h|[kMG]?Hz"
     "|[kKMGT]?i?B|bytes?|[kMG]?bits?|[mµk]?VA?|[mµ]?Ah?|[kMG]?Wh?|[kM]?Ω|[hkM]?Pa|m?bar|psi|lx|lm|k?J|k?cal|Nm"
     "|°C|°F|°|K|px|pt|em|rem|dpi|[mcd]?[lL]|dB[mA]?|ppm|ppb|lb|oz|ft|yd|%|‰|€|\\$|£|EUR|USD"
 )
 BEFORE_MEASURE, AFTER_MEASURE = r"(?<![\w.,%°])", r"(?![\w%])"
-MEASURE = re.compile(rf"{BEFORE_MEASURE}((?>(?<![)\]])[-+\u2212]|){NUMBER})([ \u00a0\u202f]?)({UNITS}){AFTER_MEASURE}")
+SIGNED = rf"(?>(?<![)\]])[-+\u2212]|){NUMBER}"
+MEASURE = re.compile(rf"{BEFORE_MEASURE}({SIGNED})([ \u00a0\u202f]?)({UNITS}){AFTER_MEASURE}")
+SCRIPT = "[²³¹⁰ⁱ⁴-ⁿ₀-₎]"
+LATIN = "A-Za-z0-9\u0370-\u03ffµ"
+LONG_WORD = "[a-z\u0370-\u03ff]{4}|[A-Z][a-z]{3}"
+GROUP = r"\([A-Z][A-Za-z₀-₉]{0,9}\)"
+RAISED = (
+    rf"(?<![\w.,])\d{{1,9}}+{BLANK}?{FRACTION}(?!\w)|\d{{0,9}}+{FRACTION}",  # 2½, 3 ¾
+    r"(?<![\d\u2044])(?>\d{1,6}[ \u00a0]|)\d{1,6}+\u2044\d{1,6}+",  # with the fraction slash, U+2044
+    # 10⁻³, m², x₁, CO₂, Ca²⁺, Ca(OH)₂; but of word¹, which calls a footnote, only the digit
+    rf"(?<![{LATIN}_\u00c0-\u052f])(?:[A-Za-zµμΩ]{{1,4}}[/·⋅]|)(?!{LONG_WORD})[{LATIN}]{{1,20}}"
+    rf"(?>(?:{SCRIPT}|{GROUP}{SCRIPT})(?:{SCRIPT}|{GROUP}{SCRIPT}|[{LATIN}]|[/·⋅][A-Za-z]{{1,4}}(?!\w)){{0,30}})",
+    rf"{SCRIPT}{{1,9}}+",
+)
 ADDRESS = re.compile("|".join([*ADDRESSES, *FILES]))
 PLACEHOLDER = re.compile("|".join(PLACEHOLDERS))
-ALL = re.compile("|".join([*PLACEHOLDERS, *ADDRESSES, *FILES, *NAMES, MEASURE.pattern]))
+ALL = re.compile("|".join([*PLACEHOLDERS, *ADDRESSES, *FILES, *NAMES, MEASURE.pattern, *RAISED]))
 # Items that are extended to whole words, without final punctuation; GLUE joins the rest of a word to an item.
 WHOLE = re.compile("|".join([*ADDRESSES, *FILES, *NAMES[:2]]))
 GLUE = re.compile(r"[-+~:/](?=\w)[\w.+~:/-]{1,200}+")
 # The beginning of a placeholder that forms one item with adjoining ASCII characters: uid=%s, stat(%s).
-ARGUMENT = re.compile(r"[%$]|\{(?![{%#])")
+ARGUMENT = re.compile(r"[%$]|\{(?![{%#/@])")
+# The first of two tags in braces, such as {b} and {/b}.
+OPENING = re.compile(r"\{(\w{1,60}+)(?>=[^{}]{1,60}+|)\}")
 BEFORE_ARGUMENT = re.compile(r"[A-Za-z0-9%{$][\w=(/:.@+#\[~,%{}$]{0,200}$", re.ASCII)
 AFTER_ARGUMENT = re.compile(r"[\w=(/:.@+#\[\]~,%{}$)]{1,200}+", re.ASCII)
 # Every match of ALL contains such a sign. Most lines contain none, and searching for one is much faster.
-SIGN = re.compile(r"[`{<%$@/\\\d_&*]|\.\w|--|\(\)|\w\+\w|\[\[|##|:[a-z]")
+SIGN = re.compile(r"[`{<%$@/\\\d_&*§¼-¾⅐-⅞↉²³¹⁰ⁱ⁴-ⁿ₀-₎]|\.\w|--|\(\)|\w\+\w|\[[\[\w/]|#\w|:[\w+-]|!\w|\|\|\|\|")
+# A placeholder without a name or number: {}, {:.2f}, %s, %-5d, %llu or %v.
+COUNTED = re.compile(
+    r"\{[}:!]|%[-+0#', ]{0,5}(?:\d{0,9}|\*)(?:\.(?:\d{0,9}|\*))?"
+    r"(?:<PRI|(?:hh|ll|[hlzjtLq])?(?![nN])[A-Za-z@](?!\d)(?![\w.-]*%)(?![A-Za-z_]{2}))"
+)
+TAG_DISTANCE = 400  # in characters, between two tags in braces
 SECONDS = 2  # the time limit per line for a user's regular expression
 # If one of these adjoins a letter, digit or underscore at an item's edge, the item is part of something longer.
 PART_OF = r"A-Za-z0-9_/@\\"
@@ -101,12 +200,13 @@ class Finder:
         """The spans of a line's items, in order; adjacent items are merged."""
         taken = bytearray(len(line))
         for pattern in self.patterns:
+            earlier = bytes(taken)  # by patterns of the user
             for start, end in spans(pattern, line):
                 if pattern is ALL and WHOLE.match(line, start):
                     start, end = whole_word(line, start, end)
-                elif pattern is ALL and ARGUMENT.match(line, start) and line[start:end] != "%%":
+                elif pattern is ALL and joins_words(line, start, end):
                     start, end = whole_argument(line, start, end)
-                if end > start and not any(taken[start:end]):
+                if end > start and not any(earlier[start:end]):
                     taken[start:end] = b"\1" * (end - start)
         return [match.span() for match in re.finditer(b"\1+", taken)]
 
@@ -128,6 +228,13 @@ def whole_word(line: str, start: int, end: int) -> Span:
     end = start + len(without_marks(line[start : joined.end() if joined else end]))
     before = re.search(r"\w[\w.+~-]*[-+~]$", line[max(start - 200, 0) : start])
     return start - len(before[0] if before else ""), end
+
+
+def joins_words(line: str, start: int, end: int) -> bool:
+    """Whether the characters next to a placeholder belong to it, unlike those next to %% or a tag such as {b}."""
+    opening = OPENING.fullmatch(line, start, end)
+    is_tag = opening is not None and f"{{/{opening[1]}}}" in line[end : end + TAG_DISTANCE]
+    return bool(ARGUMENT.match(line, start)) and line[start:end] != "%%" and not is_tag
 
 
 def whole_argument(line: str, start: int, end: int) -> Span:
@@ -232,8 +339,8 @@ def replaced(line: str, stretches: Iterable[Span], names: Iterable[str]) -> tupl
 
 
 def is_counted(text: str) -> bool:
-    """True for a placeholder that takes the next argument: %s or {}, but not %(name)s, {0} or %1."""
-    return bool(re.match(r"\{\W|%(?!\(|\{|<(?!PRI)|\d{1,3}[$:]|L?\d{1,2}$|n|%)", text))
+    """True for a placeholder that takes the next argument: %s or {}, but not %(name)s, {0}, %1 or {{ x }}."""
+    return bool(COUNTED.match(text))
 
 
 def hidden(line: str, stretches: Sequence[Span]) -> str:

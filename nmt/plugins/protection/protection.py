@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from nmt.config import NMTError, TranslatorOptions, require
 from nmt.plugins.protection.constraints import BEGINS, FOLLOWS, GLUED, Constraint, PhraseConstraints, kinds, phrases
 from nmt.plugins.protection.items import Finder, Items, Span, hidden, is_counted, replaced
-from nmt.text import SOURCE, WITHOUT_BLANKS, Tokenizer, clean, read_texts
+from nmt.text import SOURCE, WITHOUT_BLANKS, Tokenizer, canonical, clean, read_texts
 from nmt.translation import Limits, Line, Outcome, RefusedLine, Rest, Segment, Stage, Translation, with_refused
 
 NOTES = {
@@ -258,11 +258,13 @@ def folded(words: Sequence[str]) -> tuple[str, ...]:
 
 def entry(line: str) -> tuple[str, str, bool]:
     """Parse a glossary line into source, target and whether case matters."""
-    columns = [
+    cells = [
         # Spreadsheets put quotes around cells.
-        clean(cell[1:-1].replace('""', '"') if re.fullmatch(r'".+"', cell) else cell)
+        cell[1:-1].replace('""', '"') if re.fullmatch(r'".+"', cell) else cell
         for cell in line.split("\t")
     ]
+    # Sources are compared with what the model reads, translations with what it writes.
+    columns = [clean(cells[0]), *map(canonical, cells[1:])]
     require(len(columns) > 1, "no tab: write a term, a tab and its translation, or export a spreadsheet as TSV")
     require(columns[2:] in ([], ["case"], [""]), 'only a tab and "case" may follow the translation')
     for side, text in zip(("source", "target"), columns, strict=False):
@@ -285,7 +287,7 @@ def read_glossary(name: str) -> Glossary:
 
 def judge(matches: Sequence[Match], translation: str) -> list[bool]:
     """For each term, whether the translation uses it; a word counts for one term only."""
-    words, used = WORD.findall(clean(translation)), [False] * len(matches)
+    words, used = WORD.findall(canonical(translation)), [False] * len(matches)
     # A short term must not take a word from a longer one.
     for n in sorted(range(len(matches)), key=lambda n: -max(map(len, matches[n].term.targets))):
         ways = [WORD.findall(text) for capital in (False, True) for text in matches[n].term.written(capital)]

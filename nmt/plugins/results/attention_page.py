@@ -58,7 +58,7 @@ def attention_page(config: AttentionConfig) -> str:
         require(bool(found), f"run={config.run}: {translation.NO_TRANSLATION}")
         ids = found[0].tokens
     else:
-        [ids] = tokenizer.encode([tokenizer.clean(config.target)], text.TARGET)
+        [ids] = tokenizer.encode([tokenizer.clean(config.target, text.TARGET)], text.TARGET)
     longest = max(len(source), len(ids))
     require(longest <= MAX_TOKENS, f"sentence: {longest} tokens; at most {MAX_TOKENS} can be drawn")
     attention = model_attention(model, *(torch.tensor([t], device=place) for t in ([*source, EOS], [BOS, *ids])))

@@ -155,11 +155,14 @@ def compared(
     for system in systems:
         with console.status(f"translating {test.name} unless it is cached"):
             system.seeds = [translated(seed, test, config.translator) for seed in system.seeds]
-    config = replace(config, tokenize=evaluation.bleu_tokenizer(config.tokenize, test.language, test.references))
+    tokenize = evaluation.bleu_tokenizer(config.tokenize, test.language, test.references)
+    metrics = evaluation.usable_metrics(config.metrics, test.language, test.references)
+    config = replace(config, tokenize=tokenize, metrics=metrics)
     tree = {"test_set": test.name, "lines": len(test.references)}
     tree |= {key: getattr(config, key) for key in ("seed", "resamples", "trials", "alpha", "tokenize")}
     with console.status("testing"):
-        tree |= measure(systems, test.references, config)
+        splits = evaluation.ter_splits(test.language, test.references)
+        tree |= measure(systems, test.references, config, splits)
         if config.output or config.format == "json":
             tree["buckets"], counted = look_closer(systems, test, config)
     if config.output:
@@ -208,10 +211,16 @@ def better(metric: str, difference: float) -> bool:
     return difference < 0 if metric == "ter" else difference > 0
 
 
-def paired(test: str, texts: list[list[str]], references: list[str], config: CompareConfig) -> Any:
+def paired(
+    test: str,
+    texts: list[list[str]],
+    references: list[str],
+    config: CompareConfig,
+    splits: bool,
+) -> Any:
     """Test all translations against the first; return sacreBLEU's signatures and results by metric name."""
     tokenize = config.tokenize or "13a"
-    scorers = {NAMES[metric]: evaluation.sacrebleu_metric(metric, tokenize) for metric in config.metrics}
+    scorers = {NAMES[metric]: evaluation.sacrebleu_metric(metric, tokenize, splits=splits) for metric in config.metrics}
     systems = [(str(number), lines) for number, lines in enumerate(texts)]
     samples = config.resamples if test == "bs" else config.trials
     os.environ["SACREBLEU_SEED"] = str(config.seed)  # sacreBLEU reads its seed from here
@@ -223,8 +232,12 @@ def seeds_of(systems: list[System]) -> list[slice]:
     return [slice(*span) for span in pairwise(np.cumsum([0, *(len(system.seeds) for system in systems)]).tolist())]
 
 
-def measure(systems: list[System], references: list[str], config: CompareConfig) -> dict[str, Any]:
+def measure(
+    systems: list[System], references: list[str], config: CompareConfig, splits: bool = False
+) -> dict[str, Any]:
     """Score all systems and test them against the first; the keys are those of `nmt compare --json`.
+
+    `splits`: TER splits Chinese and Japanese text into characters.
 
     A seed's scores have value, mean and margin: mean ± margin is the bootstrap's 95 % interval. A system's scores are
     the mean and deviation over its seeds (deviation None for one seed); its comparison has a difference per metric.
@@ -232,7 +245,7 @@ def measure(systems: list[System], references: list[str], config: CompareConfig)
     metrics, spans = config.metrics, seeds_of(systems)
     texts = [seed.hypotheses for system in systems for seed in system.seeds]
     first, others = texts[spans[0]], texts[spans[0].stop :]
-    tested = {test: [paired(test, [text, *others], references, config) for text in first] for test in TESTS}
+    tested = {test: [paired(test, [text, *others], references, config, splits) for text in first] for test in TESTS}
     # Metric -> test -> for each seed of the first system, its result and those of the other systems' seeds.
     results = {m: {t: [row[NAMES[m]] for _, row in rows] for t, rows in tested.items()} for m in metrics}
     seeds = {m: [row[0] for row in tests["bs"]] + tests["bs"][0][1:] for m, tests in results.items()}

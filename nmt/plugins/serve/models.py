@@ -59,7 +59,7 @@ def other_words(engine: Engine, tokenizer: Tokenizer, words: list[str], at: int,
     """Search; the sentence with word `at` gets translations with other words there, others keep those of `words`."""
 
     def beginning(count: int) -> list[int]:
-        return tokenizer.encode([tokenizer.clean(" ".join(words[:count]))], TARGET)[0]
+        return tokenizer.encode([tokenizer.clean(" ".join(words[:count]), TARGET)], TARGET)[0]
 
     results, searches = engine.search(ids, *more), MOST_REPLACED
     for index, sentence in enumerate(ids):

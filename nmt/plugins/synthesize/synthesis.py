@@ -51,7 +51,7 @@ def write_translations(config: JobConfig, models: steps.Models) -> None:
         flags_of, counts = steps.flagger(models), job.output.notes.counts
         for number, line, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
             steps.report(translator.stages, line, translations[0], f"line {number}", counts)
-            texts = [models.tokenizer.clean(t.text) for t in translations]
+            texts = [models.tokenizer.clean(t.text, TARGET) for t in translations]
             lengths = [len(tokens) + 1 for tokens in models.tokenizer.encode(texts, TARGET)]  # + 1 for the end symbol
             records = [
                 {"text": t.text, "log_probability_per_token": t.log_probability / length, "flags": flags_of(line, t)}

@@ -5,7 +5,6 @@ import math
 import pickle
 import random
 import re
-import unicodedata
 from collections import Counter
 
 import numpy as np
@@ -141,7 +140,7 @@ def tokenizer(request, bpe) -> SentencePieceTokenizer:
 def test_draws_spell_the_line_and_equal_sentencepiece_without_dropout(tokenizer, line, dropout, number):
     assert [BpeDropout(tokenizer, 0).encode(line, generator())] == tokenizer.encode([line])
     ids = BpeDropout(tokenizer, dropout).encode(line, generator(number))
-    assert tokenizer.decode(ids) == unicodedata.normalize("NFKC", line)
+    assert tokenizer.decode(ids) == line
     assert all(3 < id < tokenizer.vocabulary_size for id in ids)
 
 

@@ -1,5 +1,6 @@
 """`nmt translate` with documents."""
 
+import gzip
 import pty
 import select
 import subprocess
@@ -51,3 +52,10 @@ def test_unsuitable_documents_are_refused_in_one_line(word_model, tmp_path):
         error = translate(word_model, f"input={tmp_path / name}", option, code=2)
         assert error.count("\n") == 1
         assert problem in error
+
+
+def test_a_document_is_compressed_as_its_name_says(word_model, tmp_path):
+    (tmp_path / "page.html.gz").write_bytes(gzip.compress(PAGE.encode()))
+    translate(word_model, f"input={tmp_path / 'page.html.gz'}", f"output={tmp_path / 'out.html.gz'}")
+    expected = translate(word_model, "format=html", content=PAGE)
+    assert gzip.decompress((tmp_path / "out.html.gz").read_bytes()).decode() == expected

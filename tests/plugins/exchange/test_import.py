@@ -44,8 +44,12 @@ def test_a_model_of_marian_scores_and_translates_as_marian_and_is_exported(nmt, 
     results = nmt("translate", "a", short, f"input={folder / 'test.src'}", "device=cpu").out.splitlines()
     if name != "tagged":
         # All but one, which does not end. With pre-norm layers, Marian's search and its scores do not agree.
+        # nmt copies lines without a letter.
         expected = (folder / "translations.txt").read_text().splitlines()
-        assert results[:-1] == [" ".join(line.split()) for line in expected][:-1]
+        sources = [source for source, _ in pairs]
+        for source, result, line in list(zip(sources, results, expected, strict=True))[:-1]:
+            has_letters = any(map(str.isalpha, source))
+            assert result == (" ".join(line.split()) if has_letters else source)
     pytest.importorskip("ctranslate2")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     done = nmt("export", "a", "output=ct2", f"sample={folder / 'test.src'}")

@@ -46,6 +46,12 @@ INJECTED: dict[str, list[Callable[[str, str, random.Random], str | None]]] = {
     "number": [other_numbers],
     "url": [lambda s, t, draw: t],
     "placeholder": [without_placeholder, lambda s, t, draw: draw.choice(["<b>{}", "{}</i>", "{} %s"]).replace("{}", t)],
+    "broken_text": [
+        lambda s, t, draw: t[:-1] + "\ufffd",
+        lambda s, t, draw: t + " <0xE9>",
+        lambda s, t, draw: t.encode().decode("latin-1") if re.search("[\u00e4\u00f6\u00fc\u00df]", t) else None,
+        lambda s, t, draw: t + " \u00e2\u20ac\u2122",
+    ],
     "wrong_script": [lambda s, t, draw: t + " это по-русски"],
     "length_ratio": [lambda s, t, draw: t[: len(t) // 5] if len(s) > 60 else None, lambda s, t, draw: f"{t} {s} " * 3],
 }
@@ -90,6 +96,11 @@ def test_injected_failures_are_found_and_right_translations_are_not_flagged(flag
         ("%1$s is 5 < 6 and b > a", "%2$s ist 5 < 6 und b > a", ["placeholder"]),
         ("The Δt of Москва in μm", "Das Δt von Москва in μm", []),
         ("The Moscow river", "Der Москва-Fluss", ["wrong_script"]),
+        ("Open the menu.", "\u00d6ffnen Sie das \u201eMEN\u00dc\u201c \u2013 \u00c4\u2026", []),
+        ("The \u00c3\u00a9 stays.", "Das \u00c3\u00a9 bleibt.", []),
+        ("The cafe.", "Das Caf\u00c3\u00a9.", ["broken_text"]),
+        ("Emoji.", "Emoji \u00f0\u0178\u02dc\u20ac.", ["broken_text"]),
+        ("A byte <0xE9>.", "Ein Byte <0xE9>.", []),
         ("Yes.", "Ja, das ist etwas, das ich auch gerne hätte.", ["length_ratio"]),
     ],
 )

@@ -82,6 +82,25 @@ def test_what_arrives():
 
 
 PARTS = [*"{}%$(`/.@:,x5 -<\\#sé⟦⟧\t", "https://", "{n, plural,", "km", ".py", "{{", "%(a)s", "ACME-1"]
+PARTS += [
+    "[[",
+    "]",
+    "!a",
+    "²",
+    "½",
+    "₂",
+    "§a",
+    "||||",
+    "<?",
+    "<!--",
+    "$t(",
+    "{ $a",
+    "{/a}",
+    ":a:",
+    "@a.",
+    "[a=",
+    "%[1]",
+]
 
 
 @pytest.mark.parametrize("part", [*PARTS, "{{a%d}} ", "%d km ", "a", "a_", "a@", "<a ", "{a}"])
@@ -115,7 +134,7 @@ def test_wrong_patterns_are_refused(value):
 
 
 @settings(max_examples=300)
-@given(st.text("aAx1 .:/\\{}%$#@`()_-wshtp~<>|°KB\u0663,+", max_size=15))
+@given(st.text("aAx1 .:/\\{}%$#@`()_-wshtp~<>|°KB\u0663,+[]!²½⁻₂§n", max_size=15))
 def test_what_is_found_has_a_sign(line):
     assert protected.SIGN.search(line) or not any(each[0] for each in protected.ALL.finditer(line))
 
