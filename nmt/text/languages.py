@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 import regex
 
@@ -40,6 +40,9 @@ SUBTAG = re.compile(r"[a-z]{4}|[a-z]{2}|\d{3}")
 WRITTEN_CHINESE = {"cn": "hans", "sg": "hans", "tw": "hant", "hk": "hant", "mo": "hant"}
 """Regions that decide which Chinese characters people write."""
 
+FURTHER_CODES = {"fil": "tl", "tgl": "tl", "tl": "tl", "pbt": "ps", "fuv": "ff", "quy": "qu", "twi": "ak"}
+"""Codes of corpora that CLDR distinguishes from a language's usual code, or leaves out."""
+
 
 @cache
 def script(character: str) -> str:
@@ -52,14 +55,19 @@ def script(character: str) -> str:
 def language_table() -> dict[str, tuple[str, str]]:
     """Map language codes and English names, in lower case, to the shortest code and the name.
 
-    The codes are those of ISO 639-1, with their equivalents in ISO 639-2, ISO 639-3 and earlier
-    editions, and those of languages without a two-letter code that corpora often contain.
+    The codes are those of Unicode's CLDR, with their equivalents in all editions of ISO 639.
     """
+    from babel import Locale
+    from babel.core import get_global
+
+    names = {code: name for code, name in Locale("en").languages.items() if "_" not in code}
     table = dict[str, tuple[str, str]]()
-    for line in Path(__file__).with_name("languages.tsv").read_text(encoding="utf-8").splitlines():
-        code, others, name = line.split("\t")
-        for key in (code, *others.split(), name.lower()):
-            table[key] = code, name
+    for code, name in names.items():
+        table[code] = table[name.lower()] = (code, name)
+    equivalents = {**get_global("language_aliases"), **FURTHER_CODES}
+    for code, short in equivalents.items():
+        if short in names:
+            table[code] = short, names[short]
     return table
 
 
@@ -101,6 +109,8 @@ def match_language(code: str, codes: Iterable[str]) -> str | None:
 def is_language(code: str) -> bool:
     """Whether a text is a language code or an English language name: de, zh_CN, eng_Latn, es-419, German."""
     language, *others = re.split("[-_]", code.lower())
+    if not others and scripts_of_language(language):
+        return True
     if language in language_table():
         # Two languages, as in en-de, also name a corpus.
         return all(SUBTAG.fullmatch(other) or other in language_table() for other in others)

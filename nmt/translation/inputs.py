@@ -93,6 +93,7 @@ ADVICE = {
     "asp aspx astro ejs erb haml hbs j2 jinja jsp liquid mustache pug svelte twig vue": FROM_CODE,
     "bash bat c cc cpp css dart go h hpp hs java js jsx kt lua m mjs ps1 py r rb rs scala scss sql"
     " swift tsx vb zsh": FROM_CODE,
+    "bak bin cat chm efi ipk ksh lzh mol msa mus ota sam scr sid snd str": CONVERT,
     "ai avi cfg conf db dwg eml env eps exe fm ftl gif graphql hcl indd jpeg jpg mbox mif mkv mp3"
     " mp4 msg npz odg parquet pkl png proto psd pub safetensors sfm sqlite tf tiff ttf usfm vcf vsd"
     " vsdx wav webp woff": CONVERT,
