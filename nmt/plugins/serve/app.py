@@ -30,6 +30,7 @@ from nmt.config import NMTError, require
 from nmt.plugins.serve import translation as forms
 from nmt.plugins.serve.command import ServeConfig, is_loopback
 from nmt.plugins.serve.failures import Failed, PlaceHandler, Rate, failure_of, log, log_client
+from nmt.plugins.serve.fields import AnyForm, FileForm, SuggestForm, TextForm, TranslateForm, read_fields, validated
 from nmt.plugins.serve.parsing import formats_of_documents
 
 T = TypeVar("T")
@@ -138,15 +139,15 @@ class Server:
         self.service, self.suggestions = forms.Service(config), config.suggestions
         forms.collect(self.suggestions)  # fails now if the file cannot be written
 
-    async def admit(self, request: Request, form: type[forms.AnyForm]) -> forms.AnyForm:
+    async def admit(self, request: Request, form: type[AnyForm]) -> AnyForm:
         """Read a request; raise Failed if its key, rate, size or fields are unacceptable."""
         most, limit = self.limits.file_bytes, self.limits.characters
         # Parsing megabytes of JSON would delay all other clients; an emoji in ASCII-only JSON takes 12 bytes.
-        most = most if form is forms.FileForm else min(most, 12 * limit + 2**16)
-        fields = await forms.read_fields(request, most)
+        most = most if form is FileForm else min(most, 12 * limit + 2**16)
+        fields = await read_fields(request, most)
         self.check_client(request, fields.get("api_key"))
-        asked = forms.validated(form, fields)
-        texts = asked.texts if isinstance(asked, forms.TextForm) else []
+        asked = validated(form, fields)
+        texts = asked.texts if isinstance(asked, TextForm) else []
         if (size := sum(len(text) or 1 for text in texts) + len(getattr(asked, "s", ""))) > limit:
             raise Failed(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
         return asked
@@ -167,12 +168,12 @@ class Server:
             raise Failed(403, problem)
 
     async def translate(self, request: Request) -> Response:
-        asked = await self.admit(request, forms.TranslateForm)
+        asked = await self.admit(request, TranslateForm)
         return JSONResponse(await unless_gone(request, self.service.translate_texts(asked)))
 
     async def translate_file(self, request: Request) -> Response:
         async with self.uploads:
-            asked = await self.admit(request, forms.FileForm)
+            asked = await self.admit(request, FileForm)
             target, content = await unless_gone(request, self.service.translate_document(asked))
         token = self.keep(safe_name(asked.file.filename or "", target), content)
         return JSONResponse({"translatedFileUrl": str(request.url_for("download", token=token))})
@@ -194,7 +195,7 @@ class Server:
         return Response(self.files[token], media_type="application/octet-stream", headers=headers)
 
     async def suggest(self, request: Request) -> Response:
-        asked = await self.admit(request, forms.SuggestForm)
+        asked = await self.admit(request, SuggestForm)
         if not self.suggestions:
             raise Failed(403, "suggestions are disabled; to collect them, start the server with suggestions=FILE")
         text = " ".join(asked.texts)
@@ -204,7 +205,7 @@ class Server:
         return JSONResponse({"success": True})
 
     async def detect(self, request: Request) -> Response:
-        asked = await self.admit(request, forms.TextForm)
+        asked = await self.admit(request, TextForm)
         ranked = await asyncio.to_thread(forms.detect, "\n".join(asked.texts), self.service.languages)
         usual = [("en", 0.0)]  # LibreTranslate's answer if it cannot detect a language
         return JSONResponse([{"confidence": round(100 * p), "language": code} for code, p in ranked[:3] or usual])

@@ -9,103 +9,28 @@ from collections.abc import Callable
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from anyio import BrokenWorkerProcess, CapacityLimiter, to_process
 from babel import Locale
-from pydantic import AfterValidator, BaseModel, Field, ValidationError
-from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartParser
-from starlette.requests import Request as HttpRequest
-from starlette.types import Message
 
 from nmt.config import NMTError, require
-from nmt.files import parse_json, printable, read_text
+from nmt.files import printable, read_text
 from nmt.plugins.documents import Translated, plain_text
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.failures import Failed, log_client
+from nmt.plugins.serve.fields import FileForm, TranslateForm
 from nmt.plugins.serve.models import Request, Search, ServedModel
 from nmt.plugins.serve.parsing import Line, SentDocument, read_lines, write
 from nmt.translation import Translation
 
 T = TypeVar("T")
-Text = Annotated[str, AfterValidator(lambda text: text.encode().decode())]  # rejects lone surrogates from JSON
 Route = tuple[ServedModel | None, str, dict[str, Any]]
 """The model (None if both languages are the same), the target, and `detectedLanguage` if the source is "auto"."""
-MOST_FIELDS, MOST_ALTERNATIVES = 1000, 10
 KEY_LINE = re.compile(r"^(\S+)\s+([0-9a-f]{64})\b", re.MULTILINE)
 MOST_CHARACTERS = 2000  # a text's language is detected from at most this many leading characters
 SURE = 0.8  # text stays untranslated if its probability of being in the target language is higher than this
 PARSING_LIMITS = 2**30, 10  # bytes of memory and seconds of CPU time to parse or write a document
-MultiPartParser.spool_max_size = 2**30  # keeps files in memory; `limits.file_bytes` is at most as large
-
-
-class TextForm(BaseModel):
-    q: Text | list[Text]
-
-    @property
-    def texts(self) -> list[str]:
-        return self.q if isinstance(self.q, list) else [self.q]
-
-
-class TranslateForm(TextForm):
-    source: Text
-    target: Text
-    format: Literal["text", "html"] = "text"
-    alternatives: Annotated[int, Field(le=MOST_ALTERNATIVES), AfterValidator(lambda count: max(0, count))] = 0
-    prefix: Annotated[Text, Field(max_length=MOST_CHARACTERS)] | None = None  # followed by another word in alternatives
-    rest: Text = ""  # the translation so far after the prefix; other sentences keep its words
-    details: bool = False  # return each line's alignment and likely failures
-
-
-class SuggestForm(TranslateForm):
-    s: Text
-
-
-class FileForm(BaseModel, arbitrary_types_allowed=True):
-    file: UploadFile
-    source: Text
-    target: Text
-
-
-AnyForm = TypeVar("AnyForm", bound=BaseModel)
-
-
-def validated(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
-    """Validate all non-empty fields; for the first invalid one, raise Failed with LibreTranslate's wording."""
-    try:
-        return form.model_validate({name: value for name, value in fields.items() if value not in (None, "", [])})
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        name, missing = first["loc"][0], first["type"] == "missing"
-        problem = f"Invalid request: missing {name} parameter" if missing else f"{name}: {first['msg']}"
-        raise Failed(400, problem) from error
-
-
-async def read_fields(request: HttpRequest, most: int) -> dict[str, Any]:
-    """The fields of the query string and of a JSON or form body of at most `most` bytes; several `q` become a list."""
-    address, items, content, body, size = request.query_params.multi_items(), [], dict[str, Any](), bytearray(), 0
-    async for part in request.stream():  # all of it, even if too long: most clients read the answer only then
-        size += len(part)
-        body += part if size <= most else b""
-    if size > most:
-        raise Failed(413, f"the request has more than {most:,} bytes")
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": bytes(body)}
-
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    try:
-        if body and kind in ("", "application/json"):
-            content = parse_json(bytes(body))
-            require(isinstance(content, dict), "not a JSON object")
-        else:
-            again = HttpRequest(request.scope, receive)
-            items = (await again.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=size)).multi_items()
-    except (ValueError, KeyError, NMTError) as error:
-        raise Failed(400, "the request body is neither valid JSON nor a valid form") from error
-    texts = [value for name, value in items if name == "q"] or [value for name, value in address if name == "q"]
-    return dict(address) | dict(items) | ({"q": texts} if len(texts) > 1 else {}) | content
 
 
 def read_keys(path: Path) -> dict[str, str]:

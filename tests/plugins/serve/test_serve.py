@@ -13,13 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote_from_bytes, quote_plus
 
 import httpx
 import pytest
 from libretranslatepy import LibreTranslateAPI
 
 from nmt.commands import compose
-from nmt.plugins.serve.translation import FileForm, TextForm, TranslateForm
+from nmt.plugins.serve.fields import FileForm, TextForm, TranslateForm
 from nmt.translation import load_translator
 from tests.plugins.serve.serving import PATIENCE, Server, serving
 
@@ -85,6 +86,53 @@ def test_fields_come_as_json_as_a_form_and_in_the_address(server, expected):
     assert server.ask("/translate", b"q=ka&" + form)[1]["translatedText"][1:] == [expected[0]]
     for options in ({"format": None, "alternatives": None}, {"alternatives": -1}):
         assert server.translate(LINES[0], **options) == (200, {"translatedText": expected[0]})
+
+
+WORDS = "für 設定 a+b & c=d\N{ZERO WIDTH NON-JOINER}x \U0001f600"
+
+
+@pytest.mark.parametrize("raw", [True, False], ids=["raw bytes", "percent-encoded"])
+def test_forms_and_addresses_are_utf_8(server, raw):
+    """As `curl -d q=TEXT` sends text (raw) and `curl --data-urlencode` (encoded)."""
+    safe = "".join(letter for letter in WORDS if not letter.isascii()) if raw else ""
+    q = "".join(letter if letter in safe else quote_plus(letter) for letter in WORDS).encode()
+    fields = b"q=" + q + b"&source=de&target=de"
+    assert server.ask("/translate", fields)[1] == {"translatedText": WORDS}
+    fields = b"q=" + q + b"&q=%C3%A9&source=de&target=de"
+    kind = "application/x-www-form-urlencoded; charset=utf-8"
+    assert server.ask("/translate", fields, Content_Type=kind)[1] == {"translatedText": [WORDS, "é"]}
+    encoded = fields if not raw else quote_from_bytes(fields, safe="&=+%").encode()
+    assert server.ask(f"/translate?{encoded.decode()}", b"")[1] == {"translatedText": [WORDS, "é"]}
+
+
+def test_the_parts_of_a_form_are_utf_8(server):
+    parts = {"q": (None, WORDS), "source": (None, "de"), "target": (None, "de")}
+    answer = httpx.post(f"{server.url}/translate", files=parts, timeout=PATIENCE)
+    assert answer.json() == {"translatedText": WORDS}
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "problem"),
+    [
+        ("application/x-www-form-urlencoded", b"q=f\xfcr&source=de&target=de", "not valid UTF-8"),
+        ("application/x-www-form-urlencoded", b"q=f%FCr&source=de&target=de", "not valid UTF-8"),
+        ("application/x-www-form-urlencoded; charset=punycode", b"q=a", "charset=punycode"),
+        ("application/json", b'{"q": "f\xfcr", "source": "de", "target": "de"}', "not valid UTF-8"),
+        (
+            "multipart/form-data; boundary=b",
+            b'--b\r\nContent-Disposition: form-data; name="q"\r\n\r\nf\xfcr\r\n--b--\r\n',
+            "not valid UTF-8",
+        ),
+    ],
+)
+def test_other_encodings_are_refused_unless_declared(server, kind, body, problem):
+    status, answer = server.ask("/translate", body, Content_Type=kind)
+    assert (status, problem in answer["error"]) == (400, True), answer
+
+
+def test_a_declared_encoding_is_used(server):
+    body, kind = b"q=f%FCr&source=de&target=de", "application/x-www-form-urlencoded; charset=ISO-8859-1"
+    assert server.ask("/translate", body, Content_Type=kind)[1] == {"translatedText": "für"}
 
 
 def test_source_auto_detects_and_returns_text_in_the_target_language(server):
