@@ -27,11 +27,14 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nmt.config import NMTError, require
-from nmt.plugins.serve import translation as forms
 from nmt.plugins.serve.command import ServeConfig, is_loopback
 from nmt.plugins.serve.failures import Failed, PlaceHandler, Rate, failure_of, log, log_client
 from nmt.plugins.serve.fields import AnyForm, FileForm, SuggestForm, TextForm, TranslateForm, read_fields, validated
+from nmt.plugins.serve.keys import name_of_key, read_keys
+from nmt.plugins.serve.languages import detect, language_name, match_language
 from nmt.plugins.serve.parsing import formats_of_documents
+from nmt.plugins.serve.suggestions import collect
+from nmt.plugins.serve.translation import Service
 
 T = TypeVar("T")
 UPLOADS = 16  # maximum number of files in memory at a time; further uploads wait
@@ -104,7 +107,8 @@ class Guard:
 
 async def error_answer(request: Request, error: Any) -> Response:
     """An error response in LibreTranslate's format."""
-    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+    more = error.more if isinstance(error, Failed) else {}
+    return JSONResponse({"error": error.detail, **more}, error.status_code, error.headers)
 
 
 async def unless_gone(request: Request, work: Awaitable[T]) -> T:
@@ -133,11 +137,11 @@ class Server:
     def __init__(self, config: ServeConfig) -> None:
         self.limits, self.keys = config.limits, Path(config.keys) if config.keys else None
         problem = f"keys={self.keys}: the file contains no keys; see docs/guides/serve.md"
-        require(self.keys is None or bool(forms.read_keys(self.keys)), problem)
+        require(self.keys is None or bool(read_keys(self.keys)), problem)
         self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
         self.files, self.uploads = dict[str, bytes](), asyncio.Semaphore(UPLOADS)
-        self.service, self.suggestions = forms.Service(config), config.suggestions
-        forms.collect(self.suggestions)  # fails now if the file cannot be written
+        self.service, self.suggestions = Service(config), config.suggestions
+        collect(self.suggestions)  # fails now if the file cannot be written
 
     async def admit(self, request: Request, form: type[AnyForm]) -> AnyForm:
         """Read a request; raise Failed if its key, rate, size or fields are unacceptable."""
@@ -159,7 +163,7 @@ class Server:
         if self.keys:
             scheme, _, given = request.headers.get("authorization", "").partition(" ")
             key = key or (given.strip() if scheme.lower() == "bearer" else "")
-            name = forms.name_of_key(self.keys, str(key)) if key else None
+            name = name_of_key(self.keys, str(key)) if key else None
             problem = "" if name else "invalid API key" if key else "this server requires an API key"
             client = f"key {name}" if name else client
         if limited and self.rate and (seconds := math.ceil(self.rate.wait(client))):  # also with a wrong key
@@ -199,20 +203,21 @@ class Server:
         if not self.suggestions:
             raise Failed(403, "suggestions are disabled; to collect them, start the server with suggestions=FILE")
         text = " ".join(asked.texts)
-        await self.service.find_route(asked.source, asked.target, text)
-        cells = text, asked.s, asked.source, asked.target, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        await asyncio.to_thread(forms.collect, self.suggestions, *cells)
+        [route] = await self.service.find_routes(asked.source, asked.target, [text])
+        cells = text, asked.s, route.source, route.target, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        await asyncio.to_thread(collect, self.suggestions, *cells)
         return JSONResponse({"success": True})
 
     async def detect(self, request: Request) -> Response:
         asked = await self.admit(request, TextForm)
-        ranked = await asyncio.to_thread(forms.detect, "\n".join(asked.texts), self.service.languages)
-        usual = [("en", 0.0)]  # LibreTranslate's answer if it cannot detect a language
-        return JSONResponse([{"confidence": round(100 * p), "language": code} for code, p in ranked[:3] or usual])
+        ranked = await asyncio.to_thread(detect, "\n".join(asked.texts), self.service.languages)
+        if not ranked:  # LibreTranslate's answer is English
+            ranked = [(match_language("en", self.service.languages) or self.service.languages[0], 0.0)]
+        return JSONResponse([{"confidence": round(100 * p), "language": code} for code, p in ranked[:3]])
 
 
 def make_app(server: Server, config: ServeConfig) -> Starlette:
-    pairs, names = server.service.pairs, {code: forms.language_name(code) for code in server.service.languages}
+    pairs, names = server.service.pairs, {code: language_name(code) for code in server.service.languages}
     languages = [{"code": code, "name": name, "targets": list(pairs.get(code, {}))} for code, name in names.items()]
     source, (target, *_) = next(iter(pairs.items()))
     usual = {side: {"code": code, "name": names[code]} for side, code in (("source", source), ("target", target))}

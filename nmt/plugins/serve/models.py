@@ -98,10 +98,18 @@ class WaitingLine:
 class Request:
     """One client request; `lines` holds the lines that are not yet in a batch."""
 
-    def __init__(self, search: Search, lines: Iterable[str]) -> None:
-        self.search, loop = search, asyncio.get_running_loop()
-        self.lines = deque(WaitingLine(line, self, loop.create_future()) for line in lines)
-        self.answers = [line.answer for line in self.lines]
+    def __init__(self, search: Search, lines: Iterable[str] = ()) -> None:
+        self.search = search
+        self.lines, self.answers = deque[WaitingLine](), list[asyncio.Future[Line]]()
+        self.extend(lines)
+
+    def extend(self, lines: Iterable[str]) -> None:
+        """Add lines, before the request is queued."""
+        loop = asyncio.get_running_loop()
+        for text in lines:
+            line = WaitingLine(text, self, loop.create_future())
+            self.lines.append(line)
+            self.answers.append(line.answer)
 
 
 class Queue:

@@ -19,7 +19,7 @@ from nmt.plugins.serve.app import Server
 from nmt.plugins.serve.failures import Failed, Rate
 from nmt.plugins.serve.models import Queue, Request, Search, Turns
 from nmt.plugins.serve.parsing import SentDocument, read_lines, write
-from nmt.plugins.serve.translation import Service, choose, detect
+from nmt.plugins.serve.translation import Service
 
 pytestmark = pytest.mark.anyio
 
@@ -106,18 +106,6 @@ async def test_files_make_room_for_new_ones_and_expire(word_model, monkeypatch):
     await asyncio.sleep(0.3)
     with pytest.raises(Failed, match="expired"):
         await server.download(SimpleNamespace(path_params={"token": tokens[2]}))
-
-
-def test_only_languages_of_the_server_are_detected_and_a_target_language_only_if_certain():
-    for text, codes in (
-        ("Das ist ein kleines Haus, in dem wir wohnen.", ["de", "en"]),
-        ("Hello", ["en", "de"]),  # Breton, among all languages of the world
-        ("Um ficheiro de texto", ["pt-BR", "en"]),
-        ("123 !?", []),
-    ):
-        assert [code for code, _ in detect(text, sorted({"en", *codes}))] == codes
-    for text in ("The house is at the end of the street.", "La maison est petite.", "Open", "..."):
-        assert choose(text, ["en"], "de")[0] == "en"
 
 
 DOCUMENT = SentDocument(b"<p>one</p>\n<p>two</p>" * 2000, "a.html")
