@@ -33,7 +33,7 @@ from nmt.plugins.serve.fields import AnyForm, FileForm, SuggestForm, TextForm, T
 from nmt.plugins.serve.keys import name_of_key, read_keys
 from nmt.plugins.serve.languages import detect, language_name, match_language
 from nmt.plugins.serve.parsing import formats_of_documents
-from nmt.plugins.serve.suggestions import collect
+from nmt.plugins.serve.suggestions import collect, is_blank
 from nmt.plugins.serve.translation import Service
 
 T = TypeVar("T")
@@ -202,7 +202,10 @@ class Server:
         asked = await self.admit(request, SuggestForm)
         if not self.suggestions:
             raise Failed(403, "suggestions are disabled; to collect them, start the server with suggestions=FILE")
-        text = " ".join(asked.texts)
+        text = "\n".join(asked.texts)
+        for name, value in (("q", text), ("s", asked.s)):
+            if is_blank(value):
+                raise Failed(400, f"{name}: contains no text")
         [route] = await self.service.find_routes(asked.source, asked.target, [text])
         cells = text, asked.s, route.source, route.target, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         await asyncio.to_thread(collect, self.suggestions, *cells)

@@ -29,9 +29,15 @@ PROMISE = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\
 
 
 @pytest.fixture(scope="module")
-def server(word_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    suggestions = f"suggestions={tmp_path_factory.mktemp('suggestions') / 'a.tsv'}"
-    with serving(word_model, "limits.characters=2000", "limits.file_bytes=20000", suggestions) as server:
+def suggestions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of suggestions of `server`."""
+    return tmp_path_factory.mktemp("suggestions") / "a.tsv"
+
+
+@pytest.fixture(scope="module")
+def server(word_model: Path, suggestions: Path) -> Iterator[Server]:
+    limits = ("limits.characters=2000", "limits.file_bytes=20000")
+    with serving(word_model, *limits, f"suggestions={suggestions}") as server:
         server.translated("ka")
         yield server
 
@@ -280,8 +286,44 @@ def test_suggestions_are_rows_to_train_on(word_model, tmp_path, nmt):
         assert one.ask("/suggest", fields) == (200, {"success": True})
     rows = [line.split("\t") for line in (tmp_path / "all.tsv").read_text().splitlines()]
     assert sorted(len(row[0].split()) for row in rows[:40]) == [*range(1, 41)]
-    assert rows[40][:4] == ["ka lo mi", "ol ak\N{REPLACEMENT CHARACTER}", "en", "de"]
+    assert rows[40][:4] == ["ka lo mi", "ol ak", "en", "de"]
     nmt("serve", str(word_model), f"suggestions={tmp_path}").refused("suggestions=", "directory")
+
+
+KEPT = [
+    *("می\u200cخواهم", "क्\u200dष", "Zu\xadcker", "👩\u200d💻", "a\u00a0: b\u202f!", "=1+1"),  # noqa: RUF001
+    *("\u200eabc\u200f", "(\u2068%s\u2069)", "\U0010e001x\ue000", "\u2003a  b"),
+]
+
+
+@pytest.mark.parametrize(
+    ("suggestion", "cell"),
+    [
+        *((text, text) for text in KEPT),
+        (" a\r\n\r\nb\tc\x00d\x85e\u2029f\x1b[0m ", "a b c d e f [0m"),
+        ("txt.\u202eexe", "txt.exe"),
+        ("\u2069a\u2066", "a"),
+    ],
+)
+def test_suggestions_keep_all_characters_that_do_not_break_a_row(server, suggestions, suggestion, cell):
+    fields = {
+        "q": "This is a small house in the middle of the town.",
+        "s": suggestion,
+        "source": "auto",
+        "target": "de",
+    }
+    assert server.ask("/suggest", fields) == (200, {"success": True})
+    row = suggestions.read_bytes().decode().removesuffix("\n").split("\n")[-1]
+    assert row.split("\t")[:4] == [fields["q"], cell, "en", "de"]
+
+
+@pytest.mark.parametrize("blank", [" ", "\t\n", "\u00a0\u200d\u200b"])
+def test_suggestions_without_text_are_refused(server, suggestions, blank):
+    before = suggestions.read_bytes()
+    for fields in ({"q": "ka", "s": blank}, {"q": blank, "s": "ka"}):
+        status, answer = server.ask("/suggest", fields | {"source": "en", "target": "de"})
+        assert (status, "contains no text" in answer["error"]) == (400, True)
+    assert suggestions.read_bytes() == before
 
 
 def test_another_word_follows_the_same_beginning_and_details_align_words(server, expected):
