@@ -6,12 +6,14 @@ import logging
 import math
 import os
 import re
+import resource
 import secrets
 import socket
 import sys
 import webbrowser
 from collections.abc import Awaitable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
@@ -33,10 +35,13 @@ from nmt.plugins.serve.fields import AnyForm, FileForm, SuggestForm, TextForm, T
 from nmt.plugins.serve.keys import name_of_key, read_keys
 from nmt.plugins.serve.languages import detect, language_name, match_language
 from nmt.plugins.serve.parsing import formats_of_documents
+from nmt.plugins.serve.protocol import SPARE_CONNECTIONS, Connection
 from nmt.plugins.serve.suggestions import collect, is_blank
 from nmt.plugins.serve.translation import Service
 
 T = TypeVar("T")
+HEADER_SECONDS = 30.0  # for the headers of a request
+OTHER_FILES = 256  # open files besides connections
 UPLOADS = 16  # maximum number of files in memory at a time; further uploads wait
 KEPT_SECONDS, KEPT_BYTES = 600, 64 * 2**20  # how long translated files are kept, and their maximum total size
 HEADERS = {
@@ -242,6 +247,16 @@ def make_app(server: Server, config: ServeConfig) -> Starlette:
     return app
 
 
+def allow_connections(most: int) -> None:
+    """Raise the limit on open files, which is often about 1,000, so that connections leave some for other files."""
+    most += SPARE_CONNECTIONS + OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 def serve(config: ServeConfig) -> None:
     """Serve until SIGTERM or Ctrl-C, then finish all accepted requests; raise NMTError if the server cannot start."""
     server, family = Server(config), socket.AF_INET6 if ":" in config.host else socket.AF_INET
@@ -255,7 +270,10 @@ def serve(config: ServeConfig) -> None:
     options: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
     options |= {"log_level": "error"}  # at a more verbose level, clients could fill the log with garbage
     options |= {"ws": "none", "limit_concurrency": config.limits.connections}
+    header_seconds = min(HEADER_SECONDS, config.limits.seconds)
+    options["http"] = partial(Connection, header_seconds=header_seconds)
     options |= {"timeout_graceful_shutdown": int(config.limits.seconds) + 1}
+    allow_connections(config.limits.connections)
     for model in server.service.models:
         model.load()
     gc.freeze()  # objects that live as long as the server need not be visited by garbage collections

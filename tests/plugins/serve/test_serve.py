@@ -4,6 +4,7 @@ import html
 import json
 import os
 import re
+import resource
 import secrets
 import signal
 import socket
@@ -13,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote_from_bytes, quote_plus
+from urllib.parse import quote_plus
 
 import httpx
 import pytest
@@ -107,8 +108,10 @@ def test_forms_and_addresses_are_utf_8(server, raw):
     fields = b"q=" + q + b"&q=%C3%A9&source=de&target=de"
     kind = "application/x-www-form-urlencoded; charset=utf-8"
     assert server.ask("/translate", fields, Content_Type=kind)[1] == {"translatedText": [WORDS, "é"]}
-    encoded = fields if not raw else quote_from_bytes(fields, safe="&=+%").encode()
-    assert server.ask(f"/translate?{encoded.decode()}", b"")[1] == {"translatedText": [WORDS, "é"]}
+    request = b"POST /translate?%s HTTP/1.0\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n" % fields
+    with connect(server, *(request[at : at + 10] for at in range(0, len(request), 10))) as connection:
+        answer = connection.makefile("rb").read()
+    assert json.loads(answer.partition(b"\r\n\r\n")[2]) == {"translatedText": [WORDS, "é"]}
 
 
 def test_the_parts_of_a_form_are_utf_8(server):
@@ -376,6 +379,42 @@ def test_clients_that_hang_disconnect_or_send_garbage_do_no_harm(server, expecte
         connection.close()
 
 
+def memory(server: Server) -> int:
+    """The resident memory of a server in MiB."""
+    return int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]) * resource.getpagesize() // 2**20
+
+
+CHUNKED = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("begin", "more"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ", b"a"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\n", b"a: b\r\n"),
+        (b"GET /?q=", b"a"),
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\nX: ", b"a"),
+        (CHUNKED + b"1;", b"a"),
+        (CHUNKED + b"0\r\nX: ", b"a"),
+        (b"", b"\r\n"),
+    ],
+)
+def test_headers_of_any_size_are_cut_off(server, begin, more):
+    before = memory(server)
+    with connect(server, begin) as connection, pytest.raises(OSError, match=r"reset|Broken pipe|aborted"):
+        connection.sendall(more * (2**26 // len(more)))
+    assert memory(server) < before + 16
+    assert server.ask("/health")[0] == 200
+
+
+@pytest.mark.parametrize(("size", "status"), [(60_000, 200), (70_000, 431)])
+def test_large_headers_get_a_reason(server, size, status):
+    assert server.ask("/health", X_Padding="a" * size)[0] == status
+    # httpx refuses so long an address.
+    with connect(server, b"GET /health?q=%s HTTP/1.0\r\nHost: localhost\r\n\r\n" % (b"a" * size)) as connection:
+        assert int(connection.makefile("rb").readline().split()[1]) == status
+
+
 def test_several_models_serve_by_language_and_sigterm_answers_accepted_requests(word_model, tagged_model):
     models = (word_model, tagged_model)
     with serving(*models, "hosts=[translate.example.org]") as server, ThreadPoolExecutor(12) as pool:
@@ -415,6 +454,9 @@ def test_keys_are_required_and_limits_hold(word_model, tmp_path, nmt):
         assert (status, "too many requests" in answer["error"]) == (429, True)
         with connect(server, PROMISE % 10) as slow:
             assert b" 504 " in slow.recv(1000)
+        with connect(server, PROMISE[:20]) as slow, connect(server) as silent:
+            assert b" 408 " in slow.recv(1000)
+            assert silent.recv(1000) == b""
         assert key not in "".join(server.log)
         idle = [connect(server) for _ in range(21)]
         time.sleep(0.2)
