@@ -10,8 +10,11 @@ import resource
 import secrets
 import socket
 import sys
+import threading
 import webbrowser
-from collections.abc import Awaitable
+from collections import Counter
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePath
@@ -33,7 +36,7 @@ from nmt.plugins.serve.command import ServeConfig, is_loopback
 from nmt.plugins.serve.failures import Failed, PlaceHandler, Rate, failure_of, log, log_client
 from nmt.plugins.serve.fields import AnyForm, FileForm, SuggestForm, TextForm, TranslateForm, read_fields, validated
 from nmt.plugins.serve.keys import name_of_key, read_keys
-from nmt.plugins.serve.languages import detect, language_name, match_language
+from nmt.plugins.serve.languages import detect, identifier, language_name, match_language
 from nmt.plugins.serve.parsing import formats_of_documents
 from nmt.plugins.serve.protocol import SPARE_CONNECTIONS, Connection
 from nmt.plugins.serve.suggestions import collect, is_blank
@@ -42,7 +45,7 @@ from nmt.plugins.serve.translation import Service
 T = TypeVar("T")
 HEADER_SECONDS = 30.0  # for the headers of a request
 OTHER_FILES = 256  # open files besides connections
-UPLOADS = 16  # maximum number of files in memory at a time; further uploads wait
+UPLOADS = 16  # files of the largest size that may be in memory at a time, half of them of the same address
 KEPT_SECONDS, KEPT_BYTES = 600, 64 * 2**20  # how long translated files are kept, and their maximum total size
 HEADERS = {
     "content-security-policy": (
@@ -144,7 +147,7 @@ class Server:
         problem = f"keys={self.keys}: the file contains no keys; see docs/guides/serve.md"
         require(self.keys is None or bool(read_keys(self.keys)), problem)
         self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
-        self.files, self.uploads = dict[str, bytes](), asyncio.Semaphore(UPLOADS)
+        self.files, self.uploads = dict[str, bytes](), Counter[str]()
         self.service, self.suggestions = Service(config), config.suggestions
         collect(self.suggestions)  # fails now if the file cannot be written
 
@@ -171,6 +174,7 @@ class Server:
             name = name_of_key(self.keys, str(key)) if key else None
             problem = "" if name else "invalid API key" if key else "this server requires an API key"
             client = f"key {name}" if name else client
+        request.state.client = client
         if limited and self.rate and (seconds := math.ceil(self.rate.wait(client))):  # also with a wrong key
             raise Failed(429, f"too many requests; try again in {seconds} s", seconds)
         if problem:
@@ -178,14 +182,31 @@ class Server:
 
     async def translate(self, request: Request) -> Response:
         asked = await self.admit(request, TranslateForm)
-        return JSONResponse(await unless_gone(request, self.service.translate_texts(asked)))
+        return JSONResponse(await unless_gone(request, self.service.translate_texts(asked, request.state.client)))
 
     async def translate_file(self, request: Request) -> Response:
-        async with self.uploads:
+        with self.room_for_upload(request):
             asked = await self.admit(request, FileForm)
-            target, content = await unless_gone(request, self.service.translate_document(asked))
+            work = self.service.translate_document(asked, request.state.client)
+            target, content = await unless_gone(request, work)
         token = self.keep(safe_name(asked.file.filename or "", target), content)
         return JSONResponse({"translatedFileUrl": str(request.url_for("download", token=token))})
+
+    @contextmanager
+    def room_for_upload(self, request: Request) -> Iterator[None]:
+        """Reserve memory for a file; raise Failed if too many are in memory, or too many of the same address."""
+        most, address = self.limits.file_bytes, request.client.host if request.client else ""
+        declared = request.headers.get("content-length", "")
+        size = min(int(declared), most) if declared.isdecimal() else most
+        is_full = self.uploads.total() + size > UPLOADS * most
+        if is_full or self.uploads[address] + size > UPLOADS // 2 * most:
+            raise Failed(503, "too many files are being uploaded; try again later")
+        self.uploads[address] += size
+        try:
+            yield
+        finally:
+            self.uploads[address] -= size
+            self.uploads += Counter()  # drops addresses without uploads
 
     def keep(self, name: str, content: bytes) -> str:
         """Keep a file in memory for a while and return an unguessable token for it."""
@@ -274,6 +295,7 @@ def serve(config: ServeConfig) -> None:
     options["http"] = partial(Connection, header_seconds=header_seconds)
     options |= {"timeout_graceful_shutdown": int(config.limits.seconds) + 1}
     allow_connections(config.limits.connections)
+    threading.Thread(target=identifier, daemon=True).start()  # or the first clients would wait for it
     for model in server.service.models:
         model.load()
     gc.freeze()  # objects that live as long as the server need not be visited by garbage collections

@@ -7,6 +7,7 @@ each has a prior probability. The constants below were fitted to 14,000 translat
 """
 
 import math
+import threading
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -54,6 +55,9 @@ SURE = 0.8  # the probability from which a language counts as certain
 ENOUGH_LETTERS, ENOUGH_OF_A_SCRIPT = 12, 4.0
 """The letters that a text must have to be refused because of its language, and the weighted letters to be refused
 because of its script."""
+
+
+LOADING = threading.Lock()  # so that requests that come at the same time do not load the identifier several times
 
 
 class Subtags(NamedTuple):
@@ -151,8 +155,13 @@ def coverage(counts: dict[str, float], language: str) -> float:
     return max((sum(counts[script] for script in system) for system in systems_of(language)), default=0.0)
 
 
-@cache
 def identifier() -> Any:
+    with LOADING:
+        return load_identifier()
+
+
+@cache
+def load_identifier() -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(Path(MODEL_FILE), norm_probs=True)

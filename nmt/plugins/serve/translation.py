@@ -1,13 +1,10 @@
 """Translation of texts and documents: finds the model for each text and puts the answers together."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from anyio import BrokenWorkerProcess, CapacityLimiter, to_process
-
-from nmt.config import NMTError
 from nmt.plugins.documents import Translated, plain_text
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.failures import Failed
@@ -15,11 +12,10 @@ from nmt.plugins.serve.fields import FileForm, TranslateForm
 from nmt.plugins.serve.languages import Unserved, choose, match_language, with_code
 from nmt.plugins.serve.models import Request, Search, ServedModel
 from nmt.plugins.serve.parsing import Line, SentDocument, read_lines, write
+from nmt.plugins.serve.processes import Parsers
 from nmt.translation import Translation
 
-T = TypeVar("T")
 AUTO = "auto"
-PARSING_LIMITS = 2**30, 10  # bytes of memory and seconds of CPU time to parse or write a document
 
 
 class Route(NamedTuple):
@@ -55,18 +51,7 @@ class Service:
                 self.pairs.setdefault(model.source, {}).setdefault(target, model)
         self.languages = list(dict.fromkeys(chain(self.pairs, *self.pairs.values())))
         self.most_lines = max(1, self.limits.waiting_lines // 2)  # so that no single request fills the queue
-        self.parsing = CapacityLimiter(2)  # a short document need not wait for a long one
-
-    async def parse(self, function: Callable[..., T], document: SentDocument, *arguments: Any) -> T:
-        """Run a function on a document in a separate process, which is killed if the client disconnects."""
-        arguments = PARSING_LIMITS, document, *arguments
-        try:
-            return await to_process.run_sync(function, *arguments, cancellable=True, limiter=self.parsing)
-        except NMTError as error:
-            raise Failed(400, f"file: {error}") from error
-        except (BrokenWorkerProcess, MemoryError) as error:
-            most = f"{PARSING_LIMITS[0] // 2**20:,} MiB of memory or {PARSING_LIMITS[1]} seconds"
-            raise Failed(400, f"file: parsing takes more than {most}; split the file") from error
+        self.parsers = Parsers(self.limits.seconds / 2)
 
     def code_of(self, language: str, *preferred: Iterable[str]) -> str:
         """The served code for a client's code, such as pt-BR for pt; raise Failed if there is none."""
@@ -175,17 +160,17 @@ class Service:
             return [[Translated(line)] for line in lines]
         return [next(answers[route.model, route.target]) for _ in lines]
 
-    async def read_text(self, text: str, is_html: bool) -> Text:
+    async def read_text(self, text: str, is_html: bool, client: str) -> Text:
         if not is_html:
             return Text(plain_text(text).lines, text)
         document = SentDocument(text.encode(), "a.html")
-        lines, _ = await self.parse(read_lines, document, self.most_lines)
+        lines, _ = await self.parsers.run(client, read_lines, document, self.most_lines)
         return Text(lines, text, document)
 
-    async def translate_texts(self, form: TranslateForm) -> dict[str, Any]:
+    async def translate_texts(self, form: TranslateForm, client: str) -> dict[str, Any]:
         """Answer a request; if `q` is a list, each value in the answer is a list."""
         is_html = form.format == "html"
-        texts = [await self.read_text(text, is_html) for text in form.texts]
+        texts = [await self.read_text(text, is_html, client) for text in form.texts]
         routes = await self.find_routes(form.source, form.target, ["\n".join(text.lines) for text in texts])
         n_best = 1 if is_html else form.alternatives + 1
         search = 1 if form.prefix else n_best, is_html or form.details, form.prefix, form.rest
@@ -193,7 +178,7 @@ class Service:
         translations = await self.translate_lines(rows, *search)
         answers = list[dict[str, Any]]()
         for text, route, lines in zip(texts, routes, translations, strict=True):
-            ranked = await self.write_text(text, route, lines, n_best)
+            ranked = await self.write_text(text, route, lines, n_best, client)
             answer: dict[str, Any] = {"translatedText": ranked[0]}
             if form.alternatives:
                 answer["alternatives"] = ranked[1:]
@@ -202,12 +187,12 @@ class Service:
             answers.append(answer | route.detected)
         return {key: [answer[key] for answer in answers] for key in answers[0]} if form.q == form.texts else answers[0]
 
-    async def write_text(self, text: Text, route: Route, lines: list[Line], n_best: int) -> list[str]:
+    async def write_text(self, text: Text, route: Route, lines: list[Line], n_best: int, client: str) -> list[str]:
         """The different translations of a text, best first."""
         if route.model is None:
             return [text.text]
         if text.document:
-            return [(await self.parse(write, text.document, lines)).decode()]
+            return [(await self.parsers.run(client, write, text.document, lines)).decode()]
         # A line with fewer translations repeats its last one.
         ranks = ([line[min(rank, len(line) - 1)] for line in lines] for rank in range(n_best))
         return list(dict.fromkeys(map(plain_text(text.text).render, ranks)))
@@ -220,13 +205,13 @@ class Service:
         flags = map(route.model.flags_of, text.lines, [Translation(line[0].text, 0.0, 0.0) for line in lines])
         return [{"alignment": line[0].alignment, "flags": flag} for line, flag in zip(lines, flags, strict=True)]
 
-    async def translate_document(self, form: FileForm) -> tuple[str, bytes]:
+    async def translate_document(self, form: FileForm, client: str) -> tuple[str, bytes]:
         """The target language and the translated file."""
         source = "" if form.source.lower() == AUTO else self.code_of(form.source, self.pairs)
         target = self.code_of(form.target, self.pairs.get(source, {}), *self.pairs.values())
         document = SentDocument(await form.file.read(), form.file.filename or "", source, target)
-        lines, marked_up = await self.parse(read_lines, document, self.most_lines)
+        lines, marked_up = await self.parsers.run(client, read_lines, document, self.most_lines)
         [route] = await self.find_routes(form.source, form.target, ["\n".join(lines[:20])])
         [translated] = await self.translate_lines([(route, lines)], 1, marked_up)
-        content = await self.parse(write, document, translated) if route.model else document.content
+        content = await self.parsers.run(client, write, document, translated) if route.model else document.content
         return route.target, content
