@@ -41,6 +41,7 @@ from nmt.plugins.serve.parsing import formats_of_documents
 from nmt.plugins.serve.protocol import SPARE_CONNECTIONS, Connection
 from nmt.plugins.serve.suggestions import collect, is_blank
 from nmt.plugins.serve.translation import Service
+from nmt.text import read_texts
 
 T = TypeVar("T")
 HEADER_SECONDS = 30.0  # for the headers of a request
@@ -245,6 +246,16 @@ class Server:
         return JSONResponse([{"confidence": round(100 * p), "language": code} for code, p in ranked[:3]])
 
 
+def glossary_of(config: ServeConfig) -> dict[str, Any] | None:
+    """The name of the glossary that applies to all requests, and its number of terms."""
+    options = config.translator.plugins.get("protection")
+    if options is None or options.glossary is None:
+        return None
+    name = options.glossary
+    terms = [line for line in read_texts(name) if line.strip() and not line.startswith("#")]
+    return {"name": Path(name).name, "terms": len(terms)}
+
+
 def make_app(server: Server, config: ServeConfig) -> Starlette:
     pairs, names = server.service.pairs, {code: language_name(code) for code in server.service.languages}
     languages = [{"code": code, "name": name, "targets": list(pairs.get(code, {}))} for code, name in names.items()]
@@ -253,6 +264,7 @@ def make_app(server: Server, config: ServeConfig) -> Starlette:
     settings: dict[str, Any] = {"charLimit": config.limits.characters, "language": usual, "frontendTimeout": 500}
     settings |= {"suggestions": bool(server.suggestions), "models": [Path(name).name for name in config.run]}
     settings |= dict.fromkeys(("apiKeys", "keyRequired"), server.keys is not None)
+    settings["glossary"] = glossary_of(config)
     settings |= {"filesTranslation": True, "supportedFilesFormat": [*formats_of_documents()]}
     posts = server.translate, server.translate_file, server.detect, server.suggest
     gets: dict[str, Response] = {"/languages": JSONResponse(languages), "/frontend/settings": JSONResponse(settings)}

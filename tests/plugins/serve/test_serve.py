@@ -470,6 +470,16 @@ def test_each_engine_serves_the_same_with_a_glossary(word_model, expected, tmp_p
     (tmp_path / "terms.tsv").write_text("mivari\tut avolir\n")
     with serving(word_model, f"engine={engine}", f"glossary={tmp_path / 'terms.tsv'}") as server:
         assert server.translated(LINES[:3]) == expected[:3]
+        assert server.ask("/frontend/settings")[1]["glossary"] == {"name": "terms.tsv", "terms": 1}
+        _, answer = server.translate(LINES[3], alternatives=10)
+        texts = [answer["translatedText"], *answer["alternatives"]]
+        words = texts[0].split()
+        for count in range(len(words)):
+            before, after = (" ".join(part) for part in (words[:count], words[count:]))
+            _, answer = server.translate(LINES[3], alternatives=10, prefix=f"{before} ", rest=after)
+            texts += [answer["translatedText"], *answer["alternatives"]]
+        assert len(set(texts)) > 5
+        assert [text for text in texts if "ut avolir" not in text] == []
         # Concurrent searches of torch must not mix up the attention that they read.
         with ThreadPoolExecutor(8) as pool:
             assert all("ut avolir" in text for text in pool.map(server.translated, [LINES[3]] * 8))

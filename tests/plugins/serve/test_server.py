@@ -18,7 +18,7 @@ from nmt.plugins.documents import Translated
 from nmt.plugins.serve import app
 from nmt.plugins.serve.app import Server
 from nmt.plugins.serve.failures import Failed, Rate
-from nmt.plugins.serve.models import Queue, Request, Search, Turns
+from nmt.plugins.serve.models import Queue, Request, Search, Turns, Words, joined
 from nmt.plugins.serve.parsing import SentDocument, read_lines, write
 from nmt.plugins.serve.processes import Lane, Parsers
 
@@ -90,6 +90,25 @@ def test_two_threads_take_turns():
         time.sleep(0.02)
         pool.submit(work, "short", 3)
     assert order.index("short") + 6 > len(order) - order[::-1].index("short")  # one after the other
+
+
+@pytest.mark.parametrize(
+    ("prefix", "rest", "words"),
+    [
+        ("ka lo ", "mi  so.", ["ka", "lo", "mi", "so."]),
+        ("ka lo", "mi", ["ka", "lo", "mi"]),  # from clients that omit the blank
+        (" ", "ka", ["ka"]),
+        ("設定", "を開く", ["設", "定", "を", "開", "く"]),
+        ("Word", "ファイル 2", ["Word", "フ", "ァ", "イ", "ル", "2"]),
+        ("เปิด", "", ["เ", "ป", "ิ", "ด"]),
+    ],
+)
+def test_words_in_scripts_without_blanks_are_characters(prefix, rest, words):
+    text = Words(joined(prefix, rest))
+    assert text.words == words
+    for begin in range(len(words)):
+        for end in range(begin, len(words) + 1):
+            assert "".join(text.text_of(begin, end).split()) == "".join(words[begin:end])
 
 
 def test_the_rate_of_each_client_is_limited():
