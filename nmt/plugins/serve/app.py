@@ -11,6 +11,7 @@ import secrets
 import socket
 import sys
 import threading
+import unicodedata
 import webbrowser
 from collections import Counter
 from collections.abc import Awaitable, Iterator
@@ -19,7 +20,9 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
+from urllib.parse import quote
 
+import regex
 import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
@@ -60,6 +63,8 @@ HEADERS = {
 }
 LOCAL = ("localhost", "127.0.0.1", "[::1]", "")  # names of this machine; browsers never send an empty name
 PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)  # a path prefix removed by a proxy on this machine
+UNSAFE = regex.compile(r"[^\w\p{M}.-]+")  # in file names
+MOST_NAME_BYTES = 200  # of a file name without its suffix
 PAGE = Path(__file__).parent / "page"
 UNFINISHED = (413, 503, 504)  # statuses that close the connection, since the client may still be sending
 
@@ -134,10 +139,18 @@ async def unless_gone(request: Request, work: Awaitable[T]) -> T:
 
 
 def safe_name(name: str, target: str) -> str:
-    """The name for a translated file, containing only letters, digits, dots, dashes and underscores."""
-    path = PurePath(name.replace("\\", "/"))
-    stem = re.sub(r"[^\w.-]+", "_", path.stem, flags=re.ASCII).strip("._")[:80]
+    """The name for a translated file, containing only letters of any language, digits, dots, dashes and underscores."""
+    path = PurePath(unicodedata.normalize("NFC", name).replace("\\", "/"))
+    stem = UNSAFE.sub("_", path.stem).strip("._")
+    stem = stem.encode()[:MOST_NAME_BYTES].decode(errors="ignore")
     return f"{stem or 'file'}_{target}{path.suffix.lower()}"
+
+
+def attachment(name: str) -> str:
+    """The header for a download: the name in ASCII for old programs, and encoded as RFC 8187 says."""
+    ascii_name = re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII).lstrip("_")
+    header = f'attachment; filename="{ascii_name}"'
+    return header if ascii_name == name else f"{header}; filename*=UTF-8''{quote(name)}"
 
 
 class Server:
@@ -191,7 +204,7 @@ class Server:
             work = self.service.translate_document(asked, request.state.client)
             target, content = await unless_gone(request, work)
         token = self.keep(safe_name(asked.file.filename or "", target), content)
-        return JSONResponse({"translatedFileUrl": str(request.url_for("download", token=token))})
+        return JSONResponse({"translatedFileUrl": str(request.url_for("download", token=quote(token)))})
 
     @contextmanager
     def room_for_upload(self, request: Request) -> Iterator[None]:
@@ -222,7 +235,7 @@ class Server:
         token = request.path_params["token"]
         if token not in self.files:
             raise Failed(404, "the file does not exist or has expired; translate it again")
-        headers = {"Content-Disposition": f'attachment; filename="{token.partition(".")[2]}"'}
+        headers = {"Content-Disposition": attachment(token.partition(".")[2])}
         return Response(self.files[token], media_type="application/octet-stream", headers=headers)
 
     async def suggest(self, request: Request) -> Response:

@@ -9,8 +9,10 @@ import secrets
 import signal
 import socket
 import time
+import unicodedata
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from email.message import Message
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -221,6 +223,27 @@ def test_a_file_is_translated_and_fetched_also_behind_a_prefix(server, expected)
     path = url.removeprefix(f"{server.url}/mt")  # the proxy removes the prefix
     for address, prefix in ((path, "/mt"), *(("/languages", one) for one in ("/languages", "//evil.example", "/a b"))):
         assert server.ask(address, X_Forwarded_Prefix=prefix)[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("sent", "name"),
+    [
+        ("設定.txt", "設定_de.txt"),
+        ("फ़ाइल (1).TXT", "फ़ाइल_1_de.txt"),
+        ("a\u0308\u202e\tgpj.txt", "ä_gpj_de.txt"),
+        ("..\\..\\été.txt", "été_de.txt"),
+        ("ö" * 300 + ".txt", "ö" * 100 + "_de.txt"),
+    ],
+)
+def test_files_keep_their_names_in_all_languages(server, sent, name):
+    """Oracle: the standard library's parser of such headers."""
+    status, answer = upload(server, sent, b"ka")
+    assert status == 200, answer
+    assert answer["translatedFileUrl"].isascii()
+    header = httpx.get(answer["translatedFileUrl"]).headers["Content-Disposition"]
+    message = Message()
+    message["Content-Disposition"] = re.sub(r' filename="[\w.-]+";', "", header, flags=re.ASCII)
+    assert message.get_filename() == unicodedata.normalize("NFC", name)
 
 
 def test_unsuitable_files_are_refused(server):
