@@ -39,12 +39,16 @@ class Lane:
         return (ahead + 1) * self.average / self.processes
 
     @asynccontextmanager
-    async def turn(self, client: str) -> AsyncIterator[None]:
-        """Wait for a process and occupy it."""
+    async def turn(self, client: str, patience: float) -> AsyncIterator[None]:
+        """Wait for a process and occupy it; raise Failed if none is free after `patience` seconds."""
         if self.free:
             self.free -= 1
         else:
-            await self.wait(client)
+            try:
+                async with asyncio.timeout(patience):
+                    await self.wait(client)
+            except TimeoutError as error:
+                raise too_busy(self.wait_of(client)) from error
         begun = time.monotonic()
         try:
             yield
@@ -108,8 +112,8 @@ class Parsers:
     ) -> T:
         wait = lane.wait_of(client)
         if wait > self.patience:
-            raise Failed(503, "too many documents are waiting; try again later", retry_seconds=round(wait))
-        async with lane.turn(client):
+            raise too_busy(wait)
+        async with lane.turn(client, self.patience):
             try:
                 return await to_process.run_sync(
                     function, lane.limits, document, *arguments, cancellable=True, limiter=self.limiter
@@ -118,6 +122,10 @@ class Parsers:
                 raise Failed(400, f"file: {error}") from error
             except MemoryError as error:
                 raise too_large() from error
+
+
+def too_busy(wait: float) -> Failed:
+    return Failed(503, "too many documents are waiting; try again later", retry_seconds=max(1, round(wait)))
 
 
 def too_large() -> Failed:

@@ -230,7 +230,7 @@ def test_a_file_is_translated_and_fetched_also_behind_a_prefix(server, expected)
     [
         ("設定.txt", "設定_de.txt"),
         ("फ़ाइल (1).TXT", "फ़ाइल_1_de.txt"),
-        ("a\u0308\u202e\tgpj.txt", "ä_gpj_de.txt"),
+        ("a\u0308\u202egpj.txt", "ä_gpj_de.txt"),
         ("..\\..\\été.txt", "été_de.txt"),
         ("ö" * 300 + ".txt", "ö" * 100 + "_de.txt"),
     ],

@@ -167,7 +167,7 @@ async def test_clients_take_turns_at_parsing():
     lane, order = Lane(1, 10, 1.0), list[str]()
 
     async def parse(client: str) -> None:
-        async with lane.turn(client):
+        async with lane.turn(client, 60.0):
             order.append(client)
             await asyncio.sleep(0.001)
 
@@ -183,13 +183,18 @@ async def test_clients_take_turns_at_parsing():
 async def test_the_wait_for_parsing_counts_only_the_turns_before_it():
     lane = Lane(1, 10, average=2.0)
     assert lane.wait_of("bob") == 0
-    async with lane.turn("ann"):
+    async with lane.turn("ann", 60.0):
         tasks = [asyncio.create_task(lane.wait("ann")) for _ in range(5)]
         await asyncio.sleep(0)
         # Bob's first document waits for the one being parsed and for one of Ann's; hers waits for all of them.
         assert (lane.wait_of("bob"), lane.wait_of("ann")) == (4.0, 12.0)
         for task in tasks:
             task.cancel()
+    async with lane.turn("ann", 60.0):
+        with pytest.raises(Failed, match="too many documents"):
+            async with lane.turn("bob", 0.01):
+                pytest.fail("the process is occupied")
+    assert (lane.free, len(lane.waiting)) == (1, 0)
     parsers = Parsers(patience=-1.0)
     with pytest.raises(Failed, match="too many documents") as caught:
         await parsers.run("ann", read_lines, DOCUMENT, 10)
