@@ -320,9 +320,11 @@ def serve(config: ServeConfig) -> None:
     options["http"] = partial(Connection, header_seconds=header_seconds)
     options |= {"timeout_graceful_shutdown": int(config.limits.seconds) + 1}
     allow_connections(config.limits.connections)
-    threading.Thread(target=identifier, daemon=True).start()  # or the first clients would wait for it
+    loading = threading.Thread(target=identifier, daemon=True)  # else, the first clients would wait for it
+    loading.start()
     for model in server.service.models:
         model.load()
+    loading.join()
     gc.freeze()  # objects that live as long as the server need not be visited by garbage collections
     logging.lastResort = PlaceHandler(logging.ERROR)
     log(f"serving {', '.join(config.run)} at {address} (press Ctrl-C to stop)")
