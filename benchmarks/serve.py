@@ -1,7 +1,7 @@
 """Compare the speed of `nmt serve` with that of `nmt translate`, or test the server under mixed load.
 
     python benchmarks/serve.py MODEL TEXT [LINES] [ROUNDS] [KEY=VALUE...]
-    python benchmarks/serve.py soak MODEL TEXT [MINUTES] [KEY=VALUE...]
+    python benchmarks/serve.py soak MODEL TEXT [MINUTES] [CLIENTS] [SLOW] [KEY=VALUE...]
 
 MODEL is a run or model directory, TEXT a file of source lines, and KEY=VALUE are keys of `nmt serve`. Everything runs
 on this machine, including the clients, whose CPU time is printed.
@@ -11,12 +11,14 @@ translate` and over HTTP: by 1, 8 and 64 clients that send one line at a time, a
 lines. It prints the median sentences/s, their ratio to `nmt translate`, the 50th and 99th percentiles of latency, and
 the number of translations that differ from those of `nmt translate`.
 
-The second form lets 16 clients send lines, texts of 20 lines and files for MINUTES (30), with pauses of up to half a
-second. About one request in a hundred hangs, is cut off, or is garbage. Each minute, it prints the requests answered,
-the latencies, and the memory of the server.
+The second form lets CLIENTS (16) clients send lines, texts of 20 lines, lists in an unknown language, HTML and files
+for MINUTES (30), with pauses of up to half a second. About one request in a hundred hangs, is cut off, or is garbage.
+SLOW (0) further clients send files that take longer to parse than the server allows. Each minute, it prints the
+requests answered, the latencies, and the memory of the server, and at the end the numbers of requests.
 """
 
 import asyncio
+import html
 import json
 import os
 import random
@@ -36,7 +38,8 @@ from typing import Any
 
 CLIENTS = ((1, 1), (8, 1), (64, 1), (64, 10))
 """Clients, and the lines of each of their requests."""
-SOAK_CLIENTS = 16
+SLOW_FILE = "<p>" + "<b>a</b> " * 20 + "</p>\n"
+SLOW_LINES = 12_000
 FAULTS = 0.01
 MOST_PAUSE = 0.5
 HEAD = "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
@@ -192,8 +195,9 @@ def memory(pid: int) -> int:
 class Soak:
     """The second form."""
 
-    def __init__(self, port: int, lines: list[str], seconds: float) -> None:
+    def __init__(self, port: int, lines: list[str], seconds: float, clients: int, slow: int) -> None:
         self.port, self.lines, self.until = port, lines, time.monotonic() + seconds
+        self.clients, self.slow = clients, slow
         self.direction = direction_of(port)
         self.counts, self.latencies = Counter[str](), list[float]()
 
@@ -201,7 +205,8 @@ class Soak:
         """One client: ordinary requests, and now and then a bad one, after which it connects anew."""
         chance = random.Random(seed)
         client = await Client(self.port).open()
-        kinds: list[Callable[[Client, random.Random], Any]] = [*(5 * [self.line]), self.text, self.text, self.file]
+        kinds: list[Callable[[Client, random.Random], Any]] = [*(5 * [self.line]), self.text, self.text]
+        kinds += [self.texts, self.html, self.file]
         while time.monotonic() < self.until:
             await asyncio.sleep(chance.random() * MOST_PAUSE)
             if chance.random() < FAULTS:
@@ -224,12 +229,31 @@ class Soak:
         answer = await client.translate(q=text, alternatives=chance.randint(0, 2), **self.direction)
         assert answer["translatedText"].count("\n") == 19
 
-    async def file(self, client: Client, chance: random.Random) -> None:
-        parts = [*self.direction.items(), ('file"; filename="a.txt', "\n".join(chance.choices(self.lines, k=10)))]
+    async def texts(self, client: Client, chance: random.Random) -> None:
+        fields = {"source": "auto", "target": self.direction["target"]}
+        answer = await client.translate(q=chance.choices(self.lines, k=3), **fields)
+        assert len(answer["detectedLanguage"]) == 3
+
+    async def html(self, client: Client, chance: random.Random) -> None:
+        text = "".join(f"<p>{html.escape(line)}</p>" for line in chance.choices(self.lines, k=5))
+        answer = await client.translate(q=text, format="html", **self.direction)
+        assert answer["translatedText"].count("</p>") == 5
+
+    async def upload(self, client: Client, name: str, content: str) -> tuple[int, bytes]:
+        parts = [*self.direction.items(), (f'file"; filename="{name}', content)]
         body = "".join(f'--b\r\nContent-Disposition: form-data; name="{n}"\r\n\r\n{v}\r\n' for n, v in parts)
-        status, found = await client.ask(
-            "/translate_file", f"{body}--b--\r\n".encode(), "multipart/form-data; boundary=b"
-        )
+        return await client.ask("/translate_file", f"{body}--b--\r\n".encode(), "multipart/form-data; boundary=b")
+
+    async def send_slow_files(self) -> None:
+        while time.monotonic() < self.until:
+            client = await Client(self.port).open()
+            status, _ = await self.upload(client, "a.html", SLOW_FILE * SLOW_LINES)
+            self.counts[f"slow files answered with {status}"] += 1
+            client.writer.close()
+            await asyncio.sleep(MOST_PAUSE)
+
+    async def file(self, client: Client, chance: random.Random) -> None:
+        status, found = await self.upload(client, "a.txt", "\n".join(chance.choices(self.lines, k=10)))
         assert status == 200, found
         path = json.loads(found)["translatedFileUrl"].partition("localhost")[2]
         status, found = await client.ask(path, b"")
@@ -277,7 +301,8 @@ class Soak:
             print(f"{minute:6} {len(seen):9,} {failed:7} {p50:7.0f} {p99:7.0f} {sizes}", flush=True)
 
     async def run(self, pid: int) -> None:
-        await asyncio.gather(self.report(pid), *map(self.work, range(SOAK_CLIENTS)))
+        slow = [self.send_slow_files() for _ in range(self.slow)]
+        await asyncio.gather(self.report(pid), *slow, *map(self.work, range(self.clients)))
         print(", ".join(f"{name} {count:,}" for name, count in sorted(self.counts.items())))
 
 
@@ -293,7 +318,8 @@ def main() -> None:
         return
     server, port = begin_server(model, options)
     threading_drain(server)
-    asyncio.run(Soak(port, lines, 60 * float(numbers[0] if numbers else 30)).run(server.pid))
+    minutes, clients, slow = (*map(float, numbers), *(30, 16, 0)[len(numbers) :])
+    asyncio.run(Soak(port, lines, 60 * minutes, int(clients), int(slow)).run(server.pid))
     server.terminate()
     taken = resource.getrusage(resource.RUSAGE_SELF).ru_utime
     print(f"SIGTERM ended it with {server.wait(60)}; clients took {taken:.0f} s of a processor")

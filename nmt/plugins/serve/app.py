@@ -6,15 +6,23 @@ import logging
 import math
 import os
 import re
+import resource
 import secrets
 import socket
 import sys
+import threading
+import unicodedata
 import webbrowser
-from collections.abc import Awaitable
+from collections import Counter
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
+from urllib.parse import quote
 
+import regex
 import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
@@ -27,13 +35,21 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nmt.config import NMTError, require
-from nmt.plugins.serve import translation as forms
 from nmt.plugins.serve.command import ServeConfig, is_loopback
 from nmt.plugins.serve.failures import Failed, PlaceHandler, Rate, failure_of, log, log_client
+from nmt.plugins.serve.fields import AnyForm, FileForm, SuggestForm, TextForm, TranslateForm, read_fields, validated
+from nmt.plugins.serve.keys import name_of_key, read_keys
+from nmt.plugins.serve.languages import detect, identifier, language_name, match_language
 from nmt.plugins.serve.parsing import formats_of_documents
+from nmt.plugins.serve.protocol import SPARE_CONNECTIONS, Connection
+from nmt.plugins.serve.suggestions import collect, is_blank
+from nmt.plugins.serve.translation import Service
+from nmt.text import read_texts
 
 T = TypeVar("T")
-UPLOADS = 16  # maximum number of files in memory at a time; further uploads wait
+HEADER_SECONDS = 30.0  # for the headers of a request
+OTHER_FILES = 256  # open files besides connections
+UPLOADS = 16  # files of the largest size that may be in memory at a time, half of them of the same address
 KEPT_SECONDS, KEPT_BYTES = 600, 64 * 2**20  # how long translated files are kept, and their maximum total size
 HEADERS = {
     "content-security-policy": (
@@ -47,6 +63,8 @@ HEADERS = {
 }
 LOCAL = ("localhost", "127.0.0.1", "[::1]", "")  # names of this machine; browsers never send an empty name
 PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)  # a path prefix removed by a proxy on this machine
+UNSAFE = regex.compile(r"[^\w\p{M}.-]+")  # in file names
+MOST_NAME_BYTES = 200  # of a file name without its suffix
 PAGE = Path(__file__).parent / "page"
 UNFINISHED = (413, 503, 504)  # statuses that close the connection, since the client may still be sending
 
@@ -103,7 +121,8 @@ class Guard:
 
 async def error_answer(request: Request, error: Any) -> Response:
     """An error response in LibreTranslate's format."""
-    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+    more = error.more if isinstance(error, Failed) else {}
+    return JSONResponse({"error": error.detail, **more}, error.status_code, error.headers)
 
 
 async def unless_gone(request: Request, work: Awaitable[T]) -> T:
@@ -120,10 +139,18 @@ async def unless_gone(request: Request, work: Awaitable[T]) -> T:
 
 
 def safe_name(name: str, target: str) -> str:
-    """The name for a translated file, containing only letters, digits, dots, dashes and underscores."""
-    path = PurePath(name.replace("\\", "/"))
-    stem = re.sub(r"[^\w.-]+", "_", path.stem, flags=re.ASCII).strip("._")[:80]
+    """The name for a translated file, containing only letters of any language, digits, dots, dashes and underscores."""
+    path = PurePath(unicodedata.normalize("NFC", name).replace("\\", "/"))
+    stem = UNSAFE.sub("_", path.stem).strip("._")
+    stem = stem.encode()[:MOST_NAME_BYTES].decode(errors="ignore")
     return f"{stem or 'file'}_{target}{path.suffix.lower()}"
+
+
+def attachment(name: str) -> str:
+    """The header for a download: the name in ASCII for old programs, and encoded as RFC 8187 says."""
+    ascii_name = re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII).lstrip("_")
+    header = f'attachment; filename="{ascii_name}"'
+    return header if ascii_name == name else f"{header}; filename*=UTF-8''{quote(name)}"
 
 
 class Server:
@@ -132,21 +159,21 @@ class Server:
     def __init__(self, config: ServeConfig) -> None:
         self.limits, self.keys = config.limits, Path(config.keys) if config.keys else None
         problem = f"keys={self.keys}: the file contains no keys; see docs/guides/serve.md"
-        require(self.keys is None or bool(forms.read_keys(self.keys)), problem)
+        require(self.keys is None or bool(read_keys(self.keys)), problem)
         self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
-        self.files, self.uploads = dict[str, bytes](), asyncio.Semaphore(UPLOADS)
-        self.service, self.suggestions = forms.Service(config), config.suggestions
-        forms.collect(self.suggestions)  # fails now if the file cannot be written
+        self.files, self.uploads = dict[str, bytes](), Counter[str]()
+        self.service, self.suggestions = Service(config), config.suggestions
+        collect(self.suggestions)  # fails now if the file cannot be written
 
-    async def admit(self, request: Request, form: type[forms.AnyForm]) -> forms.AnyForm:
+    async def admit(self, request: Request, form: type[AnyForm]) -> AnyForm:
         """Read a request; raise Failed if its key, rate, size or fields are unacceptable."""
         most, limit = self.limits.file_bytes, self.limits.characters
         # Parsing megabytes of JSON would delay all other clients; an emoji in ASCII-only JSON takes 12 bytes.
-        most = most if form is forms.FileForm else min(most, 12 * limit + 2**16)
-        fields = await forms.read_fields(request, most)
+        most = most if form is FileForm else min(most, 12 * limit + 2**16)
+        fields = await read_fields(request, most)
         self.check_client(request, fields.get("api_key"))
-        asked = forms.validated(form, fields)
-        texts = asked.texts if isinstance(asked, forms.TextForm) else []
+        asked = validated(form, fields)
+        texts = asked.texts if isinstance(asked, TextForm) else []
         if (size := sum(len(text) or 1 for text in texts) + len(getattr(asked, "s", ""))) > limit:
             raise Failed(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
         return asked
@@ -158,24 +185,42 @@ class Server:
         if self.keys:
             scheme, _, given = request.headers.get("authorization", "").partition(" ")
             key = key or (given.strip() if scheme.lower() == "bearer" else "")
-            name = forms.name_of_key(self.keys, str(key)) if key else None
+            name = name_of_key(self.keys, str(key)) if key else None
             problem = "" if name else "invalid API key" if key else "this server requires an API key"
             client = f"key {name}" if name else client
+        request.state.client = client
         if limited and self.rate and (seconds := math.ceil(self.rate.wait(client))):  # also with a wrong key
             raise Failed(429, f"too many requests; try again in {seconds} s", seconds)
         if problem:
             raise Failed(403, problem)
 
     async def translate(self, request: Request) -> Response:
-        asked = await self.admit(request, forms.TranslateForm)
-        return JSONResponse(await unless_gone(request, self.service.translate_texts(asked)))
+        asked = await self.admit(request, TranslateForm)
+        return JSONResponse(await unless_gone(request, self.service.translate_texts(asked, request.state.client)))
 
     async def translate_file(self, request: Request) -> Response:
-        async with self.uploads:
-            asked = await self.admit(request, forms.FileForm)
-            target, content = await unless_gone(request, self.service.translate_document(asked))
+        with self.room_for_upload(request):
+            asked = await self.admit(request, FileForm)
+            work = self.service.translate_document(asked, request.state.client)
+            target, content = await unless_gone(request, work)
         token = self.keep(safe_name(asked.file.filename or "", target), content)
-        return JSONResponse({"translatedFileUrl": str(request.url_for("download", token=token))})
+        return JSONResponse({"translatedFileUrl": str(request.url_for("download", token=quote(token)))})
+
+    @contextmanager
+    def room_for_upload(self, request: Request) -> Iterator[None]:
+        """Reserve memory for a file; raise Failed if too many are in memory, or too many of the same address."""
+        most, address = self.limits.file_bytes, request.client.host if request.client else ""
+        declared = request.headers.get("content-length", "")
+        size = min(int(declared), most) if declared.isdecimal() else most
+        is_full = self.uploads.total() + size > UPLOADS * most
+        if is_full or self.uploads[address] + size > UPLOADS // 2 * most:
+            raise Failed(503, "too many files are being uploaded; try again later")
+        self.uploads[address] += size
+        try:
+            yield
+        finally:
+            self.uploads[address] -= size
+            self.uploads += Counter()  # drops addresses without uploads
 
     def keep(self, name: str, content: bytes) -> str:
         """Keep a file in memory for a while and return an unguessable token for it."""
@@ -190,34 +235,49 @@ class Server:
         token = request.path_params["token"]
         if token not in self.files:
             raise Failed(404, "the file does not exist or has expired; translate it again")
-        headers = {"Content-Disposition": f'attachment; filename="{token.partition(".")[2]}"'}
+        headers = {"Content-Disposition": attachment(token.partition(".")[2])}
         return Response(self.files[token], media_type="application/octet-stream", headers=headers)
 
     async def suggest(self, request: Request) -> Response:
-        asked = await self.admit(request, forms.SuggestForm)
+        asked = await self.admit(request, SuggestForm)
         if not self.suggestions:
             raise Failed(403, "suggestions are disabled; to collect them, start the server with suggestions=FILE")
-        text = " ".join(asked.texts)
-        await self.service.find_route(asked.source, asked.target, text)
-        cells = text, asked.s, asked.source, asked.target, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        await asyncio.to_thread(forms.collect, self.suggestions, *cells)
+        text = "\n".join(asked.texts)
+        for name, value in (("q", text), ("s", asked.s)):
+            if is_blank(value):
+                raise Failed(400, f"{name}: contains no text")
+        [route] = await self.service.find_routes(asked.source, asked.target, [text])
+        cells = text, asked.s, route.source, route.target, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        await asyncio.to_thread(collect, self.suggestions, *cells)
         return JSONResponse({"success": True})
 
     async def detect(self, request: Request) -> Response:
-        asked = await self.admit(request, forms.TextForm)
-        ranked = await asyncio.to_thread(forms.detect, "\n".join(asked.texts), self.service.languages)
-        usual = [("en", 0.0)]  # LibreTranslate's answer if it cannot detect a language
-        return JSONResponse([{"confidence": round(100 * p), "language": code} for code, p in ranked[:3] or usual])
+        asked = await self.admit(request, TextForm)
+        ranked = await asyncio.to_thread(detect, "\n".join(asked.texts), self.service.languages)
+        if not ranked:  # LibreTranslate's answer is English
+            ranked = [(match_language("en", self.service.languages) or self.service.languages[0], 0.0)]
+        return JSONResponse([{"confidence": round(100 * p), "language": code} for code, p in ranked[:3]])
+
+
+def glossary_of(config: ServeConfig) -> dict[str, Any] | None:
+    """The name of the glossary that applies to all requests, and its number of terms."""
+    options = config.translator.plugins.get("protection")
+    if options is None or options.glossary is None:
+        return None
+    name = options.glossary
+    terms = [line for line in read_texts(name) if line.strip() and not line.startswith("#")]
+    return {"name": Path(name).name, "terms": len(terms)}
 
 
 def make_app(server: Server, config: ServeConfig) -> Starlette:
-    pairs, names = server.service.pairs, {code: forms.language_name(code) for code in server.service.languages}
+    pairs, names = server.service.pairs, {code: language_name(code) for code in server.service.languages}
     languages = [{"code": code, "name": name, "targets": list(pairs.get(code, {}))} for code, name in names.items()]
     source, (target, *_) = next(iter(pairs.items()))
     usual = {side: {"code": code, "name": names[code]} for side, code in (("source", source), ("target", target))}
     settings: dict[str, Any] = {"charLimit": config.limits.characters, "language": usual, "frontendTimeout": 500}
     settings |= {"suggestions": bool(server.suggestions), "models": [Path(name).name for name in config.run]}
     settings |= dict.fromkeys(("apiKeys", "keyRequired"), server.keys is not None)
+    settings["glossary"] = glossary_of(config)
     settings |= {"filesTranslation": True, "supportedFilesFormat": [*formats_of_documents()]}
     posts = server.translate, server.translate_file, server.detect, server.suggest
     gets: dict[str, Response] = {"/languages": JSONResponse(languages), "/frontend/settings": JSONResponse(settings)}
@@ -233,6 +293,16 @@ def make_app(server: Server, config: ServeConfig) -> Starlette:
     return app
 
 
+def allow_connections(most: int) -> None:
+    """Raise the limit on open files, which is often about 1,000, so that connections leave some for other files."""
+    most += SPARE_CONNECTIONS + OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 def serve(config: ServeConfig) -> None:
     """Serve until SIGTERM or Ctrl-C, then finish all accepted requests; raise NMTError if the server cannot start."""
     server, family = Server(config), socket.AF_INET6 if ":" in config.host else socket.AF_INET
@@ -246,9 +316,15 @@ def serve(config: ServeConfig) -> None:
     options: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
     options |= {"log_level": "error"}  # at a more verbose level, clients could fill the log with garbage
     options |= {"ws": "none", "limit_concurrency": config.limits.connections}
+    header_seconds = min(HEADER_SECONDS, config.limits.seconds)
+    options["http"] = partial(Connection, header_seconds=header_seconds)
     options |= {"timeout_graceful_shutdown": int(config.limits.seconds) + 1}
+    allow_connections(config.limits.connections)
+    loading = threading.Thread(target=identifier, daemon=True)  # else, the first clients would wait for it
+    loading.start()
     for model in server.service.models:
         model.load()
+    loading.join()
     gc.freeze()  # objects that live as long as the server need not be visited by garbage collections
     logging.lastResort = PlaceHandler(logging.ERROR)
     log(f"serving {', '.join(config.run)} at {address} (press Ctrl-C to stop)")

@@ -5,6 +5,7 @@ import sys
 import time
 import traceback
 from collections import OrderedDict
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -15,10 +16,11 @@ MOST_CLIENTS = 100_000  # the most clients to track; the one that has been idle 
 
 
 class Failed(HTTPException):
-    """A request or line that cannot be answered, with the message for the client."""
+    """A request or line that cannot be answered, with the message for the client and further keys of the answer."""
 
-    def __init__(self, status: int, problem: str, retry_seconds: int = 5) -> None:
+    def __init__(self, status: int, problem: str, retry_seconds: int = 5, **more: Any) -> None:
         super().__init__(status, problem, {"Retry-After": str(retry_seconds)} if status in (429, 503) else None)
+        self.more = more
 
 
 class Rate:

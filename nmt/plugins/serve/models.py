@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import re
 import threading
 import time
 from collections import deque
@@ -20,8 +21,9 @@ from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.failures import Failed, failure_of, log
 from nmt.plugins.serve.parsing import Line
 from nmt.search import Engine
-from nmt.text import TARGET, Tokenizer
+from nmt.text import TARGET, WITHOUT_BLANKS, Tokenizer
 
+WORD = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\S)+")
 LONG = 1000  # characters; each longer line forms a separate batch, and only one such batch runs at a time
 BATCH_LINES, BATCH_CHARACTERS = 128, 8000  # maximum per batch
 BATCH_SECONDS = 0.3  # target time per batch, so that no batch delays the next one for long
@@ -55,30 +57,55 @@ class Turns:
         self.room.release()
 
 
-def other_words(engine: Engine, tokenizer: Tokenizer, words: list[str], at: int, ids: Sequence[Any], *more: Any) -> Any:
-    """Search; the sentence with word `at` gets translations with other words there, others keep those of `words`."""
+class Words:
+    """The words of a text; in scripts without blanks between words, each character counts as a word."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.places = text, [*WORD.finditer(text)]
+        self.words = [place[0] for place in self.places]
+
+    def text_of(self, begin: int, end: int) -> str:
+        """The text from word `begin` to before word `end`."""
+        if begin >= end:
+            return ""
+        return self.text[self.places[begin].start() : self.places[end - 1].end()]
+
+
+def joined(prefix: str, rest: str) -> str:
+    """A translation from its two parts, between which clients may omit a blank."""
+    is_apart = prefix[-1:].isspace() or rest[:1].isspace()
+    has_no_blanks = WITHOUT_BLANKS.match(prefix[-1:]) or WITHOUT_BLANKS.match(rest[:1])
+    return prefix + rest if is_apart or has_no_blanks else f"{prefix} {rest}"
+
+
+def other_words(engine: Engine, tokenizer: Tokenizer, text: Words, at: int, ids: Sequence[Any], *more: Any) -> Any:
+    """Search; the sentence with word `at` gets translations with other words there, others keep those of `text`."""
+    results, searches = engine.search(ids, *more), MOST_REPLACED
+    first = 0  # the first word of the sentence in `text`
 
     def beginning(count: int) -> list[int]:
-        return tokenizer.encode([tokenizer.clean(" ".join(words[:count]), TARGET)], TARGET)[0]
+        """The tokens of the sentence's first words."""
+        end = min(first + count, len(text.words))
+        return tokenizer.encode([tokenizer.clean(text.text_of(first, end), TARGET)], TARGET)[0]
 
-    results, searches = engine.search(ids, *more), MOST_REPLACED
     for index, sentence in enumerate(ids):
-        forced, best = 0, list[str]()
+        forced, best, words = 0, list[str](), text.words[first:]
+        other: int | None = None
         while results[index]:
-            best = tokenizer.decode(results[index][0].tokens).split()
+            best = Words(tokenizer.decode(results[index][0].tokens)).words
             other = next((n for n, pair in enumerate(zip(best, words, strict=False)) if pair[0] != pair[1]), None)
             if other is None or forced == len(words) or not searches:
                 break
             forced, searches = max(forced, other) + 1, searches - 1
             results[index] = engine.search([sentence], [beginning(forced)])[0]
-        if results[index] and at >= 0 and (at < len(best) or other is not None):
-            begin, at = beginning(at), -1
+        if results[index] and at >= first and (at < first + len(best) or other is not None):
+            begin, at = beginning(at - first), -1
             # At a maximum length of one more token, the beam consists of the likeliest ones.
             extra = len(begin) + 1 - len(sentence)
             search = engine.with_search(replace(engine.config, beam_size=BEAM, n_best=BEAM, max_extra_length=extra))
             begun = [begun.tokens[: len(begin) + 1] for begun in search.search([sentence], [begin])[0]]
             results[index] = [row[0] for row in engine.search([sentence] * len(begun), begun) if row]
-        words, at = words[len(best) :], at - len(best)
+        first += len(best)
     return results
 
 
@@ -98,10 +125,18 @@ class WaitingLine:
 class Request:
     """One client request; `lines` holds the lines that are not yet in a batch."""
 
-    def __init__(self, search: Search, lines: Iterable[str]) -> None:
-        self.search, loop = search, asyncio.get_running_loop()
-        self.lines = deque(WaitingLine(line, self, loop.create_future()) for line in lines)
-        self.answers = [line.answer for line in self.lines]
+    def __init__(self, search: Search, lines: Iterable[str] = ()) -> None:
+        self.search = search
+        self.lines, self.answers = deque[WaitingLine](), list[asyncio.Future[Line]]()
+        self.extend(lines)
+
+    def extend(self, lines: Iterable[str]) -> None:
+        """Add lines, before the request is queued."""
+        loop = asyncio.get_running_loop()
+        for text in lines:
+            line = WaitingLine(text, self, loop.create_future())
+            self.lines.append(line)
+            self.answers.append(line.answer)
 
 
 class Queue:
@@ -235,10 +270,27 @@ class ServedModel:
         beam_size = max(usual.engine.config.beam_size, search.n_best)
         engine = usual.engine.with_search(replace(usual.engine.config, n_best=search.n_best, beam_size=beam_size))
         if search.prefix is not None:
-            other, before, rest = cast(Any, copy(engine)), search.prefix.split(), search.rest.split()
-            other.search = partial(other_words, engine, usual.tokenizer, before + rest, len(before))
+            other, at = cast(Any, copy(engine)), len(Words(search.prefix).words)
+            text = Words(joined(search.prefix, search.rest))
+            other.search = partial(other_words, engine, usual.tokenizer, text, at)
             engine = other
         return replace(usual, engine=engine, details=search.aligned, source_prefix=search.tag or usual.source_prefix)
+
+    def drop_without_terms(self, search: Search, line: str, row: list[translation.Translation]) -> None:
+        """Drop alternatives that lack a glossary's translation which the translation has that they would replace."""
+        if len(row) < 2 and search.prefix is None:
+            return
+        usual = row[0].text if search.prefix is None else joined(search.prefix, search.rest)
+        terms = self.terms_in(line, usual)
+        row[:] = [other for other in row if terms <= self.terms_in(line, other.text)]
+        if not row:  # the client then finds no other word
+            row.append(translation.Translation(usual, 0.0, 0.0))
+
+    def terms_in(self, line: str, text: str) -> set[int]:
+        """The numbers of the glossary's terms in a line whose translation is in `text`."""
+        reports = [stage.report(line, translation.Translation(text, 0.0, 0.0)) for stage in self.translator.stages]
+        terms = [term for report in reports for term in report.get("terms", ())]
+        return {number for number, term in enumerate(terms) if term["verdict"] == "used"}
 
     def translate(self, search: Search, lines: list[str]) -> list[Line | Failed]:
         if search.prefix is None:  # `rest`, which could have any value, then has no effect
@@ -247,6 +299,9 @@ class ServedModel:
             translator, blocks = self.make_translator(search), [[line] for line in lines]
         try:
             outcomes = [*chain.from_iterable(map(translator.translate_each, blocks))]
+            for line, outcome in zip(lines, outcomes, strict=True):
+                if isinstance(outcome, list):
+                    self.drop_without_terms(search, line, outcome)
             return [
                 [Translated(t.text, t.details.alignment if t.details else None) for t in outcome]
                 if isinstance(outcome, list)

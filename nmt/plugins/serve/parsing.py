@@ -11,6 +11,7 @@ from nmt.config import require
 from nmt.plugins.documents import Document, Translated, read_document
 from nmt.registry import entries_of
 
+NICENESS = 5  # translation has priority, but parsing still gets a quarter of a busy core
 Line = list[Translated]  # the translations of a line, best first
 
 
@@ -33,7 +34,7 @@ def parsed(limits: tuple[int, int], sent: SentDocument) -> tuple[str, Document]:
     for kind, most in zip((resource.RLIMIT_AS, resource.RLIMIT_CPU), limits, strict=True):
         used = math.ceil(time.process_time()) if kind == resource.RLIMIT_CPU else 0
         resource.setrlimit(kind, (used + most, resource.getrlimit(kind)[1]))
-    os.nice(10 - os.nice(0))  # translation has priority
+    os.nice(NICENESS - os.nice(0))
     formats = formats_of_documents()
     format = formats.get(PurePath(sent.name).suffix.lower(), "")
     require(bool(format), f"unsupported file type; supported: {', '.join(formats)}")

@@ -1,169 +1,43 @@
-"""From a request's bytes to its answer: keys, fields, languages, and translation of texts and documents."""
+"""Translation of texts and documents: finds the model for each text and puts the answers together."""
 
 import asyncio
-import fcntl
-import hashlib
-import os
-import re
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Iterable, Iterator
 from itertools import chain
-from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, NamedTuple
 
-from anyio import BrokenWorkerProcess, CapacityLimiter, to_process
-from babel import Locale
-from pydantic import AfterValidator, BaseModel, Field, ValidationError
-from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartParser
-from starlette.requests import Request as HttpRequest
-from starlette.types import Message
-
-from nmt.config import NMTError, require
-from nmt.files import parse_json, printable, read_text
 from nmt.plugins.documents import Translated, plain_text
 from nmt.plugins.serve.command import ServeConfig
-from nmt.plugins.serve.failures import Failed, log_client
+from nmt.plugins.serve.failures import Failed
+from nmt.plugins.serve.fields import FileForm, TranslateForm
+from nmt.plugins.serve.languages import Unserved, choose, match_language, with_code
 from nmt.plugins.serve.models import Request, Search, ServedModel
 from nmt.plugins.serve.parsing import Line, SentDocument, read_lines, write
+from nmt.plugins.serve.processes import Parsers
 from nmt.translation import Translation
 
-T = TypeVar("T")
-Text = Annotated[str, AfterValidator(lambda text: text.encode().decode())]  # rejects lone surrogates from JSON
-Route = tuple[ServedModel | None, str, dict[str, Any]]
-"""The model (None if both languages are the same), the target, and `detectedLanguage` if the source is "auto"."""
-MOST_FIELDS, MOST_ALTERNATIVES = 1000, 10
-KEY_LINE = re.compile(r"^(\S+)\s+([0-9a-f]{64})\b", re.MULTILINE)
-MOST_CHARACTERS = 2000  # a text's language is detected from at most this many leading characters
-SURE = 0.8  # text stays untranslated if its probability of being in the target language is higher than this
-PARSING_LIMITS = 2**30, 10  # bytes of memory and seconds of CPU time to parse or write a document
-MultiPartParser.spool_max_size = 2**30  # keeps files in memory; `limits.file_bytes` is at most as large
+AUTO = "auto"
 
 
-class TextForm(BaseModel):
-    q: Text | list[Text]
+class Route(NamedTuple):
+    """How a text is translated."""
 
-    @property
-    def texts(self) -> list[str]:
-        return self.q if isinstance(self.q, list) else [self.q]
-
-
-class TranslateForm(TextForm):
-    source: Text
-    target: Text
-    format: Literal["text", "html"] = "text"
-    alternatives: Annotated[int, Field(le=MOST_ALTERNATIVES), AfterValidator(lambda count: max(0, count))] = 0
-    prefix: Annotated[Text, Field(max_length=MOST_CHARACTERS)] | None = None  # followed by another word in alternatives
-    rest: Text = ""  # the translation so far after the prefix; other sentences keep its words
-    details: bool = False  # return each line's alignment and likely failures
+    model: ServedModel | None  # None if the text is already in the target language
+    source: str
+    target: str
+    detected: dict[str, Any]  # the answer's `detectedLanguage` if the source is "auto"
 
 
-class SuggestForm(TranslateForm):
-    s: Text
+class Text(NamedTuple):
+    """A text of a request, as lines."""
+
+    lines: list[str]
+    text: str
+    document: SentDocument | None = None  # if the text is HTML
 
 
-class FileForm(BaseModel, arbitrary_types_allowed=True):
-    file: UploadFile
-    source: Text
-    target: Text
-
-
-AnyForm = TypeVar("AnyForm", bound=BaseModel)
-
-
-def validated(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
-    """Validate all non-empty fields; for the first invalid one, raise Failed with LibreTranslate's wording."""
-    try:
-        return form.model_validate({name: value for name, value in fields.items() if value not in (None, "", [])})
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        name, missing = first["loc"][0], first["type"] == "missing"
-        problem = f"Invalid request: missing {name} parameter" if missing else f"{name}: {first['msg']}"
-        raise Failed(400, problem) from error
-
-
-async def read_fields(request: HttpRequest, most: int) -> dict[str, Any]:
-    """The fields of the query string and of a JSON or form body of at most `most` bytes; several `q` become a list."""
-    address, items, content, body, size = request.query_params.multi_items(), [], dict[str, Any](), bytearray(), 0
-    async for part in request.stream():  # all of it, even if too long: most clients read the answer only then
-        size += len(part)
-        body += part if size <= most else b""
-    if size > most:
-        raise Failed(413, f"the request has more than {most:,} bytes")
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": bytes(body)}
-
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    try:
-        if body and kind in ("", "application/json"):
-            content = parse_json(bytes(body))
-            require(isinstance(content, dict), "not a JSON object")
-        else:
-            again = HttpRequest(request.scope, receive)
-            items = (await again.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=size)).multi_items()
-    except (ValueError, KeyError, NMTError) as error:
-        raise Failed(400, "the request body is neither valid JSON nor a valid form") from error
-    texts = [value for name, value in items if name == "q"] or [value for name, value in address if name == "q"]
-    return dict(address) | dict(items) | ({"q": texts} if len(texts) > 1 else {}) | content
-
-
-def read_keys(path: Path) -> dict[str, str]:
-    """Map the SHA-256 of each API key to the key's name; skip lines that lack either."""
-    return {line[2]: line[1] for line in KEY_LINE.finditer(read_text(path))}
-
-
-def name_of_key(path: Path, key: str) -> str | None:
-    """A key's name; None if the key is unknown or the file cannot be read."""
-    # Keys are long and random, so unlike passwords, they do not need a slow hash.
-    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-    try:
-        return read_keys(path).get(digest)
-    except NMTError as error:
-        log_client("all API keys are rejected", f": {error}")
-        return None
-
-
-def collect(path: str | None, *cells: str) -> None:
-    """Append a row to a TSV file, as other servers may do at the same time; raise NMTError if that is impossible."""
-    row = "\t".join(printable(" ".join(cell.split())) for cell in cells) + "\n" * bool(cells)
-    try:
-        with Path(path or os.devnull).open("ab") as file:  # the row is written at once, when the block ends
-            fcntl.flock(file, fcntl.LOCK_EX)
-            require(file.tell() < 2**28, f"suggestions={path}: has more than 256 MiB; pass another file")
-            file.write(row.encode())
-    except OSError as error:
-        raise NMTError(f"suggestions={path}: {error.strerror}; pass a file that the server can write") from error
-
-
-def language_name(code: str) -> str:
-    """A language's English name, such as German for de; if unknown, its code."""
-    return str(Locale("en").languages.get(code.replace("-", "_"), code))
-
-
-@cache
-def identifier() -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    return LanguageIdentifier.from_model_file(Path(MODEL_FILE), norm_probs=True)
-
-
-def detect(text: str, languages: list[str]) -> list[tuple[str, float]]:
-    """Rank the detectable languages among `languages` by probability; return [] if the text has no letters."""
-    text = text[:MOST_CHARACTERS]
-    if not any(map(str.isalpha, text)):
-        return []
-    codes = {code.replace("_", "-").partition("-")[0].lower(): code for code in reversed(languages)}
-    ranked = ((str(language), float(probability)) for language, probability in identifier().rank(text))
-    return [(codes[language], probability) for language, probability in ranked if language in codes]
-
-
-def choose(text: str, sources: list[str], target: str) -> tuple[str, float]:
-    """A text's likeliest source language, or the target language if clearly more probable, and its probability."""
-    probabilities = dict(detect(text, [*sources, target]))
-    source = max(sources, key=lambda language: probabilities.get(language, 0.0))
-    of_target, of_source = probabilities.get(target, 0.0), probabilities.get(source, 0.0)
-    return (target, of_target) if of_target > SURE * (of_target + of_source) else (source, of_source)
+def in_words(codes: Iterable[str]) -> str:
+    """Languages for messages, such as English (en), German (de)."""
+    return ", ".join(with_code(code) for code in codes)
 
 
 class Service:
@@ -177,89 +51,167 @@ class Service:
                 self.pairs.setdefault(model.source, {}).setdefault(target, model)
         self.languages = list(dict.fromkeys(chain(self.pairs, *self.pairs.values())))
         self.most_lines = max(1, self.limits.waiting_lines // 2)  # so that no single request fills the queue
-        self.parsing = CapacityLimiter(2)  # a short document need not wait for a long one
+        self.parsers = Parsers(self.limits.seconds / 2)
 
-    async def parse(self, function: Callable[..., T], document: SentDocument, *arguments: Any) -> T:
-        """Run a function on a document in a separate process, which is killed if the client disconnects."""
-        arguments = PARSING_LIMITS, document, *arguments
+    def code_of(self, language: str, *preferred: Iterable[str]) -> str:
+        """The served code for a client's code, such as pt-BR for pt; raise Failed if there is none."""
+        for codes in (*preferred, self.languages):
+            if (code := match_language(language, codes)) is not None:
+                return code
+        name = with_code(language[:40])
+        problem = f"{name} is not supported"
+        if name != language[:40]:  # for what is no language, LibreTranslate's own tests expect only the first words
+            problem += f"; supported languages: {in_words(self.languages)}"
+        raise Failed(400, problem, languages=self.languages)
+
+    def sources_of(self, target: str) -> list[str]:
+        """The languages with a model into a language."""
+        return [source for source, targets in self.pairs.items() if target in targets]
+
+    def no_route(self, source: str, target: str, is_detected: bool = False) -> Failed:
+        """The failure if no model translates from a language into another one."""
+        sources = in_words(self.sources_of(target))
+        advice = f"models into {with_code(target)} translate from: {sources}" if sources else "see /languages"
+        if is_detected and source:
+            return Failed(
+                400, f"{with_code(source)} was detected, but no model translates it to {with_code(target)}; {advice}"
+            )
+        if is_detected:
+            return Failed(400, f"no model translates to {with_code(target)}; {advice}")
+        # The beginning is LibreTranslate's.
+        problem = f"{with_code(target)} is not available as a target language from {with_code(source)}"
+        return Failed(400, f"{problem}; {advice}")
+
+    def route_to(self, source: str, target: str) -> Route:
+        """The route for two language codes of a client, in any case and form; raise Failed if there is none."""
+        source = self.code_of(source, self.pairs)
+        targets = self.pairs.get(source, {})
+        target = self.code_of(target, targets)
+        if source != target and target not in targets:
+            raise self.no_route(source, target)
+        return Route(None if source == target else targets[target], source, target, {})
+
+    def detected_route(self, text: str, target: str) -> Route:
+        """The route for a text in an unknown language; raise Failed if no model translates its language."""
+        target = self.code_of(target, chain.from_iterable(self.pairs.values()))
         try:
-            return await to_process.run_sync(function, *arguments, cancellable=True, limiter=self.parsing)
-        except NMTError as error:
-            raise Failed(400, f"file: {error}") from error
-        except (BrokenWorkerProcess, MemoryError) as error:
-            most = f"{PARSING_LIMITS[0] // 2**20:,} MiB of memory or {PARSING_LIMITS[1]} seconds"
-            raise Failed(400, f"file: parsing takes more than {most}; split the file") from error
+            source, probability = choose(text, self.sources_of(target), target, self.languages)
+        except Unserved as error:
+            raise self.no_route(error.language, target, is_detected=True) from error
+        detected = {"detectedLanguage": {"confidence": round(100 * probability), "language": source}}
+        return Route(self.pairs[source][target] if source != target else None, source, target, detected)
 
-    async def find_route(self, source: str, target: str, text: str) -> Route:
-        """Find the model for two language codes, ignoring case; raise Failed if there is none."""
-        codes = {code.lower(): code for code in self.languages}
-        for language in [target] if source == "auto" else [source, target]:
-            if language.lower() not in codes:
-                raise Failed(400, f"{language[:40]} is not supported")
-        target, detected = codes[target.lower()], dict[str, Any]()
-        if source == "auto":
-            sources = [language for language, targets in self.pairs.items() if target in targets] or [*self.pairs]
-            source, probability = await asyncio.to_thread(choose, text, sources, target)
-            detected = {"detectedLanguage": {"confidence": round(100 * probability), "language": source}}
-        source = codes[source.lower()]
-        if source != target and target not in self.pairs.get(source, {}):
-            names = [f"{language_name(code)} ({code})" for code in (target, source)]
-            raise Failed(400, f"{names[0]} is not available as a target language from {names[1]}")
-        return None if source == target else self.pairs[source][target], target, detected
+    def routes_of(self, source: str, target: str, texts: list[str]) -> list[Route]:
+        """The route of each text; with "auto", each text has its own language."""
+        if source.lower() != AUTO:
+            return [self.route_to(source, target)] * len(texts)
+        routes = dict[str, Route]()
+        for number, text in enumerate(texts, 1):
+            try:
+                routes[text] = routes.get(text) or self.detected_route(text, target)
+            except Failed as error:
+                where = f"text {number}: " if len(texts) > 1 else ""
+                raise Failed(error.status_code, f"{where}{error.detail}", **error.more) from error
+        return [routes[text] for text in texts]
 
-    async def translate_lines(self, route: Route, lines: list[str], *search: Any) -> list[Line]:
-        """Translate lines, with further fields of `Search`; failures and cancellation drop the lines still queued."""
-        (model, target, _), most = route, self.limits.characters
-        if model is None:
-            return [[Translated(line)] for line in lines]
-        if len(lines) > self.most_lines:
-            raise Failed(413, f"more than {self.most_lines:,} lines; send fewer lines per request")
-        if (longest := max(map(len, lines), default=0)) > most:
+    async def find_routes(self, source: str, target: str, texts: list[str]) -> list[Route]:
+        """As `routes_of`, without delaying other requests while languages are detected."""
+        if source.lower() != AUTO:
+            return self.routes_of(source, target, texts)
+        return await asyncio.to_thread(self.routes_of, source, target, texts)
+
+    def queue(self, model: ServedModel, request: Request) -> None:
+        """Queue lines for a model; raise Failed if a line is too long or too many lines are waiting."""
+        most = self.limits.characters
+        if (longest := max((len(line.text) for line in request.lines), default=0)) > most:
             raise Failed(400, f"a line ({longest}) exceeds text limit ({most}); split the line")
-        if model.queue.lines + len(lines) > self.limits.waiting_lines:
+        if model.queue.lines + len(request.lines) > self.limits.waiting_lines:
             raise Failed(503, "too many lines are queued for this model; try again later")
-        request = Request(Search(model.tags[target], *search), lines)
         model.queue.add(request)
         model.schedule()
-        try:
-            return [await answer for answer in request.answers]
-        finally:
-            model.queue.remove(request)
 
-    async def translate_texts(self, form: TranslateForm) -> dict[str, Any]:
+    async def translate_lines(self, rows: list[tuple[Route, list[str]]], *search: Any) -> list[list[Line]]:
+        """Translate the lines of texts, each on its route, with further fields of `Search`.
+
+        Failures and cancellation drop the lines still queued.
+        """
+        if sum(len(lines) for _, lines in rows) > self.most_lines:
+            raise Failed(413, f"more than {self.most_lines:,} lines; send fewer lines per request")
+        requests = dict[tuple[ServedModel, str], Request]()
+        for route, lines in rows:
+            if route.model:
+                key = route.model, route.target
+                request = requests.setdefault(key, Request(Search(route.model.tags[route.target], *search)))
+                request.extend(lines)
+        try:
+            for (model, _), request in requests.items():
+                self.queue(model, request)
+            answers = {key: [await answer for answer in request.answers] for key, request in requests.items()}
+        finally:
+            for (model, _), request in requests.items():
+                model.queue.remove(request)
+        iterators = {key: iter(lines) for key, lines in answers.items()}
+        return [self.lines_of(route, lines, iterators) for route, lines in rows]
+
+    @staticmethod
+    def lines_of(route: Route, lines: list[str], answers: dict[tuple[ServedModel, str], Iterator[Line]]) -> list[Line]:
+        """The next answers for a text's lines; a text without a model stays as it is."""
+        if route.model is None:
+            return [[Translated(line)] for line in lines]
+        return [next(answers[route.model, route.target]) for _ in lines]
+
+    async def read_text(self, text: str, is_html: bool, client: str) -> Text:
+        if not is_html:
+            return Text(plain_text(text).lines, text)
+        document = SentDocument(text.encode(), "a.html")
+        lines, _ = await self.parsers.run(client, read_lines, document, self.most_lines)
+        return Text(lines, text, document)
+
+    async def translate_texts(self, form: TranslateForm, client: str) -> dict[str, Any]:
         """Answer a request; if `q` is a list, each value in the answer is a list."""
-        html, documents = form.format == "html", [SentDocument(text.encode(), "a.html") for text in form.texts]
-        plain = [plain_text(text) for text in form.texts]
-        rows = [text.lines for text in plain]
-        if html:
-            rows = [(await self.parse(read_lines, document, self.most_lines))[0] for document in documents]
-        lines = [*chain(*rows)]
-        model, _, detected = route = await self.find_route(form.source, form.target, "\n".join(lines))
-        n_best = 1 if html else form.alternatives + 1
-        search = 1 if form.prefix else n_best, html or form.details, form.prefix, form.rest
-        translations = iter(await self.translate_lines(route, lines, *search))
+        is_html = form.format == "html"
+        texts = [await self.read_text(text, is_html, client) for text in form.texts]
+        routes = await self.find_routes(form.source, form.target, ["\n".join(text.lines) for text in texts])
+        n_best = 1 if is_html else form.alternatives + 1
+        search = 1 if form.prefix else n_best, is_html or form.details, form.prefix, form.rest
+        rows = [(route, text.lines) for route, text in zip(routes, texts, strict=True)]
+        translations = await self.translate_lines(rows, *search)
         answers = list[dict[str, Any]]()
-        for text, document, row in zip(plain, documents, rows, strict=True):
-            translated = [next(translations) for _ in row]
-            if html:
-                content = await self.parse(write, document, translated) if model else document.content
-                ranked = [content.decode()]
-            else:  # a line with fewer translations repeats its last one
-                ranks = ([line[min(rank, len(line) - 1)] for line in translated] for rank in range(n_best))
-                ranked = list(dict.fromkeys(map(text.render, ranks)))
-            more: dict[str, Any] = {"alternatives": ranked[1:]} if form.alternatives else {}
-            if form.details and model:
-                flags = map(model.flags_of, row, [Translation(line[0].text, 0.0, 0.0) for line in translated])
-                alignments = [line[0].alignment for line in translated]
-                more["details"] = [{"alignment": a, "flags": f} for a, f in zip(alignments, flags, strict=True)]
-            answers.append({"translatedText": ranked[0], **more, **detected})
+        for text, route, lines in zip(texts, routes, translations, strict=True):
+            ranked = await self.write_text(text, route, lines, n_best, client)
+            answer: dict[str, Any] = {"translatedText": ranked[0]}
+            if form.alternatives:
+                answer["alternatives"] = ranked[1:]
+            if form.details:
+                answer["details"] = self.details_of(text, route, lines)
+            answers.append(answer | route.detected)
         return {key: [answer[key] for answer in answers] for key in answers[0]} if form.q == form.texts else answers[0]
 
-    async def translate_document(self, form: FileForm) -> tuple[str, bytes]:
+    async def write_text(self, text: Text, route: Route, lines: list[Line], n_best: int, client: str) -> list[str]:
+        """The different translations of a text, best first."""
+        if route.model is None:
+            return [text.text]
+        if text.document:
+            return [(await self.parsers.run(client, write, text.document, lines)).decode()]
+        # A line with fewer translations repeats its last one.
+        ranks = ([line[min(rank, len(line) - 1)] for line in lines] for rank in range(n_best))
+        return list(dict.fromkeys(map(plain_text(text.text).render, ranks)))
+
+    @staticmethod
+    def details_of(text: Text, route: Route, lines: list[Line]) -> list[dict[str, Any]]:
+        """The alignment and the likely failures of each line; [] if the text stays as it is."""
+        if route.model is None:
+            return []
+        flags = map(route.model.flags_of, text.lines, [Translation(line[0].text, 0.0, 0.0) for line in lines])
+        return [{"alignment": line[0].alignment, "flags": flag} for line, flag in zip(lines, flags, strict=True)]
+
+    async def translate_document(self, form: FileForm, client: str) -> tuple[str, bytes]:
         """The target language and the translated file."""
-        source = "" if form.source == "auto" else form.source
-        document = SentDocument(await form.file.read(), form.file.filename or "", source, form.target)
-        lines, marked_up = await self.parse(read_lines, document, self.most_lines)
-        model, target, _ = route = await self.find_route(form.source, form.target, "\n".join(lines[:20]))
-        translated = await self.translate_lines(route, lines, 1, marked_up)
-        return target, await self.parse(write, document, translated) if model else document.content
+        source = "" if form.source.lower() == AUTO else self.code_of(form.source, self.pairs)
+        target = self.code_of(form.target, self.pairs.get(source, {}), *self.pairs.values())
+        document = SentDocument(await form.file.read(), form.file.filename or "", source, target)
+        lines, marked_up = await self.parsers.run(client, read_lines, document, self.most_lines)
+        [route] = await self.find_routes(form.source, form.target, ["\n".join(lines[:20])])
+        [translated] = await self.translate_lines([(route, lines)], 1, marked_up)
+        content = await self.parsers.run(client, write, document, translated) if route.model else document.content
+        return route.target, content

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -55,6 +56,18 @@ class Server:
         status, answer = self.translate(q, **fields)
         assert status == 200, answer
         return answer["translatedText"]
+
+
+def as_pairs(model: Path, folder: Path, *pairs: str) -> list[Path]:
+    """Copies of a model under other languages, each given as SOURCE>TARGET."""
+    copies = list[Path]()
+    for pair in pairs:
+        source, target = pair.split(">")
+        copy = shutil.copytree(model, folder / f"{source}-{target}")
+        description = json.loads((copy / "config.json").read_text()) | {"source": source, "target": target}
+        (copy / "config.json").write_text(json.dumps(description))
+        copies.append(copy)
+    return copies
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import os
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,12 +15,12 @@ from hypothesis import given, strategies as st
 from nmt.commands import compose
 from nmt.errors import NMTError
 from nmt.plugins.documents import Translated
-from nmt.plugins.serve import app, translation
+from nmt.plugins.serve import app
 from nmt.plugins.serve.app import Server
 from nmt.plugins.serve.failures import Failed, Rate
-from nmt.plugins.serve.models import Queue, Request, Search, Turns
+from nmt.plugins.serve.models import Queue, Request, Search, Turns, Words, joined
 from nmt.plugins.serve.parsing import SentDocument, read_lines, write
-from nmt.plugins.serve.translation import Service, choose, detect
+from nmt.plugins.serve.processes import Lane, Parsers
 
 pytestmark = pytest.mark.anyio
 
@@ -91,6 +92,25 @@ def test_two_threads_take_turns():
     assert order.index("short") + 6 > len(order) - order[::-1].index("short")  # one after the other
 
 
+@pytest.mark.parametrize(
+    ("prefix", "rest", "words"),
+    [
+        ("ka lo ", "mi  so.", ["ka", "lo", "mi", "so."]),
+        ("ka lo", "mi", ["ka", "lo", "mi"]),  # from clients that omit the blank
+        (" ", "ka", ["ka"]),
+        ("設定", "を開く", ["設", "定", "を", "開", "く"]),
+        ("Word", "ファイル 2", ["Word", "フ", "ァ", "イ", "ル", "2"]),
+        ("เปิด", "", ["เ", "ป", "ิ", "ด"]),
+    ],
+)
+def test_words_in_scripts_without_blanks_are_characters(prefix, rest, words):
+    text = Words(joined(prefix, rest))
+    assert text.words == words
+    for begin in range(len(words)):
+        for end in range(begin, len(words) + 1):
+            assert "".join(text.text_of(begin, end).split()) == "".join(words[begin:end])
+
+
 def test_the_rate_of_each_client_is_limited():
     rate, calls = Rate(6), [*[("a", 0)] * 7, ("b", 0), ("a", 9.9), ("a", 10.1)]
     waits = [rate.wait(client, now) for client, now in calls]
@@ -108,18 +128,6 @@ async def test_files_make_room_for_new_ones_and_expire(word_model, monkeypatch):
         await server.download(SimpleNamespace(path_params={"token": tokens[2]}))
 
 
-def test_only_languages_of_the_server_are_detected_and_a_target_language_only_if_certain():
-    for text, codes in (
-        ("Das ist ein kleines Haus, in dem wir wohnen.", ["de", "en"]),
-        ("Hello", ["en", "de"]),  # Breton, among all languages of the world
-        ("Um ficheiro de texto", ["pt-BR", "en"]),
-        ("123 !?", []),
-    ):
-        assert [code for code, _ in detect(text, sorted({"en", *codes}))] == codes
-    for text in ("The house is at the end of the street.", "La maison est petite.", "Open", "..."):
-        assert choose(text, ["en"], "de")[0] == "en"
-
-
 DOCUMENT = SentDocument(b"<p>one</p>\n<p>two</p>" * 2000, "a.html")
 HUGE = SentDocument(b"<p>one</p>" * 500_000, "a.html")
 
@@ -128,16 +136,16 @@ def children() -> int:
     return len(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split())
 
 
-async def test_processes_that_parse_documents_end_with_their_request(word_model):
-    service, before = Service(compose("serve", [f"run={word_model}"])), children()
-    lines, marked_up = await service.parse(read_lines, DOCUMENT, 10)
+async def test_processes_that_parse_documents_end_with_their_request():
+    parsers, before = Parsers(60.0), children()
+    lines, marked_up = await parsers.run("ann", read_lines, DOCUMENT, 10)
     assert (lines[:2], len(lines), marked_up, children()) == (["one", "two"], 11, True, before + 1)
-    task = asyncio.create_task(service.parse(read_lines, HUGE, 10))
+    task = asyncio.create_task(parsers.run("ann", read_lines, HUGE, 10))
     await asyncio.sleep(0.1)
     small = SentDocument(b"<p>one</p>", "a.html")  # is parsed by another process
-    assert await service.parse(write, small, [[Translated("1")]]) == b"<p>1</p>"
+    assert await parsers.run("ann", write, small, [[Translated("1")]]) == b"<p>1</p>"
     with pytest.raises(Failed, match="not UTF-8"):
-        await service.parse(read_lines, SentDocument(b"\xff", "a.html"), 10)
+        await parsers.run("ann", read_lines, SentDocument(b"\xff", "a.html"), 10)
     assert (task.done(), children()) == (False, before + 2)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -146,13 +154,83 @@ async def test_processes_that_parse_documents_end_with_their_request(word_model)
 
 
 @pytest.mark.parametrize("limits", [(2**26, 10), (2**30, 0)])
-async def test_a_document_over_the_limits_ends_only_its_process(word_model, monkeypatch, limits):
-    service = Service(compose("serve", [f"run={word_model}"]))
+async def test_a_document_over_the_limits_ends_only_its_process(monkeypatch, limits):
+    parsers = Parsers(60.0)
     with monkeypatch.context() as patched:
-        patched.setattr(translation, "PARSING_LIMITS", limits)
+        patched.setattr(parsers.long, "limits", limits)
         with pytest.raises(Failed, match="MiB of memory"):
-            await service.parse(read_lines, HUGE, 10)
-    assert await service.parse(read_lines, DOCUMENT, 10)
+            await parsers.run("ann", read_lines, HUGE, 10)
+    assert await parsers.run("ann", read_lines, DOCUMENT, 10)
+
+
+async def test_clients_take_turns_at_parsing():
+    lane, order = Lane(1, 10, 1.0), list[str]()
+
+    async def parse(client: str) -> None:
+        async with lane.turn(client, 60.0):
+            order.append(client)
+            await asyncio.sleep(0.001)
+
+    clients = [*["ann"] * 4, "bob", "bob", "eve"]
+    tasks = [asyncio.create_task(parse(client)) for client in clients]
+    await asyncio.sleep(0)
+    tasks[2].cancel()  # while it waits
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert order == ["ann", "ann", "bob", "eve", "ann", "bob"]
+    assert (lane.free, len(lane.waiting)) == (1, 0)
+
+
+async def test_the_wait_for_parsing_counts_only_the_turns_before_it():
+    lane = Lane(1, 10, average=2.0)
+    assert lane.wait_of("bob") == 0
+    async with lane.turn("ann", 60.0):
+        tasks = [asyncio.create_task(lane.wait("ann")) for _ in range(5)]
+        await asyncio.sleep(0)
+        # Bob's first document waits for the one being parsed and for one of Ann's; hers waits for all of them.
+        assert (lane.wait_of("bob"), lane.wait_of("ann")) == (4.0, 12.0)
+        for task in tasks:
+            task.cancel()
+    async with lane.turn("ann", 60.0):
+        with pytest.raises(Failed, match="too many documents"):
+            async with lane.turn("bob", 0.01):
+                pytest.fail("the process is occupied")
+    assert (lane.free, len(lane.waiting)) == (1, 0)
+    parsers = Parsers(patience=-1.0)
+    with pytest.raises(Failed, match="too many documents") as caught:
+        await parsers.run("ann", read_lines, DOCUMENT, 10)
+    assert caught.value.status_code == 503
+
+
+async def test_a_short_document_does_not_wait_for_long_ones():
+    parsers = Parsers(60.0)
+    small = SentDocument(b"<p>one</p>", "a.html")
+    await parsers.run("ann", read_lines, small, 10)
+    tasks = [asyncio.create_task(parsers.run("ann", read_lines, HUGE, 10)) for _ in range(3)]
+    await asyncio.sleep(0.2)
+    await parsers.run("ann", read_lines, small, 10)
+    assert not any(task.done() for task in tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def test_uploads_of_one_address_leave_room_for_others(word_model):
+    server = Server(compose("serve", [f"run={word_model}", "limits.file_bytes=1000"]))
+
+    def upload(address: str, size: str) -> AbstractContextManager[None]:
+        request = SimpleNamespace(client=SimpleNamespace(host=address), headers={"content-length": size})
+        return server.room_for_upload(request)
+
+    with ExitStack() as uploads:
+        for size in ["1000"] * 6 + ["9999", ""]:  # a larger one is refused later, and one of unknown size counts fully
+            uploads.enter_context(upload("ann", size))
+        with pytest.raises(Failed, match="too many files"):
+            uploads.enter_context(upload("ann", "1"))
+        for _ in range(80):
+            uploads.enter_context(upload("bob", "100"))
+        with pytest.raises(Failed, match="too many files"):
+            uploads.enter_context(upload("eve", "1"))
+    assert not server.uploads
 
 
 def test_a_public_server_requires_keys_and_none_samples():

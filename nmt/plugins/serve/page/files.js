@@ -48,7 +48,8 @@ async function translateFile(file, row, said, signal) {
     for (const [key, value] of Object.entries(question({ file }))) form.append(key, value);
     const { translatedFileUrl } = await ask("translate_file", form, signal);
     // A server behind a proxy may not know its public address, so only the last part (TOKEN.NAME) is used.
-    const last = new URL(translatedFileUrl, location).pathname.split("/").pop(), name = last.slice(last.indexOf(".") + 1);
+    const last = new URL(translatedFileUrl, location).pathname.split("/").pop();
+    const name = decodeURIComponent(last.slice(last.indexOf(".") + 1));
     said.textContent = "Translated. The server keeps the file for ten minutes.";
     said.before(element("a", { href: `download_file/${last}`, download: name }, `Download ${name}`));
     announce(`${file.name} has been translated. The download link is above the text.`);

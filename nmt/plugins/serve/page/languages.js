@@ -12,6 +12,11 @@ export function question(more) {
 export const nameOf = (code) => languages.find((language) => language.code === code)?.name ?? code;
 const targetsOf = (code) => languages.find((language) => language.code === code)?.targets ?? [];
 
+/** A language code as BCP 47 has it, such as zh-CN for zh_CN; empty, which means unknown, if it is none. */
+export function tag(code) {
+  try { return Intl.getCanonicalLocales(code.replaceAll("_", "-"))[0] ?? ""; } catch { return ""; }
+}
+
 /** The language of the source text; empty if it has not been detected yet. */
 export const spoken = () => (page.source.value === "auto" ? detected : page.source.value);
 
@@ -41,13 +46,13 @@ export function setLanguages(source, target) {
   setDetected("");
 }
 
-/** Show the language that the server detected; the server always chooses one that it can translate. */
+/** Show the language that the server detected. */
 export function setDetected(code, confidence = 0) {
   detected = code;
   const label = `${nameOf(code)} (${confidence < SURE ? "guessed" : "detected"})`;
   page.source.options[0].text = code && page.source.value === "auto" ? label : "Detect language";
-  page.text.lang = spoken();
-  page.translation.lang = page.target.value;
+  page.text.lang = tag(spoken());
+  page.translation.lang = tag(page.target.value);
   page.swap.hidden = !targetsOf(page.target.value).includes(spoken());
   page.arrow.toggleAttribute("hidden", !page.swap.hidden);
 }

@@ -2,7 +2,7 @@
 import { announce, attempt, element, listen, local, notify, page, session } from "./elements.js";
 import { offerFiles, translateFiles } from "./files.js";
 import { onReopen, record } from "./history.js";
-import { offer, pairs, question, setDetected, setLanguages, spoken } from "./languages.js";
+import { offer, pairs, question, setDetected, setLanguages, spoken, tag } from "./languages.js";
 import { ask } from "./server.js";
 import { onChoice, showWords } from "./words.js";
 
@@ -99,7 +99,7 @@ async function translate() {
     const { language, confidence } = answer.detectedLanguage ?? {};
     if (language) setDetected(language, confidence);
     show(text, answer);
-    announce(answer.translatedText, page.target.value, 1000);
+    announce(answer.translatedText, tag(page.target.value), 1000);
     settling = setTimeout(settle, SETTLED);
   } catch (error) {
     if (error.lost) typing = setTimeout(tryAgain, 3000);
@@ -149,7 +149,7 @@ async function copy() {
 function openSuggestion() {
   const { text, translation, target } = current();
   page.betterSource.textContent = text;
-  Object.assign(page.betterText, { value: translation, lang: target });
+  Object.assign(page.betterText, { value: translation, lang: tag(target) });
   page.betterError.textContent = "";
   page.better.showModal();
   page.betterText.focus();
@@ -201,7 +201,9 @@ async function start() {
   offerFiles(settings);
   const here = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(location.hostname);
   const models = settings.models.length > 2 ? `${settings.models.length} models` : settings.models.join(", ");
-  page.about.textContent = `${models} · ${pairs()} · runs on ${here ? "this machine" : location.hostname}`;
+  const terms = ({ name, terms: count }) => ` · glossary ${name} (${count === 1 ? "1 term" : `${count} terms`})`;
+  const glossary = settings.glossary ? terms(settings.glossary) : "";
+  page.about.textContent = `${models} · ${pairs()}${glossary} · runs on ${here ? "this machine" : location.hostname}`;
   page.where.textContent = here ? "Your text stays on this machine." : `Your text is sent only to ${location.hostname}.`;
   page.keyField.hidden = !settings.keyRequired;
   page.suggest.hidden = !settings.suggestions;
@@ -215,7 +217,7 @@ function chooseTheme() {
 }
 
 page.theme.value = local.theme ?? "";
-onChoice((text) => { announce(text, page.target.value, 1500); settling = setTimeout(settle, SETTLED); });
+onChoice((text) => { announce(text, tag(page.target.value), 1500); settling = setTimeout(settle, SETTLED); });
 onReopen(({ text, source, target }) => put(text, source, target));
 listen(
   [page.text, "input", () => { notify(""); edited(); }],

@@ -1,16 +1,38 @@
 // The words of the translation: which words of the source they translate, and what else could stand in their place.
 import { element, listen, page } from "./elements.js";
-import { question, spoken } from "./languages.js";
+import { question, spoken, tag } from "./languages.js";
 import { ask } from "./server.js";
 
 const WORD = /[^\s\x1c-\x1f\x85]+/g; // words as the server counts them
 const SHOWN = 6, CONTEXT = 7; // alternatives, and words shown with each of them
+const WITHOUT_BLANKS = /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}\p{scx=Tibt}]/u;
 const wordsOf = (text) => text.match(WORD) ?? [];
 let lines = []; // of the source and the translation: { source, start, text, alignment }
 let spans = [], open = null, asking = new AbortController(), chosen = () => {};
 
 /** Call a function with the whole text whenever the user replaces a word. */
 export function onChoice(listener) { chosen = listener; }
+
+/**
+ * The words of a text in a language, as { text, begin, end, number }. In scripts without blanks between words, a word is
+ * a part of what is between blanks; `number` counts what is between blanks, as the server's alignments do.
+ */
+function wordsIn(text, language) {
+  const pieces = [...text.matchAll(WORD)].map(({ 0: word, index }, number) => ({ text: word, begin: index, end: index + word.length, number }));
+  if (!Intl.Segmenter || !WITHOUT_BLANKS.test(text)) return pieces;
+  const segmenter = new Intl.Segmenter(tag(language) || undefined, { granularity: "word" });
+  return pieces.flatMap((piece) => {
+    const words = [];
+    for (const { segment, index, isWordLike } of segmenter.segment(piece.text)) {
+      const begin = piece.begin + index, end = begin + segment.length, last = words.at(-1);
+      // Punctuation belongs to the word before it, or to the first word.
+      if (last && (!isWordLike || !last.isWordLike)) {
+        Object.assign(last, { text: last.text + segment, end, isWordLike: last.isWordLike || isWordLike });
+      } else words.push({ text: segment, begin, end, number: piece.number, isWordLike });
+    }
+    return words;
+  });
+}
 
 /** Show a translation; `details` are the server's, one for each line of the source with text. */
 export function showWords(source, text, details = []) {
@@ -32,11 +54,11 @@ function draw(line = -1, word = 0) {
   page.translation.replaceChildren(...lines.flatMap((row, n) => {
     const pieces = n ? ["\n"] : [];
     let at = 0;
-    for (const [index, match] of row.alignment ? [...row.text.matchAll(WORD)].entries() : []) {
-      const span = Object.assign(element("span", {}, match[0]), { row, index });
+    for (const [index, { text, begin, end, number }] of row.alignment ? wordsIn(row.text, page.target.value).entries() : []) {
+      const span = Object.assign(element("span", {}, text), { row, index, number });
       spans.push(span);
-      pieces.push(row.text.slice(at, match.index), span);
-      at = match.index + match[0].length;
+      pieces.push(row.text.slice(at, begin), span);
+      at = end;
     }
     return [...pieces, row.text.slice(at)];
   }));
@@ -65,8 +87,8 @@ function light(stretches) {
   page.mirror.replaceChildren(...pieces, `${text.slice(at)}\n`); // without a final newline, an empty last line has no height
 }
 
-function sourcesOf({ row, index }) {
-  const numbers = new Set(row.alignment.filter(([, target]) => target === index).map(([source]) => source));
+function sourcesOf({ row, number: word }) {
+  const numbers = new Set(row.alignment.filter(([, target]) => target === word).map(([source]) => source));
   return [...row.source.matchAll(WORD)].filter((_, number) => numbers.has(number));
 }
 
@@ -86,7 +108,7 @@ function follow() {
   const word = row ? [...row.source.matchAll(WORD)].findLastIndex((match) => match.index <= before.length) : -1;
   const inside = document.activeElement === page.text && row?.alignment && !page.translation.classList.contains("old");
   const lit = new Set(inside ? row.alignment.filter(([source]) => source === word).map(([, target]) => target) : []);
-  for (const span of spans) span.classList.toggle("lit", span.row === row && lit.has(span.index));
+  for (const span of spans) span.classList.toggle("lit", span.row === row && lit.has(span.number));
 }
 
 /** The nearest word in the next or previous row of the page. */
@@ -122,25 +144,30 @@ async function choose(span) {
   enter(open = span);
   span.classList.add("open");
   lightFor(span);
-  const { row, index } = span, words = wordsOf(row.text), signal = (asking = new AbortController()).signal;
+  const { row, index } = span, signal = (asking = new AbortController()).signal;
+  const language = page.target.value, lang = tag(language), current = wordsIn(row.text, language)[index];
   const from = sourcesOf(span).map(([word]) => word).join(" ");
-  page.word.replaceChildren(element("b", {}, words[index]), from ? ` from “${from}”` : "");
+  const origin = from ? [" from “", element("bdi", { lang: tag(spoken()) }, from), "”"] : [];
+  page.word.replaceChildren(element("b", { lang, dir: "auto" }, current.text), ...origin);
   show([], "Looking for alternatives …");
   page.words.showPopover();
   place(span);
   page.closeWords.focus();
-  const before = words.slice(0, index);
+  const before = row.text.slice(0, current.begin).trimStart();
   try {
-    const fields = { q: row.source, source: spoken(), alternatives: 10, prefix: `${before.join(" ")} `, rest: words.slice(index).join(" ") };
+    const fields = { q: row.source, source: spoken(), alternatives: 10, prefix: before || " ", rest: row.text.slice(current.begin) };
     const answer = await ask("translate", question(fields), signal);
-    const seen = new Set([words[index]]), options = [];
-    for (const text of [answer.translatedText, ...answer.alternatives]) {
-      const other = wordsOf(text), same = before.every((word, n) => word === other[n]);
-      if (!same || !other[index] || seen.has(other[index]) || options.length === SHOWN) continue;
-      seen.add(other[index]);
-      const rest = other.slice(index + 1, index + 1 + CONTEXT).join(" ");
-      const more = other.length > index + 1 + CONTEXT ? " …" : "";
-      const option = element("button", { type: "button", role: "option", lang: page.target.value }, other[index], element("small", {}, rest + more));
+    const seen = new Set([current.text]), options = [];
+    for (const text of [answer.translatedText, ...answer.alternatives].map((text) => text.trim())) {
+      const others = wordsIn(text, language), at = others.findIndex(({ end }) => end > before.length);
+      if (!text.startsWith(before) || at < 0 || options.length === SHOWN) continue;
+      // In scripts without blanks, a word may begin in the part that stays.
+      const word = text.slice(Math.max(others[at].begin, before.length), others[at].end);
+      if (seen.has(word)) continue;
+      seen.add(word);
+      const shown = others[Math.min(at + CONTEXT, others.length - 1)];
+      const more = text.slice(others[at].end, shown.end) + (shown === others.at(-1) ? "" : " …");
+      const option = element("button", { type: "button", role: "option", lang, dir: "auto" }, word, element("small", {}, more.trim()));
       option.addEventListener("click", () => replace(row, index, text));
       options.push(option);
     }

@@ -1,0 +1,133 @@
+"""The processes that parse documents: clients take turns, and short documents do not wait for long ones."""
+
+import asyncio
+import time
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
+
+from anyio import BrokenWorkerProcess, CapacityLimiter, to_process
+
+from nmt.config import NMTError
+from nmt.plugins.serve.failures import Failed
+from nmt.plugins.serve.parsing import SentDocument
+
+T = TypeVar("T")
+MEMORY = 2**30  # maximum bytes of a process
+SHORT_SECONDS, LONG_SECONDS = 2, 10  # CPU time to parse or write a document
+SHORT_PROCESSES, LONG_PROCESSES = 2, 1
+LONG_BYTES = 2**18  # documents above this size count as long without an attempt
+NEWEST = 0.2  # weight of the newest document in the average time
+
+
+class Lane:
+    """A number of processes for documents that take up to some seconds of CPU time."""
+
+    def __init__(self, processes: int, seconds: int, average: float) -> None:
+        self.limits = MEMORY, seconds
+        self.processes, self.free = processes, processes
+        self.waiting = OrderedDict[str, deque[asyncio.Future[None]]]()  # by client; the first one is next
+        self.average = average  # seconds that a document occupies a process
+
+    def wait_of(self, client: str) -> float:
+        """The seconds that a client's next document has to wait: it comes after one of each client per own document."""
+        if self.free:
+            return 0.0
+        turns = len(self.waiting.get(client, ())) + 1
+        ahead = sum(min(len(documents), turns) for documents in self.waiting.values())
+        return (ahead + 1) * self.average / self.processes
+
+    @asynccontextmanager
+    async def turn(self, client: str, patience: float) -> AsyncIterator[None]:
+        """Wait for a process and occupy it; raise Failed if none is free after `patience` seconds."""
+        if self.free:
+            self.free -= 1
+        else:
+            try:
+                async with asyncio.timeout(patience):
+                    await self.wait(client)
+            except TimeoutError as error:
+                raise too_busy(self.wait_of(client)) from error
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self.average += NEWEST * (time.monotonic() - begun - self.average)
+            self.leave()
+
+    async def wait(self, client: str) -> None:
+        place = asyncio.get_running_loop().create_future()
+        self.waiting.setdefault(client, deque()).append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.cancelled():
+                with suppress(KeyError, ValueError):
+                    self.waiting[client].remove(place)
+            else:  # the process became free at the same moment
+                self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Pass a process on to the next client."""
+        while self.waiting:
+            client, places = self.waiting.popitem(last=False)
+            waiting = deque(place for place in places if not place.done())  # the others have disconnected
+            if not waiting:
+                continue
+            waiting.popleft().set_result(None)
+            if waiting:
+                self.waiting[client] = waiting  # at the end
+            return
+        self.free += 1
+
+
+class Parsers:
+    """Parses documents in processes with limits; `patience` is how many seconds a document may have to wait."""
+
+    def __init__(self, patience: float) -> None:
+        self.patience = patience
+        self.short = Lane(SHORT_PROCESSES, SHORT_SECONDS, average=0.2)
+        self.long = Lane(LONG_PROCESSES, LONG_SECONDS, average=10.0)
+        self.limiter = CapacityLimiter(SHORT_PROCESSES + LONG_PROCESSES)
+
+    async def run(self, client: str, function: Callable[..., T], document: SentDocument, *arguments: Any) -> T:
+        """Run a function on a document; raise Failed if the document is unsuitable or has to wait for too long.
+
+        The process is killed if the client disconnects.
+        """
+        if len(document.content) <= LONG_BYTES:
+            try:
+                return await self.run_in(self.short, client, function, document, *arguments)
+            except BrokenWorkerProcess:  # it takes longer
+                pass
+        try:
+            return await self.run_in(self.long, client, function, document, *arguments)
+        except BrokenWorkerProcess as error:
+            raise too_large() from error
+
+    async def run_in(
+        self, lane: Lane, client: str, function: Callable[..., T], document: SentDocument, *arguments: Any
+    ) -> T:
+        wait = lane.wait_of(client)
+        if wait > self.patience:
+            raise too_busy(wait)
+        async with lane.turn(client, self.patience):
+            try:
+                return await to_process.run_sync(
+                    function, lane.limits, document, *arguments, cancellable=True, limiter=self.limiter
+                )
+            except NMTError as error:
+                raise Failed(400, f"file: {error}") from error
+            except MemoryError as error:
+                raise too_large() from error
+
+
+def too_busy(wait: float) -> Failed:
+    return Failed(503, "too many documents are waiting; try again later", retry_seconds=max(1, round(wait)))
+
+
+def too_large() -> Failed:
+    most = f"{MEMORY // 2**20:,} MiB of memory or {LONG_SECONDS} seconds"
+    return Failed(400, f"file: parsing takes more than {most}; split the file")

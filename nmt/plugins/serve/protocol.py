@@ -1,0 +1,124 @@
+"""HTTP connections with limits on what comes before a request, when no key has been checked yet."""
+
+import asyncio
+import json
+import re
+from typing import Any
+from urllib.parse import quote_from_bytes
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+MOST_HEADER_BYTES = 2**16  # maximum size of a request line and headers, or of what separates the pieces of a body
+TOO_LARGE = f"the request's address and headers have more than {MOST_HEADER_BYTES:,} bytes"
+SPARE_CONNECTIONS = 100  # connections above the limit that get an answer (503); further ones are cut off
+NON_ASCII = re.compile(rb"[\x80-\xff]")
+
+
+class Connection(HttpToolsProtocol):
+    """uvicorn's protocol, which by itself keeps headers of any size in memory and waits for them without end."""
+
+    def __init__(self, *arguments: Any, header_seconds: float, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.header_seconds = header_seconds
+        self.unread = 0  # bytes since the last complete headers or piece of a body
+        self.header_bytes = 0  # bytes of the address and the headers so far
+        self.awaits_headers = True
+        self.is_in_first_line = True
+        self.timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.start_timer()
+        limit = self.limit_concurrency
+        if limit is not None and len(self.connections) > limit + SPARE_CONNECTIONS:
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        self.unread += len(data)
+        super().data_received(self.with_ascii_address(data))
+        if self.transport.is_closing():
+            return
+        if self.unread > MOST_HEADER_BYTES:
+            self.refuse(431, TOO_LARGE)
+        elif self.unread and self.awaits_headers and self.timer is None:
+            self.start_timer()
+
+    def with_ascii_address(self, data: bytes) -> bytes:
+        """Percent-encode other bytes than ASCII in a request line, as `curl 'URL?q=für'` sends them."""
+        if not self.is_in_first_line:
+            return data
+        line, newline, rest = data.partition(b"\n")
+        # Line breaks may come before a request line.
+        self.is_in_first_line = not newline or not line.strip()
+        return NON_ASCII.sub(lambda byte: quote_from_bytes(byte[0]).encode(), line) + newline + rest
+
+    def send_400_response(self, msg: str) -> None:
+        if self.header_bytes > MOST_HEADER_BYTES:
+            self.refuse(431, TOO_LARGE)
+        else:
+            super().send_400_response(msg)
+
+    def count(self, size: int) -> None:
+        """Count bytes of an address or of headers; an exception makes the parser reject the request."""
+        self.header_bytes += size
+        if self.header_bytes > MOST_HEADER_BYTES:
+            raise ValueError(TOO_LARGE)
+
+    def on_message_begin(self) -> None:
+        self.header_bytes = 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        self.count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.count(len(name) + len(value))
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self.unread = 0
+        self.awaits_headers = self.is_in_first_line = False
+        self.stop_timer()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self.unread = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self.unread = 0
+        self.awaits_headers = self.is_in_first_line = True
+        super().on_message_complete()
+
+    def start_timer(self) -> None:
+        self.timer = self.loop.call_later(self.header_seconds, self.headers_are_late)
+
+    def stop_timer(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+    def headers_are_late(self) -> None:
+        """End a connection that has not sent complete headers, unless an earlier request is still being answered."""
+        if self.transport.is_closing():
+            return
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.start_timer()
+        elif self.unread:
+            self.refuse(408, f"no complete headers within {self.header_seconds:g} seconds")
+        else:  # such as a browser's connection for later use
+            self.transport.close()
+
+    def refuse(self, status: int, problem: str) -> None:
+        """Answer with an error and close the connection."""
+        content = json.dumps({"error": problem}).encode()
+        head = b"content-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(content)
+        self.transport.write(STATUS_LINE[status] + head + content)
+        self.transport.close()
