@@ -61,6 +61,14 @@ def tags_of(text: str) -> list[Tag]:
     return tags
 
 
+def copied(name: str, raw: str) -> Token:
+    """The token for an element that is copied; an icon or an empty element is not part of the text around it."""
+    text = "" if name == "svg" else unescape(MARKUP.sub("", raw)).strip()
+    if not text and name != "math":
+        return Token("point", raw, breaks=True)
+    return Token("copy", raw, text or raw)
+
+
 class Page(Part):
     """A page or a fragment of one; its lines are the translatable attribute values, followed by the sentences."""
 
@@ -90,8 +98,7 @@ class Page(Part):
         fixed, whole = translate == "no" or "notranslate" in classes.split(), tag.partner or index
         raw, element = self.text[tag.begin : tag.end], slice(tag.begin, self.tags[whole].end)
         if (tag.name in COPIED or (fixed and tag.name in INLINE)) and tag.partner:
-            shown = "" if tag.name in ("math", "svg") else unescape(MARKUP.sub("", self.text[element]))
-            self.tokens.append(Token("copy", self.text[element], shown, breaks=not shown))
+            self.tokens.append(copied(tag.name, self.text[element]))
             return whole
         if tag.name in UNSEEN:
             self.tokens.append(Token("point", self.text[element]))

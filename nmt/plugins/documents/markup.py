@@ -1,6 +1,7 @@
 """Sentences with markup: extract plain text for a translator, and put the markup back into the translation.
 
-An element wraps the longest run of translated words aligned with its source words; other tags go between words.
+An element wraps the longest run of translated words aligned with its source words; other tags go between words. In the
+plain text, a mark stands for each piece of code and the like, and the code replaces the mark in the translation.
 """
 
 import re
@@ -8,17 +9,16 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count, islice, pairwise
+from itertools import cycle, pairwise
 from typing import Literal, NamedTuple
 
 import regex
 
 from nmt.plugins.documents.document import Alignment, Part, Translated
-from nmt.plugins.protection.items import USUAL, Finder
+from nmt.plugins.protection.items import COPIES, COPY, USUAL, Finder
 from nmt.text import WITHOUT_BLANKS
 
 DEEPEST = 50  # elements nested more deeply become single tags
-MOST, MOST_CODES = 50, 500  # occurrences of a piece of code to try when placing it; pieces of code to place so
 ONE = WITHOUT_BLANKS.pattern
 LETTER = rf"(?:(?!{ONE})\w)"
 WORD = regex.compile(
@@ -34,7 +34,7 @@ class Token:
 
     kind: Kind
     raw: str  # as written in the file
-    text: str = ""  # text or code as a reader sees it
+    text: str = ""  # text or code as a reader sees it; in the markup tree, a mark instead of code
     name: str = ""  # a closing tag closes the last open tag with its name
     breaks: bool = False  # separates words, even without a space
     optional: bool = False  # an element to drop if it would be empty, or a line break to drop next to another
@@ -61,18 +61,32 @@ def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
     return partners
 
 
+def unused_marks(text: str) -> Iterator[str]:
+    """Marks that do not occur in a text; after the last one, they repeat."""
+    used = set(COPY.findall(text))
+    # If a text uses all marks, a blank separates the words around the code.
+    return cycle([mark for mark in COPIES if mark not in used] or [" "])
+
+
 def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
-    """The plain text of `tokens`, and their markup as a list of trees."""
+    """The plain text of `tokens`, with a mark for each "copy", and their markup as a list of trees."""
     partners, pieces, size = find_pairs(tokens), list[str](), 0
     stack = [(Token("open", ""), 0)]  # each with the number of pieces before it
+    marks: Iterator[str] = iter(())
+    if any(token.kind == "copy" for token in tokens):
+        marks = unused_marks("".join(token.text for token in tokens))
     for index, token in enumerate(tokens):
         node = replace(token, begin=size, is_glued=bool(pieces and pieces[-1][-1:].strip()), children=[])
         if index not in partners:
-            pieces += [" "] * token.breaks + [token.text] * bool(token.text)
-            size += token.breaks + len(token.text)
-            kind: Kind = "copy" if token.kind == "copy" else "point"
-            node = replace(node, kind=kind, end=node.begin + len(token.text), closing="")
-            stack[-1][0].children += [node] * (token.kind != "text")
+            if token.kind == "copy":
+                node.text = next(marks)
+            elif token.kind != "text":
+                node.kind = "point"
+            pieces += [" "] * node.breaks + [node.text] * bool(node.text)
+            size += node.breaks + len(node.text)
+            node = replace(node, end=node.begin + len(node.text), closing="")
+            if node.kind != "text":
+                stack[-1][0].children.append(node)
         elif token.kind == "open":
             stack.append((node, len(pieces)))
         else:
@@ -146,34 +160,40 @@ class Sentence(Part):
         text = " ".join(translations[0].text.split()) if translations else ""
         if text in ("", " ".join(self.plain.split())):
             return self.raw
-        projection = Projection(self.plain, nodes, text, translations[0].alignment)
         root = Token("open", "", end=len(self.plain), children=list(nodes))
-        return projection.render(Placed(0, len(text), root, range(len(projection.target.starts))), self.escape)
+        projection = Projection(self.plain, root, text, translations[0].alignment)
+        place = Placed(0, len(text), root, range(len(projection.target.starts)))
+        return projection.render(place, self.escape)
 
 
 class Tokens:
-    """The words, punctuation and protected items in a text; `chunks` are its whitespace-separated spans."""
+    """The words, punctuation, protected items and marks in a text; `chunks` are its whitespace-separated spans."""
 
-    def __init__(self, text: str, edges: Iterable[int] = ()) -> None:
-        items = Finder([USUAL]).stretches(text)
+    def __init__(self, text: str, marks: Iterable[str] = (), edges: Iterable[int] = ()) -> None:
         self.text, self.chunks = text, [chunk.span() for chunk in re.finditer(r"\S+", text)]
-        self.in_items = {place for begin, end in items for place in range(begin + 1, end)}
+        places = {place for place, character in enumerate(text) if character in marks}
+        items = Finder([USUAL]).stretches(text)
+        in_items = {place for begin, end in items for place in range(begin + 1, end)}
         cuts = {edge for span in [*items, *(word.span() for word in WORD.finditer(text))] for edge in span}
-        cuts = (cuts - self.in_items) | set(edges)
+        cuts = (cuts - in_items).union(edges, places, (place + 1 for place in places))
         spans = [(begin, end) for begin, end in pairwise(sorted(cuts)) if text[begin:end].strip()]
         self.starts, self.ends = [begin for begin, _ in spans], [end for _, end in spans]
+        self.marks = [token for token, begin in enumerate(self.starts) if begin in places]
 
     def between(self, begin: int, end: int) -> range:
         """The tokens that overlap a span."""
         return range(bisect_right(self.ends, begin), bisect_left(self.starts, end))
 
+    def of(self, token: int) -> str:
+        return self.text[self.starts[token] : self.ends[token]]
+
     def is_word(self, token: int) -> bool:
-        return bool(re.search(r"\w", self.text[self.starts[token] : self.ends[token]]))
+        return bool(re.search(r"\w", self.of(token)))
 
     def sides(self, chunk: int) -> list[range]:
-        """A chunk's leading punctuation, its words, and its trailing punctuation."""
+        """A chunk's leading punctuation, its words and marks, and its trailing punctuation."""
         tokens = self.between(*self.chunks[chunk])
-        words = [token for token in tokens if self.is_word(token)] or tokens
+        words = [token for token in tokens if self.is_word(token) or COPY.match(self.of(token))] or tokens
         return [range(*edges) for edges in pairwise([tokens.start, words[0], words[-1] + 1, tokens.stop])]
 
 
@@ -187,20 +207,38 @@ class Placed(NamedTuple):
 
 
 class Projection:
-    """Places markup in a translation by aligning source and target tokens."""
+    """Places the markup inside `root` in a translation by aligning source and target tokens."""
 
-    def __init__(self, plain: str, nodes: Sequence[Token], target: str, alignment: Alignment) -> None:
-        everywhere = list(nodes)
-        for node in everywhere:
-            everywhere += node.children
-        self.source = Tokens(plain, (edge for node in everywhere for edge in (node.begin, node.end)))
-        # In the translation, `copied` marks characters that are code, and `broken` holds the tokens after line breaks.
-        self.target, self.copied, self.broken = Tokens(target), bytearray(len(target)), set[int]()
-        self.codes = count()
+    def __init__(self, plain: str, root: Token, target: str, alignment: Alignment) -> None:
+        nodes = list(root.children)
+        for node in nodes:
+            nodes += node.children
+        marks = {node.text for node in nodes if node.kind == "copy" and node.text.strip()}
+        self.source = Tokens(plain, marks, (edge for node in nodes for edge in (node.begin, node.end)))
+        self.target, self.broken = Tokens(target, marks), set[int]()  # `broken`: the tokens after line breaks
         self.sources_of, self.targets_of = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
-        for a, b in sorted(set(self.aligned(alignment))):
-            self.sources_of[b].append(a)
-            self.targets_of[a].append(b)
+        self.align(alignment)
+        # Marks that a translator repeated or moved out of their element do not become text.
+        self.surplus = regex.compile(rf" ?[{''.join(marks)}]") if marks else None
+
+    def align(self, alignment: Alignment) -> None:
+        """Set the pairs of aligned tokens: a mark belongs to the same mark, and to nothing else."""
+        of_source, of_target = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
+        for tokens, of_side in ((self.source, of_source), (self.target, of_target)):
+            for token in tokens.marks:
+                of_side[tokens.of(token)].append(token)
+        partners = dict[int, int]()  # source -> target
+        for mark, sources in of_source.items():
+            partners.update(zip(sources, of_target[mark], strict=False))
+        lost = {*self.source.marks} - partners.keys()
+        self.marks_in_target = frozenset(self.target.marks)
+        for a, b in sorted({*self.aligned(alignment), *partners.items()}):
+            is_mark = b in self.marks_in_target or a in partners or a in lost
+            if not is_mark or partners.get(a) == b:
+                self.sources_of[b].append(a)
+                self.targets_of[a].append(b)
+            elif a in lost and b not in self.marks_in_target:  # where to put it, but not in place of this word
+                self.targets_of[a].append(b)
 
     def aligned(self, alignment: Alignment) -> Iterator[tuple[int, int]]:
         """Refine chunk pairs into token pairs; a chunk with several partners divides its words among them."""
@@ -226,52 +264,73 @@ class Projection:
         for inner in self.places(place):
             node, is_element = inner.node, inner.node.kind == "open"
             inside = self.render(inner, escape) if is_element else ""
-            pieces.append(escape(self.target.text[at : inner.begin]))
+            pieces.append(escape(self.text(at, inner.begin)))
             if inside or not (node.optional and is_element):
                 pieces += [node.raw, inside, node.closing]
             at = inner.end
-        return "".join(pieces) + escape(self.target.text[at : place.end])
+        pieces.append(escape(self.text(at, place.end)))
+        return "".join(pieces)
+
+    def text(self, begin: int, end: int) -> str:
+        """The text of a span in which no mark has its place."""
+        text = self.target.text[begin:end]
+        if self.surplus:
+            text = self.surplus.sub("", text)
+            # Not after a mark at the beginning of the translation, either.
+            text = text if begin else text.lstrip()
+        return text
 
     def places(self, parent: Placed) -> list[Placed]:
         """The places of an element's nodes, in the order of the translation."""
         nodes, owners, runs = parent.node.children, dict[int, int](), list[tuple[int, range]]()
         for index, node in enumerate(nodes):
-            owners |= dict.fromkeys(self.source.between(node.begin, node.end) if node.kind != "copy" else (), index)
+            owners |= dict.fromkeys(self.source.between(node.begin, node.end), index)
         for token in parent.tokens:
-            votes = Counter(owners.get(source, -1) for source in self.sources_of[token])
-            owner = max(votes, key=lambda index: (votes[index], index), default=-1)
+            sources = self.sources_of[token]
+            owner = self.owner_of(sources, owners) if sources else -1
             if runs and runs[-1][0] == owner and token - runs[-1][1].stop < 2:  # at most one other word between
                 runs[-1] = owner, range(runs[-1][1].start, token + 1)
             elif owner >= 0:
                 runs.append((owner, range(token, token + 1)))
-        longest = dict(sorted(runs, key=lambda run: (len(run[1]), -run[1].start)))
-        placed = {index: self.covering(nodes[index], run) for index, run in longest.items()}
+        placed = {index: self.covering(nodes[index], run) for index, run in self.best_runs(runs).items()}
         taken = {token: index for index, place in placed.items() for token in place.tokens}
-        for place_of in (self.copy_of, self.between):  # code first, so that no tag is placed inside it
-            for index, node in enumerate(nodes):
-                if index not in placed and (place := place_of(node, parent, taken)):
-                    placed[index] = place
-                    taken |= dict.fromkeys(place.tokens, index)
+        for index, node in enumerate(nodes):
+            if index not in placed and (place := self.between(node, parent, taken)):
+                placed[index] = place
+                taken |= dict.fromkeys(place.tokens, index)
         return sorted(placed.values(), key=lambda place: place[:2])
+
+    def owner_of(self, sources: Sequence[int], owners: dict[int, int]) -> int:
+        """The owner of most of these source tokens; -1 if they have none."""
+        if len(sources) == 1:  # usual, and worth the speed in deeply nested elements
+            return owners.get(sources[0], -1)
+        votes = Counter(owners.get(source, -1) for source in sources)
+        return max(votes, key=lambda index: (votes[index], index))
+
+    def best_runs(self, runs: Sequence[tuple[int, range]]) -> dict[int, range]:
+        """For each owner, the run with the most marks; of several, the longest and then the first.
+
+        If several of its runs have marks, and no run of another owner is between them, the owner gets them all.
+        """
+        marks, runs_of = self.marks_in_target, defaultdict[int, list[range]](list)
+        owner_of = {token: owner for owner, run in runs for token in run}
+        for owner, run in runs:
+            runs_of[owner].append(run)
+        best = dict[int, range]()
+        for owner, of_owner in runs_of.items():
+            if len(of_owner) == 1:
+                best[owner] = of_owner[0]
+                continue
+            marked = [run for run in of_owner if not marks.isdisjoint(run)]
+            if len(marked) > 1:
+                whole = range(marked[0].start, marked[-1].stop)
+                if all(owner_of.get(token, owner) == owner for token in whole):
+                    of_owner = [whole]
+            best[owner] = max(of_owner, key=lambda run: (len(marks.intersection(run)), len(run), -run.start))
+        return best
 
     def covering(self, node: Token, tokens: range) -> Placed:
         return Placed(self.target.starts[tokens[0]], self.target.ends[tokens[-1]], node, tokens)
-
-    def copy_of(self, node: Token, parent: Placed, taken: dict[int, int]) -> Placed | None:
-        """The place for code: an unused occurrence of the code's text in the translation of the parent."""
-        text, nodes = regex.escape(" ".join(self.source.text[node.begin : node.end].split())), parent.node.children
-        pattern, (low, high) = rf"(?<!{LETTER}){text}(?!{LETTER})", parent[:2]
-        most = MOST if node.text and next(self.codes) < MOST_CODES else 0
-        in_item = not self.source.in_items.isdisjoint((node.begin, node.end))
-        for match in islice(regex.finditer(pattern, self.target.text, pos=low, endpos=high), most):
-            begin, end = match.span()
-            tokens = self.target.between(begin, end)
-            is_free = all(nodes[taken[token]].kind == "copy" for token in tokens if token in taken)
-            may_cut = in_item or self.target.in_items.isdisjoint((begin, end))
-            if is_free and may_cut and not any(self.copied[begin:end]):
-                self.copied[begin:end] = b"\1" * (end - begin)
-                return Placed(begin, end, node, tokens)
-        return None
 
     def between(self, node: Token, parent: Placed, taken: dict[int, int]) -> Placed | None:
         """The place for a node without aligned words: elements take an adjacent free word; tags go between tokens."""
@@ -291,8 +350,10 @@ class Projection:
         end = target.starts[at] if at < high else parent.end
         if not (node.breaks and low < at < high):
             begin = end = begin if node.is_glued or at == high else end
-        if node.kind == "copy":
-            node = replace(node, raw=" " * (low < at == high) + node.raw + " " * (at < high))
+        if node.kind == "copy":  # a translator lost its mark
+            before = " " * (low < at and not target.text[begin - 1].isspace() and not node.is_glued)
+            after = " " * (at < high and not target.text[end : end + 1].isspace())
+            node = replace(node, raw=before + node.raw + after)
         return Placed(begin, end, node, range(at, at))
 
     def gap(self, node: Token, parent: Placed) -> int:

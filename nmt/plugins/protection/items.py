@@ -84,6 +84,9 @@ SECONDS = 2  # the time limit per line for a user's regular expression
 # If one of these adjoins a letter, digit or underscore at an item's edge, the item is part of something longer.
 PART_OF = r"A-Za-z0-9_/@\\"
 Span = tuple[int, int]
+COPIES = "".join(map(chr, range(0x10E000, 0x10E800)))
+"""Private-use characters that stand for what a document copies, such as its inline code; they are always items."""
+COPY = re.compile(f"[{COPIES[0]}-{COPIES[-1]}]")
 
 
 class Finder:
@@ -108,6 +111,9 @@ class Finder:
                     start, end = whole_argument(line, start, end)
                 if end > start and not any(taken[start:end]):
                     taken[start:end] = b"\1" * (end - start)
+        # Last, because an item may contain marks, but no item may end at one inside it.
+        for mark in () if line.isascii() else COPY.finditer(line):
+            taken[mark.start()] = 1
         return [match.span() for match in re.finditer(b"\1+", taken)]
 
 
@@ -147,6 +153,11 @@ def without_marks(address: str) -> str:
             break
         address = address[:-1]
     return address
+
+
+def readable(text: str) -> str:
+    """The text for a message to a user, with an ellipsis in place of each mark in `COPIES`."""
+    return COPY.sub("\u2026", text)
 
 
 def item(line: str, stretch: Span) -> str:

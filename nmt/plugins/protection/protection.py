@@ -1,8 +1,9 @@
 """Glossaries, and protected items: placeholders, addresses and the like appear exactly as in the source.
 
-A line is first translated unmodified. If an item is lost, two fallbacks are tried in turn. First, the items are
-replaced with stand-ins; any that are lost are put where the word alignment indicates. Then, the line is cut at its
-items. If an item still does not appear as often as in the source, the translation is flagged.
+A line is first translated unmodified, unless an item has characters that the model does not know. If an item is lost,
+two fallbacks are tried in turn. First, the items are replaced with stand-ins; any that are lost are put where the word
+alignment indicates. Then, the line is cut at its items. If an item still does not appear as often as in the source, the
+translation is flagged.
 
 Glossaries: terms and their translations are search constraints, and a translation that lacks them is flagged. A word is
 a run of letters and digits, a single character of a script without spaces, or any other single symbol.
@@ -17,9 +18,9 @@ from typing import Any, NamedTuple
 
 from nmt.config import NMTError, TranslatorOptions, require
 from nmt.plugins.protection.constraints import BEGINS, FOLLOWS, GLUED, Constraint, PhraseConstraints, kinds, phrases
-from nmt.plugins.protection.items import Finder, Items, Span, hidden, is_counted, replaced
+from nmt.plugins.protection.items import COPIES, COPY, Finder, Items, Span, hidden, is_counted, readable, replaced
 from nmt.text import SOURCE, WITHOUT_BLANKS, Tokenizer, clean, read_texts
-from nmt.translation import Limits, Line, Outcome, RefusedLine, Rest, Segment, Stage, Translation, with_refused
+from nmt.translation import Limits, Line, Outcome, RefusedLine, Rest, Segment, Stage, Translation
 
 NOTES = {
     "cut": "cut at protected items, which were lost otherwise, and translated in parts",
@@ -40,6 +41,13 @@ class HeldLine:
         self.line, self.stretches, self.items = line, stretches, Items(line.text, stretches)
         rest, _ = replaced(line.text, stretches, [" "] * len(stretches))
         self.is_bare = not any(map(str.isalnum, rest))
+
+    def is_known(self, characters: frozenset[str] | None) -> bool:
+        """True if the model knows all characters of the items, so that it can translate the line unmodified."""
+        items = "".join(self.items.texts)
+        if COPY.search(items):
+            return False
+        return characters is None or characters.issuperset(clean(items))
 
     def masked(self, stand_in: Callable[[int], str] | None) -> "Masked | None":
         """The line with new names in place of its items; None if names run out or stand-ins would have no context.
@@ -152,7 +160,7 @@ class Protection(Stage):
     """Keeps the items that a finder locates; `characters` are the characters that the model knows, or None for all."""
 
     def __init__(self, finder: Finder, characters: frozenset[str] | None) -> None:
-        self.finder = finder
+        self.finder, self.characters = finder, characters
         # Words with unknown characters are copied, so they cannot serve as stand-ins.
         usable = [name for name in STAND_INS if characters is None or characters.issuperset(name(1))]
         self.ways: list[Any] = [*((name, {"align": True}) for name in usable), (None, {"cut_at": frozenset(MARKS)})]
@@ -162,35 +170,70 @@ class Protection(Stage):
         return {"protection": kinds[0]} if kinds else {}
 
     def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
-        checked, held = list[Line | RefusedLine](lines), dict[int, HeldLine]()
+        results, held = dict[int, Outcome](), dict[int, HeldLine]()
         for index, line in enumerate(lines):
             try:
                 if stretches := self.finder.stretches(line.text):
                     held[index] = HeldLine(line, stretches)
             except NMTError as error:
-                checked[index] = RefusedLine(index, str(error))
-        results = with_refused(checked, rest)
-        rows = {index: row for index in held if isinstance(row := results[index], list)}
-        lost = [index for index, row in rows.items() if not held[index].items.arrive(row[0].text)]
+                results[index] = RefusedLine(index, str(error))
+
+        masked_first = [index for index, line in held.items() if not line.is_known(self.characters)]
+        unmodified = [index for index in range(len(lines)) if index not in {*results, *masked_first}]
+        results |= self.outcomes(unmodified, [lines[index] for index in unmodified], rest)
+        waiting = [index for index in held if not self.is_settled(held[index], results.get(index))]
+        self.translate_masked(waiting, held, results, rest)
+
+        # The marks of a document are copied even if neither stand-ins nor cuts are possible.
+        left = [index for index in masked_first if index not in results]
+        cut_at = frozenset(COPIES)
+        results |= self.outcomes(left, [replace(lines[index], cut_at=cut_at) for index in left], rest)
+
+        for index, held_line in held.items():
+            outcome = results[index]
+            self.describe(held_line, outcome if isinstance(outcome, list) else [])
+        return [results[index] for index in range(len(lines))]
+
+    def outcomes(self, indices: list[int], lines: list[Line], rest: Rest) -> dict[int, Outcome]:
+        """The outcome of each line, by its index."""
+        return dict(zip(indices, rest(lines) if lines else [], strict=True))
+
+    def is_settled(self, held: HeldLine, outcome: Outcome | None) -> bool:
+        """True if a line is refused, or if its best translation has all items."""
+        return isinstance(outcome, RefusedLine) or (outcome is not None and held.items.arrive(outcome[0].text))
+
+    def translate_masked(
+        self, waiting: list[int], held: dict[int, HeldLine], results: dict[int, Outcome], rest: Rest
+    ) -> None:
+        """Translate lines with stand-ins or cuts in place of their items, and add their translations to `results`.
+
+        A translation that lacks items is kept only if the line has no other.
+        """
         for stand_in, changes in self.ways:
-            masks = [(index, mask) for index in lost if (mask := held[index].masked(stand_in))]
-            outcomes = rest([replace(mask.held.line, text=mask.text, **changes) for _, mask in masks]) if masks else []
-            for (index, mask), outcome in zip(masks, outcomes, strict=True):
-                row = mask.row(outcome) if isinstance(outcome, list) else []
-                if row and held[index].items.arrive(row[0].text):
-                    results[index] = rows[index] = row
-                    lost.remove(index)
-        for index, row in rows.items():
-            for translation in row:
-                if not held[index].items.arrive(translation.text):
-                    translation.notes.pop(NOTES["cut"], None)
-                    translation.notes[NOTES["protected"]] = ""
-                    translation.flags.append("protected")
-        return results
+            masks = {index: mask for index in waiting if (mask := held[index].masked(stand_in))}
+            lines = [replace(mask.held.line, text=mask.text, **changes) for mask in masks.values()]
+            for index, outcome in self.outcomes([*masks], lines, rest).items():
+                row = masks[index].row(outcome) if isinstance(outcome, list) else []
+                is_settled = bool(row) and self.is_settled(held[index], row)
+                if row and (is_settled or index not in results):
+                    results[index] = row
+                if is_settled:
+                    waiting.remove(index)
+
+    def describe(self, held: HeldLine, row: list[Translation]) -> None:
+        """Flag the translations that lack items, and keep the marks of documents out of what users are told."""
+        for translation in row:
+            not_marks = (text for text in translation.copied if COPY.sub("", text).strip())
+            translation.copied = [*map(readable, not_marks)]
+            if not held.items.arrive(translation.text):
+                translation.notes.pop(NOTES["cut"], None)
+                translation.notes[NOTES["protected"]] = ""
+                translation.flags.append("protected")
 
 
 def protection(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits) -> Protection:
-    return Protection(Finder(options.plugins["protection"].protect), limits.characters)
+    config = options.plugins.get("protection")
+    return Protection(Finder(config.protect if config else []), limits.characters)
 
 
 WORD = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\w)+|[^\w\s]")

@@ -13,7 +13,7 @@ from test_segments import Echo
 
 from nmt.config import DecodeConfig, NMTError, TokenizerConfig
 from nmt.plugins.protection import items as protected
-from nmt.plugins.protection.items import Finder, Items, item
+from nmt.plugins.protection.items import COPIES, COPY, Finder, Items, item
 from nmt.plugins.protection.plugin import ProtectionConfig
 from nmt.plugins.protection.protection import HeldLine, Masked, Protection
 from nmt.search import Hypothesis
@@ -216,6 +216,30 @@ def test_other_lines_are_translated_as_without_protection():
 def split_names(words: list[str]) -> list[str]:
     named = " ".join(words).replace("A1", "hill A1o").replace("[1]", "hill [1o").split()
     return named if named != words else drop(words)
+
+
+marked_lines = st.lists(st.sampled_from([*WORDS, *COPIES[:3], *ITEMS[:3], f"({COPIES[3]}),"]), max_size=8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(marked_lines.map(" ".join)),
+    st.sampled_from(CHANGES),
+    st.booleans(),
+    st.sampled_from([USUAL, Finder([]), Finder(["hill .*"])]),
+)
+@example(
+    [" ".join(f"{word}{mark}s" for word, mark in zip(WORDS * 300, COPIES, strict=False)) + COPIES], drop, True, USUAL
+)
+def test_what_a_document_copies_arrives_once_and_is_hidden_from_the_model(given_lines, change, known, finder):
+    """Also without other protection, and where a line has more marks than there are names."""
+    translator = protecting(change, known=known)
+    [stage] = translator.stages
+    stage.finder = finder
+    for line, [best] in zip(given_lines, translator.translate(given_lines), strict=True):
+        assert sorted(COPY.findall(best.text)) == sorted(COPY.findall(line))
+        assert not COPY.search("".join([*best.copied, *best.notes, *best.notes.values()]))
+    assert not COPY.search("".join(translator.engine.searched))
 
 
 def test_where_an_item_is_put_and_when_a_line_is_cut():
