@@ -61,6 +61,13 @@ def tags_of(text: str) -> list[Tag]:
     return tags
 
 
+def is_fixed(tag: Tag, text: str) -> bool:
+    """True if a tag of this text marks its element as not to be translated."""
+    values = (text[slice(*tag.attributes.get(name, (0, 0)))] for name in ("translate", "class"))
+    translate, classes = (value.lower().strip("\"'") for value in values)
+    return translate == "no" or "notranslate" in classes.split()
+
+
 def copied(name: str, raw: str) -> Token:
     """The token for an element that is copied; an icon or an empty element is not part of the text around it."""
     text = "" if name == "svg" else unescape(MARKUP.sub("", raw)).strip()
@@ -93,9 +100,7 @@ class Page(Part):
     def add(self, index: int) -> int:
         """Add a tag or a whole element; return the index of its last tag."""
         tag = self.tags[index]
-        values = (self.text[slice(*tag.attributes.get(name, (0, 0)))] for name in ("translate", "class"))
-        translate, classes = (value.lower().strip("\"'") for value in values)
-        fixed, whole = translate == "no" or "notranslate" in classes.split(), tag.partner or index
+        fixed, whole = is_fixed(tag, self.text), tag.partner or index
         raw, element = self.text[tag.begin : tag.end], slice(tag.begin, self.tags[whole].end)
         if (tag.name in COPIED or (fixed and tag.name in INLINE)) and tag.partner:
             self.tokens.append(copied(tag.name, self.text[element]))

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import cycle, pairwise
+from itertools import accumulate, cycle, pairwise
 from typing import Literal, NamedTuple
 
 import regex
@@ -71,7 +71,7 @@ def unused_marks(text: str) -> Iterator[str]:
 def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
     """The plain text of `tokens`, with a mark for each "copy", and their markup as a list of trees."""
     partners, pieces, size = find_pairs(tokens), list[str](), 0
-    stack = [(Token("open", ""), 0)]  # each with the number of pieces before it
+    stack = [Token("open", "")]
     marks: Iterator[str] = iter(())
     if any(token.kind == "copy" for token in tokens):
         marks = unused_marks("".join(token.text for token in tokens))
@@ -86,19 +86,14 @@ def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
             size += node.breaks + len(node.text)
             node = replace(node, end=node.begin + len(node.text), closing="")
             if node.kind != "text":
-                stack[-1][0].children.append(node)
+                stack[-1].children.append(node)
         elif token.kind == "open":
-            stack.append((node, len(pieces)))
+            stack.append(node)
         else:
-            element, first = stack.pop()
+            element = stack.pop()
             element.end, element.closing = size, token.closing or token.raw
-            if not any(map(str.strip, pieces[first:])):  # an element without words becomes a single tag
-                raw = "".join(inside.raw for inside in tokens[partners[index] : index + 1])
-                pieces[first:] = [" "] * (size > element.begin)
-                size = element.begin + (size > element.begin)
-                element = Token("point", raw, begin=element.begin, end=element.begin, is_glued=element.is_glued)
-            stack[-1][0].children.append(element)
-    return "".join(pieces), stack[0][0].children
+            stack[-1].children.append(element)
+    return "".join(pieces), stack[0].children
 
 
 def strip(token: Token, cut: Callable[[str], str]) -> str:
@@ -107,6 +102,24 @@ def strip(token: Token, cut: Callable[[str], str]) -> str:
     if token.raw != whole:
         token.text = cut(token.text)
     return whole.replace(token.raw, "", 1) if token.raw else whole
+
+
+def without_empty(tokens: Sequence[Token]) -> list[Token]:
+    """Copies of the tokens in which each element without words is a single tag."""
+    partners, result, at = find_pairs(tokens), list[Token](), 0
+    words = [0, *accumulate(bool(token.text.strip()) for token in tokens)]  # the number of them before each token
+    while at < len(tokens):
+        last = partners.get(at, at)
+        if last > at and words[at] == words[last]:
+            element = tokens[at : last + 1]
+            # A break or blank inside it separates the words around it.
+            breaks = any(token.breaks or token.text for token in element)
+            result.append(Token("point", "".join(token.raw for token in element), breaks=breaks))
+        else:
+            last = at
+            result.append(replace(tokens[at]))
+        at = last + 1
+    return result
 
 
 def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
@@ -120,7 +133,7 @@ def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
     begin = min([first, *(i for i in range(first) if first < partners.get(i, -1) <= last)])
     end = max([last, *(i for i in range(last + 1, len(tokens)) if first <= partners.get(i, -1) <= last)])
     size = sum(len(token.raw) for token in tokens[:begin])
-    inside = [replace(token) for token in tokens[begin : end + 1]]
+    inside = without_empty(tokens[begin : end + 1])
     if inside and inside[0].kind == "text":
         size += len(strip(inside[0], str.lstrip))
     if inside and inside[-1].kind == "text":
@@ -153,9 +166,9 @@ class Sentence(Part):
         super().__init__(begin + size, begin + size + len(self.raw), lines)
 
     def render(self, translations: Sequence[Translated]) -> str:
-        return self.written(translations, self.nodes)
+        return self.written(translations, self.nodes, self.escape)
 
-    def written(self, translations: Sequence[Translated], nodes: Sequence[Token]) -> str:
+    def written(self, translations: Sequence[Translated], nodes: Sequence[Token], escape: Callable[[str], str]) -> str:
         """The translation with these nodes placed in it; the source if the translation is missing or the same."""
         text = " ".join(translations[0].text.split()) if translations else ""
         if text in ("", " ".join(self.plain.split())):
@@ -163,7 +176,15 @@ class Sentence(Part):
         root = Token("open", "", end=len(self.plain), children=list(nodes))
         projection = Projection(self.plain, root, text, translations[0].alignment)
         place = Placed(0, len(text), root, range(len(projection.target.starts)))
-        return projection.render(place, self.escape)
+        return projection.render(place, escape)
+
+    def with_copies(self, text: str) -> str:
+        """A text with code in place of its marks."""
+        nodes = self.nodes[:]
+        for node in nodes:
+            nodes += node.children
+        copies = {ord(node.text): node.raw for node in nodes if node.kind == "copy"}
+        return text.translate(copies)
 
 
 class Tokens:
