@@ -108,11 +108,11 @@ MARKDOWN_PLACED = r"""
 Press [any key] now | Jetzt [Taste] drücken | 0-2 1-1 3-0 | Jetzt [Taste] drücken
 A [b][c] (d) [e](f g) h | A [b][c] (d) [e](f g) hh | 0-0 | A [b\][c] (d) [e\](f g) hh
 \[No\] label | \[Kein\] Wort | 0-0 | \\\[Kein\\\] Wort
-[the Page][] or [x][The  page]\n\n[the page]: x\n | y oder die Seite | 0-2 1-3 2-1 3-0 | [y][The  page] oder [die Seite][the Page]\n\n[the page]: x\n
+[the P][] or [x][The  p]\n\n[the p]: x\n | y oder S | 0-2 1-2 2-1 3-0 | [y][The  p] oder [S][the P]\n\n[the p]: x\n
 Not [[a page]] | ① nicht | 0-1 | [[a page]] nicht
 Not [[a page\|b c]] here | Nicht die Seite | 0-0 1-1 2-2 3-1 | Nicht [[a page\|die Seite]]
 An ![[a_b#C d]] here | Ein dort | 0-0 2-1 | Ein ![[a_b#C d]] dort
-See [[page]] and [[page](x)]\n\n[page]: y\n | Sieh [Blatt] und [Blatt] | 0-0 1-1 2-2 3-3 | Sieh [[Blatt][page]] und [[Blatt](x)]\n\n[page]: y\n
+See [[p]] or [[p](x)]\n\n[p]: y\n | Hier [S] oder [S] | 0-0 1-1 2-2 3-3 | Hier [[S][p]] oder [[S](x)]\n\n[p]: y\n
 So [@a_b, 3] and [see @c] | So ② und ① | 0-0 | So [see @c] und [@a_b, 3]
 A ^[b c] and d[^e_f] | X Y und d | 0-0 1-1 2-1 3-2 4-3 | X ^[Y] und d[^e_f]
 [a [b](c) d](e) | [X b Y](e) | 0-0 1-1 2-2 | [X [b](c) Y\](e)
