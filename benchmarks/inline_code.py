@@ -75,8 +75,8 @@ def check(source: str, translation: str) -> tuple[str, list[str]]:
     rows = [*zip(paragraphs(source), paragraphs(translation), strict=True)]
     for (codes, text), (new_codes, new_text) in rows:
         words = {word.lower() for code in codes for word in WORD.findall(code)}
-        counts = [Counter(word.lower() for word in WORD.findall(side)) for side in (text, new_text)]
-        is_repeated = any(counts[1][word] > counts[0][word] for word in words)
+        before, after = ({word.lower() for word in WORD.findall(side)} for side in (text, new_text))
+        is_repeated = not words.isdisjoint(after - before)
         intact += codes == new_codes
         single += codes == new_codes and not is_repeated
     lengths = [sum(len(text.split()) for _, text in side) for side in zip(*rows, strict=True)]

@@ -73,7 +73,7 @@ def copied(name: str, raw: str) -> Token:
     text = "" if name == "svg" else unescape(MARKUP.sub("", raw)).strip()
     if not text and name != "math":
         return Token("point", raw, breaks=True)
-    return Token("copy", raw, text or raw)
+    return Token("copy", raw, "" if name == "math" else text)
 
 
 class Page(Part):

@@ -161,7 +161,7 @@ class Scanner:
             text = Token("text", shown, ESCAPED.sub(r"\1", shown))
             self.tokens += [Token("open", opening, name="page"), text, Token("close", "]]", name="page")]
         else:
-            self.tokens.append(Token("copy", raw, raw))
+            self.tokens.append(Token("copy", raw, page or ""))
 
     def open(self, begin: int, raw: str) -> None:
         """Add an opening bracket as text, until its closing bracket shows what it is."""

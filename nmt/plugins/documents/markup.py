@@ -7,7 +7,7 @@ plain text, a mark stands for each piece of code and the like, and the code repl
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, cycle, pairwise
 from typing import Literal, NamedTuple
@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import regex
 
 from nmt.plugins.documents.document import Alignment, Part, Translated
-from nmt.plugins.protection.items import COPIES, COPY, USUAL, Finder
+from nmt.plugins.protection.items import COPIES, COPY, USUAL, Finder, copy_of
 from nmt.text import WITHOUT_BLANKS
 
 DEEPEST = 50  # elements nested more deeply become single tags
@@ -34,7 +34,7 @@ class Token:
 
     kind: Kind
     raw: str  # as written in the file
-    text: str = ""  # text or code as a reader sees it; in the markup tree, a mark instead of code
+    text: str = ""  # text as a reader sees it; of code, what the model may see
     name: str = ""  # a closing tag closes the last open tag with its name
     breaks: bool = False  # separates words, even without a space
     optional: bool = False  # an element to drop if it would be empty, or a line break to drop next to another
@@ -63,13 +63,13 @@ def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
 
 def unused_marks(text: str) -> Iterator[str]:
     """Marks that do not occur in a text; after the last one, they repeat."""
-    used = set(COPY.findall(text))
+    used = set(text).intersection(COPIES)
     # If a text uses all marks, a blank separates the words around the code.
     return cycle([mark for mark in COPIES if mark not in used] or [" "])
 
 
 def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
-    """The plain text of `tokens`, with a mark for each "copy", and their markup as a list of trees."""
+    """The plain text of `tokens`, with a marked item for each "copy", and their markup as a list of trees."""
     partners, pieces, size = find_pairs(tokens), list[str](), 0
     stack = [Token("open", "")]
     marks: Iterator[str] = iter(())
@@ -79,7 +79,7 @@ def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
         node = replace(token, begin=size, is_glued=bool(pieces and pieces[-1][-1:].strip()), children=[])
         if index not in partners:
             if token.kind == "copy":
-                node.text = next(marks)
+                node.text = copy_of(next(marks), token.text)
             elif token.kind != "text":
                 node.kind = "point"
             pieces += [" "] * node.breaks + [node.text] * bool(node.text)
@@ -104,10 +104,14 @@ def strip(token: Token, cut: Callable[[str], str]) -> str:
     return whole.replace(token.raw, "", 1) if token.raw else whole
 
 
+def has_text(token: Token) -> bool:
+    return token.kind == "copy" or bool(token.text.strip())
+
+
 def without_empty(tokens: Sequence[Token]) -> list[Token]:
     """Copies of the tokens in which each element without words is a single tag."""
     partners, result, at = find_pairs(tokens), list[Token](), 0
-    words = [0, *accumulate(bool(token.text.strip()) for token in tokens)]  # the number of them before each token
+    words = [0, *accumulate(map(has_text, tokens))]  # the number of them before each token
     while at < len(tokens):
         last = partners.get(at, at)
         if last > at and words[at] == words[last]:
@@ -128,7 +132,7 @@ def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
     A line break absorbs the whitespace around it; any other tag between two spaces absorbs one of them.
     """
     partners = find_pairs(tokens)
-    worded = [index for index, token in enumerate(tokens) if token.text.strip() or token.closing] or [0, -1]
+    worded = [index for index, token in enumerate(tokens) if has_text(token) or token.closing] or [0, -1]
     first, last = worded[0], worded[-1]
     begin = min([first, *(i for i in range(first) if first < partners.get(i, -1) <= last)])
     end = max([last, *(i for i in range(last + 1, len(tokens)) if first <= partners.get(i, -1) <= last)])
@@ -183,23 +187,27 @@ class Sentence(Part):
         nodes = self.nodes[:]
         for node in nodes:
             nodes += node.children
-        copies = {ord(node.text): node.raw for node in nodes if node.kind == "copy"}
-        return text.translate(copies)
+        copies = {node.text[0]: node.raw for node in nodes if node.kind == "copy"}
+        return COPY.sub(lambda copy: copies.get(copy[1], copy[0]), text)
 
 
 class Tokens:
-    """The words, punctuation, protected items and marks in a text; `chunks` are its whitespace-separated spans."""
+    """The words, punctuation, protected items and copies in a text; `chunks` are its whitespace-separated spans."""
 
-    def __init__(self, text: str, marks: Iterable[str] = (), edges: Iterable[int] = ()) -> None:
+    def __init__(self, text: str, marks: Collection[str] = (), edges: Iterable[int] = ()) -> None:
         self.text, self.chunks = text, [chunk.span() for chunk in re.finditer(r"\S+", text)]
-        places = {place for place, character in enumerate(text) if character in marks}
-        items = Finder([USUAL]).stretches(text)
-        in_items = {place for begin, end in items for place in range(begin + 1, end)}
+        copies = [copy.span() for copy in COPY.finditer(text) if copy[1] in marks] if marks else []
+        items, in_items = Finder([USUAL]).stretches(text), set[int]()
+        for begin, end in items:
+            in_items.update(range(begin + 1, end))
         cuts = {edge for span in [*items, *(word.span() for word in WORD.finditer(text))] for edge in span}
-        cuts = (cuts - in_items).union(edges, places, (place + 1 for place in places))
+        cuts = (cuts - in_items).union(edges, *copies)
+        for begin, end in copies:
+            cuts.difference_update(range(begin + 1, end))
         spans = [(begin, end) for begin, end in pairwise(sorted(cuts)) if text[begin:end].strip()]
         self.starts, self.ends = [begin for begin, _ in spans], [end for _, end in spans]
-        self.marks = [token for token, begin in enumerate(self.starts) if begin in places]
+        begins = {begin for begin, _ in copies}
+        self.copies = [token for token, begin in enumerate(self.starts) if begin in begins]
 
     def between(self, begin: int, end: int) -> range:
         """The tokens that overlap a span."""
@@ -212,7 +220,7 @@ class Tokens:
         return bool(re.search(r"\w", self.of(token)))
 
     def sides(self, chunk: int) -> list[range]:
-        """A chunk's leading punctuation, its words and marks, and its trailing punctuation."""
+        """A chunk's leading punctuation, its words and copies, and its trailing punctuation."""
         tokens = self.between(*self.chunks[chunk])
         words = [token for token in tokens if self.is_word(token) or COPY.match(self.of(token))] or tokens
         return [range(*edges) for edges in pairwise([tokens.start, words[0], words[-1] + 1, tokens.stop])]
@@ -234,31 +242,32 @@ class Projection:
         nodes = list(root.children)
         for node in nodes:
             nodes += node.children
-        marks = {node.text for node in nodes if node.kind == "copy" and node.text.strip()}
+        marks = {node.text[0] for node in nodes if node.kind == "copy"}
         self.source = Tokens(plain, marks, (edge for node in nodes for edge in (node.begin, node.end)))
-        self.target, self.broken = Tokens(target, marks), set[int]()  # `broken`: the tokens after line breaks
+        self.target = Tokens(target, marks)
+        self.broken, self.filled = set[int](), set[int]()  # tokens after line breaks; places of copies without marks
         self.sources_of, self.targets_of = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
         self.align(alignment)
-        # Marks that a translator repeated or moved out of their element do not become text.
-        self.surplus = regex.compile(rf" ?[{''.join(marks)}]") if marks else None
+        # Copies that a translator repeated or moved out of their element do not become text.
+        self.surplus = regex.compile(rf" ?([{''.join(marks)}])(?:[^\s{COPIES}]*\1)?") if marks else None
 
     def align(self, alignment: Alignment) -> None:
-        """Set the pairs of aligned tokens: a mark belongs to the same mark, and to nothing else."""
+        """Set the pairs of aligned tokens: a copy belongs to the one with the same mark, and to nothing else."""
         of_source, of_target = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
         for tokens, of_side in ((self.source, of_source), (self.target, of_target)):
-            for token in tokens.marks:
-                of_side[tokens.of(token)].append(token)
+            for token in tokens.copies:
+                of_side[tokens.of(token)[0]].append(token)
         partners = dict[int, int]()  # source -> target
         for mark, sources in of_source.items():
             partners.update(zip(sources, of_target[mark], strict=False))
-        lost = {*self.source.marks} - partners.keys()
-        self.marks_in_target = frozenset(self.target.marks)
+        lost = {*self.source.copies} - partners.keys()
+        self.copies_in_target = frozenset(self.target.copies)
         for a, b in sorted({*self.aligned(alignment), *partners.items()}):
-            is_mark = b in self.marks_in_target or a in partners or a in lost
-            if not is_mark or partners.get(a) == b:
+            is_copy = b in self.copies_in_target or a in partners or a in lost
+            if not is_copy or partners.get(a) == b:
                 self.sources_of[b].append(a)
                 self.targets_of[a].append(b)
-            elif a in lost and b not in self.marks_in_target:  # where to put it, but not in place of this word
+            elif a in lost and b not in self.copies_in_target:  # where to put it, but not in place of this word
                 self.targets_of[a].append(b)
 
     def aligned(self, alignment: Alignment) -> Iterator[tuple[int, int]]:
@@ -333,7 +342,7 @@ class Projection:
 
         If several of its runs have marks, and no run of another owner is between them, the owner gets them all.
         """
-        marks, runs_of = self.marks_in_target, defaultdict[int, list[range]](list)
+        marks, runs_of = self.copies_in_target, defaultdict[int, list[range]](list)
         owner_of = {token: owner for owner, run in runs for token in run}
         for owner, run in runs:
             runs_of[owner].append(run)
@@ -372,9 +381,11 @@ class Projection:
         if not (node.breaks and low < at < high):
             begin = end = begin if node.is_glued or at == high else end
         if node.kind == "copy":  # a translator lost its mark
-            before = " " * (low < at and not target.text[begin - 1].isspace() and not node.is_glued)
+            is_joined = low < at and not target.text[begin - 1].isspace() and not node.is_glued
+            before = " " * (is_joined or begin in self.filled)
             after = " " * (at < high and not target.text[end : end + 1].isspace())
             node = replace(node, raw=before + node.raw + after)
+            self.filled.add(begin)
         return Placed(begin, end, node, range(at, at))
 
     def gap(self, node: Token, parent: Placed) -> int:
