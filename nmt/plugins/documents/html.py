@@ -9,6 +9,7 @@ from html import escape, unescape
 
 from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
 from nmt.plugins.documents.markup import Sentence, Token
+from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
 
 # Quantifiers are possessive or atomic so that every input takes linear time.
 VALUE = r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z))"""
@@ -109,7 +110,8 @@ class Page(Part):
             self.tokens.append(Token("point", self.text[element]))
             return whole
         if tag.name in INLINE and raw[-2:-1] != "/" and not fixed:
-            self.tokens.append(Token("close" if tag.closes else "open", raw, name=tag.name))
+            is_script = tag.name in NAMES_OF_SCRIPTS and not tag.closes
+            self.tokens.append(Token("close" if tag.closes else "open", raw, name=tag.name, is_script=is_script))
         elif tag.name in INLINE | BETWEEN | COPIED | {""}:
             self.tokens.append(Token("point", raw, breaks=tag.name in BETWEEN - {"wbr"}))
         else:
@@ -127,7 +129,7 @@ class Page(Part):
         return index
 
     def end_sentence(self) -> None:
-        sentence = Sentence(self.first, self.tokens, partial(escape, quote=False))
+        sentence = Sentence(self.first, join_scripts(self.tokens), partial(escape, quote=False))
         self.sentences += [sentence] if sentence.lines else []
         self.tokens = []
 

@@ -17,6 +17,7 @@ from markdown_it.token import Token as Parsed
 from nmt.plugins.documents import html
 from nmt.plugins.documents.document import Part, Spliced, Text, Translated
 from nmt.plugins.documents.markup import Kind, Sentence, Token, find_pairs, without_optional
+from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
 
 FRONT_MATTER = re.compile(
     r"(?:---[ \t]*\r?\n.*?\n(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n.*?\n\+\+\+)[ \t]*(?:\r?\n|\Z)", re.DOTALL
@@ -221,7 +222,8 @@ class Scanner:
         kind: Kind = "point"
         if is_element:
             kind = "close" if raw[1] == "/" else "open"
-        self.tokens.append(Token(kind, raw, name=name, breaks=name in html.BETWEEN))
+        is_script = kind == "open" and name in NAMES_OF_SCRIPTS
+        self.tokens.append(Token(kind, raw, name=name, breaks=name in html.BETWEEN, is_script=is_script))
 
     def end_of_copied(self, raw: str, name: str) -> int:
         """The end of an element to copy, whose opening tag has been read; 0 if there is none."""
@@ -253,7 +255,7 @@ class Inline(Sentence):
 
     def __init__(self, text: str, begin: int, end: int, references: dict[str, Any], in_paragraph: bool) -> None:
         scanner = Scanner(text[begin:end], references.get("references", {}))
-        super().__init__(begin, scanner.tokens, escape)
+        super().__init__(begin, join_scripts(scanner.tokens), escape)
         self.references, self.in_paragraph = references, in_paragraph
         self.before, self.after = text[begin : self.begin], text[self.end : end]
         self.literal = signs_in(scanner.literal)

@@ -38,6 +38,7 @@ class Token:
     name: str = ""  # a closing tag closes the last open tag with its name
     breaks: bool = False  # separates words, even without a space
     optional: bool = False  # an element to drop if it would be empty, or a line break to drop next to another
+    is_script: bool = False  # opens a superscript or subscript
     closing: str = ""  # what closes an element in a translation, if not the closing tag's `raw`
     # Set in the markup tree: the span in the plain text, whether a word directly precedes it, and the nodes inside.
     begin: int = 0

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape, unescape
 from itertools import chain, groupby
@@ -14,6 +14,7 @@ from nmt.config import NMTError, require
 from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
 from nmt.plugins.documents.html import ATTRIBUTE
 from nmt.plugins.documents.markup import Kind, Sentence, Token
+from nmt.plugins.documents.scripts import join_scripts
 
 DEEPEST = 256  # levels of elements
 INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -39,6 +40,7 @@ CODES: dict[str, Kind] = {"bpt": "open", "bx": "open", "ept": "close", "ex": "cl
 # Office Open XML
 UNSEEN = re.compile(r'<(?:\w+:)?(?:lang|noProof)\b[^>]*>|\s(?:lang|altLang|noProof|dirty|err|smtClean)="[^"]*"')
 EMPTY = re.compile(r"<[^\s<>]*/>|<([^\s<>]*)></\1>")
+SCRIPT = re.compile(r'vertAlign\b[^<>]*"(?:superscript|(?P<sub>subscript))"|\bbaseline="(?!-?0+%?")(?P<minus>-)?')
 DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen", "rubyPr", "rt", "rPh"))  # also readings
 SPACE = re.compile(r"((?:_x000[9AaDd]_|[\t\r\n])+)")  # line breaks in cells; tabs that align words on slides
 MARK = "\0"  # encloses markup in a sentence
@@ -119,7 +121,7 @@ class Paragraph(Sentence):
     """A sentence that may contain elements with other sentences, such as footnotes."""
 
     def __init__(self, begin: int, tokens: Sequence[Token], notes: Sequence[Spliced]) -> None:
-        super().__init__(begin, tokens, escaped)
+        super().__init__(begin, join_scripts(tokens), escaped)
         self.notes = {note.begin: note for note in notes if self.lines and self.begin <= note.begin < self.end}
         self.lines += (line for note in self.notes.values() for line in note.lines)
 
@@ -129,12 +131,25 @@ class Paragraph(Sentence):
         return NOTE.sub(lambda mark: notes[int(mark[1])], super().render(translations[:1]))
 
 
+def styles_of_scripts(elements: Iterable[Element]) -> Iterator[tuple[str, str]]:
+    """The names of the styles of OpenDocument that raise or lower text, and "sup" or "sub" for each."""
+    for style in elements:
+        if style.tag != "style:style":
+            continue
+        for properties in style.children:
+            position = properties.attributes.get("text-position", "").split()
+            if position and re.fullmatch(r"super|sub|-?\d+(\.\d+)?%", position[0]) and position[0] not in ("0%", "-0%"):
+                yield style.attributes.get("name", ""), "sub" if position[0].startswith(("sub", "-")) else "sup"
+
+
 class Flow(MarkedUp):
     """A part of an OpenDocument file, or an EPUB's package or table of contents; formatting is inside of paragraphs."""
 
     def parts(self, text: str, target: str) -> Sequence[Part]:
         self.target = target.replace("_", "-")
-        return self.sentences(parse_xml(text)[0])
+        elements = parse_xml(text)
+        self.scripts = dict(styles_of_scripts(elements))
+        return self.sentences(elements[0])
 
     def sentences(self, element: Element) -> list[Part]:
         if not {element.name, element.tag}.isdisjoint(PARAGRAPHS):
@@ -162,7 +177,10 @@ class Flow(MarkedUp):
                 tokens.append(Token("copy" if child.text else "point", child.raw, child.text))
             elif name in AROUND and child.inside < child.outside:
                 opening, closing = element.file[child.begin : child.inside], element.file[child.outside : at]
-                tokens.append(Token("open", opening, name=name, optional=name == "span"))
+                is_span = name == "span"
+                script = self.scripts.get(child.attributes.get("style-name", "")) if is_span and self.scripts else None
+                name = script or name
+                tokens.append(Token("open", opening, name=name, optional=is_span, is_script=script is not None))
                 tokens += [*self.tokens_of(child, notes), Token("close", closing, name=name)]
             elif name in CODES:  # code from the original file; opening and closing codes share an id
                 tokens.append(Token(CODES[name], child.raw, name=attributes.get("rid") or attributes.get("id", "")))
@@ -210,7 +228,7 @@ class InRuns(Part):
     """A sentence in runs, or in a cell without formatting, which has only text; `usual` are the properties of a run."""
 
     def __init__(self, covered: Sequence[Element], tokens: Sequence[Token], prefix: str, text: str, usual: str) -> None:
-        self.content = Spliced("".join(token.raw for token in tokens), [Sentence(0, tokens, escaped)])
+        self.content = Spliced("".join(token.raw for token in tokens), [Sentence(0, join_scripts(tokens), escaped)])
         super().__init__(covered[0].begin, max(element.end for element in covered), self.content.lines)
         self.source, self.text, self.usual = covered[0].file[self.begin : self.end], text, usual
         self.run = "" if covered[0].name == "t" else f"{prefix}r"
@@ -256,7 +274,11 @@ class Runs(MarkedUp):
             inside = [token for _, token in group]
             if look is not None and look != usual:
                 facts: dict[str, Any] = {"name": "r", "optional": "hlinkClick" not in look}
-                inside.insert(0, markup("open", FORMAT + self.properties[look], **facts))
+                script = SCRIPT.search(look)
+                if script:
+                    facts["name"] = "sub" if script["sub"] or script["minus"] else "sup"
+                opening = markup("open", FORMAT + self.properties[look], is_script=script is not None, **facts)
+                inside.insert(0, opening)
                 inside.append(markup("close", FORMAT + self.properties.get(usual, ""), **facts))
             tokens += inside
         if sizes:

@@ -85,6 +85,10 @@ Press <svg><path></svg> now | Jetzt gleich | 0-0 1-1 | Jetzt <svg><path></svg> g
 Run <code>make</code> now | Jetzt machen los | 0-2 1-1 2-0 | Jetzt <code>make</code> machen los
 Run <code>make</code> now | Jetzt ① und ① los | 0-2 1-1 2-0 | Jetzt <code>make</code> und los
 Run <code>make</code> now | ①① los | 0-1 | <code>make</code> los
+# Powers and formulas are items; the call of a footnote stays with its word.
+Or 10<sup>6</sup> men | Mann ① oder | 0-2 2-0 | Mann 10<sup>6</sup> oder
+End.<sup>1</sup> So<sup>2</sup> be it | Aus. So sei es | 0-0 1-1 2-2 3-3 | Aus.<sup>1</sup> So<sup>2</sup> sei es
+A 1<sup>st</sup> one | Ein erster | 0-0 1-1 2-1 | Ein <sup>erster</sup>
 # No tag is put inside a protected item.
 Hi <b>{{ a</b> b }} you | Du {{ a b }} da | 0-1 1-2 2-3 5-0 | Du <b>{{ a b }}</b> da
 So <code>b</code> is `a b` | Also ist `a b` dies | 0-0 2-1 3-2 4-3 | Also <code>b</code> ist `a b` dies
@@ -415,6 +419,57 @@ def test_a_nonbreaking_hyphen_and_a_word_with_a_reading_above_it_are_text():
     ruby = "<w:ruby><w:rt><w:r><w:t>x</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>big</w:t></w:r></w:rubyBase></w:ruby>"
     run = f"<w:r><w:t>a co</w:t><w:noBreakHyphen/><w:t xml:space='preserve'>op, </w:t>{ruby}<w:t>, here</w:t></w:r>"
     assert read_document("docx", archive_of(document_of(run))).lines == ["a co-op, big, here"]
+
+
+SCRIPTS = """\
+5 m<sup>2</sup>, 3 in<sup>2</sup>, 9 m/s<sup>2</sup> of 1.5*10<sup>&minus;3</sup> | 5 *, 3 *, 9 * of *
+CO<sub>2</sub>, H<sub>2</sub>O, SO<sub>4</sub><sup>2-</sup>, Ca<sup>2+</sup>, <sup>14</sup>C so | *, *, *, *, * so
+x<sub>i</sub> <i>x</i><sub>i+1</sub> <var>y</var><sup>n-1</sup> U<sub>max</sub> (a+b)<sup>2</sup> so | * * * * * so
+log<sub>2</sub> of E=mc<sup>2</sup> | * of *
+Word<sup>2</sup> NASA<sup>[3]</sup> end.<sup id=a><a href=b>[1]</a></sup> Brand<sup>TM</sup> | Word NASA end. Brand
+The 1<sup>st</sup>, n<sup>th</sup>, 2<sup>e</sup> one<sup>nothing at all</sup> | The 1st, nth, 2e onenothing at all
+"""
+
+
+@pytest.mark.parametrize("row", SCRIPTS.splitlines())
+@pytest.mark.parametrize("format", ["html", "markdown"])
+def test_superscripts_and_subscripts_are_items_unless_they_are_words(format, row):
+    source, line = row.split(" | ")
+    document = read_document(format, source.encode())
+    assert [COPY.sub("*", line) for line in document.lines] == [line]
+    pieces = re.findall(r"<su[bp]\b.*?</su[bp]>", source)
+    if "nothing" not in source:
+        assert sorted(re.findall(r"<su[bp]\b.*?</su[bp]>", translated(format, source, turned))) == sorted(pieces)
+
+
+RAISED = '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>{}</w:t></w:r>'
+RUN_OF_SLIDE, SHIFTED = "<a:r><a:rPr/><a:t>{}</a:t></a:r>", '<a:r><a:rPr baseline="{}"/><a:t>{}</a:t></a:r>'
+STYLES = '<style:style style:name="{}"><style:text-properties style:text-position="{} 58%"/></style:style>'
+
+
+@pytest.mark.parametrize(
+    ("format", "name", "run", "raised", "file"),
+    [
+        ("docx", "word/document.xml", "<w:r><w:t>{}</w:t></w:r>", RAISED, "<w:p>{}</w:p>"),
+        ("pptx", "ppt/slides/slide1.xml", RUN_OF_SLIDE, SHIFTED.format(30000, "{}"), "<a:p>{}</a:p>"),
+        (
+            "odt",
+            "content.xml",
+            "{}",
+            '<x:span x:style-name="T1">{}</x:span>',
+            STYLES.format("T1", "super") + "<p>{}</p>",
+        ),
+    ],
+)
+def test_office_files_have_superscripts_too(format, name, run, raised, file):
+    text = run.format("About 10") + raised.format("6") + run.format(" words") + raised.format("1") + run.format(" now")
+    names = 'xmlns:w="w" xmlns:x="x" xmlns:style="s" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+    content = archive_of(f"<x {names}>{file.format(text)}</x>", name)
+    document = read_document(format, content)
+    assert [COPY.sub("*", line) for line in document.lines] == ["About * words now"]
+    with zipfile.ZipFile(io.BytesIO(document.join(turned(document.lines)))) as archive:
+        result = ElementTree.fromstring(archive.read(name))
+    assert " ".join("".join(result.itertext()).split()) == "NOW WORDS1 106 ABOUT"
 
 
 LATIN = ["Haus", "geht", "x", "X-Ein", "%s", "5 GB", "(so)", "ab,", "a\u0301", "e\u0301x"]
