@@ -27,7 +27,17 @@ BETWEEN = frozenset(["area", "br", "embed", "img", "input", "wbr"])  # inline el
 COPIED = frozenset(["code", "kbd", "samp", "tt", "var", "math", "svg"])  # inline elements whose content is copied
 UNSEEN = frozenset(["script", "style", "template"])
 RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext", "pre", "listing"])  # left unchanged
-READ = frozenset(["alt", "title", "placeholder", "aria-label"])  # attributes with human-readable text
+# Attributes with human-readable text: of all elements, of some, and of <meta> with these names.
+READ = frozenset(
+    """alt title placeholder aria-label aria-description aria-placeholder aria-roledescription
+    aria-valuetext""".split()  # noqa: SIM905
+)
+LABELED = frozenset(["optgroup", "option", "track"])
+BUTTONS = frozenset(["submit", "button", "reset"])
+META = frozenset(
+    """description og:title og:description og:image:alt twitter:title twitter:description twitter:image:alt
+    dc.title dc.description dcterms.title dcterms.description""".split()  # noqa: SIM905
+)
 
 
 @dataclass
@@ -62,11 +72,28 @@ def tags_of(text: str) -> list[Tag]:
     return tags
 
 
+def value_of(tag: Tag, name: str, text: str) -> str:
+    """The value of an attribute in lower case; empty if a tag of this text lacks it."""
+    return text[slice(*tag.attributes.get(name, (0, 0)))].lower().strip("\"' \t\r\n")
+
+
 def is_fixed(tag: Tag, text: str) -> bool:
     """True if a tag of this text marks its element as not to be translated."""
-    values = (text[slice(*tag.attributes.get(name, (0, 0)))] for name in ("translate", "class"))
-    translate, classes = (value.lower().strip("\"'") for value in values)
-    return translate == "no" or "notranslate" in classes.split()
+    return value_of(tag, "translate", text) == "no" or "notranslate" in value_of(tag, "class", text).split()
+
+
+def readable_attributes(tag: Tag, text: str) -> set[str]:
+    """The names of the attributes whose text people read on the page, or in search results."""
+    names = {*READ}
+    if tag.name in LABELED:
+        names.add("label")
+    elif tag.name == "input" and value_of(tag, "type", text) in BUTTONS:
+        names.add("value")
+    elif tag.name == "meta" and not META.isdisjoint(
+        value_of(tag, key, text) for key in ("name", "property", "itemprop")
+    ):
+        names.add("content")
+    return names & tag.attributes.keys()
 
 
 def copied(name: str, raw: str) -> Token:
@@ -121,7 +148,8 @@ class Page(Part):
             if tag.name == "html" and self.language:
                 spans = [tag.attributes[name] for name in ("lang", "xml:lang") if name in tag.attributes]
                 self.values += (Part(*span, otherwise=f'"{self.language}"') for span in spans)
-        for begin, end in sorted(tag.attributes[name] for name in READ & tag.attributes.keys() if not fixed):
+        names = set[str]() if fixed else readable_attributes(tag, self.text)
+        for begin, end in sorted(tag.attributes[name] for name in names):
             quoted = self.text[begin] in "\"'"
             value = self.text[begin + quoted : end - (quoted and end > begin + 1)]
             write = escape if quoted else lambda text: f'"{escape(text)}"'

@@ -19,9 +19,17 @@ from nmt.plugins.documents.document import Part, Spliced, Text, Translated
 from nmt.plugins.documents.markup import Kind, Sentence, Token, find_pairs, without_optional
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
 
+# YAML or TOML. After empty lines, --- is front matter only if a key follows; otherwise, it is a line across the page.
 FRONT_MATTER = re.compile(
-    r"(?:---[ \t]*\r?\n.*?\n(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n.*?\n\+\+\+)[ \t]*(?:\r?\n|\Z)", re.DOTALL
+    r"(?:(?:---[ \t]*\r?\n|(?:[ \t]*\r?\n)+---[ \t]*\r?\n(?=(?:[ \t]*(?:#[^\n]*)?\r?\n)*[\w\"'-]+[ \t]*:(?:\s|\Z)))"
+    r".*?\n(?:---|\.\.\.)|(?:[ \t]*\r?\n)*\+\+\+[ \t]*\r?\n.*?\n\+\+\+)[ \t]*(?:\r?\n|\Z)",
+    re.DOTALL,
 )
+SHOWN_KEY = re.compile(
+    r"^[\"']?((?i:(?:link|short|sub|nav|sidebar)_?)?(?i:title|label)|(?i:description|summary|excerpt|abstract|tagline))[\"']?"
+    r"[ \t]*[:=][ \t]*[^\s#]",
+    re.MULTILINE,
+)  # of front matter, with text that readers of the page see
 LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.){1,999})\]", re.DOTALL)
 LONGEST_LABEL, LONGEST_ADDRESS = 999, 4000  # characters; the first limit is CommonMark's
 MARKUP = re.compile(
@@ -39,7 +47,7 @@ ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 ACTIVE = r"[\\`|]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|~(?=~)"
 escape = partial(re.compile(rf"{ACTIVE}|[\[\]]").sub, r"\\\g<0>")
 # Leaves most brackets as they are, because the document rarely defines the label in them.
-escape_few = partial(re.compile(rf"{ACTIVE}|(?<=[!^])\[|\[(?=[\[\]^!@])|\](?=[\[(:])").sub, r"\\\g<0>")
+escape_few = partial(re.compile(rf"{ACTIVE}|(?<=\^)\[|\[(?=[\[\]^!@])|\](?=[\[(:])").sub, r"\\\g<0>")
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 TEXTS = frozenset(("text", "text_special", "softbreak", "hardbreak"))
 TITLE = re.compile(r"\[!\w[\w|-]{0,40}\][+-]?[ \t]+[^\s][^\n]*\n[ \t>]*")
@@ -320,11 +328,13 @@ def with_images(nodes: Iterable[Token], images: dict[str, str]) -> Iterator[Toke
 
 
 class Markdown(Text):
-    """A Markdown file; YAML or TOML front matter is left unchanged."""
+    """A Markdown file; YAML or TOML front matter is left unchanged, and its texts are reported."""
 
     def parts(self, text: str, target: str) -> list[Part]:
         front = FRONT_MATTER.match(text)
         at = front.end() if front else 0
+        if front and (keys := SHOWN_KEY.findall(front[0])):
+            self.notice = f"front matter left untranslated: {', '.join(dict.fromkeys(keys))}"
         body, parts, references = text[at:], list[Part](), dict[str, Any]()
         begins = [at, *(at + line.end() for line in re.finditer(r"\r\n?|\n|.\Z", body))]
         for opening, token in pairwise([Parsed("", "", 0), *PARSER.parse(body, references)]):

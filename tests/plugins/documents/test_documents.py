@@ -194,9 +194,60 @@ def test_what_is_translated():
         ("<p translate=no>a</p><p class='x notranslate'>b</p><p class=nottranslate>c <b translate='no'>d", ["c d"]),
         ("<title>a <b> c</title><textarea>d</textarea>", ["a <b> c"]),
         ("<input placeholder=Name value=x><button aria-label='Do it'>10 %</button>", ["Name", "Do it"]),
+        ('<meta name=description content="Ab c"><meta content="De f" property="og:title">', ["Ab c", "De f"]),
+        ("<META NAME='Twitter:Description' CONTENT='Ab'><meta name=viewport content=width><meta content=x>", ["Ab"]),
+        (
+            '<input type=submit value="Send it"><input type=Reset value=Undo><input value=x type=text>',
+            ["Send it", "Undo"],
+        ),
+        ("<select><optgroup label=Group><option label=One value=x>two</select>", ["Group", "One", "two"]),
+        ("<video><track label=Deutsch src=x></video><input type=button translate=no value=No>", ["Deutsch"]),
+        ("<p aria-description='A b' aria-labelledby=c data-title=d>e", ["A b", "e"]),
         ("<p>12:30</p>&nbsp;—<p>Yes<b>/</b><i>no</i>, <b>{}</b> of", ["Yes/no, {} of"]),
     ):
         assert read_document("html", source.encode()).lines == lines
+
+
+YAML = "---\ntitle: Some page\nweight: 1\nlinkTitle: 'Page'\ndescription: >\n  Long\n---\n"
+
+
+@pytest.mark.parametrize(
+    ("front", "keys"),
+    [
+        (YAML, "title, linkTitle, description"),
+        (f"\n{YAML}", "title, linkTitle, description"),
+        (f" \n\n{YAML}".replace("\n", "\r\n"), "title, linkTitle, description"),
+        ('\n+++\ntitle = "Some page"\ndraft = true\n+++\n', "title"),
+        ("---\n# a comment\nweight: 1\n---\n", ""),
+        ("\n---\n# a comment\nweight: 1\n...\n", ""),
+    ],
+)
+def test_front_matter_stays_and_its_texts_are_reported(front, keys):
+    for mark in (b"", b"\xef\xbb\xbf"):
+        document = read_document("markdown", mark + f"{front}The text\n".encode())
+        assert document.join(upper(document.lines)) == mark + f"{front}THE TEXT\n".encode()
+        assert document.notice == (f"front matter left untranslated: {keys}" if keys else "")
+
+
+@pytest.mark.parametrize(
+    ("source", "lines", "expected"),
+    [
+        ("![A cat](x.png 'y')\n", ["A cat"], "![A CAT](x.png 'y')\n"),
+        ("See ![A *b*](x) so\n", ["See so", "A b"], "SEE ![A *B*](x) SO\n"),
+        ("[![Logo](x)](y) Text ![](z)\n", ["Logo", "Text"], "[![LOGO](x)](y) TEXT ![](z)\n"),
+        ("An [![a](x)](y) or ![a](x) in\n", ["An or in", "a", "a"], "AN [![A](x)](y) OR ![A](x) IN\n"),
+        ("A ![b] c ![d][b]\n\n[b]: x\n", ["d", "A c", "b"], "A ![B][b] C ![D][b]\n\n[b]: x\n"),
+        ("A ![b] c\n", ["A ![b] c"], "A ![B] C\n"),
+        ("A ![`x`](y) c\n", ["A c"], "A ![`x`](y) C\n"),
+    ],
+)
+def test_the_texts_of_images_are_translated(source, lines, expected):
+    assert sorted(read_document("markdown", source.encode()).lines) == sorted(lines)
+    assert translated("markdown", source) == expected
+
+
+def test_a_line_across_the_page_is_no_front_matter():
+    assert translated("markdown", "\n---\nSome text\n\n---\n") == "\n---\nSOME TEXT\n\n---\n"
 
 
 UNIT = "<x><trans-unit><source>{}</source></trans-unit></x>"
