@@ -25,6 +25,8 @@ WORD = regex.compile(
     # A grapheme in a script without spaces, with any closing punctuation after it; a word; other punctuation.
     rf"(?={ONE})\X[\p{{Pe}}\p{{Pf}}\p{{Po}}]*+|{LETTER}(?:(?:(?!{ONE})\S)*{LETTER})?|(?!{ONE})[^\s\w]++"
 )
+# Longer ones may be a word that only lacks a space.
+LETTERS_BEFORE, LETTERS_AFTER = regex.compile(r"(?<!\w)\p{Latin}{1,9}$"), regex.compile(r"\p{Latin}{1,9}(?!\w)")
 Kind = Literal["text", "open", "close", "point", "copy"]
 
 
@@ -105,6 +107,30 @@ def strip(token: Token, cut: Callable[[str], str]) -> str:
     return whole.replace(token.raw, "", 1) if token.raw else whole
 
 
+def without_ends(token: Token, first: int, last: int) -> Token:
+    """A text without its first and last characters."""
+    end = len(token.text) - last
+    return replace(token, raw=token.raw[first : len(token.raw) - last], text=token.text[first:end])
+
+
+def with_whole_words(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens with Latin letters that directly adjoin code as part of it: the s of `x`s is no word of its own."""
+    result = [*tokens]
+    for index, token in enumerate(result):
+        if token.kind != "copy":
+            continue
+        before = result[index - 1] if index else token
+        if before.kind == "text" and (match := LETTERS_BEFORE.search(before.text)) and before.raw.endswith(match[0]):
+            token = replace(token, raw=match[0] + token.raw, text=match[0] + token.text if token.text else "")
+            result[index - 1] = without_ends(before, 0, len(match[0]))
+        after = result[index + 1] if index + 1 < len(result) else token
+        if after.kind == "text" and (match := LETTERS_AFTER.match(after.text)) and after.raw.startswith(match[0]):
+            token = replace(token, raw=token.raw + match[0], text=token.text + match[0] if token.text else "")
+            result[index + 1] = without_ends(after, len(match[0]), 0)
+        result[index] = token
+    return result
+
+
 def has_text(token: Token) -> bool:
     return token.kind == "copy" or bool(token.text.strip())
 
@@ -163,7 +189,7 @@ class Sentence(Part):
     """A part translated as one line; its tokens start at offset `begin`, and `escape` encodes text for the file."""
 
     def __init__(self, begin: int, tokens: Sequence[Token], escape: Callable[[str], str]) -> None:
-        size, inside = core(tokens)
+        size, inside = core(with_whole_words(tokens))
         self.raw, self.escape = "".join(token.raw for token in inside), escape
         self.plain, self.nodes = tree(inside)
         has_words = any(c.isalpha() for token in inside if token.kind == "text" for c in token.text)

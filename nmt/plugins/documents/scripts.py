@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nmt.plugins.documents.markup import Token, find_pairs
+from nmt.plugins.documents.markup import Token, find_pairs, without_ends
 
 NAMES = frozenset(("sup", "sub"))  # elements of HTML
 LONGEST = 20  # characters
@@ -85,12 +85,6 @@ def joined_texts(tokens: Sequence[Token]) -> list[Token]:
         elif token.kind != "text" or token.raw:
             result.append(token)
     return result
-
-
-def without_ends(token: Token, first: int, last: int) -> Token:
-    """A text without its first and last characters."""
-    end = len(token.text) - last
-    return replace(token, raw=token.raw[first : len(token.raw) - last], text=token.text[first:end])
 
 
 def is_at_edge(tokens: Sequence[Token]) -> bool:

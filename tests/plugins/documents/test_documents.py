@@ -74,7 +74,8 @@ One<wbr>two three | Einszwei drei | 0-0 1-1 | Einszwei<wbr> drei
 # Code is where its mark is, even inside a word.
 Run <code>make</code> now | Jetzt ① los | 0-2 1-1 2-0 | Jetzt <code>make</code> los
 Set <code>x</code> here | Hier ①-basiert | 0-1 1-1 2-0 | Hier <code>x</code>-basiert
-The <code>x</code>s of <code>y</code>, <kbd>z</kbd> | ③, ②s (①) | 1-2 | <kbd>z</kbd>, <code>y</code>s (<code>x</code>)
+The <code>x</code>s of <code>y</code>, <kbd>z</kbd> | ③, ② (①) | 1-2 | <kbd>z</kbd>, <code>y</code> (<code>x</code>s)
+A pre<code>fix</code>, the <code>x</code>를 | ② die ① | 1-2 | <code>x</code> die pre<code>fix</code>
 <code>a</code>, but <code>a</code> | Ohne ②; ① | 9-9 | Ohne <code>a</code>; <code>a</code>
 See <a>the <code>x</code> page</a> now | Jetzt ① siehe Seite | 0-2 3-3 4-0 | Jetzt <a><code>x</code> siehe Seite</a>
 Set <b><code>x</code></b> here | Hier ① setzen | 0-2 1-1 2-0 | Hier <b><code>x</code></b> setzen
@@ -552,7 +553,8 @@ def written(ways: dict[str, str], pieces) -> str:
     result = ""
     for piece in pieces:
         kind, inside = ("text", piece) if isinstance(piece, str) else piece
-        result += ways.get(kind, "{}").format(written(ways, inside) if kind == "element" else inside)
+        piece = ways.get(kind, "{}").format(written(ways, inside) if kind == "element" else inside)
+        result += f" {piece} " if kind == "copied" else piece  # letters that adjoin code are part of it
     return result
 
 
