@@ -32,8 +32,8 @@ MARKS = "".join(map(chr, range(0x10F000, 0x10F800)))  # private-use characters a
 LONG_WORD = re.compile(r"[^\W\d_]{3,}")
 WITH_MARKS = re.compile("[^\\w\\s\0]*+\0+(?>(?:[^\\w\\s\0]*+\0+)*)[^\\w\\s\0]*+")
 STAND_INS: tuple[Callable[[int], str], ...] = (
-    "X{}".format,
     "A{}".format,
+    "X{}".format,
     "[{}]".format,
 )  # models copy them well: docs/guides/glossaries.md
 

@@ -253,9 +253,9 @@ def test_what_a_document_copies_arrives_once_and_is_hidden_from_the_model(given_
     [
         # The model sees a copy as text, and keeps it or does not.
         (list, "the {} waits", ["the old house waits"]),
-        (reverse, "waits {} the", ["the old house waits", "the X1 waits"]),
+        (reverse, "waits {} the", ["the old house waits", "the A1 waits"]),
         # A word of it stands beside it.
-        (lambda words: [*words, "hill", "old"], "the {} waits hill old", ["the old house waits", "the X1 waits"]),
+        (lambda words: [*words, "hill", "old"], "the {} waits hill old", ["the old house waits", "the A1 waits"]),
     ],
 )
 def test_a_model_sees_a_copy_but_does_not_translate_it(change, translation, searched):
