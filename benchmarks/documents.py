@@ -23,7 +23,8 @@ def of_html(path: Path) -> Skeleton:
     """Elements with their parents and attributes, in any order, as words take them along; code and scripts."""
     from lxml import html
 
-    read = ("title", "alt", "placeholder", "aria-label", "value")  # the last one of buttons
+    # The last ones are those of buttons, options and descriptions.
+    read = ("title", "alt", "placeholder", "aria-label", "value", "label", "content")
     elements = [each for each in html.parse(path).getroot().iter() if isinstance(each.tag, str)]
     shown = Counter(
         (each.tag, getattr(each.getparent(), "tag", ""), *sorted(x for x in each.attrib.items() if x[0] not in read))

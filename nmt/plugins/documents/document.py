@@ -10,6 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from nmt.config import NMTError, TranslateConfig, require, shown
+from nmt.plugins.protection.items import readable
 from nmt.registry import entries_of
 from nmt.text import LINE_BYTES, TOO_LONG, problem_of
 
@@ -46,7 +47,7 @@ def read_document(format: str, content: bytes, target: str = "", source: str = "
     document: Document = entries_of("document")[format].load()(content, source, target)
     for line in document.lines:
         if len(line) > LINE_BYTES // 4 and len(line.encode()) > LINE_BYTES:
-            raise NMTError(f"{line[:40]!r}: {TOO_LONG}")
+            raise NMTError(f"{readable(line[:40])!r}: {TOO_LONG}")
     return document
 
 
@@ -74,10 +75,10 @@ def translate_document(config: TranslateConfig) -> None:
             for line, ranked in zip(lines, translator.stream(lines, config.buffer) if lines else (), strict=True):
                 best = ranked[0]
                 translations.append(Translated(best.text, best.details.alignment if best.details else None))
-                steps.report(translator.stages, line, best, repr(shown(line)), counts)
+                steps.report(translator.stages, line, best, repr(shown(readable(line))), counts)
                 show(len(translations))
         except steps.RefusedLine as error:
-            raise NMTError(f"{shown(lines[error.index])!r}: {error.problem}") from error
+            raise NMTError(f"{shown(readable(lines[error.index]))!r}: {error.problem}") from error
         output.write(document.join(translations), len(translations))
         if document.notice:
             steps.warn(document.notice)

@@ -9,6 +9,7 @@ from html import escape, unescape
 
 from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
 from nmt.plugins.documents.markup import Sentence, Token
+from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
 from nmt.text import BETWEEN as BETWEEN, INLINE
 
 # Quantifiers are possessive or atomic so that every input takes linear time.
@@ -22,7 +23,17 @@ MARKUP = re.compile(
 COPIED = frozenset(["code", "kbd", "samp", "tt", "var", "math", "svg"])  # inline elements whose content is copied
 UNSEEN = frozenset(["script", "style", "template"])
 RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext", "pre", "listing"])  # left unchanged
-READ = frozenset(["alt", "title", "placeholder", "aria-label"])  # attributes with human-readable text
+# Attributes with human-readable text: of all elements, of some, and of <meta> with these names.
+READ = frozenset(
+    """alt title placeholder aria-label aria-description aria-placeholder aria-roledescription
+    aria-valuetext""".split()  # noqa: SIM905
+)
+LABELED = frozenset(["optgroup", "option", "track"])
+BUTTONS = frozenset(["submit", "button", "reset"])
+META = frozenset(
+    """description og:title og:description og:image:alt twitter:title twitter:description twitter:image:alt
+    dc.title dc.description dcterms.title dcterms.description""".split()  # noqa: SIM905
+)
 
 
 @dataclass
@@ -57,6 +68,38 @@ def tags_of(text: str) -> list[Tag]:
     return tags
 
 
+def value_of(tag: Tag, name: str, text: str) -> str:
+    """The value of an attribute in lower case; empty if a tag of this text lacks it."""
+    return text[slice(*tag.attributes.get(name, (0, 0)))].lower().strip("\"' \t\r\n")
+
+
+def is_fixed(tag: Tag, text: str) -> bool:
+    """True if a tag of this text marks its element as not to be translated."""
+    return value_of(tag, "translate", text) == "no" or "notranslate" in value_of(tag, "class", text).split()
+
+
+def readable_attributes(tag: Tag, text: str) -> set[str]:
+    """The names of the attributes whose text people read on the page, or in search results."""
+    names = {*READ}
+    if tag.name in LABELED:
+        names.add("label")
+    elif tag.name == "input" and value_of(tag, "type", text) in BUTTONS:
+        names.add("value")
+    elif tag.name == "meta" and not META.isdisjoint(
+        value_of(tag, key, text) for key in ("name", "property", "itemprop")
+    ):
+        names.add("content")
+    return names & tag.attributes.keys()
+
+
+def copied(name: str, raw: str) -> Token:
+    """The token for an element that is copied; an icon or an empty element is not part of the text around it."""
+    text = "" if name == "svg" else unescape(MARKUP.sub("", raw)).strip()
+    if not text and name != "math":
+        return Token("point", raw, breaks=True)
+    return Token("copy", raw, "" if name == "math" else text)
+
+
 class Page(Part):
     """A page or a fragment of one; its lines are the translatable attribute values, followed by the sentences."""
 
@@ -81,19 +124,17 @@ class Page(Part):
     def add(self, index: int) -> int:
         """Add a tag or a whole element; return the index of its last tag."""
         tag = self.tags[index]
-        values = (self.text[slice(*tag.attributes.get(name, (0, 0)))] for name in ("translate", "class"))
-        translate, classes = (value.lower().strip("\"'") for value in values)
-        fixed, whole = translate == "no" or "notranslate" in classes.split(), tag.partner or index
+        fixed, whole = is_fixed(tag, self.text), tag.partner or index
         raw, element = self.text[tag.begin : tag.end], slice(tag.begin, self.tags[whole].end)
         if (tag.name in COPIED or (fixed and tag.name in INLINE)) and tag.partner:
-            shown = "" if tag.name in ("math", "svg") else unescape(MARKUP.sub("", self.text[element]))
-            self.tokens.append(Token("copy", self.text[element], shown, breaks=not shown))
+            self.tokens.append(copied(tag.name, self.text[element]))
             return whole
         if tag.name in UNSEEN:
             self.tokens.append(Token("point", self.text[element]))
             return whole
         if tag.name in INLINE and raw[-2:-1] != "/" and not fixed:
-            self.tokens.append(Token("close" if tag.closes else "open", raw, name=tag.name))
+            is_script = tag.name in NAMES_OF_SCRIPTS and not tag.closes
+            self.tokens.append(Token("close" if tag.closes else "open", raw, name=tag.name, is_script=is_script))
         elif tag.name in INLINE | BETWEEN | COPIED | {""}:
             self.tokens.append(Token("point", raw, breaks=tag.name in BETWEEN - {"wbr"}))
         else:
@@ -103,7 +144,8 @@ class Page(Part):
             if tag.name == "html" and self.language:
                 spans = [tag.attributes[name] for name in ("lang", "xml:lang") if name in tag.attributes]
                 self.values += (Part(*span, otherwise=f'"{self.language}"') for span in spans)
-        for begin, end in sorted(tag.attributes[name] for name in READ & tag.attributes.keys() if not fixed):
+        names = set[str]() if fixed else readable_attributes(tag, self.text)
+        for begin, end in sorted(tag.attributes[name] for name in names):
             quoted = self.text[begin] in "\"'"
             value = self.text[begin + quoted : end - (quoted and end > begin + 1)]
             write = escape if quoted else lambda text: f'"{escape(text)}"'
@@ -111,7 +153,7 @@ class Page(Part):
         return index
 
     def end_sentence(self) -> None:
-        sentence = Sentence(self.first, self.tokens, partial(escape, quote=False))
+        sentence = Sentence(self.first, join_scripts(self.tokens), partial(escape, quote=False))
         self.sentences += [sentence] if sentence.lines else []
         self.tokens = []
 

@@ -1,30 +1,32 @@
 """Sentences with markup: extract plain text for a translator, and put the markup back into the translation.
 
-An element wraps the longest run of translated words aligned with its source words; other tags go between words.
+An element wraps the longest run of translated words aligned with its source words; other tags go between words. In the
+plain text, a mark stands for each piece of code and the like, and the code replaces the mark in the translation.
 """
 
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count, islice, pairwise
+from itertools import accumulate, cycle, pairwise
 from typing import Literal, NamedTuple
 
 import regex
 
 from nmt.plugins.documents.document import Alignment, Part, Translated
-from nmt.plugins.protection.items import USUAL, Finder
+from nmt.plugins.protection.items import COPIES, COPY, USUAL, Finder, copy_of
 from nmt.text import WITHOUT_BLANKS
 
 DEEPEST = 50  # elements nested more deeply become single tags
-MOST, MOST_CODES = 50, 500  # occurrences of a piece of code to try when placing it; pieces of code to place so
 ONE = WITHOUT_BLANKS.pattern
 LETTER = rf"(?:(?!{ONE})\w)"
 WORD = regex.compile(
     # A grapheme in a script without spaces, with any closing punctuation after it; a word; other punctuation.
     rf"(?={ONE})\X[\p{{Pe}}\p{{Pf}}\p{{Po}}]*+|{LETTER}(?:(?:(?!{ONE})\S)*{LETTER})?|(?!{ONE})[^\s\w]++"
 )
+# Longer ones may be a word that only lacks a space.
+LETTERS_BEFORE, LETTERS_AFTER = regex.compile(r"(?<!\w)\p{Latin}{1,9}$"), regex.compile(r"\p{Latin}{1,9}(?!\w)")
 Kind = Literal["text", "open", "close", "point", "copy"]
 
 
@@ -34,10 +36,11 @@ class Token:
 
     kind: Kind
     raw: str  # as written in the file
-    text: str = ""  # text or code as a reader sees it
+    text: str = ""  # text as a reader sees it; of code, what the model may see
     name: str = ""  # a closing tag closes the last open tag with its name
     breaks: bool = False  # separates words, even without a space
     optional: bool = False  # an element to drop if it would be empty, or a line break to drop next to another
+    is_script: bool = False  # opens a superscript or subscript
     closing: str = ""  # what closes an element in a translation, if not the closing tag's `raw`
     # Set in the markup tree: the span in the plain text, whether a word directly precedes it, and the nodes inside.
     begin: int = 0
@@ -61,30 +64,39 @@ def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
     return partners
 
 
+def unused_marks(text: str) -> Iterator[str]:
+    """Marks that do not occur in a text; after the last one, they repeat."""
+    used = set(text).intersection(COPIES)
+    # If a text uses all marks, a blank separates the words around the code.
+    return cycle([mark for mark in COPIES if mark not in used] or [" "])
+
+
 def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
-    """The plain text of `tokens`, and their markup as a list of trees."""
+    """The plain text of `tokens`, with a marked item for each "copy", and their markup as a list of trees."""
     partners, pieces, size = find_pairs(tokens), list[str](), 0
-    stack = [(Token("open", ""), 0)]  # each with the number of pieces before it
+    stack = [Token("open", "")]
+    marks: Iterator[str] = iter(())
+    if any(token.kind == "copy" for token in tokens):
+        marks = unused_marks("".join(token.text for token in tokens))
     for index, token in enumerate(tokens):
         node = replace(token, begin=size, is_glued=bool(pieces and pieces[-1][-1:].strip()), children=[])
         if index not in partners:
-            pieces += [" "] * token.breaks + [token.text] * bool(token.text)
-            size += token.breaks + len(token.text)
-            kind: Kind = "copy" if token.kind == "copy" else "point"
-            node = replace(node, kind=kind, end=node.begin + len(token.text), closing="")
-            stack[-1][0].children += [node] * (token.kind != "text")
+            if token.kind == "copy":
+                node.text = copy_of(next(marks), token.text)
+            elif token.kind != "text":
+                node.kind = "point"
+            pieces += [" "] * node.breaks + [node.text] * bool(node.text)
+            size += node.breaks + len(node.text)
+            node = replace(node, end=node.begin + len(node.text), closing="")
+            if node.kind != "text":
+                stack[-1].children.append(node)
         elif token.kind == "open":
-            stack.append((node, len(pieces)))
+            stack.append(node)
         else:
-            element, first = stack.pop()
+            element = stack.pop()
             element.end, element.closing = size, token.closing or token.raw
-            if not any(map(str.strip, pieces[first:])):  # an element without words becomes a single tag
-                raw = "".join(inside.raw for inside in tokens[partners[index] : index + 1])
-                pieces[first:] = [" "] * (size > element.begin)
-                size = element.begin + (size > element.begin)
-                element = Token("point", raw, begin=element.begin, end=element.begin, is_glued=element.is_glued)
-            stack[-1][0].children.append(element)
-    return "".join(pieces), stack[0][0].children
+            stack[-1].children.append(element)
+    return "".join(pieces), stack[0].children
 
 
 def strip(token: Token, cut: Callable[[str], str]) -> str:
@@ -95,18 +107,64 @@ def strip(token: Token, cut: Callable[[str], str]) -> str:
     return whole.replace(token.raw, "", 1) if token.raw else whole
 
 
+def without_ends(token: Token, first: int, last: int) -> Token:
+    """A text without its first and last characters."""
+    end = len(token.text) - last
+    return replace(token, raw=token.raw[first : len(token.raw) - last], text=token.text[first:end])
+
+
+def with_whole_words(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens with Latin letters that directly adjoin code as part of it: the s of `x`s is no word of its own."""
+    result = [*tokens]
+    for index, token in enumerate(result):
+        if token.kind != "copy":
+            continue
+        before = result[index - 1] if index else token
+        if before.kind == "text" and (match := LETTERS_BEFORE.search(before.text)) and before.raw.endswith(match[0]):
+            token = replace(token, raw=match[0] + token.raw, text=match[0] + token.text if token.text else "")
+            result[index - 1] = without_ends(before, 0, len(match[0]))
+        after = result[index + 1] if index + 1 < len(result) else token
+        if after.kind == "text" and (match := LETTERS_AFTER.match(after.text)) and after.raw.startswith(match[0]):
+            token = replace(token, raw=token.raw + match[0], text=token.text + match[0] if token.text else "")
+            result[index + 1] = without_ends(after, len(match[0]), 0)
+        result[index] = token
+    return result
+
+
+def has_text(token: Token) -> bool:
+    return token.kind == "copy" or bool(token.text.strip())
+
+
+def without_empty(tokens: Sequence[Token]) -> list[Token]:
+    """Copies of the tokens in which each element without words is a single tag."""
+    partners, result, at = find_pairs(tokens), list[Token](), 0
+    words = [0, *accumulate(map(has_text, tokens))]  # the number of them before each token
+    while at < len(tokens):
+        last = partners.get(at, at)
+        if last > at and words[at] == words[last]:
+            element = tokens[at : last + 1]
+            # A break or blank inside it separates the words around it.
+            breaks = any(token.breaks or token.text for token in element)
+            result.append(Token("point", "".join(token.raw for token in element), breaks=breaks))
+        else:
+            last = at
+            result.append(replace(tokens[at]))
+        at = last + 1
+    return result
+
+
 def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
     """The offset and the tokens of the span from the first to the last word, extended to all elements that it touches.
 
     A line break absorbs the whitespace around it; any other tag between two spaces absorbs one of them.
     """
     partners = find_pairs(tokens)
-    worded = [index for index, token in enumerate(tokens) if token.text.strip() or token.closing] or [0, -1]
+    worded = [index for index, token in enumerate(tokens) if has_text(token) or token.closing] or [0, -1]
     first, last = worded[0], worded[-1]
     begin = min([first, *(i for i in range(first) if first < partners.get(i, -1) <= last)])
     end = max([last, *(i for i in range(last + 1, len(tokens)) if first <= partners.get(i, -1) <= last)])
     size = sum(len(token.raw) for token in tokens[:begin])
-    inside = [replace(token) for token in tokens[begin : end + 1]]
+    inside = without_empty(tokens[begin : end + 1])
     if inside and inside[0].kind == "text":
         size += len(strip(inside[0], str.lstrip))
     if inside and inside[-1].kind == "text":
@@ -131,7 +189,7 @@ class Sentence(Part):
     """A part translated as one line; its tokens start at offset `begin`, and `escape` encodes text for the file."""
 
     def __init__(self, begin: int, tokens: Sequence[Token], escape: Callable[[str], str]) -> None:
-        size, inside = core(tokens)
+        size, inside = core(with_whole_words(tokens))
         self.raw, self.escape = "".join(token.raw for token in inside), escape
         self.plain, self.nodes = tree(inside)
         has_words = any(c.isalpha() for token in inside if token.kind == "text" for c in token.text)
@@ -139,41 +197,59 @@ class Sentence(Part):
         super().__init__(begin + size, begin + size + len(self.raw), lines)
 
     def render(self, translations: Sequence[Translated]) -> str:
-        return self.written(translations, self.nodes)
+        return self.written(translations, self.nodes, self.escape)
 
-    def written(self, translations: Sequence[Translated], nodes: Sequence[Token]) -> str:
+    def written(self, translations: Sequence[Translated], nodes: Sequence[Token], escape: Callable[[str], str]) -> str:
         """The translation with these nodes placed in it; the source if the translation is missing or the same."""
         text = " ".join(translations[0].text.split()) if translations else ""
         if text in ("", " ".join(self.plain.split())):
             return self.raw
-        projection = Projection(self.plain, nodes, text, translations[0].alignment)
         root = Token("open", "", end=len(self.plain), children=list(nodes))
-        return projection.render(Placed(0, len(text), root, range(len(projection.target.starts))), self.escape)
+        projection = Projection(self.plain, root, text, translations[0].alignment)
+        place = Placed(0, len(text), root, range(len(projection.target.starts)))
+        return projection.render(place, escape)
+
+    def with_copies(self, text: str) -> str:
+        """A text with code in place of its marks."""
+        nodes = self.nodes[:]
+        for node in nodes:
+            nodes += node.children
+        copies = {node.text[0]: node.raw for node in nodes if node.kind == "copy"}
+        return COPY.sub(lambda copy: copies.get(copy[1], copy[0]), text)
 
 
 class Tokens:
-    """The words, punctuation and protected items in a text; `chunks` are its whitespace-separated spans."""
+    """The words, punctuation, protected items and copies in a text; `chunks` are its whitespace-separated spans."""
 
-    def __init__(self, text: str, edges: Iterable[int] = ()) -> None:
-        items = Finder([USUAL]).stretches(text)
+    def __init__(self, text: str, marks: Collection[str] = (), edges: Iterable[int] = ()) -> None:
         self.text, self.chunks = text, [chunk.span() for chunk in re.finditer(r"\S+", text)]
-        self.in_items = {place for begin, end in items for place in range(begin + 1, end)}
+        copies = [copy.span() for copy in COPY.finditer(text) if copy[1] in marks] if marks else []
+        items, in_items = Finder([USUAL]).stretches(text), set[int]()
+        for begin, end in items:
+            in_items.update(range(begin + 1, end))
         cuts = {edge for span in [*items, *(word.span() for word in WORD.finditer(text))] for edge in span}
-        cuts = (cuts - self.in_items) | set(edges)
+        cuts = (cuts - in_items).union(edges, *copies)
+        for begin, end in copies:
+            cuts.difference_update(range(begin + 1, end))
         spans = [(begin, end) for begin, end in pairwise(sorted(cuts)) if text[begin:end].strip()]
         self.starts, self.ends = [begin for begin, _ in spans], [end for _, end in spans]
+        begins = {begin for begin, _ in copies}
+        self.copies = [token for token, begin in enumerate(self.starts) if begin in begins]
 
     def between(self, begin: int, end: int) -> range:
         """The tokens that overlap a span."""
         return range(bisect_right(self.ends, begin), bisect_left(self.starts, end))
 
+    def of(self, token: int) -> str:
+        return self.text[self.starts[token] : self.ends[token]]
+
     def is_word(self, token: int) -> bool:
-        return bool(re.search(r"\w", self.text[self.starts[token] : self.ends[token]]))
+        return bool(re.search(r"\w", self.of(token)))
 
     def sides(self, chunk: int) -> list[range]:
-        """A chunk's leading punctuation, its words, and its trailing punctuation."""
+        """A chunk's leading punctuation, its words and copies, and its trailing punctuation."""
         tokens = self.between(*self.chunks[chunk])
-        words = [token for token in tokens if self.is_word(token)] or tokens
+        words = [token for token in tokens if self.is_word(token) or COPY.match(self.of(token))] or tokens
         return [range(*edges) for edges in pairwise([tokens.start, words[0], words[-1] + 1, tokens.stop])]
 
 
@@ -187,20 +263,39 @@ class Placed(NamedTuple):
 
 
 class Projection:
-    """Places markup in a translation by aligning source and target tokens."""
+    """Places the markup inside `root` in a translation by aligning source and target tokens."""
 
-    def __init__(self, plain: str, nodes: Sequence[Token], target: str, alignment: Alignment) -> None:
-        everywhere = list(nodes)
-        for node in everywhere:
-            everywhere += node.children
-        self.source = Tokens(plain, (edge for node in everywhere for edge in (node.begin, node.end)))
-        # In the translation, `copied` marks characters that are code, and `broken` holds the tokens after line breaks.
-        self.target, self.copied, self.broken = Tokens(target), bytearray(len(target)), set[int]()
-        self.codes = count()
+    def __init__(self, plain: str, root: Token, target: str, alignment: Alignment) -> None:
+        nodes = list(root.children)
+        for node in nodes:
+            nodes += node.children
+        marks = {node.text[0] for node in nodes if node.kind == "copy"}
+        self.source = Tokens(plain, marks, (edge for node in nodes for edge in (node.begin, node.end)))
+        self.target = Tokens(target, marks)
+        self.broken, self.filled = set[int](), set[int]()  # tokens after line breaks; places of copies without marks
         self.sources_of, self.targets_of = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
-        for a, b in sorted(set(self.aligned(alignment))):
-            self.sources_of[b].append(a)
-            self.targets_of[a].append(b)
+        self.align(alignment)
+        # Copies that a translator repeated or moved out of their element do not become text.
+        self.surplus = regex.compile(rf" ?([{''.join(marks)}])(?:[^\s{COPIES}]*\1)?") if marks else None
+
+    def align(self, alignment: Alignment) -> None:
+        """Set the pairs of aligned tokens: a copy belongs to the one with the same mark, and to nothing else."""
+        of_source, of_target = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
+        for tokens, of_side in ((self.source, of_source), (self.target, of_target)):
+            for token in tokens.copies:
+                of_side[tokens.of(token)[0]].append(token)
+        partners = dict[int, int]()  # source -> target
+        for mark, sources in of_source.items():
+            partners.update(zip(sources, of_target[mark], strict=False))
+        lost = {*self.source.copies} - partners.keys()
+        self.copies_in_target = frozenset(self.target.copies)
+        for a, b in sorted({*self.aligned(alignment), *partners.items()}):
+            is_copy = b in self.copies_in_target or a in partners or a in lost
+            if not is_copy or partners.get(a) == b:
+                self.sources_of[b].append(a)
+                self.targets_of[a].append(b)
+            elif a in lost and b not in self.copies_in_target:  # where to put it, but not in place of this word
+                self.targets_of[a].append(b)
 
     def aligned(self, alignment: Alignment) -> Iterator[tuple[int, int]]:
         """Refine chunk pairs into token pairs; a chunk with several partners divides its words among them."""
@@ -226,52 +321,73 @@ class Projection:
         for inner in self.places(place):
             node, is_element = inner.node, inner.node.kind == "open"
             inside = self.render(inner, escape) if is_element else ""
-            pieces.append(escape(self.target.text[at : inner.begin]))
+            pieces.append(escape(self.text(at, inner.begin)))
             if inside or not (node.optional and is_element):
                 pieces += [node.raw, inside, node.closing]
             at = inner.end
-        return "".join(pieces) + escape(self.target.text[at : place.end])
+        pieces.append(escape(self.text(at, place.end)))
+        return "".join(pieces)
+
+    def text(self, begin: int, end: int) -> str:
+        """The text of a span in which no mark has its place."""
+        text = self.target.text[begin:end]
+        if self.surplus:
+            text = self.surplus.sub("", text)
+            # Not after a mark at the beginning of the translation, either.
+            text = text if begin else text.lstrip()
+        return text
 
     def places(self, parent: Placed) -> list[Placed]:
         """The places of an element's nodes, in the order of the translation."""
         nodes, owners, runs = parent.node.children, dict[int, int](), list[tuple[int, range]]()
         for index, node in enumerate(nodes):
-            owners |= dict.fromkeys(self.source.between(node.begin, node.end) if node.kind != "copy" else (), index)
+            owners |= dict.fromkeys(self.source.between(node.begin, node.end), index)
         for token in parent.tokens:
-            votes = Counter(owners.get(source, -1) for source in self.sources_of[token])
-            owner = max(votes, key=lambda index: (votes[index], index), default=-1)
+            sources = self.sources_of[token]
+            owner = self.owner_of(sources, owners) if sources else -1
             if runs and runs[-1][0] == owner and token - runs[-1][1].stop < 2:  # at most one other word between
                 runs[-1] = owner, range(runs[-1][1].start, token + 1)
             elif owner >= 0:
                 runs.append((owner, range(token, token + 1)))
-        longest = dict(sorted(runs, key=lambda run: (len(run[1]), -run[1].start)))
-        placed = {index: self.covering(nodes[index], run) for index, run in longest.items()}
+        placed = {index: self.covering(nodes[index], run) for index, run in self.best_runs(runs).items()}
         taken = {token: index for index, place in placed.items() for token in place.tokens}
-        for place_of in (self.copy_of, self.between):  # code first, so that no tag is placed inside it
-            for index, node in enumerate(nodes):
-                if index not in placed and (place := place_of(node, parent, taken)):
-                    placed[index] = place
-                    taken |= dict.fromkeys(place.tokens, index)
+        for index, node in enumerate(nodes):
+            if index not in placed and (place := self.between(node, parent, taken)):
+                placed[index] = place
+                taken |= dict.fromkeys(place.tokens, index)
         return sorted(placed.values(), key=lambda place: place[:2])
+
+    def owner_of(self, sources: Sequence[int], owners: dict[int, int]) -> int:
+        """The owner of most of these source tokens; -1 if they have none."""
+        if len(sources) == 1:  # usual, and worth the speed in deeply nested elements
+            return owners.get(sources[0], -1)
+        votes = Counter(owners.get(source, -1) for source in sources)
+        return max(votes, key=lambda index: (votes[index], index))
+
+    def best_runs(self, runs: Sequence[tuple[int, range]]) -> dict[int, range]:
+        """For each owner, the run with the most marks; of several, the longest and then the first.
+
+        If several of its runs have marks, and no run of another owner is between them, the owner gets them all.
+        """
+        marks, runs_of = self.copies_in_target, defaultdict[int, list[range]](list)
+        owner_of = {token: owner for owner, run in runs for token in run}
+        for owner, run in runs:
+            runs_of[owner].append(run)
+        best = dict[int, range]()
+        for owner, of_owner in runs_of.items():
+            if len(of_owner) == 1:
+                best[owner] = of_owner[0]
+                continue
+            marked = [run for run in of_owner if not marks.isdisjoint(run)]
+            if len(marked) > 1:
+                whole = range(marked[0].start, marked[-1].stop)
+                if all(owner_of.get(token, owner) == owner for token in whole):
+                    of_owner = [whole]
+            best[owner] = max(of_owner, key=lambda run: (len(marks.intersection(run)), len(run), -run.start))
+        return best
 
     def covering(self, node: Token, tokens: range) -> Placed:
         return Placed(self.target.starts[tokens[0]], self.target.ends[tokens[-1]], node, tokens)
-
-    def copy_of(self, node: Token, parent: Placed, taken: dict[int, int]) -> Placed | None:
-        """The place for code: an unused occurrence of the code's text in the translation of the parent."""
-        text, nodes = regex.escape(" ".join(self.source.text[node.begin : node.end].split())), parent.node.children
-        pattern, (low, high) = rf"(?<!{LETTER}){text}(?!{LETTER})", parent[:2]
-        most = MOST if node.text and next(self.codes) < MOST_CODES else 0
-        in_item = not self.source.in_items.isdisjoint((node.begin, node.end))
-        for match in islice(regex.finditer(pattern, self.target.text, pos=low, endpos=high), most):
-            begin, end = match.span()
-            tokens = self.target.between(begin, end)
-            is_free = all(nodes[taken[token]].kind == "copy" for token in tokens if token in taken)
-            may_cut = in_item or self.target.in_items.isdisjoint((begin, end))
-            if is_free and may_cut and not any(self.copied[begin:end]):
-                self.copied[begin:end] = b"\1" * (end - begin)
-                return Placed(begin, end, node, tokens)
-        return None
 
     def between(self, node: Token, parent: Placed, taken: dict[int, int]) -> Placed | None:
         """The place for a node without aligned words: elements take an adjacent free word; tags go between tokens."""
@@ -291,8 +407,12 @@ class Projection:
         end = target.starts[at] if at < high else parent.end
         if not (node.breaks and low < at < high):
             begin = end = begin if node.is_glued or at == high else end
-        if node.kind == "copy":
-            node = replace(node, raw=" " * (low < at == high) + node.raw + " " * (at < high))
+        if node.kind == "copy":  # a translator lost its mark
+            is_joined = low < at and not target.text[begin - 1].isspace() and not node.is_glued
+            before = " " * (is_joined or begin in self.filled)
+            after = " " * (at < high and not target.text[end : end + 1].isspace())
+            node = replace(node, raw=before + node.raw + after)
+            self.filled.add(begin)
         return Placed(begin, end, node, range(at, at))
 
     def gap(self, node: Token, parent: Placed) -> int:

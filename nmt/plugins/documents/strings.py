@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from nmt.plugins.documents import icu
 from nmt.plugins.documents.document import Part, Spliced, Translated
-from nmt.plugins.documents.markup import Token
-from nmt.plugins.documents.nested import Paragraph, marked, paragraph_parts
+from nmt.plugins.documents.html import COPIED, copied
+from nmt.plugins.documents.markup import Token, find_pairs
+from nmt.plugins.documents.nested import MARK, Paragraph, marked, paragraph_parts
+from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
 from nmt.plugins.protection.items import USUAL, Finder, Items
 from nmt.text import AMBIGUOUS, BLOCKS, SEPARATORS
 
@@ -67,6 +69,28 @@ class Kind:
 STRING = Kind()
 MESSAGE = Kind(read=icu.read_text, write=icu.write_text)
 PLURAL_BRANCH = Kind(read=icu.read_text, write=icu.write_plural)
+
+
+def join_copied(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens with one for each element whose content is copied, such as <code> and <kbd>."""
+    if not any(token.name in COPIED for token in tokens):
+        return [*tokens]
+    partners = find_pairs(tokens)
+    result = list[Token]()
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        last = partners.get(at, at)
+        inside = tokens[at + 1 : last]
+        has_notes = any(MARK in part.raw for part in inside)
+        if token.kind == "open" and token.name in COPIED and last > at and not has_notes:
+            raw = "".join(part.raw for part in tokens[at : last + 1])
+            result.append(copied(token.name, raw))
+            at = last
+        else:
+            result.append(token)
+        at += 1
+    return result
 
 
 class Reader:
@@ -130,7 +154,9 @@ class Reader:
         else:
             # A token without `raw` is for the model only.
             space = [Token("text", "", " ")] if name in SEPARATORS else []
-            tag = Token("close" if raw[1] == "/" else "open", raw, name=name)
+            closes = raw[1] == "/"
+            is_script = name in NAMES_OF_SCRIPTS and not closes
+            tag = Token("close" if closes else "open", raw, name=name, is_script=is_script)
             self.tokens += [*space, tag, *space]
 
     def ends_sentence(self, name: str) -> bool:
@@ -143,7 +169,8 @@ class Reader:
     def end_sentence(self, end: int, following: int, is_tab: bool = False) -> None:
         """End a sentence at one offset, and begin the next one at another."""
         if not (self.is_after_tab and self.is_shortcut(self.first, end)):
-            sentence = Paragraph(self.begin + self.first, self.tokens, self.notes, self.kind.write)
+            tokens = join_scripts(join_copied(self.tokens))
+            sentence = Paragraph(self.begin + self.first, tokens, self.notes, self.kind.write)
             self.parts += paragraph_parts(sentence, self.notes)
         self.first, self.is_after_tab = following, is_tab
         self.tokens, self.notes = [], []

@@ -14,6 +14,7 @@ from nmt.plugins.documents.elements import INVALID, Element, escaped, parse_xml,
 from nmt.plugins.documents.languages import Change, change_of
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 from nmt.plugins.documents.nested import INSIDE, MARK, Paragraph, marked, paragraph_parts
+from nmt.plugins.documents.scripts import join_scripts
 from nmt.text import separates_words
 
 # AROUND: elements whose text belongs to the sentence around them. BREAKS: elements that separate words.
@@ -27,6 +28,7 @@ CODES: dict[str, Kind] = {"bpt": "open", "bx": "open", "ept": "close", "ex": "cl
 # Office Open XML
 UNSEEN = re.compile(r'<(?:\w+:)?(?:lang|noProof)\b[^>]*>|\s(?:lang|altLang|noProof|dirty|err|smtClean)="[^"]*"')
 EMPTY = re.compile(r"<[^\s<>]*/>|<([^\s<>]*)></\1>")
+SCRIPT = re.compile(r'vertAlign\b[^<>]*"(?:superscript|(?P<sub>subscript))"|\bbaseline="(?!-?0+%?")(?P<minus>-)?')
 DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen", "rubyPr", "rt", "rPh"))  # also readings
 SPACE = re.compile(r"((?:_x000[9AaDd]_|[\t\r\n])+)")  # line breaks in cells; tabs that align words on slides
 SHAPES = "shape rect roundrect oval line polyline arc curve image group".split()  # noqa: SIM905
@@ -48,6 +50,17 @@ def text_token(raw: str) -> Token:
     return Token("text", raw, text_of(raw))
 
 
+def styles_of_scripts(elements: Iterable[Element]) -> Iterator[tuple[str, str]]:
+    """The names of the styles of OpenDocument that raise or lower text, and "sup" or "sub" for each."""
+    for style in elements:
+        if style.tag != "style:style":
+            continue
+        for properties in style.children:
+            position = properties.attributes.get("text-position", "").split()
+            if position and re.fullmatch(r"super|sub|-?\d+(\.\d+)?%", position[0]) and position[0] not in ("0%", "-0%"):
+                yield style.attributes.get("name", ""), "sub" if position[0].startswith(("sub", "-")) else "sup"
+
+
 class Flow(MarkedUp):
     """A part of an OpenDocument file, or an EPUB's table of contents; formatting is inside of paragraphs."""
 
@@ -55,18 +68,24 @@ class Flow(MarkedUp):
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.change = change_of(source, target)
+        self.scripts = dict[str, str]()  # style -> "sup" or "sub"
         super().__init__(content, source, target)
 
     def parts(self, text: str, target: str) -> Sequence[Part]:
         elements = parse_xml(text)
+        self.scripts = dict(styles_of_scripts(elements))
         languages = self.change.parts(elements) if self.change else ()
         return [*languages, *self.sentences(elements[0])]
+
+    def script_of(self, span: Element) -> str | None:
+        """Whether a span raises ("sup") or lowers ("sub") its text."""
+        return self.scripts.get(span.attributes.get("style-name", "")) if self.scripts else None
 
     def sentences(self, element: Element) -> list[Part]:
         if not {element.name, element.tag}.isdisjoint(self.paragraphs):
             notes = list[Spliced]()
             tokens = self.tokens_of(element, notes)
-            return paragraph_parts(Paragraph(element.inside, tokens, notes, escaped), notes)
+            return paragraph_parts(Paragraph(element.inside, join_scripts(tokens), notes, escaped), notes)
         parts, opening = list[Part](), (element.file, element.begin, element.inside)
         if element.name in UNREAD or (element.name == "table-cell" and VALUE.search(*opening)):
             return parts
@@ -86,7 +105,11 @@ class Flow(MarkedUp):
                 tokens.append(Token("copy" if child.text else "point", child.raw, child.text))
             elif name in AROUND and child.inside < child.outside:
                 opening = element.file[child.begin : child.inside]
-                tokens += spaced(Token("open", opening, name=name, optional=name == "span"), separates)
+                is_span = name == "span"
+                script = self.script_of(child) if is_span else None
+                name = script or name
+                tag = Token("open", opening, name=name, optional=is_span, is_script=script is not None)
+                tokens += spaced(tag, separates)
                 tokens += self.tokens_of(child, notes)
                 closing = Token("close", element.file[child.outside : at], name=name)
                 tokens += spaced(closing, separates)
@@ -127,7 +150,7 @@ class InRuns(Part):
     """A sentence in runs, or in a cell without formatting, which has only text; `usual` are the properties of a run."""
 
     def __init__(self, covered: Sequence[Element], tokens: Sequence[Token], prefix: str, text: str, usual: str) -> None:
-        self.content = Spliced("".join(token.raw for token in tokens), [Sentence(0, tokens, escaped)])
+        self.content = Spliced("".join(token.raw for token in tokens), [Sentence(0, join_scripts(tokens), escaped)])
         super().__init__(covered[0].begin, max(element.end for element in covered), self.content.lines)
         self.source, self.text, self.usual = covered[0].file[self.begin : self.end], text, usual
         self.run = "" if covered[0].name == "t" else f"{prefix}r"
@@ -225,7 +248,11 @@ class SentencesInRuns:
             inside = [token for _, token in group]
             if look is not None and look != usual:
                 facts: dict[str, Any] = {"name": "r", "optional": "hlinkClick" not in look}
-                inside.insert(0, markup("open", FORMAT + self.properties[look], **facts))
+                script = SCRIPT.search(look)
+                if script:
+                    facts["name"] = "sub" if script["sub"] or script["minus"] else "sup"
+                opening = markup("open", FORMAT + self.properties[look], is_script=script is not None, **facts)
+                inside.insert(0, opening)
                 inside.append(markup("close", FORMAT + self.properties.get(usual, ""), **facts))
             tokens += inside
         if sizes:

@@ -183,6 +183,10 @@ SECONDS = 2  # the time limit per line for a user's regular expression
 # If one of these adjoins a letter, digit or underscore at an item's edge, the item is part of something longer.
 PART_OF = r"A-Za-z0-9_/@\\"
 Span = tuple[int, int]
+COPIES, BLANK = "".join(map(chr, range(0x10E000, 0x10E7FF))), "\U0010e7ff"
+"""Private-use characters. The first ones enclose what a document copies, such as its inline code; see `copy_of`."""
+COPY = re.compile(rf"([{COPIES[0]}-{COPIES[-1]}])(?:([^\s{COPIES[0]}-{COPIES[-1]}]*)\1)?")
+LONGEST_COPY = 60  # characters; a model is shown only shorter texts
 
 
 class Finder:
@@ -208,6 +212,9 @@ class Finder:
                     start, end = whole_argument(line, start, end)
                 if end > start and not any(earlier[start:end]):
                     taken[start:end] = b"\1" * (end - start)
+        # Last, because an item may contain copies, but no item may end inside one.
+        for copy in () if line.isascii() else COPY.finditer(line):
+            taken[copy.start() : copy.end()] = b"\1" * len(copy[0])
         return [match.span() for match in re.finditer(b"\1+", taken)]
 
 
@@ -254,6 +261,19 @@ def without_marks(address: str) -> str:
             break
         address = address[:-1]
     return address
+
+
+def copy_of(mark: str, text: str) -> str:
+    """An item, without blanks, for something that a document copies; `text` is what a model may see in its place."""
+    text = re.sub(f"[{COPIES[0]}-{BLANK}]", "", " ".join(text.split()))
+    if len(text) > LONGEST_COPY or not any(map(str.isalnum, text)):
+        return mark
+    return f"{mark}{text.replace(' ', BLANK)}{mark}"
+
+
+def readable(text: str, otherwise: str = "\u2026") -> str:
+    """The text with what its copies show; `otherwise` stands for copies that show nothing."""
+    return COPY.sub(lambda copy: (copy[2] or otherwise).replace(BLANK, " "), text)
 
 
 def item(line: str, stretch: Span) -> str:

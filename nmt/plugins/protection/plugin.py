@@ -51,7 +51,8 @@ def check_pattern(kind: str) -> None:
 
 
 def register(add: Callable[..., None]) -> None:
-    path, keys = "nmt.plugins.protection", [("protection", key) for key in ("protect", "glossary")]
-    add("stage", "protected", f"{path}.protection:protection", order=20, key=keys[0])
-    add("stage", "terms", f"{path}.protection:terms", order=30, key=keys[1])
+    path = "nmt.plugins.protection"
+    # Without a key, because even protect=none keeps what documents copy.
+    add("stage", "protected", f"{path}.protection:protection", order=20)
+    add("stage", "terms", f"{path}.protection:terms", order=30, key=("protection", "glossary"))
     add("options", "translator.protection", f"{path}.plugin:ProtectionConfig", inline=True)

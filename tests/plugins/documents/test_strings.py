@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, strategies as st
 from pseudo import pseudo
 
-from nmt.plugins.documents import Translated
+from nmt.plugins.documents import Translated, read_document
+from nmt.plugins.protection.items import COPY
 
 
 def lines_of(text: str) -> list[str]:
@@ -32,7 +33,7 @@ def lines_of(text: str) -> list[str]:
     )),
     ("<ul><li>One</li><li>Two <b>or</b> three</li></ul>", ["One", "Two or three"]),
     ("a<button>Open</button>b", ["a Open b"]),
-    ("<b>O</b>pen <i>it</i>s <a href='x'>fi</a>le<sup>s</sup>", ["Open its files"]),
+    ("<b>O</b>pen <i>it</i>s <a href='x'>fi</a>le<small>s</small>", ["Open its files"]),
     ("a<wbr>b <link>it</link> <name> c", ["ab it c"]),
     ("_Save <b>&all</b> R&D &nbsp; A & B _x_ a_b E&xit", ["Save all R&D &nbsp; A & B _x_ a_b E&xit"]),
     ("run git <option> now", ["run git now"]),
@@ -110,3 +111,20 @@ def test_what_stays_is_counted():
     lose = lambda lines: [Translated("x")] * len(lines)  # noqa: E731
     _, result, notice = pseudo("json", '["Hi {name}", "Hi"]', by=lose)
     assert (result, notice.endswith("placeholders: 1")) == ('["Hi {name}", "x"]', True)
+
+
+@pytest.mark.parametrize(
+    ("string", "code"),
+    [
+        ("Press <kbd>Enter</kbd> to open it.", "<kbd>Enter</kbd>"),
+        ("Set <code class='x'>the mode</code> first.", "<code class='x'>the mode</code>"),
+        ("There are 10<sup>6</sup> cells.", "10<sup>6</sup>"),
+        ("The CO<sub>2</sub> sensor is old.", "CO<sub>2</sub>"),
+    ],
+)
+def test_code_and_powers_in_strings_are_single_items(string, code):
+    document = read_document("json", json.dumps([string]).encode(), "de", "en")
+    [line] = document.lines
+    [item] = [copy[0] for copy in COPY.finditer(line)]
+    result = json.loads(document.join([Translated(f"Neu {item} Text")]))
+    assert result == [f"Neu {code} Text"]

@@ -13,7 +13,7 @@ from test_segments import Echo
 
 from nmt.config import DecodeConfig, NMTError, TokenizerConfig
 from nmt.plugins.protection import items as protected
-from nmt.plugins.protection.items import Finder, Items, item
+from nmt.plugins.protection.items import BLANK, COPIES, COPY, Finder, Items, copy_of, item
 from nmt.plugins.protection.plugin import ProtectionConfig
 from nmt.plugins.protection.protection import HeldLine, Masked, Protection
 from nmt.search import Hypothesis
@@ -233,8 +233,59 @@ def test_other_lines_are_translated_as_without_protection():
 
 
 def split_names(words: list[str]) -> list[str]:
-    named = " ".join(words).replace("A1", "hill A1o").replace("[1]", "hill [1o").split()
+    named = re.sub(r"(\[|[AX])1\b\]?", r"hill \g<1>1o", " ".join(words)).split()
     return named if named != words else drop(words)
+
+
+COPIED = [copy_of(COPIES[0], "house"), copy_of(COPIES[1], "old hill x"), COPIES[2], f"({copy_of(COPIES[3], 'the')}),"]
+MARKS = re.compile(f"[{COPIES[0]}-{BLANK}]")
+marked_lines = st.lists(st.sampled_from([*WORDS, *COPIED, *ITEMS[:3]]), max_size=8)
+
+
+def copies_in(text: str) -> list[str]:
+    return sorted(copy[0] for copy in COPY.finditer(text))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(marked_lines.map(" ".join)),
+    st.sampled_from(CHANGES),
+    st.booleans(),
+    st.sampled_from([USUAL, Finder([]), Finder(["hill .*"])]),
+)
+@example(
+    [" ".join(f"{word}{mark}s" for word, mark in zip(WORDS * 300, COPIES, strict=False)) + COPIES], drop, True, USUAL
+)
+def test_what_a_document_copies_arrives_once_and_is_hidden_from_the_model(given_lines, change, known, finder):
+    """Also without other protection, and where a line has more marks than there are names."""
+    translator = protecting(change, known=known)
+    [stage] = translator.stages
+    stage.finder = finder
+    for line, [best] in zip(given_lines, translator.translate(given_lines), strict=True):
+        assert copies_in(best.text) == copies_in(line)
+        assert not MARKS.search("".join([*best.copied, *best.notes, *best.notes.values()]))
+    assert not MARKS.search("".join(translator.engine.searched))
+
+
+@pytest.mark.parametrize(
+    ("change", "translation", "searched"),
+    [
+        # The model sees a copy as text, and keeps it or does not.
+        (list, "the {} waits", ["the old house waits"]),
+        (reverse, "waits {} the", ["the old house waits", "the A1 waits"]),
+        # A word of it stands beside it.
+        (lambda words: [*words, "hill", "old"], "the {} waits hill old", ["the old house waits", "the A1 waits"]),
+    ],
+)
+def test_a_model_sees_a_copy_but_does_not_translate_it(change, translation, searched):
+    copy = copy_of(COPIES[0], "old house")
+    translator = protecting(change, details=True)
+    [[best]] = translator.translate([f"the {copy} waits"])
+    assert best.text == translation.format(copy)
+    assert translator.engine.searched == searched
+    assert len(best.details.word_log_probabilities) == len(best.text.split())
+    target = best.text.split().index(copy)
+    assert {source for source, word in best.details.alignment if word == target} <= {0, 1, 2}
 
 
 def test_where_an_item_is_put_and_when_a_line_is_cut():
@@ -244,7 +295,13 @@ def test_where_an_item_is_put_and_when_a_line_is_cut():
         (each(lambda word: [word if word in WORDS else "hill"]), named, "", named, ""),
         (split_names, named, "", named, "cut"),
         # Equal items keep the order of their names.
-        (lambda words: reverse(words) if "A1" in words else drop(words), "%s on %s hill", "", "%s on %s hill", "cut"),
+        (
+            lambda words: reverse(words) if "A1" in words or "X1" in words else drop(words),
+            "%s on %s hill",
+            "",
+            "%s on %s hill",
+            "cut",
+        ),
         # The alignment of a line that lost its words has no word left for the item.
         (drop, "<2de> the house (%s) waits", "and", "and the house (%s) waits", "cut"),
     ):
