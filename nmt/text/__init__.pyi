@@ -6,7 +6,8 @@ from .files import raw_lines as raw_lines, read_files as read_files, read_lines 
 from .files import reading as reading, resolve as resolve, texts_of as texts_of, without_end as without_end
 from .languages import CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD, WITHOUT_BLANKS as WITHOUT_BLANKS
 from .languages import language_of_file as language_of_file, letters as letters, script as script
-from .languages import is_language as is_language, language_name as language_name, match_language as match_language
+from .codes import is_language as is_language, language_name as language_name, match_language as match_language
+from .codes import subtags as subtags, with_code as with_code
 from .languages import scripts_of_characters as scripts_of_characters, scripts_of_language as scripts_of_language
 from .languages import scripts_of_text as scripts_of_text, words as words
 from .tags import BETWEEN as BETWEEN, BLOCKS as BLOCKS, INLINE as INLINE, SEPARATORS as SEPARATORS

@@ -35,13 +35,6 @@ WITH_A_LETTER = re.compile(r"\S*[^\W_]\S*")
 NO_LETTERS = regex.compile(r"[^\p{L}\p{Mn}\p{Mc}]+|[\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
 """Variation selectors are also marks, but are removed because they affect only how a character looks."""
 NO_SYMBOLS = regex.compile(r"[^\p{N}\p{S}]+")
-SUBTAG = re.compile(r"[a-z]{4}|[a-z]{2}|\d{3}")
-"""A script or a region in a language code (BCP 47, section 2.1), in lower case."""
-WRITTEN_CHINESE = {"cn": "hans", "sg": "hans", "tw": "hant", "hk": "hant", "mo": "hant"}
-"""Regions that decide which Chinese characters people write."""
-
-FURTHER_CODES = {"fil": "tl", "tgl": "tl", "tl": "tl", "pbt": "ps", "fuv": "ff", "quy": "qu", "twi": "ak"}
-"""Codes of corpora that CLDR distinguishes from a language's usual code, or leaves out."""
 
 
 @cache
@@ -49,79 +42,6 @@ def script(character: str) -> str:
     """A letter's script, from its Unicode name; "" for other characters and for letters shared by all scripts."""
     name = re.match(r"[A-Z]+", unicodedata.name(character, "")) if character.isalpha() else None
     return name[0] if name and name[0] not in ("MODIFIER", "IDEOGRAPHIC") else ""
-
-
-@cache
-def language_table() -> dict[str, tuple[str, str]]:
-    """Map language codes and English names, in lower case, to the shortest code and the name.
-
-    The codes are those of Unicode's CLDR, with their equivalents in all editions of ISO 639.
-    """
-    from babel import Locale
-    from babel.core import get_global
-
-    names = {code: name for code, name in Locale("en").languages.items() if "_" not in code}
-    table = dict[str, tuple[str, str]]()
-    for code, name in names.items():
-        table[code] = table[name.lower()] = (code, name)
-    equivalents = {**get_global("language_aliases"), **FURTHER_CODES}
-    for code, short in equivalents.items():
-        if short in names:
-            table[code] = short, names[short]
-    return table
-
-
-def subtags(code: str) -> tuple[str, frozenset[str]]:
-    """The language of a code such as de, deu_Latn or zh-CN, and its further subtags, all in lower case."""
-    language, *others = re.split("[-_]", code.lower())
-    language, _ = language_table().get(language, (language, ""))
-    # Bokmål is the usual written form of Norwegian.
-    language = "no" if language == "nb" else language
-    if language == "zh":
-        written = {WRITTEN_CHINESE.get(subtag, subtag) for subtag in others}
-        return language, frozenset(written or {"hans"})
-    return language, frozenset(others)
-
-
-def match_language(code: str, codes: Iterable[str]) -> str | None:
-    """The code among `codes` that names the same language as `code`; None if none or several do.
-
-    Case, "_" for "-", and the edition of ISO 639 do not matter: DEU matches de. If there is no
-    exact match, a region or script that only one side states does not matter either: de-AT
-    matches de, and pt matches pt-BR, unless `codes` also contains pt-PT.
-    """
-    codes = list(codes)
-    if code in codes:
-        return code
-    language, details = subtags(code)
-    equal, similar = list[str](), list[str]()
-    for candidate in codes:
-        its_language, its_details = subtags(candidate)
-        if its_language == language:
-            if its_details == details:
-                equal.append(candidate)
-            elif its_details < details or details < its_details:
-                similar.append(candidate)
-    matches = equal or similar
-    return matches[0] if len(matches) == 1 else None
-
-
-def is_language(code: str) -> bool:
-    """Whether a text is a language code or an English language name: de, zh_CN, eng_Latn, es-419, German."""
-    language, *others = re.split("[-_]", code.lower())
-    if not others and scripts_of_language(language):
-        return True
-    if language in language_table():
-        # Two languages, as in en-de, also name a corpus.
-        return all(SUBTAG.fullmatch(other) or other in language_table() for other in others)
-    # There are too many three-letter codes to know them all, but few files have such suffixes.
-    return bool(others) and bool(re.fullmatch("[a-z]{3}", language)) and all(map(SUBTAG.fullmatch, others))
-
-
-def language_name(code: str) -> str:
-    """A language's name and code, such as German (de); only the code if the name is unknown."""
-    _, name = language_table().get(re.split("[-_]", code.lower())[0], ("", ""))
-    return f"{name} ({code})" if name else code
 
 
 def scripts_of_language(code: str) -> frozenset[str] | None:

@@ -13,11 +13,11 @@ from nmt.files import ModelDescription, expected_search, find_model_directory, r
 from nmt.registry import Entry, entries_of, import_attribute
 from nmt.text import (
     Tokenizer,
-    language_name,
     match_language,
     read_tokenizer,
     scripts_of_characters,
     scripts_of_language,
+    with_code,
 )
 from nmt.translation.job import warn
 from nmt.translation.segments import limits
@@ -87,7 +87,7 @@ def tag_of_target(options: TranslatorOptions, models: Models) -> str:
     about = models.descriptions[0]
     if match_language(language_of(target), [about.target]):
         return ""
-    direction = f"translates from {language_name(about.source)} to {language_name(about.target)}"
+    direction = f"translates from {with_code(about.source)} to {with_code(about.target)}"
     raise NMTError(f"target={target:.40}: {options.run[0]} {direction}; omit target, or name another model")
 
 

@@ -39,12 +39,12 @@ from nmt.plugins.serve.command import ServeConfig, is_loopback
 from nmt.plugins.serve.failures import Failed, PlaceHandler, Rate, failure_of, log, log_client
 from nmt.plugins.serve.fields import AnyForm, FileForm, SuggestForm, TextForm, TranslateForm, read_fields, validated
 from nmt.plugins.serve.keys import name_of_key, read_keys
-from nmt.plugins.serve.languages import detect, identifier, language_name, match_language
+from nmt.plugins.serve.languages import detect, identifier
 from nmt.plugins.serve.parsing import formats_of_documents
 from nmt.plugins.serve.protocol import SPARE_CONNECTIONS, Connection
 from nmt.plugins.serve.suggestions import collect, is_blank
 from nmt.plugins.serve.translation import Service
-from nmt.text import read_texts
+from nmt.text import language_name, match_language, read_texts
 
 T = TypeVar("T")
 HEADER_SECONDS = 30.0  # for the headers of a request

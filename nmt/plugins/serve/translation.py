@@ -9,10 +9,11 @@ from nmt.plugins.documents import Translated, plain_text
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.failures import Failed
 from nmt.plugins.serve.fields import FileForm, TranslateForm
-from nmt.plugins.serve.languages import Unserved, choose, match_language, with_code
+from nmt.plugins.serve.languages import Unserved, choose
 from nmt.plugins.serve.models import Request, Search, ServedModel
 from nmt.plugins.serve.parsing import Line, SentDocument, read_lines, write
 from nmt.plugins.serve.processes import Parsers
+from nmt.text import match_language, with_code
 from nmt.translation import Translation
 
 AUTO = "auto"

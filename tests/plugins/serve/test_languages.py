@@ -6,52 +6,13 @@ from itertools import pairwise
 import pytest
 from babel import Locale
 
-from nmt.plugins.serve.languages import Unserved, choose, detect, language_name, match_language, rank
+from nmt.plugins.serve.languages import Unserved, choose, detect, rank
+from nmt.text import language_name
 
 LATIN = ["a", "Hi", "No", "ok", "OK!", "Go", "Ja", "Menu", "PDF", "Wi-Fi", "A4", "x²", "Café", "naïve"]
 LATIN.append("\N{FULLWIDTH LATIN CAPITAL LETTER O}\N{FULLWIDTH LATIN CAPITAL LETTER K}")
 GREEK = "Γειά σου"  # noqa: RUF001
 OTHER_SCRIPTS = ["am", "ar", "bn", "el", "fa", "he", "hi", "hy", "ja", "ka", "ko", "ru", "sr-Cyrl", "th", "uk", "zh"]
-
-
-@pytest.mark.parametrize(
-    ("code", "codes", "expected"),
-    [
-        ("EN", "en de", "en"),
-        ("de-DE", "en de", "de"),
-        ("deu", "en de", "de"),
-        ("en_GB", "eng_Latn", "eng_Latn"),
-        ("pt", "pt-BR pt-PT", "pt-BR"),
-        ("pt_pt", "pt-BR pt-PT", "pt-PT"),
-        ("pt-PT", "pt-BR", "pt-BR"),
-        ("es-MX", "es-419 es", "es"),
-        ("no", "nb nn", "nb"),
-        ("nb", "no", "no"),
-        ("nob", "nb", "nb"),
-        ("nn", "nb", None),
-        ("zh", "zh_TW zh_CN", "zh_CN"),
-        ("zh", "zh_TW", "zh_TW"),
-        ("zh-CN", "zh", "zh"),
-        ("zh_Hans", "zh", "zh"),
-        ("zh_Hans", "zh_TW zh_CN", "zh_CN"),
-        ("zho_Hant", "zh_TW zh_CN", "zh_TW"),
-        ("zh-HK", "zh_CN zh_TW", "zh_TW"),
-        ("zh-TW", "zh_CN", None),
-        ("zt", "zh zh-Hant", "zh-Hant"),
-        ("cmn", "zho", "zho"),
-        ("sr", "sr-Latn", "sr-Latn"),
-        ("sr-Latn", "sr sr_Latn", "sr_Latn"),
-        ("sr-Cyrl", "sr sr_Latn", "sr"),
-        ("iw", "he", "he"),
-        ("arb_Arab", "ar", "ar"),
-        ("zz", "en de", None),
-        ("", "en de", None),
-        ("-", "en de", None),
-        ("e" * 40, "en de", None),
-    ],
-)
-def test_codes_in_other_forms_find_their_language(code, codes, expected):
-    assert match_language(code, codes.split()) == expected
 
 
 @pytest.mark.parametrize(
