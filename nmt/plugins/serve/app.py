@@ -202,9 +202,12 @@ class Server:
         with self.room_for_upload(request):
             asked = await self.admit(request, FileForm)
             work = self.service.translate_document(asked, request.state.client)
-            target, content = await unless_gone(request, work)
-        token = self.keep(safe_name(asked.file.filename or "", target), content)
-        return JSONResponse({"translatedFileUrl": str(request.url_for("download", token=quote(token)))})
+            target, written = await unless_gone(request, work)
+        token = self.keep(safe_name(asked.file.filename or "", target), written.content)
+        answer = {"translatedFileUrl": str(request.url_for("download", token=quote(token)))}
+        if written.notice:
+            answer["notice"] = written.notice
+        return JSONResponse(answer)
 
     @contextmanager
     def room_for_upload(self, request: Request) -> Iterator[None]:

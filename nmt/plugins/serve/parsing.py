@@ -47,6 +47,15 @@ def read_lines(limits: tuple[int, int], sent: SentDocument, most: int) -> tuple[
     return document.lines[: most + 1], format != "text"
 
 
-def write(limits: tuple[int, int], sent: SentDocument, lines: list[Line]) -> bytes:
+class Written(NamedTuple):
+    """A translated document, and what its user should know, such as the number of strings left untranslated."""
+
+    content: bytes
+    notice: str = ""
+
+
+def write(limits: tuple[int, int], sent: SentDocument, lines: list[Line]) -> Written:
     """The document with each line replaced by its best translation."""
-    return parsed(limits, sent)[1].join([line[0] for line in lines])
+    _, document = parsed(limits, sent)
+    content = document.join([line[0] for line in lines])
+    return Written(content, document.notice)

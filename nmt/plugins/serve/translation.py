@@ -11,7 +11,7 @@ from nmt.plugins.serve.failures import Failed
 from nmt.plugins.serve.fields import FileForm, TranslateForm
 from nmt.plugins.serve.languages import Unserved, choose
 from nmt.plugins.serve.models import Request, Search, ServedModel
-from nmt.plugins.serve.parsing import Line, SentDocument, read_lines, write
+from nmt.plugins.serve.parsing import Line, SentDocument, Written, read_lines, write
 from nmt.plugins.serve.processes import Parsers
 from nmt.text import match_language, with_code
 from nmt.translation import Translation
@@ -193,7 +193,8 @@ class Service:
         if route.model is None:
             return [text.text]
         if text.document:
-            return [(await self.parsers.run(client, write, text.document, lines)).decode()]
+            written = await self.parsers.run(client, write, text.document, lines)
+            return [written.content.decode()]
         # A line with fewer translations repeats its last one.
         ranks = ([line[min(rank, len(line) - 1)] for line in lines] for rank in range(n_best))
         return list(dict.fromkeys(map(plain_text(text.text).render, ranks)))
@@ -206,7 +207,7 @@ class Service:
         flags = map(route.model.flags_of, text.lines, [Translation(line[0].text, 0.0, 0.0) for line in lines])
         return [{"alignment": line[0].alignment, "flags": flag} for line, flag in zip(lines, flags, strict=True)]
 
-    async def translate_document(self, form: FileForm, client: str) -> tuple[str, bytes]:
+    async def translate_document(self, form: FileForm, client: str) -> tuple[str, Written]:
         """The target language and the translated file."""
         source = "" if form.source.lower() == AUTO else self.code_of(form.source, self.pairs)
         target = self.code_of(form.target, self.pairs.get(source, {}), *self.pairs.values())
@@ -214,5 +215,6 @@ class Service:
         lines, marked_up = await self.parsers.run(client, read_lines, document, self.most_lines)
         [route] = await self.find_routes(form.source, form.target, ["\n".join(lines[:20])])
         [translated] = await self.translate_lines([(route, lines)], 1, marked_up)
-        content = await self.parsers.run(client, write, document, translated) if route.model else document.content
-        return route.target, content
+        if not route.model:
+            return route.target, Written(document.content)
+        return route.target, await self.parsers.run(client, write, document, translated)

@@ -225,6 +225,13 @@ def test_a_file_is_translated_and_fetched_also_behind_a_prefix(server, expected)
         assert server.ask(address, X_Forwarded_Prefix=prefix)[0] == 200
 
 
+def test_what_a_file_leaves_untranslated_is_in_the_answer(server):
+    plain = upload(server, "a.md", b"ka lo\n")[1]
+    assert plain.keys() == {"translatedFileUrl"}
+    answer = upload(server, "a.md", b"---\ntitle: ka lo\n---\n\nka lo\n")[1]
+    assert "title" in answer["notice"]
+
+
 @pytest.mark.parametrize(
     ("sent", "name"),
     [

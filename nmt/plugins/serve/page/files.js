@@ -46,11 +46,12 @@ async function translateFile(file, row, said, signal) {
     if (!served) throw new Error(`Unsupported file type. This server translates ${suffixes.join(", ") || "no"} files.`);
     const form = new FormData();
     for (const [key, value] of Object.entries(question({ file }))) form.append(key, value);
-    const { translatedFileUrl } = await ask("translate_file", form, signal);
+    const { translatedFileUrl, notice } = await ask("translate_file", form, signal);
     // A server behind a proxy may not know its public address, so only the last part (TOKEN.NAME) is used.
     const last = new URL(translatedFileUrl, location).pathname.split("/").pop();
     const name = decodeURIComponent(last.slice(last.indexOf(".") + 1));
     said.textContent = "Translated. The server keeps the file for ten minutes.";
+    if (notice) said.textContent += ` Note: ${notice}.`;
     said.before(element("a", { href: `download_file/${last}`, download: name }, `Download ${name}`));
     announce(`${file.name} has been translated. The download link is above the text.`);
   } catch (error) {
