@@ -51,7 +51,6 @@ FROM_XCODE = "export its text as XLIFF with Xcode (Product > Export Localization
 FROM_CODE = "extract its messages to a catalog, for example to PO with xgettext"
 CONVERT = "convert it to a format that nmt reads"
 CATALOGS = {
-    "android": "xml",
     "dtd": "dtd",
     "ical": "ical ics",
     "idml": "idml",
@@ -69,7 +68,7 @@ CATALOGS = {
 """The suffixes of files that translate-toolkit converts to PO, by the names of its converters."""
 ADVICE = {
     **{suffixes: THROUGH_PO.format(name) for name, suffixes in CATALOGS.items()},
-    "xml": f"{THROUGH_XLIFF}; for Android, use translate-toolkit's android2po and po2android",
+    "xml": THROUGH_XLIFF,
     "doc docm dot dotm dotx fodt ott rtf sxw wpd wps": THROUGH_OFFICE.format("docx"),
     "fods ots sxc xls xlsb xlsm xlt xltm xltx": THROUGH_OFFICE.format("xlsx"),
     "fodp otp pps ppsm ppsx ppt pptm potm potx sxi": THROUGH_OFFICE.format("pptx"),
@@ -104,12 +103,13 @@ STRING = rb'"(?:[^"\\\n]|\\.){0,200}"'
 BEFORE_ROOT = rb"(?:<\?xml[^>]*>\s*)?(?:<!--(?:[^-]|-(?!->)){0,2000}-->\s*)*"
 ROOTS = rb"article|book|concept|plist|reference|resources|root|rss|svg|task|tmx|topic|usx"
 OF_XML = Kind("XML", THROUGH_XLIFF)
+FRONT_MATTER = rb"---[ \t]*\n(?:[\w-]+:.*\n|[ \t#-].*\n|\n){1,200}---[ \t]*\n\s*\S"
 CONTENTS = (
     (rb"PK[\3\5]", Kind("a ZIP archive", "name the format of a document, such as format=docx")),
     (rb"(?i:<!DOCTYPE\s+html|<html[\s>])", Kind("HTML", "pass format=html", "html")),
     (BEFORE_ROOT + rb"<xliff\s", Kind("XLIFF", "pass format=xliff", "xliff")),
     (BEFORE_ROOT + rb"(?:<!DOCTYPE TS|<TS[\s>])", Kind("a Qt catalog", ADVICE_BY_SUFFIX["ts"])),
-    (BEFORE_ROOT + rb"<resources[\s>]", Kind("Android strings", THROUGH_PO.format("android"))),
+    (BEFORE_ROOT + rb"<resources[\s>]", Kind("Android strings", THROUGH_XLIFF)),
     (rb"<\?xml\s|<!DOCTYPE\s|<[\w:.-]+\s[^<>]{0,2000}\bxmlns\b", OF_XML),
     (rb"<(?:" + ROOTS + rb")>\s*\n", OF_XML),
     (rb"<\?php\b", Kind("PHP", ADVICE_BY_SUFFIX["php"])),
@@ -124,6 +124,7 @@ CONTENTS = (
     (rb"\\id [A-Z0-9]{3}\b", Kind("USFM", CONVERT)),
     (rb"(?:%.*\n|\s)*\\documentclass\b", Kind("LaTeX", THROUGH_PO4A)),
     (rb"(?:[.']\\\".*\n)*\.(?:TH|Dd|SH) ", Kind("a manual page", THROUGH_PO4A)),
+    (FRONT_MATTER, Kind("Markdown with front matter", "pass format=markdown", "markdown")),
     (rb"%YAML |---\s*\n[\w-]+:\s", Kind("YAML", ADVICE_BY_SUFFIX["yaml"])),
     (rb"#! ?/|%!PS", Kind("a program", FROM_CODE)),
 )
@@ -155,6 +156,11 @@ def kind_of_content(head: bytes, may_be_code: bool) -> Kind | None:
     if may_be_code and 2 * sum(bool(CODE.search(line)) for line in lines) > len(lines):
         return Kind("source code", FROM_CODE)
     return None
+
+
+def advice_for(suffix: str) -> str:
+    """How to convert files with a suffix (without its dot) that nmt does not read; empty if unknown."""
+    return ADVICE_BY_SUFFIX.get(suffix.lower(), "")
 
 
 def refusal(name: str, what: str, kind: Kind) -> NMTError:

@@ -67,7 +67,8 @@ PERCENT = (
     rf"(?<![\w%]){NOT_PERCENT}%(?:[A-Za-z_][\w.-]{{0,58}}\w|\d{{1,2}}+)%(?![\w%])",
     # %1$s, %-5.2f, %*d, %2$*1$d, % d; Java's %tY
     r"%(?>\d{1,3}+\$|)[-+0#',]{0,5}+(?:\d{0,9}+|\*(?>\d{1,3}+\$|))(?>\.(?>\d{1,9}+|\*(?>\d{1,3}+\$|)|)|)"
-    r"(?:[sdu]|<PRI\w{1,20}+>|(?:hh|ll|[hlzjtL])[diuxX]|[ifFxXcgGeEorpm@](?!\w)|[tT][A-Za-z](?!\w))|% [di](?!\w)",
+    r"(?:[sdu]|<PRI\w{1,20}+>|(?:hh|ll|[hlzjtL])(?:[diuxX]|[aAcCeEfFgGnosS](?!\w))"
+    r"|[ifFxXcgGeEorpm@](?!\w)|[tT][A-Za-z](?!\w))|% [di](?!\w)",
     rf"(?<![\d%]){NOT_PERCENT}%[-+#^_]?[A-Za-z](?!\w)",  # Go: %v, %+v, %q; strftime: %Y-%m-%d
     r"(?<![\w%])%(?:L?\d{1,2}+|n)(?!\w|%(?!L?\d))|%%",  # Qt: %1, %L1 and %n
     rf"(?<![\w%]){NOT_PERCENT}%[a-z][a-z\d_-]{{1,40}}[a-z\d](?![\w%(])",  # Drupal: %name
@@ -142,7 +143,7 @@ UNITS = (
     f"{FRACTION}|"  # the fraction of a mixed number may adjoin it or not: 3 ¾
     "km/h|m/s|[kMGT]?bit/s|[kMGT]i?B/s|[kMG]bps|mph|rpm|fps|[mµ]?g/m³|[kcmnµ]?m[²³]?|[kmµ]?g|t|[mµn]?s|min|h|[kMG]?Hz"
     "|[kKMGT]?i?B|bytes?|[kMG]?bits?|[mµk]?VA?|[mµ]?Ah?|[kMG]?Wh?|[kM]?Ω|[hkM]?Pa|m?bar|psi|lx|lm|k?J|k?cal|Nm"
-    "|°C|°F|°|K|px|pt|em|rem|dpi|[mcd]?[lL]|dB[mA]?|ppm|ppb|lb|oz|ft|yd|%|‰|€|\\$|£|EUR|USD"
+    "|°C|°F|[°\u2032\u2033]|K|px|pt|em|rem|dpi|[mcd]?[lL]|dB[mA]?|ppm|ppb|lb|oz|ft|yd|%|‰|€|\\$|£|EUR|USD"
 )
 BEFORE_MEASURE, AFTER_MEASURE = r"(?<![\w.,%°])", r"(?![\w%])"
 SIGNED = rf"(?>(?<![)\]])[-+\u2212]|){NUMBER}"

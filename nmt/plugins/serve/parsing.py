@@ -7,9 +7,10 @@ import time
 from pathlib import PurePath
 from typing import NamedTuple
 
-from nmt.config import require
+from nmt.config import NMTError, require
 from nmt.plugins.documents import Document, Translated, read_document
 from nmt.registry import entries_of
+from nmt.translation import HEAD_BYTES, advice_for, kind_of_content
 
 NICENESS = 5  # translation has priority, but parsing still gets a quarter of a busy core
 Line = list[Translated]  # the translations of a line, best first
@@ -36,8 +37,14 @@ def parsed(limits: tuple[int, int], sent: SentDocument) -> tuple[str, Document]:
         resource.setrlimit(kind, (used + most, resource.getrlimit(kind)[1]))
     os.nice(NICENESS - os.nice(0))
     formats = formats_of_documents()
-    format = formats.get(PurePath(sent.name).suffix.lower(), "")
-    require(bool(format), f"unsupported file type; supported: {', '.join(formats)}")
+    suffix = PurePath(sent.name).suffix.lower()
+    format = formats.get(suffix, "")
+    advice = advice_for(suffix.removeprefix("."))
+    hint = f"; {advice}" if advice else ""
+    require(bool(format), f"unsupported file type{hint}; supported: {', '.join(formats)}")
+    if format == "text" and (other := kind_of_content(sent.content[:HEAD_BYTES], may_be_code=False)):
+        convert = f"give its name the suffix of {other.format}" if other.format else other.advice
+        raise NMTError(f"its content is {other.name}, which line-by-line translation would damage; {convert}")
     return format, read_document(format, sent.content, sent.target, sent.source)
 
 

@@ -263,7 +263,7 @@ def test_what_arrives(line, translation, arrives):
 
 
 def test_only_placeholders_without_a_name_keep_their_order():
-    counted = "{} {:.2f} {!r} %s %d %-5.2f %lld %llu %zu %*d %.*f %v %+v %@ %<PRIu64>"
+    counted = "{} {:.2f} {!r} %s %d %-5.2f %lld %llu %04lo %Lf %zu %*d %.*f %v %+v %@ %<PRIu64>"
     named = "{0} {name} {{x}} %% %n %1 %L1 %1$s %(a)s %{a} %<a>s %name% %name %[1]s %1% %PATH%"
     assert all(map(is_counted, counted.split()))
     assert not any(map(is_counted, named.split()))

@@ -224,12 +224,13 @@ def test_a_hostile_source_runs_nothing(page):
 def test_languages_are_detected_swapped_and_remembered(page, address):
     source = page.get_by_role("combobox", name="From")
     source.select_option("auto")
-    translate(page, "This is a small house in the middle of the town, and we like it.")
+    english = "This is a small house in the middle of the town, and we like it."
+    translate(page, english)
     playwright.expect(source.get_by_role("option").first).to_have_text("English (detected)")
     assert text_of(page).get_attribute("lang") == "en"
     page.reload()
     playwright.expect(source).to_have_value("auto")
-    translation = translate(page)
+    translation = translate(page, english)
     page.get_by_role("button", name="Swap languages").click()
     playwright.expect(text_of(page)).to_have_value(translation)
     target = page.get_by_role("combobox", name="To")

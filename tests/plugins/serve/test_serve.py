@@ -225,6 +225,21 @@ def test_a_file_is_translated_and_fetched_also_behind_a_prefix(server, expected)
         assert server.ask(address, X_Forwarded_Prefix=prefix)[0] == 200
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "advice"),
+    [
+        ("a.txt", b'{"a": "ka lo"}', "its content is JSON, .* the suffix of json"),
+        ("a.txt", b"<!DOCTYPE html><p>ka lo</p>", "its content is HTML"),
+        ("a.ipynb", b"{}", "unsupported file type; run `jupytext"),
+        ("a.xyz", b"ka lo", "unsupported file type; supported: "),
+    ],
+)
+def test_files_that_would_be_damaged_are_refused(server, name, content, advice):
+    status, answer = upload(server, name, content)
+    assert status == 400
+    assert re.search(advice, answer["error"])
+
+
 def test_what_a_file_leaves_untranslated_is_in_the_answer(server):
     plain = upload(server, "a.md", b"ka lo\n")[1]
     assert plain.keys() == {"translatedFileUrl"}
