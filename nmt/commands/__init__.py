@@ -95,7 +95,7 @@ def register(add: Callable[..., None]) -> None:
     for name, summary in (
         ("preprocess", "Prepare a parallel corpus for training."),
         ("train", "Train a model or resume a run."),
-        ("translate", "Translate raw text, line by line."),
+        ("translate", "Translate text, line by line, or a document."),
         ("score", "Score translations with metrics or with a model's probabilities."),
     ):
         add("command", name, f"nmt.commands.{name}:COMMAND", summary=summary)
