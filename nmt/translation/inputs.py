@@ -96,7 +96,7 @@ ADVICE = {
     "ai avi cfg conf db dwg eml env eps exe fm ftl gif graphql hcl indd jpeg jpg mbox mif mkv mp3"
     " mp4 msg npz odg parquet pkl png proto psd pub safetensors sfm sqlite tf tiff ttf usfm vcf vsd"
     " vsdx wav webp woff": CONVERT,
-    "7z bz2 gz rar tar tgz xz zip": "unpack it",
+    "7z bz2 gz lz4 rar tar tgz xz z zip": "unpack it",
 }
 ADVICE_BY_SUFFIX = {suffix: advice for suffixes, advice in ADVICE.items() for suffix in suffixes.split()}
 STRING = rb'"(?:[^"\\\n]|\\.){0,200}"'
@@ -104,6 +104,7 @@ BEFORE_ROOT = rb"(?:<\?xml[^>]*>\s*)?(?:<!--(?:[^-]|-(?!->)){0,2000}-->\s*)*"
 ROOTS = rb"article|book|concept|plist|reference|resources|root|rss|svg|task|tmx|topic|usx"
 OF_XML = Kind("XML", THROUGH_XLIFF)
 FRONT_MATTER = rb"---[ \t]*\n(?:[\w-]+:.*\n|[ \t#-].*\n|\n){1,200}---[ \t]*\n\s*\S"
+OF_SUBTITLES = ADVICE_BY_SUFFIX["sbv"]
 CONTENTS = (
     (rb"PK[\3\5]", Kind("a ZIP archive", "name the format of a document, such as format=docx")),
     (rb"(?i:<!DOCTYPE\s+html|<html[\s>])", Kind("HTML", "pass format=html", "html")),
@@ -111,20 +112,25 @@ CONTENTS = (
     (BEFORE_ROOT + rb"(?:<!DOCTYPE TS|<TS[\s>])", Kind("a Qt catalog", ADVICE_BY_SUFFIX["ts"])),
     (BEFORE_ROOT + rb"<resources[\s>]", Kind("Android strings", THROUGH_XLIFF)),
     (rb"<\?xml\s|<!DOCTYPE\s|<[\w:.-]+\s[^<>]{0,2000}\bxmlns\b", OF_XML),
+    (rb"(?:<(?:[A-Za-z/][\w:.-]*(?:\s[^<>\n]{0,2000})?|!--[^\n]{0,2000}?--)>[ \t]*)+\r?\n", OF_XML),
     (rb"<(?:" + ROOTS + rb")>\s*\n", OF_XML),
     (rb"<\?php\b", Kind("PHP", ADVICE_BY_SUFFIX["php"])),
     (rb"\{.{0,2000}\}\s*\n\s*\{\s*\"", Kind("JSON Lines", ADVICE_BY_SUFFIX["jsonl"])),
     (rb"(?:\[\s*)*\{\s*" + STRING + rb"\s*:", Kind("JSON", "pass format=json", "json")),
     (rb"\[\s*" + STRING + rb"\s*,?\s*\n", Kind("JSON", "pass format=json", "json")),
-    (rb'(?:#.*\n|\s)*msgid ""\s*\nmsgstr ""', Kind("a PO catalog", "pass format=po", "po")),
-    (rb"\d+\s*\n\d+:\d\d:\d\d[,.]\d+ --> ", Kind("subtitles", "pass format=srt", "srt")),
+    (rb"\[\s*" + STRING + rb"\s*(?:,\s*" + STRING + rb"\s*)*\]\s*$", Kind("JSON", "pass format=json", "json")),
+    (rb'(?:#.*\n|\s)*msg(?:id|ctxt) "', Kind("a PO catalog", "pass format=po", "po")),
+    (rb"\d+\s*\n\s*\d+:\d\d:\d\d[,.]\d+\s*-->", Kind("subtitles", "pass format=srt", "srt")),
+    (rb"\d:\d\d:\d\d\.\d+,\d+:\d\d|\{\d+\}\{\d+\}|\[\d\d:\d\d[.:]\d\d", Kind("subtitles", OF_SUBTITLES)),
+    (STRING + rb"\s*=\s*" + STRING + rb"\s*;", Kind("a table of strings", FROM_XCODE)),
     (rb"WEBVTT\b", Kind("WebVTT", ADVICE_BY_SUFFIX["vtt"], "vtt")),
     (rb"\[Script Info\]", Kind("subtitles", ADVICE_BY_SUFFIX["ass"])),
     (rb"\[[\w .-]+\]\s*\n[\w.-]+ ?=", Kind("a configuration file", ADVICE_BY_SUFFIX["ini"])),
     (rb"\\id [A-Z0-9]{3}\b", Kind("USFM", CONVERT)),
-    (rb"(?:%.*\n|\s)*\\documentclass\b", Kind("LaTeX", THROUGH_PO4A)),
+    (rb"(?:%.*\n|\s)*\\(?:documentclass|usepackage|begin|section|chapter)\b", Kind("LaTeX", THROUGH_PO4A)),
     (rb"(?:[.']\\\".*\n)*\.(?:TH|Dd|SH) ", Kind("a manual page", THROUGH_PO4A)),
     (FRONT_MATTER, Kind("Markdown with front matter", "pass format=markdown", "markdown")),
+    (rb"[\w-]+:[ \t]*\n[ \t]+[\w.-]+:[ \t]", Kind("YAML", ADVICE_BY_SUFFIX["yaml"])),
     (rb"%YAML |---\s*\n[\w-]+:\s", Kind("YAML", ADVICE_BY_SUFFIX["yaml"])),
     (rb"#! ?/|%!PS", Kind("a program", FROM_CODE)),
 )

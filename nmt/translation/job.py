@@ -230,7 +230,10 @@ def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]"
     source, output = open_text(config.input), Path(config.output)
     is_pipe = not Path(config.input).is_file() and not source.isatty()
     if isinstance(config, configuration.TranslateConfig) and config.is_guess and is_pipe:
-        check_content("standard input" if config.input == "-" else config.input, source.peek(HEAD_BYTES))
+        name = "standard input" if config.input == "-" else config.input
+        with reading(name):
+            head = source.peek(HEAD_BYTES)
+        check_content(name, head)
     if config.input != "-":  # standard input stays open: at the end, a thread may still be reading it
         stack.enter_context(source)
     if output.is_file():  # a terminal, in contrast, may be both input and output

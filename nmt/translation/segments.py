@@ -24,6 +24,9 @@ MARKUP_TAG = re.compile(r"</?[^\W\d_][^<>]*>")  # a markup tag, unlike `a < b`
 # otherwise a grapheme cluster.
 LETTER = rf"(?!{WITHOUT_BLANKS.pattern})[\p{{L}}\p{{N}}]"
 COPIED_UNIT = regex.compile(rf"(?:{LETTER}\p{{M}}*+[\u200c\u200d]*+(?:['\u2019\u02bc\u05f3\u05f4](?={LETTER}))?+)++|\X")
+# Matches backwards, from the end.
+PUNCTUATION_BEFORE = regex.compile(r"(?r)[\p{P}--[_]]+", regex.VERSION1)
+PUNCTUATION_AFTER = regex.compile(r"[\p{P}--[_]]+", regex.VERSION1)
 HAS_LETTER = regex.compile(r"\p{L}")
 IGNORABLE = regex.compile(r"\p{Default_Ignorable_Code_Point}")
 EMOJI = regex.compile(r"\p{Extended_Pictographic}")
@@ -113,7 +116,7 @@ def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset
     spans = [tag.span() for tag in MARKUP_TAG.finditer(line) if not unknown.isdisjoint(tag[0])]
     spans += [unit.span() for unit in COPIED_UNIT.finditer(line) if not unknown.isdisjoint(unit[0])]
     merged, last = list[Span](), 0
-    for begin, end in sorted(spans):
+    for begin, end in sorted(with_punctuation(line, span) for span in spans):
         if not any(map(str.isalnum, line[last:begin])):
             begin = merged.pop()[0] if merged else 0
         last = max(last, end)
@@ -121,6 +124,13 @@ def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset
     if not any(map(str.isalnum, line[last:])):
         merged[-1] = (merged[-1][0], len(line))
     return merged
+
+
+def with_punctuation(line: str, span: Span) -> Span:
+    """A span with the punctuation that directly adjoins it, which a model would lose without the words beside it."""
+    begin = PUNCTUATION_BEFORE.match(line, 0, span[0])
+    end = PUNCTUATION_AFTER.match(line, span[1])
+    return begin.start() if begin else span[0], end.end() if end else span[1]
 
 
 class ReadLine:

@@ -44,7 +44,7 @@ class Echo:
         ("<b>ka</b>, <i>lo</i>.", ["<b>", "</b>, <i>", "</i>."]),
         ("ka < lo > mi", ["<", ">"]),
         ("ka <a href='x'>mi lo</a>", ["<a href='x'>", "</a>"]),
-        ("\u0141\u00f3d\u017a, ka \u201clo\u201d", ["\u0141\u00f3d\u017a", "\u201c", "\u201d"]),
+        ("\u0141\u00f3d\u017a, ka \u201clo\u201d", ["\u0141\u00f3d\u017a,", "\u201c", "\u201d"]),
         ("ka \U0001f600\U0001f600!", ["\U0001f600\U0001f600!"]),
         ("\u6f22\u6f23\u5b57", ["\u6f23"]),
         ("ka {lo} x", ["{", "} x"]),
@@ -77,7 +77,10 @@ WRITTEN = "kalomi 12 \uc7a0\uc218\u0633\u0648\u0631\u05d0\u05d1\u0915\u093e\u0e0
         ("ka 2\u00bd lo", ["2\u00bd"]),
         ("\u05d0\u05d1\u05f3\u05d2\u05d0 lo", ["\u05d0\u05d1\u05f3\u05d2\u05d0"]),
         ("ka l'\u00e9 lo", ["l'\u00e9"]),
-        ("ka m\u00b2. lo", ["m\u00b2"]),
+        # Punctuation that adjoins it, too.
+        ("ka \u05d0\u05d2, lo", ["\u05d0\u05d2,"]),
+        ('ka ("\u05d0\u05d2") lo', ['("\u05d0\u05d2")']),
+        ("ka m\u00b2. lo", ["m\u00b2."]),
         # Without spaces between words, only the character.
         ("\u6f22\u6f23\u6f22", ["\u6f23"]),
         ("\u0e01\u0e02\u0e33\u0e01", ["\u0e02\u0e33"]),

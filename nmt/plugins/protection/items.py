@@ -36,8 +36,12 @@ TEMPLATES = (
     r"<%(?>(?:[^%]|%(?!>)){0,300})%>",  # ERB, EJS, JSP: <%= x %>
     r"<\?(?>(?:[^?]|\?(?!>)){0,300})\?>",  # PHP: <?= $x ?>
     r"<!--(?>(?:[^-]|-(?!->)){0,300})-->",
+    r"\[%(?>(?:[^%]|%(?!\])){0,300})%\]",  # Template Toolkit: [% name %]
+    r"</?#[a-z][^<>]{0,200}+>",  # FreeMarker: <#if x>
+    r"\$\(\([^()]{1,100}+\)\)",  # shell: $((x+1))
+    rf"\$!(?=\{{[^}}]){in_braces(3)}",  # Velocity: $!{name}
     rf"[$#](?=\{{[^}}]){in_braces(3)}",  # shell, JavaScript, Kotlin, Ruby: ${x.y()}, ${NAME:-a b}, #{x}
-    rf"\$t{IN_PARENTHESES}|\$(?=\([\"'A-Za-z_]){IN_PARENTHESES}",  # i18next: $t(key); make, shell: $(NAME)
+    rf"\$tc?{IN_PARENTHESES}|\$(?=\([\"'A-Za-z_]){IN_PARENTHESES}",  # i18next: $t(key); make, shell: $(NAME)
     rf"\\(?=\(\S){IN_PARENTHESES}",  # Swift: \(name)
 )
 KEYWORDS_OF_CHOICES = "plural|select|selectordinal|choice"
@@ -60,6 +64,8 @@ FLAGS = r"[-+0# ]{0,5}+\d{0,9}+(?>\.\d{1,9}+|)"
 PERCENT = (
     rf"%\(\w[\w .-]{{0,60}}+\){FLAGS}[a-zA-Z]",  # Python: %(name)s
     rf"%<(?!PRI)\w{{1,60}}+>{FLAGS}[a-zA-Z]",  # Ruby: %<price>.2f
+    rf"%{FLAGS}<(?!PRI)\w{{1,60}}+>[a-zA-Z]|%\"PRI\w{{1,20}}+\"",  # Ruby: %-10<name>s; C: %"PRIu64"
+    r"%\d{1,2}+!\w{1,8}+!|%I(?:32|64)[diouxX]",  # Windows: %1!s!, %I64d
     r"%(?>\d{1,3}\$|)#@\w{1,60}+@",  # Apple's stringsdict: %#@files@
     r"%[-+0# ]{0,5}+(?>(?:\[\d{1,2}+\](?:\*|\d{1,3}+|)\.?){1,3})\d{0,3}+[a-zA-Z]",  # Go: %[1]s, %[2]*.[1]f
     r"(?<![\w%])%%\w{2,60}+%%(?!\w)",  # %%title%%
@@ -70,7 +76,7 @@ PERCENT = (
     r"(?:[sdu]|<PRI\w{1,20}+>|(?:hh|ll|[hlzjtL])(?:[diuxX]|[aAcCeEfFgGnosS](?!\w))"
     r"|[ifFxXcgGeEorpm@](?!\w)|[tT][A-Za-z](?!\w))|% [di](?!\w)",
     rf"(?<![\d%]){NOT_PERCENT}%[-+#^_]?[A-Za-z](?!\w)",  # Go: %v, %+v, %q; strftime: %Y-%m-%d
-    r"(?<![\w%])%(?:L?\d{1,2}+|n)(?!\w|%(?!L?\d))|%%",  # Qt: %1, %L1 and %n
+    r"(?<![\w%])%(?:L?\d{1,2}+|L?n)(?!\w|%(?!L?\d))|%%",  # Qt: %1, %L1, %n and %Ln
     rf"(?<![\w%]){NOT_PERCENT}%[a-z][a-z\d_-]{{1,40}}[a-z\d](?![\w%(])",  # Drupal: %name
 )
 # Names with a mark before them, or around them.
@@ -80,10 +86,14 @@ MARKED = (
     r"!?\[\[[^\[\]]{1,100}+\]\]",  # MediaWiki: [[Page|text]]; Polymer: [[name]]
     r"##\w{1,60}+##|(?<![\w#])#[A-Za-z_]\w{1,40}+#(?![\w#])|@@\w{1,60}+@@",
     r"(?<![\w:]):[a-z\d_+-]{2,40}+:(?![\w:])",  # Slack and Discord: :thumbs_up:
-    r"(?<![\w/:]):[A-Za-z_]\w{1,60}+(?![\w:])",  # Laravel, Drupal: :name
+    r"(?<![\w/:]):[A-Za-z_]\w{1,60}+(?>(?:-[a-z]\w{0,30}+){0,4})(?![\w:])",  # Laravel, Drupal: :user-name
     rf"(?<!\w)@(?>\.[a-z]{{1,20}}+|):(?:{VUE_KEY})",  # Vue: @:key.name, @.lower:key, @:{'a key'}
+    # Razor: @(Model.Name), @Html.Raw("x"); Blade: @lang('key')
+    rf"(?<![\w@.])@(?>[A-Za-z_][\w.]{{0,60}}+|)(?=\(\S){IN_PARENTHESES}",
     r"(?<![\w@.])@[A-Za-z_][\w-]{1,60}+(?>@(?!\w)|(?:[./@][\w-]{1,60}+){0,5})",  # Drupal: @count; Razor: @Model.Name
-    r"(?<![\w@.!])!(?=[a-z_])[a-z\d_]{2,40}+(?![\w!])",  # Drupal: !name
+    r"(?<![\w@.!])!(?=[a-z_])[a-z\d_]{2,40}+(?>(?:-[a-z\d]{1,30}+){0,4})(?![\w!])",  # Drupal: !user-name
+    # PHP: $user->name, $a['b']
+    r"(?<![\w$])\$[A-Za-z_]\w{0,60}+(?>(?:->\w{1,60}+|\[[\"']?\w{1,60}+[\"']?\]){1,9})",
     # $name, $HOME/bin, $env:PATH; Chrome: $NAME$
     r"(?<![\w$])\$[A-Za-z_]\w{0,60}+(?>\$(?!\w)|:[A-Za-z_]\w{0,60}+|(?:/[\w.@+-]{1,200}+){0,30})",
     r"\|\|\|\|",  # separates the plural forms of Polyglot
@@ -97,6 +107,9 @@ TAGS = (
     r"</?\d{1,3}+\s?/?>|<<[\w.-]{1,60}+>>",  # React: <0>, <1/>
     r"<[@#!:][^<>\s]{1,100}+>",  # Discord and Slack: <@123>
     r"\[[bius]\](?=.{0,300}\[/)|\[/[a-z]{1,20}+\]|\[[a-z]{1,20}+=[^\[\]]{1,100}+\]",  # BBCode: [b], [/url], [url=x]
+    r"\[[a-z_]{1,40}+(?>(?:\s{1,3}+\w{1,40}+=\"[^\"\[\]]{0,200}+\"){1,20})\s?/?\]",  # WordPress: [gallery ids="x"]
+    r"\[(?:quant|numf|numerate|sprintf|\*|\#),[^\[\]]{1,200}+\]",  # Maketext: [quant,_1,file]
+    r"\\[A-Z]{1,2}\[\d{1,4}+\]",  # RPG Maker: \C[1]
     r"\[[A-Za-z]\w{0,40}+(?>(?:[.!][A-Za-z]\w{0,40}+){1,5})\](?![(\[])",  # Ren'Py: [player.name]
 )
 PLACEHOLDERS = (*CODE, *TEMPLATES, *BRACES, *PERCENT, *MARKED, *TAGS)
@@ -117,7 +130,8 @@ FILES = (  # the last pattern matches setup.py and a/b.txt
     rf"(?:(?<![\w/.-])|(?<=%s/)){NAME}{{1,100}}+(?:[./]{NAME}{{1,100}}+){{0,30}}(?:\.(?i:{ENDINGS}|[ch]))(?!\w)",
 )
 BLANK = "[ \u00a0\u202f\u2009]"
-FRACTION = "[¼-¾⅐-⅞↉]"
+# Also with a fraction slash between digits, which may be raised and lowered.
+FRACTION = "(?:[¼-¾⅐-⅞↉]|[\\d⁰¹²³⁴-⁹]{1,3}\u2044[\\d₀-₉]{1,3})"
 POWER = "⁻?[⁰¹²³⁴-⁹]{1,4}"
 # 1,000.5, 1 000, 1e-5, 1/2, 2½, ¾, 10⁶ or 25²
 NUMBER = (

@@ -178,6 +178,22 @@ def found(line: str) -> list[str]:
     return [item(line, stretch) for stretch in USUAL.stretches(line)]
 
 
+# Further kinds, each alone in a sentence.
+FURTHER = [
+    *("%Ln", "%lf", "%Lf", "%04lo", "%-10<name>s", "%1!s!", "%I64d", '%"PRIu64"'),
+    *(":user-name", "!user-name", "@user-name", "$!{name}", "<#if x>", "</#if>", "[% name %]"),
+    *("@(Model.Name)", '@Html.Raw("x")', "@lang('key')", "$tc('key', 2)", "$user->name", "$a['b']"),
+    *('[gallery ids="x"]', "[quant,_1,file,files]", "\\C[1]", "$((x+1))"),
+]
+
+
+@pytest.mark.parametrize("placeholder", FURTHER)
+def test_further_placeholders_are_found(placeholder):
+    line = f"Open {placeholder} now"
+    assert found(line) == [placeholder]
+    assert Items(line, USUAL.stretches(line)).arrive(f"Jetzt {placeholder} \u00f6ffnen")
+
+
 @pytest.mark.parametrize(("line", "expected"), ROWS)
 def test_placeholders_are_found(line, expected):
     assert found(line) == expected
@@ -229,6 +245,7 @@ def test_ordinary_text_is_not_protected(line, expected):
         ),
         ("per m², W/m² and E = mc²", ["m²", "W/m²", "mc²"]),
         ("面积为25m²的2½小时", ["25m²", "2½"]),
+        ("It costs \u00b9\u2044\u2082 or \u00b3\u2044\u2084 cup", ["\u00b9\u2044\u2082", "\u00b3\u2044\u2084"]),
         ("a 1\u20442 or 2 1\u20442 inch", ["1\u20442", "2 1\u20442"]),
         ("The limit³ is here.¹ See Größe²", ["³", "¹", "²"]),
         ("x₁ + x₂ = 2ⁿ", ["x₁", "x₂", "2ⁿ"]),
