@@ -149,7 +149,8 @@ class Reader:
         elif groups.get("line"):
             self.tokens.append(Token("point", raw, breaks=True, optional=self.kind.drops_lines))
         elif is_single:
-            breaks = bool(groups.get("literal")) or name in SEPARATORS
+            is_space = bool(groups.get("literal") or groups.get("hard_space"))
+            breaks = is_space or name in SEPARATORS
             self.tokens.append(Token("point", raw, breaks=breaks))
         else:
             # A token without `raw` is for the model only.
