@@ -55,7 +55,13 @@ WEBVTT_MARKUP = re.compile(
 )
 SUBRIP = Kind(markup=re.compile(f"{STRING_MARKUP.pattern}|{HARD_SPACE}"), drops_lines=True)
 escape_text = partial(escape, quote=False)
-WEBVTT = Kind(markup=WEBVTT_MARKUP, read=unescape, write=escape_text, drops_lines=True)
+WEBVTT = Kind(
+    markup=WEBVTT_MARKUP,
+    read=unescape,
+    write=escape_text,
+    is_html=False,
+    drops_lines=True,
+)
 
 
 @dataclass
