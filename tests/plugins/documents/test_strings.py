@@ -218,9 +218,10 @@ def words_of(page: str) -> list[str]:
 
 
 def test_tags_of_messages_may_contain_arguments():
-    message = """{n, plural, one {<a href="{url}" title="open {x} now">One file</a>}
- other {<!-- {x} --># files <img alt="{n, plural, one {a cat} other {# cats}}">
-<b class="{c}">or</b>}}"""
+    message = (
+        '{n, plural, one {<a href="{url}" title="open {x} now">One file</a>} other {<!-- {x} -->'
+        '# files <img alt="{n, plural, one {a cat} other {# cats}}"> <b class="{c}">or</b>}}'
+    )
     lines, result, notice = pseudo("json", json.dumps([message]))
     shown = [COPY.sub("_", line) for line in lines]
     assert shown == ["open _ now", "One file", "_ files or", "a cat", "_ cats"]
