@@ -75,6 +75,7 @@ COUNTED = (
     ("index entries", r"content\.xml", r"\stext:string-value="),
     ("tooltips of links", r"content\.xml|styles\.xml", r"<\w+:a\s[^<>]*\soffice:title="),
     ("embedded files", r"\w+/embeddings/.+", EMBEDDED),
+    ("embedded files", r"word/[^/]+\.xml", r"<(?:\w+:)?altChunk\s"),
     ("categories", r"docProps/core\.xml", rf"<cp:category>[^<>]*{LETTER}"),
     ("custom properties", r"docProps/custom\.xml", CUSTOM),
     ("custom properties", r"meta\.xml", rf"<meta:user-defined\b[^<>]*>[^<>]*{LETTER}"),

@@ -28,11 +28,14 @@ MASK = "\ue001"  # stands for arguments while markup is found
 # HTML elements may have any attributes. Attributes of other names need a value, because
 # "a <b and c> d" is text.
 HTML = "|".join(sorted(SEPARATORS | BLOCKS, key=len, reverse=True))
-ATTRIBUTES = r"""(?>(?:[^<>"']++|"[^"<]{0,2000}+"|'[^'<]{0,2000}+'|["'])*)"""
+ATTRIBUTES = (
+    r"""(?>(?:=\s{0,9}(?:"[^"]{0,2000}+"|'[^']{0,2000}+')"""
+    r"""|[^<>"'=]++|=|"[^"<]{0,2000}+"|'[^'<]{0,2000}+'|["'])*)"""
+)
 TAG = (
     rf"</?(?P<html>(?i:{HTML}))(?:\s{ATTRIBUTES}|/)?>"
     r"|</?(?P<name>(?!PRI[diouxX])[a-zA-Z][\w:-]*)"
-    rf"(?:\s+[\w:-]+\s*={ATTRIBUTES}|(?:\s+[\w:-]+){{1,9}}\s*=(?=\s*[\"']){ATTRIBUTES}|\s*/)?>"
+    rf"(?:\s+[\w:-]+\s*(?==){ATTRIBUTES}|(?:\s+[\w:-]+){{1,9}}\s*(?==\s*[\"']){ATTRIBUTES}|\s*/)?>"
 )
 # A letter after \n may belong to a command, as in \nu, unless the escape directly follows a word.
 LITERAL = r"\\(?:r\\n|[nNr])(?:(?![a-z])|(?<=[^\s\\$({]\\[nNr])|(?<=[^\s\\$({]\\r\\n))"

@@ -44,7 +44,7 @@ CACHES = frozenset(("strCache", "strLit", "multiLvlStrCache", "strDim"))
 DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen", "rubyPr", "rt", "rPh"))  # also readings
 SPACE = re.compile(r"((?:_x000[9AaDd]_|[\t\r\n])+)")  # line breaks in cells; tabs that align words on slides
 SHAPES = "shape rect roundrect oval line polyline arc curve image group".split()  # noqa: SIM905
-# Attributes that people read: alternative texts of pictures and tables, and what a pointer over a link shows.
+# Attributes that people read: alternative texts, watermarks, and what a pointer over a link shows.
 READ = {
     "docPr": ("title", "descr"),
     "cNvPr": ("title", "descr"),
@@ -52,6 +52,7 @@ READ = {
     "tblDescription": ("val",),
     "hyperlink": ("tooltip",),
     "hlinkClick": ("tooltip",),
+    "textpath": ("string",),  # of a watermark
     **dict.fromkeys(SHAPES, ("alt",)),
 }
 LINE_BREAKS = re.compile(r"((?:&#(?:[xX]0*[aAdD]|0*1[03]);)+)")

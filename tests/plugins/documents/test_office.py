@@ -231,6 +231,7 @@ LEFT = [
     ("xlsx", "xl/pivotCache/pivotCacheDefinition1.xml", "<s v='a'/>", "texts of pivot tables"),
     ("docx", "word/footnotes.xml", DELETED, "deleted texts"),
     ("docx", "word/header1.xml", INDEX, "index entries"),
+    ("docx", "word/header1.xml", "<w:altChunk w:id='x'/>", "embedded files"),
     ("docx", "word/footer1.xml", LIST, "entries of forms"),
     ("docx", "docProps/custom.xml", CUSTOM, "custom properties"),
     ("docx", "docProps/core.xml", "<cp:category>Letters</cp:category>", "categories"),
@@ -255,6 +256,15 @@ def test_texts_that_stay_are_counted(format, name, text, what):
     assert (lines, result[name]) == ([], text)
     number = 2 if name == "xl/worksheets/sheet1.xml" else 1
     assert notice == f"{what} left untranslated: {number}"
+
+
+def test_watermarks_are_translated():
+    mark = "<w:r><w:pict><v:shape alt='a'><v:textpath string='Not final'/></v:shape></w:pict></w:r>"
+    header = f"<x {NAMES}><w:p>{mark}</w:p></x>"
+    content = packed({"word/document.xml": "<x/>", "word/header1.xml": header})
+    result, _, _ = translated("docx", content)
+    expected = header.replace("Not final", "NOT FINAL").replace("'a'", "'A'")
+    assert result["word/header1.xml"] == expected
 
 
 CHART = """<c:x xmlns:c="c" xmlns:a="a"><c:ser><c:tx><c:strRef><c:f>A!B1</c:f><c:strCache>

@@ -181,6 +181,7 @@ ATTRIBUTES = """
 <img src=x.png alt='a ball'>|a ball
 <a title="go home" href="home.html">Back</a> or <input placeholder=name>|Back or,go home,name
 <input type="submit" value="Send it"><input type="text" value="red">|Send it
+<img alt="2 < 3 cats"> or <a class="x" title='5 > 4 <6 dogs'>us</a>|or us,2 < 3 cats,5 > 4 <6 dogs
 <meta name="description" content="my page"><meta name="robots" content="all">|my page
 <button aria-label="close it">now</button>|close it,now
 <p title='a title'>Text <b>in</b> it</p>|a title,Text in it
