@@ -30,6 +30,7 @@ EXACT = (
     rf"(?:{NUMBER}{COLON}{NUMBER}{COLON}{NUMBER}{POINT}{NUMBER}"
     rf"|{NUMBER}{COLON}{NUMBER}[ \t]?[.,][ \t]?\d{{3}})"
 )
+FORMATTING = re.compile(r"</?[a-zA-Z][^<>]{0,99}>|\{\\[^{}]{0,99}\}")
 # An entity may stand for the point of an arrow.
 SIGN = r"(?:&(?:\w{2,8}|#\w{2,6});|[^\w\r\n])"
 ARROWS_OF_UNICODE = "\u2190-\u21ff\u2794-\u27bf\u27f0-\u27ff\u2900-\u297f"
@@ -38,7 +39,8 @@ ARROW_LIKE = rf"{SIGN}{{0,20}}?{POINTED}{SIGN}{{0,20}}"
 LEAD = r"[^\w\r\n]{0,8}(?:\d{1,6}[.:)]?[ \t]+)?"
 REST = rf"(?:[ \t]+{SETTING}){{0,20}}[^\w\r\n]*"
 DAMAGED_TIMES = re.compile(
-    rf"{HAS_DIGITS}{LEAD}(?:{CLOCK}{ARROW_LIKE}(?:{CLOCK}{REST})?|{ARROW_LIKE}{CLOCK}{REST}"
+    rf"{HAS_DIGITS}{LEAD}(?:{CLOCK}{ARROW_LIKE}{CLOCK}{REST}"
+    rf"|{SECONDS}{ARROW_LIKE}|{ARROW_LIKE}{SECONDS}{REST}"
     rf"|{SECONDS}{SIGN}{{1,20}}{SECONDS}{REST}|{EXACT}(?:[^\d\r\n]{{1,12}}{EXACT}.*)?{REST})"
 )
 # Times of a day may be said in a subtitle, but a subtitle does not begin with them.
@@ -120,11 +122,12 @@ def mark_times(rows: list[Row]) -> None:
         if not any(map(str.isdigit, row.text)) and ARROW not in row.text:
             continue
         has_arrow = ARROW in row.text and ARROW in COMMENTS.sub("", row.text)
+        text = FORMATTING.sub("", row.text)
         row.is_timing = (
             has_arrow
             or is_valid(row)
-            or DAMAGED_TIMES.fullmatch(row.text) is not None
-            or (begins_subtitle(rows, index) and CLOCK_TIMES.fullmatch(row.text) is not None)
+            or DAMAGED_TIMES.fullmatch(text) is not None
+            or (begins_subtitle(rows, index) and CLOCK_TIMES.fullmatch(text) is not None)
         )
 
 

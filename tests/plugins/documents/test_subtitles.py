@@ -68,6 +68,8 @@ DAMAGED_TIMES = [
     "\u2192 00:00:04,000",
     "00:00:03,000",
     "(00:00:03,000 \u2192 00:00:04,000)",
+    '<font color="red">00:00:03,000 \u2192 00:00:04,000</font>',
+    "{\\an8}00:00:03,000 \u2192 00:00:04,000",
     "2 00:00:03,000 \u2192 00:00:04,000",
     "00:00:03,000 \u2192 00:00:04,000 X1:40 X2:600",
     "00:00:03,000 \u2192 00:00:04,000 Some text",
@@ -102,6 +104,7 @@ def test_damaged_times_are_kept_and_named(times, index):
         "the days\n(01.02.2024 - 03.04.2024)\nin May",
         "the range\n(192.168.0.1 - 192.168.0.9)\nis ours",
         "It is\n10:30",
+        "Come in\n>> 10:30\nthere",
     ],
 )
 def test_times_that_people_say_are_text(text):
