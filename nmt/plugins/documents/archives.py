@@ -23,7 +23,7 @@ PARTS: dict[str, type[Document]] = {
     r"word/(?:document|header|footer|footnotes|endnotes)\d*\.xml": Runs,
     r"ppt/(?:slides/slide|notesSlides/notesSlide)\d*\.xml": Runs,
     r"xl/(?:[sS]haredStrings|worksheets/[^/]+)\.xml": Runs,
-    r"\w+/(?:drawings/drawing|charts/chart|diagrams/(?:data|drawing))\d*\.xml": Runs,
+    r"\w+/(?:drawings/drawing|charts/chart(?:Ex)?|diagrams/(?:data|drawing))\d*\.xml": Runs,
     r"(?:Object \d+/)?content\.xml|styles\.xml": Flow,
 }
 # Parts without the text of a document; they stay unchanged if they are damaged.
@@ -38,6 +38,23 @@ HEADER = (
     r"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)>"
     rf"(?>(?:{HEADER_CODE}|(?!<)[\W\d_])*)[^\W\d_]"
 )
+LETTER = r"[^\W\d_]"
+WORDS = rf"""(?:"[^"]*?{LETTER}|'[^']*?{LETTER})"""
+INTERNAL = r"""[^<>]*\bname=["']_xlnm"""
+VALIDATION = (
+    rf"<(?:\w+:)?dataValidation\s[^<>]*?\b(?:prompt|error)(?:Title)?={WORDS}"
+    rf"|<(?:\w+:)?formula1>\s*(?:\"|&quot;)[^<>]*{LETTER}"
+)
+# A shape with text that is no placeholder, whose text would only tell authors what to enter.
+MASTERS = r"ppt/(?:slide|notes|handout)(?:Master|Layout)s/[^/]+\.xml"
+NO_PLACEHOLDER = r"(?:(?!<(?:\w+:)?(?:ph|sp)[\s/>]|</(?:\w+:)?sp>).)*?"
+SHAPE = rf"(?s)<(?:\w+:)?sp[\s>]{NO_PLACEHOLDER}<a:t>[^<>]*{LETTER}"
+# A property, unless a program made it for itself.
+CUSTOM = (
+    r"""<property\b(?![^<>]*\bname=["'](?:MSIP_|ContentTypeId|KSO|_))[^<>]*>\s*"""
+    rf"<vt:lpw?str>[^<>]*{LETTER}"
+)
+EMBEDDED = r"(?s)\A."
 # What else stays in the source language: what to name, the files, and what to count in them.
 COUNTED = (
     ("comments", r"(?:word|xl|ppt)/comments.*\.xml", r"<(?:\w+:)?(?:comment|cm)[\s>]"),
@@ -45,6 +62,23 @@ COUNTED = (
     ("sheet names", r"xl/workbook\.xml", r"<(?:\w+:)?sheet\s"),
     ("sheet names", r"content\.xml", r"<table:table\s(?=[^<>]*\btable:name=)"),
     ("headers and footers of sheets", r"xl/worksheets/[^/]+\.xml", HEADER),
+    ("defined names", r"xl/workbook\.xml", rf"<(?:\w+:)?definedName\s(?!{INTERNAL})"),
+    ("texts of data validation", r"xl/worksheets/[^/]+\.xml", VALIDATION),
+    ("texts of pivot tables", r"xl/pivotCache/.*\.xml", rf"<(?:\w+:)?s\s[^<>]*\bv={WORDS}"),
+    ("texts of slide masters and layouts", MASTERS, SHAPE),
+    ("names of slide sections", r"ppt/presentation\.xml", r"<\w+:section\s[^<>]*\bname="),
+    ("deleted texts", r"word/[^/]+\.xml", rf"<(?:\w+:)?delText\b[^<>]*>[^<>]*{LETTER}"),
+    ("deleted texts", r"content\.xml|styles\.xml", r"<text:deletion[\s>]"),
+    ("entries of forms", r"word/[^/]+\.xml", r"<(?:\w+:)?(?:listItem|listEntry)\s"),
+    ("entries of forms", r"content\.xml", r"<text:label\s|\sform:label="),
+    ("index entries", r"word/[^/]+\.xml", r"<(?:\w+:)?instrText\b[^<>]*>\s*XE\s"),
+    ("index entries", r"content\.xml", r"\stext:string-value="),
+    ("tooltips of links", r"content\.xml|styles\.xml", r"<\w+:a\s[^<>]*\soffice:title="),
+    ("embedded files", r"\w+/embeddings/.+", EMBEDDED),
+    ("embedded files", r"word/[^/]+\.xml", r"<(?:\w+:)?altChunk\s"),
+    ("categories", r"docProps/core\.xml", rf"<cp:category>[^<>]*{LETTER}"),
+    ("custom properties", r"docProps/custom\.xml", CUSTOM),
+    ("custom properties", r"meta\.xml", rf"<meta:user-defined\b[^<>]*>[^<>]*{LETTER}"),
     ("keywords", r"docProps/core\.xml|meta\.xml", r"<(?:cp:keywords|meta:keyword)>[^<>]*[^\W\d_]"),
 )
 QUOTED = "cell texts that formulas, filters or table headers contain"
@@ -54,9 +88,13 @@ FORMATS = "DOCX, PPTX, XLSX, OpenDocument or EPUB file"
 OLD_OFFICE = b"\xd0\xcf\x11\xe0"  # the container of old formats and of encrypted files
 UNREADABLE = (BadZipFile, EOFError, LookupError, OSError, RuntimeError, ValueError, struct.error, zlib.error)
 SHEETS = re.compile(r"xl/(?:workbook|worksheets/|tables/|pivotCache/pivotCacheDef)[^/]*\.xml|content\.xml")
-REFERENCES = re.compile(  # formulas, column names and filters, which contain the text of cells
-    r'<(?:\w+:)?(?:f\w*|definedName)\b[^<>]*>([^<]+)<|\s(?:\w+:)?(?:formula|condition|source-field-name)="([^"]*)"'
-    r'|<(?:\w+:)?(?:filter\b[^<>]*?\sval|(?:tableColumn|cacheField)\b[^<>]*?\sname)="([^"]*)"'
+ATTRIBUTE = r"""=(?:"([^"]*)"|'([^']*)')"""
+# Formulas, column names and filters, which contain the text of cells.
+REFERENCES = re.compile(
+    r"<(?:\w+:)?(?:f|formula\w*|definedName)(?=[\s>])[^<>]*>([^<]+)<"
+    rf"|\s(?:\w+:)?(?:formula|condition|source-field-name){ATTRIBUTE}"
+    r"|<(?:\w+:)?(?:filter\b[^<>]*?\sval|(?:tableColumn|cacheField)\b[^<>]*?\sname)"
+    rf"{ATTRIBUTE}"
 )
 
 

@@ -10,7 +10,7 @@ import polib
 from nmt.config import NMTError, require
 from nmt.plugins.documents import icu
 from nmt.plugins.documents.document import Document, Translated, decode_file, notice_of
-from nmt.plugins.documents.strings import ESCAPED, String
+from nmt.plugins.documents.strings import ESCAPED, FRONT_MATTER_LEFT, String
 from nmt.plugins.protection.items import is_counted
 
 # Of the first kind, polib would lose the backslash.
@@ -103,8 +103,10 @@ class Catalog(Document):
             self.left[WITHOUT_FORMS] += 1
         elif not all(string.is_readable for string in strings):
             self.left["messages left untranslated because nmt cannot parse their ICU syntax"] += 1
-        elif any(string.lines for string in strings):  # others have no words
-            self.messages.append((index, strings))
+        else:
+            self.left[FRONT_MATTER_LEFT] += any(string.has_front_matter for string in strings)
+            if any(string.lines for string in strings):  # others have no words
+                self.messages.append((index, strings))
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         catalog, left = self.read(), iter(translations)

@@ -15,7 +15,8 @@ from babel.core import parse_locale
 
 PLURAL = ("plural", "selectordinal")
 KINDS = (*PLURAL, "select")
-STARTS = re.compile(r"\{\s*[^\s{},]+\s*,\s*(?:plural|selectordinal|select)\s*,")
+# A choice, whose syntax is another one, is found, but never parsed.
+STARTS = re.compile(r"\{\s*[^\s{},]+\s*,\s*(?:plural|selectordinal|select|choice)\s*,")
 SPECIAL = re.compile(r"['{}#]")
 WORD = r"[^\s{},'#]+"
 HEAD = re.compile(rf"\{{\s*(?P<name>{WORD})\s*(?:\}}|,\s*(?P<kind>{WORD})\s*(?P<mark>[,}}]))")
@@ -116,6 +117,8 @@ def argument_at(text: str, begin: int, number: str, depth: int) -> Argument:
         if head["mark"] != ",":
             raise UnknownSyntax
         read_branches(text, argument, name if kind in PLURAL else number, depth)
+    elif kind == "choice":
+        raise UnknownSyntax
     elif head["mark"] == ",":
         argument.end = end_of_style(text, head.end())
     return argument

@@ -8,7 +8,7 @@ from itertools import islice
 from nmt.config import NMTError
 from nmt.plugins.documents import icu
 from nmt.plugins.documents.document import Document, Part, Spliced, Translated, decode_file, notice_of
-from nmt.plugins.documents.strings import String
+from nmt.plugins.documents.strings import FRONT_MATTER_LEFT, String
 
 VALUE = re.compile(r'"(?>(?:[^"\\]|\\.)*)"(?>(?P<is_name>\s*+:)|)')
 
@@ -44,9 +44,11 @@ class Strings(Document):
             else:
                 refused += 1
         unreadable = sum(not string.is_readable for string in self.strings)
+        fronts = sum(string.has_front_matter for string in self.strings)
         self.notice = notice_of(
             ("strings left untranslated because the model lost their placeholders", refused),
             ("strings left untranslated because nmt cannot parse their ICU syntax", unreadable),
+            (FRONT_MATTER_LEFT, fronts),
             icu.lacking([string.message for string in self.strings if string.message], self.target),
         )
         return self.mark + Spliced(self.text, parts).render(()).encode(self.encoding)

@@ -13,11 +13,40 @@ LINE = re.compile(r"[^\r\n]+(?:\r\n?|\n|\Z)|\r\n?|\n")
 HEADER = re.compile(r"WEBVTT(?=[ \t\r\n]|\Z)")
 ARROW = "-->"
 COMMENTS = re.compile(COMMENT)
+HARD_SPACE = r"(?P<hard_space>(?:\\h)+)"
 TIME = r"-?\d{1,4}(?:[ \t]*[:.,][ \t]*\d{1,4}){1,4}"
 SETTING = r"[A-Za-z][\w-]*[:=][^\s<>]*"
 # SubRip may give coordinates, WebVTT settings: X1:40 X2:600, align:start. Players are lenient.
 ARROWS = r"[ \t]*(?:-+|[\u2013\u2014])>[ \t]*"
 TIMES = re.compile(rf"[ \t\ufeff]*{TIME}{ARROWS}{TIME}(?:[ \t]+{SETTING})*[ \t]*")
+# Damaged times. People and optical readers confuse digits with letters, and break arrows.
+NUMBER = r"[-\u2212]?[\dOolI]{1,7}"
+COLON = r"[ \t]{0,3}[:;\uff1a][ \t]{0,3}"
+POINT = r"[ \t]{0,3}[:;.,\uff1a\uff0c\uff0e][ \t]{0,3}"
+HAS_DIGITS = r"(?=[^\r\n]*\d)"
+CLOCK = rf"{NUMBER}{COLON}{NUMBER}(?:{POINT}{NUMBER}){{0,6}}"
+SECONDS = rf"{NUMBER}{COLON}{NUMBER}(?:{POINT}{NUMBER}){{1,6}}"
+EXACT = (
+    rf"(?:{NUMBER}{COLON}{NUMBER}{COLON}{NUMBER}{POINT}{NUMBER}"
+    rf"|{NUMBER}{COLON}{NUMBER}[ \t]?[.,][ \t]?\d{{3}})"
+)
+FORMATTING = re.compile(r"</?[a-zA-Z][^<>]{0,99}>|\{\\[^{}]{0,99}\}")
+# An entity may stand for the point of an arrow.
+SIGN = r"(?:&(?:\w{2,8}|#\w{2,6});|[^\w\r\n])"
+ARROWS_OF_UNICODE = "\u2190-\u21ff\u2794-\u27bf\u27f0-\u27ff\u2900-\u297f"
+POINTED = rf"(?:[>\uff1e{ARROWS_OF_UNICODE}]|&gt;|&\w?arr;|&#(?:62|x3[eE]);)"
+ARROW_LIKE = rf"{SIGN}{{0,20}}?{POINTED}{SIGN}{{0,20}}"
+LEAD = r"[^\w\r\n]{0,8}(?:\d{1,6}[.:)]?[ \t]+)?"
+REST = rf"(?:[ \t]+{SETTING}){{0,20}}[^\w\r\n]*"
+DAMAGED_TIMES = re.compile(
+    rf"{HAS_DIGITS}{LEAD}(?:{CLOCK}{ARROW_LIKE}{CLOCK}{REST}"
+    rf"|{SECONDS}{ARROW_LIKE}|{ARROW_LIKE}{SECONDS}{REST}"
+    rf"|{SECONDS}{SIGN}{{1,20}}{SECONDS}{REST}|{EXACT}(?:[^\d\r\n]{{1,12}}{EXACT}.*)?{REST})"
+)
+# Times of a day may be said in a subtitle, but a subtitle does not begin with them.
+CLOCK_TIMES = re.compile(
+    rf"{HAS_DIGITS}{LEAD}(?:{CLOCK}{SIGN}{{1,20}}{CLOCK}|{SECONDS}[^\d\r\n]{{1,12}}{SECONDS}){REST}"
+)
 INDEX = re.compile(r"[ \t\ufeff]*#?\d+[.:]?[ \t]*")
 REMARK = re.compile(r"(?:NOTE(?:[ \t].*)?|STYLE[ \t]*|REGION[ \t]*)")
 WEBVTT_MARKUP = re.compile(
@@ -26,9 +55,15 @@ WEBVTT_MARKUP = re.compile(
     r"|(?P<speaker><v(?:[.\s][^<>]*)?>)"
     r"|</?(?P<name>[a-zA-Z]\w*)?[^<>]*>"
 )
-SUBRIP = Kind(markup=STRING_MARKUP, drops_lines=True)
+SUBRIP = Kind(markup=re.compile(f"{STRING_MARKUP.pattern}|{HARD_SPACE}"), drops_lines=True)
 escape_text = partial(escape, quote=False)
-WEBVTT = Kind(markup=WEBVTT_MARKUP, read=unescape, write=escape_text, drops_lines=True)
+WEBVTT = Kind(
+    markup=WEBVTT_MARKUP,
+    read=unescape,
+    write=escape_text,
+    is_html=False,
+    drops_lines=True,
+)
 
 
 @dataclass
@@ -39,16 +74,11 @@ class Row:
     end: int
     text: str  # without its end
     is_text: bool = True
+    is_timing: bool = False  # times, even if they are damaged
 
     @property
     def is_blank(self) -> bool:
         return not self.text.strip()
-
-    @property
-    def is_timing(self) -> bool:
-        """True for times, even if they are damaged: text may not contain an arrow."""
-        has_arrow = ARROW in self.text and ARROW in COMMENTS.sub("", self.text)
-        return has_arrow or is_valid(self)
 
 
 class Subtitles(Text):
@@ -57,6 +87,7 @@ class Subtitles(Text):
     def parts(self, text: str, target: str) -> list[Part]:
         is_webvtt = HEADER.match(text) is not None
         rows = [Row(*line.span(), line[0].rstrip("\r\n")) for line in LINE.finditer(text)]
+        mark_times(rows)
         mark_structure(rows, is_webvtt)
         first = next((index for index, row in enumerate(rows) if row.is_timing), len(rows))
         self.notice = notice_of(rows, first)
@@ -83,6 +114,27 @@ def notice_of(rows: list[Row], first: int) -> str:
 
 def is_valid(row: Row) -> bool:
     return TIMES.fullmatch(row.text) is not None
+
+
+def mark_times(rows: list[Row]) -> None:
+    """Mark the rows with times, valid or damaged: text may not contain an arrow."""
+    for index, row in enumerate(rows):
+        if not any(map(str.isdigit, row.text)) and ARROW not in row.text:
+            continue
+        has_arrow = ARROW in row.text and ARROW in COMMENTS.sub("", row.text)
+        text = FORMATTING.sub("", row.text)
+        row.is_timing = (
+            has_arrow
+            or is_valid(row)
+            or DAMAGED_TIMES.fullmatch(text) is not None
+            or (begins_subtitle(rows, index) and CLOCK_TIMES.fullmatch(text) is not None)
+        )
+
+
+def begins_subtitle(rows: list[Row], index: int) -> bool:
+    """True if an empty line or the number of a subtitle precedes a row."""
+    before = rows[index - 1]
+    return index == 0 or before.is_blank or INDEX.fullmatch(before.text) is not None
 
 
 def mark_structure(rows: list[Row], is_webvtt: bool) -> None:

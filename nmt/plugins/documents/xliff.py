@@ -3,18 +3,27 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from html import unescape
 from itertools import chain
 
 from nmt.config import require
 from nmt.plugins.documents import icu
 from nmt.plugins.documents.document import Part, Translated, notice_of
 from nmt.plugins.documents.elements import Element, escaped, parse_xml, text_of
-from nmt.plugins.documents.markup import Sentence, Token
+from nmt.plugins.documents.markup import Sentence, Token, find_pairs
+from nmt.plugins.documents.scripts import join_scripts
 from nmt.plugins.documents.strings import CODE, FIRST_CODE, String
 from nmt.plugins.documents.xml import CODES, Flow
 
 OPEN = ("new", "needs-translation")  # states of targets that nmt replaces
 STATE = re.compile(r"""(?<!\s)(?:\s++state\s*=\s*("[^"]*"|'[^']*')|\s*+/?>$)""")
+SCRIPT_TAG = re.compile(r"<(/?)(sup|sub)\b[^<>]*>", re.IGNORECASE)
+SCRIPT_KIND = re.compile(
+    r"""\sctype\s*=\s*["'](?:x-)?(?:html-)?"""
+    r"""(sup|sub)(?:erscript|script)?["']""",
+    re.IGNORECASE,
+)
 UNREADABLE = "{n, plural, {"  # stands for a message that cannot be translated
 LOST = "units left untranslated because the model lost their placeholders"
 
@@ -104,9 +113,11 @@ class Xliff(Flow):
     def sentence_of(self, element: Element) -> Part:
         """The text of a source or a segment; without lines if it cannot be translated."""
         tokens = self.tokens_of(element)
-        unit = message_unit(element, tokens)
+        joined = join_scripts(with_scripts(tokens))
+        has_tags = any(token.kind in ("open", "close") for token in joined)
+        unit = message_unit(element, tokens if has_tags else joined)
         if unit is None:
-            return Sentence(element.inside, tokens, escaped)
+            return Sentence(element.inside, joined, escaped)
         self.units.append(unit)
         if not unit.string.is_readable:
             self.left["units left untranslated because nmt cannot parse their ICU syntax"] += 1
@@ -161,6 +172,40 @@ class MessageUnit(Part):
         if self.is_refused or text == self.string.text:
             return self.raw
         return CODE.sub(lambda code: self.codes[code[0]], escaped(text))
+
+
+def with_scripts(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens in which codes for superscripts and subscripts are tags with these names."""
+    result = [*tokens]
+    partners = find_pairs(tokens)
+    opened = list[str]()  # by single codes
+    for index, token in enumerate(tokens):
+        script = None if token.kind in ("text", "copy") else script_of(token.raw)
+        if script is None:
+            continue
+        name, closes = script
+        if token.kind == "open" and index in partners:
+            last = partners[index]
+            result[index] = replace(token, name=name, is_script=True)
+            result[last] = replace(tokens[last], name=name)
+        elif token.kind == "point" and name in opened and closes is not False:
+            opened.remove(name)
+            result[index] = replace(token, kind="close", name=name)
+        elif token.kind == "point" and not closes:
+            opened.append(name)
+            result[index] = replace(token, kind="open", name=name, is_script=True)
+    return result
+
+
+def script_of(raw: str) -> tuple[str, bool | None] | None:
+    """The element, sup or sub, that a code stands for, and whether the code closes it, if known."""
+    text = unescape(unescape(raw))  # some tools escape the content twice
+    tags = SCRIPT_TAG.findall(text)
+    if len(tags) == 1:
+        [(slash, name)] = tags
+        return name.lower(), bool(slash)
+    kind = None if tags else SCRIPT_KIND.search(text)
+    return (kind[1].lower(), None) if kind else None
 
 
 def message_unit(element: Element, tokens: Sequence[Token]) -> MessageUnit | None:

@@ -19,20 +19,32 @@ from nmt.text import separates_words
 
 # AROUND: elements whose text belongs to the sentence around them. BREAKS: elements that separate words.
 AROUND = frozenset("g mrk span a meta content-control text hyperlink ins moveTo smartTag".split())  # noqa: SIM905
-STRING = re.compile(r'string-value="([^"]*)"')
+RUBY = frozenset(("ruby", "ruby-base"))  # of OpenDocument
+STRING = re.compile(r"""string-value=(?:"([^"]*)"|'([^']*)')""")
 BREAKS = frozenset("s tab line-break frame br cr ptab drawing pict object oMath oMathPara".split())  # noqa: SIM905
 UNREAD = frozenset(("annotation", "tracked-changes"))
-VALUE = re.compile(r':formula=|office:value-type="(?!string")')  # marks a cell that has no text to translate
+# Marks a cell that has no text to translate.
+VALUE = re.compile(r""":formula=|office:value-type=["'](?!string["'])""")
 CODED = frozenset("mrk g x bpt bx ept ex ph it".split())  # noqa: SIM905
 CODES: dict[str, Kind] = {"bpt": "open", "bx": "open", "ept": "close", "ex": "close", "ph": "point", "it": "point"}
 # Office Open XML
-UNSEEN = re.compile(r'<(?:\w+:)?(?:lang|noProof)\b[^>]*>|\s(?:lang|altLang|noProof|dirty|err|smtClean)="[^"]*"')
+UNSEEN = re.compile(
+    r"<(?:\w+:)?(?:lang|noProof)\b[^>]*>"
+    r"""|\s(?:lang|altLang|noProof|dirty|err|smtClean)=(?:"[^"]*"|'[^']*')"""
+)
 EMPTY = re.compile(r"<[^\s<>]*/>|<([^\s<>]*)></\1>")
-SCRIPT = re.compile(r'vertAlign\b[^<>]*"(?:superscript|(?P<sub>subscript))"|\bbaseline="(?!-?0+%?")(?P<minus>-)?')
+# The name of a style may tell, too.
+SCRIPT = re.compile(
+    r"""vertAlign\b[^<>]*["'](?:superscript|(?P<sub>subscript))["']"""
+    r"""|\bbaseline=["'](?!-?0+%?["'])(?P<minus>-)?"""
+    r"""|rStyle\b[^<>]*["'][^<>"']*(?i:superscript|(?P<lowers>subscript))"""
+)
+# Texts in a chart: names of series, and categories, as the chart shows them.
+CACHES = frozenset(("strCache", "strLit", "multiLvlStrCache", "strDim"))
 DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen", "rubyPr", "rt", "rPh"))  # also readings
 SPACE = re.compile(r"((?:_x000[9AaDd]_|[\t\r\n])+)")  # line breaks in cells; tabs that align words on slides
 SHAPES = "shape rect roundrect oval line polyline arc curve image group".split()  # noqa: SIM905
-# Attributes that people read: alternative texts of pictures and tables, and what a pointer over a link shows.
+# Attributes that people read: alternative texts, watermarks, and what a pointer over a link shows.
 READ = {
     "docPr": ("title", "descr"),
     "cNvPr": ("title", "descr"),
@@ -40,6 +52,7 @@ READ = {
     "tblDescription": ("val",),
     "hyperlink": ("tooltip",),
     "hlinkClick": ("tooltip",),
+    "textpath": ("string",),  # of a watermark
     **dict.fromkeys(SHAPES, ("alt",)),
 }
 LINE_BREAKS = re.compile(r"((?:&#(?:[xX]0*[aAdD]|0*1[03]);)+)")
@@ -64,7 +77,10 @@ def styles_of_scripts(elements: Iterable[Element]) -> Iterator[tuple[str, str]]:
 class Flow(MarkedUp):
     """A part of an OpenDocument file, or an EPUB's table of contents; formatting is inside of paragraphs."""
 
-    paragraphs = frozenset(["p", "h", "navLabel", "docTitle", "svg:title", "svg:desc"])
+    paragraphs = frozenset(
+        """p h navLabel docTitle svg:title svg:desc
+        presentation:header-decl presentation:footer-decl""".split()  # noqa: SIM905
+    )
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.change = change_of(source, target)
@@ -90,7 +106,10 @@ class Flow(MarkedUp):
         if element.name in UNREAD or (element.name == "table-cell" and VALUE.search(*opening)):
             return parts
         if element.name == "table-cell" and (value := STRING.search(*opening)):
-            parts.append(Sentence(value.start(1), [text_token(value[1])], escape))  # overrides the cell's text
+            number = value.lastindex or 1
+            parts.append(
+                Sentence(value.start(number), [text_token(value[number])], escape)
+            )  # overrides the cell's text
         return [*parts, *chain.from_iterable(map(self.sentences, element.children))]
 
     def tokens_of(self, element: Element, notes: list[Spliced] | None = None) -> list[Token]:
@@ -103,7 +122,7 @@ class Flow(MarkedUp):
             separates = name in CODED and separates_words(code_of(child), attributes.get("ctype", ""))
             if attributes.get("translate") == "no" or attributes.get("mtype") == "protected":
                 tokens.append(Token("copy" if child.text else "point", child.raw, child.text))
-            elif name in AROUND and child.inside < child.outside:
+            elif name in AROUND | RUBY and child.inside < child.outside:
                 opening = element.file[child.begin : child.inside]
                 is_span = name == "span"
                 script = self.script_of(child) if is_span else None
@@ -116,6 +135,8 @@ class Flow(MarkedUp):
             elif name in CODES:  # code from the original file; opening and closing codes share an id
                 shared = attributes.get("rid") or attributes.get("id", "")
                 tokens += spaced(Token(CODES[name], child.raw, name=shared), separates)
+            elif name == "ruby-text":  # a reading, in letters that people pronounce
+                tokens.append(Token("point", child.raw))
             elif not child.children and child.text:  # a field, such as a page number
                 tokens.append(Token("copy", child.raw, child.text))
             else:
@@ -224,6 +245,23 @@ def attribute_escaped(text: str) -> str:
     return escape(INVALID.sub("", text))
 
 
+def texts_of_chart(element: Element) -> Iterator[Element]:
+    """The elements with the texts that a series or an axis of a chart shows."""
+    if element.name in ("tx", "txData"):
+        yield from (child for child in element.children if child.name == "v")
+    elif element.name in CACHES:
+        yield from leaves_of(element)
+
+
+def leaves_of(element: Element) -> Iterator[Element]:
+    """The elements with the values of a cache."""
+    for child in element.children:
+        if child.name in ("pt", "v") and not child.children:
+            yield child
+        else:
+            yield from leaves_of(child)
+
+
 class SentencesInRuns:
     """Finds the `sentences` of a part."""
 
@@ -239,6 +277,9 @@ class SentencesInRuns:
                 self.prefix = paragraph.tag.removesuffix(paragraph.name)  # a file may use several
                 self.read(paragraph.children)
                 self.end()
+        for value in chain.from_iterable(map(texts_of_chart, elements)):
+            raw = value.file[value.inside : value.outside]
+            self.sentences.append(Sentence(value.inside, [text_token(raw)], escaped))
 
     def end(self) -> None:
         """End a sentence, and begin the next one."""
@@ -250,7 +291,8 @@ class SentencesInRuns:
                 facts: dict[str, Any] = {"name": "r", "optional": "hlinkClick" not in look}
                 script = SCRIPT.search(look)
                 if script:
-                    facts["name"] = "sub" if script["sub"] or script["minus"] else "sup"
+                    lowers = script["sub"] or script["minus"] or script["lowers"]
+                    facts["name"] = "sub" if lowers else "sup"
                 opening = markup("open", FORMAT + self.properties[look], is_script=script is not None, **facts)
                 inside.insert(0, opening)
                 inside.append(markup("close", FORMAT + self.properties.get(usual, ""), **facts))

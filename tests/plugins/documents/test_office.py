@@ -13,6 +13,7 @@ from pptx.util import Inches
 from pseudo import capitals, same
 
 from nmt.plugins.documents import read_document
+from nmt.plugins.protection.items import COPY
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 NAMES = f"""xmlns:w="{WORD}" xmlns:a="a" xmlns:wp="wp" xmlns:pic="pic" xmlns:v="v" xmlns:dc="dc" xmlns:cp="cp"
@@ -205,3 +206,120 @@ def test_a_package_that_is_listed_often_is_read_once():
 
     # Each `rootfile` costs some calls, but reading the package again would cost hundreds.
     assert calls(500) - calls(100) < 400 * 60
+
+
+SHAPE = "<p:sp><p:nvPr>{0}</p:nvPr><a:p><a:r><a:t>{1}</a:t></a:r></a:p></p:sp>"
+MASTER = SHAPE.format("<p:ph type='title'/>", "Click here") + SHAPE.format("", "A slogan")
+BOOK = """<workbook><sheets/><definedName name='_xlnm.Print_Area'>A!$A$1</definedName>
+<definedName name='Tax'>A!$A$1</definedName></workbook>"""
+VALIDATION = """<worksheet><dataValidation prompt='Pick it' error="1"/><dataValidation sqref="A1">
+<formula1>"Red,Green"</formula1></dataValidation><dataValidation><formula1>$A$1</formula1>
+</dataValidation></worksheet>"""
+DELETED = "<w:p><w:del><w:r><w:delText>old</w:delText></w:r></w:del></w:p>"
+INDEX = "<w:p><w:r><w:instrText> XE &quot;word&quot; </w:instrText></w:r></w:p>"
+LIST = "<w:sdtPr><w:dropDownList><w:listItem w:displayText='Red'/></w:dropDownList></w:sdtPr>"
+CUSTOM = """<x xmlns:vt="vt"><property name="Client"><vt:lpwstr>Big Co</vt:lpwstr></property>
+<property name="Size"><vt:lpwstr>12</vt:lpwstr></property>
+<property name="ContentTypeId"><vt:lpwstr>0x0AF</vt:lpwstr></property></x>"""
+LEFT = [
+    ("pptx", "ppt/slideMasters/slideMaster1.xml", MASTER, "texts of slide masters and layouts"),
+    ("pptx", "ppt/slideLayouts/slideLayout2.xml", MASTER, "texts of slide masters and layouts"),
+    ("pptx", "ppt/presentation.xml", "<p:section name='One'/>", "names of slide sections"),
+    ("pptx", "ppt/embeddings/book.xlsx", "PK", "embedded files"),
+    ("xlsx", "xl/workbook.xml", BOOK, "defined names"),
+    ("xlsx", "xl/worksheets/sheet1.xml", VALIDATION, "texts of data validation"),
+    ("xlsx", "xl/pivotCache/pivotCacheDefinition1.xml", "<s v='a'/>", "texts of pivot tables"),
+    ("docx", "word/footnotes.xml", DELETED, "deleted texts"),
+    ("docx", "word/header1.xml", INDEX, "index entries"),
+    ("docx", "word/header1.xml", "<w:altChunk w:id='x'/>", "embedded files"),
+    ("docx", "word/footer1.xml", LIST, "entries of forms"),
+    ("docx", "docProps/custom.xml", CUSTOM, "custom properties"),
+    ("docx", "docProps/core.xml", "<cp:category>Letters</cp:category>", "categories"),
+    ("odt", "styles.xml", "<text:deletion><text:p/></text:deletion>", "deleted texts"),
+    ("odt", "meta.xml", "<meta:user-defined>Big</meta:user-defined>", "custom properties"),
+]
+STORY = {
+    "docx": "word/document.xml",
+    "pptx": "ppt/slides/slide1.xml",
+    "xlsx": "xl/sharedStrings.xml",
+    "odt": "content.xml",
+}
+
+
+@pytest.mark.parametrize(("format", "name", "text", "what"), LEFT)
+def test_texts_that_stay_are_counted(format, name, text, what):
+    namespaces = f"{NAMES} xmlns:p='p'"
+    if not name.startswith("ppt/embeddings"):
+        text = f"<x {namespaces}>{text}</x>"
+    files = {STORY[format]: f"<x {namespaces}/>", name: text}
+    result, lines, notice = translated(format, packed(files))
+    assert (lines, result[name]) == ([], text)
+    number = 2 if name == "xl/worksheets/sheet1.xml" else 1
+    assert notice == f"{what} left untranslated: {number}"
+
+
+def test_watermarks_are_translated():
+    mark = "<w:r><w:pict><v:shape alt='a'><v:textpath string='Not final'/></v:shape></w:pict></w:r>"
+    header = f"<x {NAMES}><w:p>{mark}</w:p></x>"
+    content = packed({"word/document.xml": "<x/>", "word/header1.xml": header})
+    result, _, _ = translated("docx", content)
+    expected = header.replace("Not final", "NOT FINAL").replace("'a'", "'A'")
+    assert result["word/header1.xml"] == expected
+
+
+CHART = """<c:x xmlns:c="c" xmlns:a="a"><c:ser><c:tx><c:strRef><c:f>A!B1</c:f><c:strCache>
+<c:pt idx="0"><c:v>Cats &amp; dogs</c:v></c:pt></c:strCache></c:strRef></c:tx><c:cat>
+<c:multiLvlStrCache><c:lvl><c:pt><c:v>red</c:v></c:pt></c:lvl></c:multiLvlStrCache></c:cat><c:val>
+<c:numCache><c:pt><c:v>1E-5</c:v></c:pt></c:numCache></c:val></c:ser>
+<c:ser><c:tx><c:v>birds</c:v></c:tx></c:ser></c:x>"""
+
+
+@pytest.mark.parametrize(("format", "folder"), [("pptx", "ppt"), ("docx", "word"), ("xlsx", "xl")])
+def test_names_in_charts_are_translated(format, folder):
+    name = f"{folder}/charts/chart1.xml"
+    result, lines, _ = translated(format, packed({STORY[format]: "<x/>", name: CHART}))
+    assert lines == ["Cats & dogs", "red", "birds"]
+    expected = CHART.replace("Cats &amp; dogs", "CATS &amp; DOGS")
+    assert result[name] == expected.replace("red", "RED").replace("birds", "BIRDS")
+
+
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_powers_are_items_however_they_are_written(quote):
+    run = "<{0}r>{1}<{0}t>{2}</{0}t></{0}r>"
+    word_run = "<w:rPr><{} w:val='{}'/></w:rPr>"
+    looks = [
+        ("docx", "w:", word_run.format("w:vertAlign", "superscript")),
+        ("docx", "w:", word_run.format("w:rStyle", "My Superscript")),
+        ("pptx", "a:", "<a:rPr baseline='30000'/>"),
+        ("xlsx", "", "<rPr><vertAlign val='superscript'/></rPr>"),
+    ]
+    for format, prefix, look in looks:
+        tag = "si" if format == "xlsx" else f"{prefix}p"
+        pieces = [("", "Ten 10"), (look.replace("'", quote), "6"), ("", " cats")]
+        content = "".join(run.format(prefix, *piece) for piece in pieces)
+        story = f"<x {NAMES}><{tag}>{content}</{tag}></x>"
+        document = read_document(format, packed({STORY[format]: story}))
+        assert [COPY.sub("_", line) for line in document.lines] == ["Ten _ cats"]
+
+
+def test_footers_of_slides_and_words_with_readings_in_open_document():
+    base, reading = "<text:ruby-base>two</text:ruby-base>", "<text:ruby-text>tu</text:ruby-text>"
+    tag = "presentation:footer-decl"
+    footer = f"<{tag} xmlns:presentation='presentation'>My footer</{tag}>"
+    text = f"<text:p>one <text:ruby>{base}{reading}</text:ruby> three</text:p>"
+    content = f"<x {NAMES}>{footer}{text}</x>"
+    result, lines, notice = translated("odp", packed({"content.xml": content}))
+    assert (lines, notice) == (["My footer", "one two three"], "")
+    for word in ("My footer", "one ", ">two<", " three"):
+        content = content.replace(word, word.upper())
+    assert result["content.xml"] == content
+
+
+def test_attributes_of_cells_in_single_quotes():
+    cell = "<table:table-cell office:value-type='string' office:string-value='red'>"
+    cells = f"<x {NAMES}>{cell}<text:p>red</text:p></table:table-cell></x>"
+    result, _, _ = translated("ods", packed({"content.xml": cells}))
+    assert result["content.xml"] == cells.replace("'red'", "'RED'").replace(">red<", ">RED<")
+    table = "<table><tableColumn name='Head'/></table>"
+    book = packed({"xl/sharedStrings.xml": "<x><si><t>Head</t></si></x>", "xl/tables/t.xml": table})
+    assert translated("xlsx", book)[1] == []

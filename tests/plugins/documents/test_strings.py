@@ -1,6 +1,8 @@
 """Strings of programs: which words belong together, and what stays in its place."""
 
 import json
+import re
+from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given, strategies as st
@@ -128,3 +130,138 @@ def test_code_and_powers_in_strings_are_single_items(string, code):
     [item] = [copy[0] for copy in COPY.finditer(line)]
     result = json.loads(document.join([Translated(f"Neu {item} Text")]))
     assert result == [f"Neu {code} Text"]
+
+
+FIXED = """
+<style>p { color: red }</style>The house is old.|The house is old.
+<STYLE type="text/css">p > b { color: red }</STYLE>The house is old.|The house is old.
+Go <script async src="a.js">var a = "one < two";</script>home|Go home
+Go <template><p>in</p></template>home|Go home
+See <pre>two\\n\\nwords</pre>there|See,there
+See <textarea name="a">two words</textarea>there|See,there
+See <iframe src="x">two words</iframe>there|See,there
+See <svg><title>a b</title><text x="1">red</text></svg>there|See there
+<p translate="no">Big Co</p><p>Go home</p>|Go home
+<div class="a notranslate">Big<br>Co <p>red</p></div>Go home|Go home
+<code>one\\n\\ntwo</code>|
+"""
+
+
+@pytest.mark.parametrize("row", FIXED.strip().splitlines())
+def test_elements_that_are_no_text_stay(row):
+    text, _, lines = row.replace("\\n", "\n").rpartition("|")
+    assert lines_of(text) == (lines.split(",") if lines else [])
+    result = json.loads(pseudo("json", json.dumps([text]))[1])[0]
+    expected = text
+    for words in filter(None, lines.split(",")):
+        for word in words.split():
+            expected = expected.replace(word, word.upper(), 1)
+    assert result == expected
+
+
+@pytest.mark.parametrize(
+    ("string", "name"),
+    [
+        ('Buy <span translate="no">Big Co</span> now', "span"),
+        ("Buy <b class='x notranslate'>Big <i>Co</i></b> now", "b"),
+        ("Buy <x translate=no>Big Co</x> now", "x"),
+        ("Buy <code>Big\n\nCo</code> now", "code"),
+    ],
+)
+def test_words_that_are_not_to_be_translated_are_one_item(string, name):
+    document = read_document("json", json.dumps([string]).encode(), "de", "en")
+    [line] = document.lines
+    [item] = [copy[0] for copy in COPY.finditer(line)]
+    [element] = re.findall(rf"<{name}.*</{name}>", string, re.DOTALL)
+    assert json.loads(document.join([Translated(f"Neu {item} Text")])) == [f"Neu {element} Text"]
+
+
+ATTRIBUTES = """
+<p>See <img alt="a red 'ball'" src="red.png"> here</p>|See here,a red 'ball'
+<img src=x.png alt='a ball'>|a ball
+<a title="go home" href="home.html">Back</a> or <input placeholder=name>|Back or,go home,name
+<input type="submit" value="Send it"><input type="text" value="red">|Send it
+<img alt="2 < 3 cats"> or <a class="x" title='5 > 4 <6 dogs'>us</a>|or us,2 < 3 cats,5 > 4 <6 dogs
+<meta name="description" content="my page"><meta name="robots" content="all">|my page
+<button aria-label="close it">now</button>|close it,now
+<p title='a title'>Text <b>in</b> it</p>|a title,Text in it
+<a hidden title="x > y" href=q>Link it</a>|x > y,Link it
+<abbr title="for &quot;example&quot;">such</abbr> this|such this,for "example"
+<p translate="no" title="not this">or</p> that|that
+"""
+
+
+@pytest.mark.parametrize("row", ATTRIBUTES.strip().splitlines())
+def test_attributes_that_people_read_are_translated(row):
+    text, _, lines = row.rpartition("|")
+    found, result, notice = pseudo("json", json.dumps([text]))
+    assert (sorted(found), notice) == (sorted(lines.split(",")), "")
+    before, after = (list(words_of(page)) for page in (text, json.loads(result)[0]))
+    expected = [value.upper() if value in lines.replace(",", " ") else value for value in before]
+    assert after == expected
+
+
+def words_of(page: str) -> list[str]:
+    """The values of attributes and the words of text in a page, by another parser."""
+    found = list[str]()
+
+    class Values(HTMLParser):
+        def handle_starttag(self, tag, attributes):
+            found.extend(value for _, value in attributes if value)
+
+        def handle_data(self, data):
+            found.extend(data.split())
+
+    parser = Values()
+    parser.feed(page)
+    parser.close()
+    return found
+
+
+def test_tags_of_messages_may_contain_arguments():
+    message = (
+        '{n, plural, one {<a href="{url}" title="open {x} now">One file</a>} other {<!-- {x} -->'
+        '# files <img alt="{n, plural, one {a cat} other {# cats}}"> <b class="{c}">or</b>}}'
+    )
+    lines, result, notice = pseudo("json", json.dumps([message]))
+    shown = [COPY.sub("_", line) for line in lines]
+    assert shown == ["open _ now", "One file", "_ files or", "a cat", "_ cats"]
+    expected = message
+    for text in ("open", "now", "One file", "# files", "a cat", "# cats", ">or<"):
+        expected = expected.replace(text, text.upper())
+    assert (json.loads(result), notice) == ([expected], "")
+
+
+def test_a_placeholder_that_an_attribute_loses_leaves_the_string_unchanged():
+    text = '<img alt="Photo of {name}"> Hello'
+
+    def lose(lines: list[str]) -> list[Translated]:
+        return [Translated(line.replace("{name}", "").upper()) for line in lines]
+
+    _, result, notice = pseudo("json", json.dumps([text]), by=lose)
+    assert (json.loads(result), notice.endswith("placeholders: 1")) == ([text], True)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "{n, choice, 0#no files|1#one file}",
+        "In {0,choice,0#none|1<many {0}} files",
+    ],
+)
+def test_choices_are_counted(choice):
+    lines, result, notice = pseudo("json", json.dumps([choice]))
+    assert (lines, json.loads(result)) == ([], [choice])
+    assert notice == "strings left untranslated because nmt cannot parse their ICU syntax: 1"
+    _, _, notice = pseudo("po", f'msgid "{choice}"\nmsgstr ""\n')
+    assert notice == "messages left untranslated because nmt cannot parse their ICU syntax: 1"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_front_matter_in_a_string_stays_and_is_counted(end):
+    front = "---\ntitle: My page\ntags:\n  - red\n- blue\n\n# why\n---\n".replace("\n", end)
+    lines, result, notice = pseudo("json", json.dumps([f"{front}{end}One page"]))
+    assert (lines, json.loads(result)) == (["One page"], [f"{front}{end}ONE PAGE"])
+    assert notice == "strings whose front matter is left untranslated: 1"
+    text = "---\nOnly text: here\nand there\n---\nOne"
+    assert json.loads(pseudo("json", json.dumps([text]))[1]) == [text.upper()]

@@ -46,6 +46,78 @@ def test_text_after_an_empty_line_belongs_to_the_subtitle(end, blank, cue):
     assert (result, notice) == (source.replace("One", "ONE").replace("Two", "TWO").replace("Three", "THREE"), "")
 
 
+BEFORE, AFTER = "00:00:03,000", "00:00:04,000"
+ODD_ARROWS = [
+    *(" -- > ", " - - > ", " \u2192 ", " ==> ", " --&gt; ", " &rarr; ", " - ", " \u2192> "),
+    *(" => ", " \u21d2 ", " \u2014 ", " ", "  ", "\t", ",", "-", " > ", " >> ", " to "),
+    *(" -\u2013> ", " --) ", " .. ", " \u279c "),
+]
+DAMAGED_TIMES = [
+    *(f"{BEFORE}{arrow}{AFTER}" for arrow in ODD_ARROWS),
+    "0:0:3,0 \u2192 0:0:4,0",
+    "00:00:03 \u2192 00:00:04",
+    "00:00:03 00:00:04",
+    "00:00:03:12 - 00:00:04:12",
+    "00:00:03;12 \u2192 00:00:04;12",
+    "-00:00:03,000 \u2192 00:00:04,000",
+    "00:03.000 - 00:04.000",
+    "00:03 \u2192 00:04",
+    "00:03 - 00:04",
+    "00:00:0l,000 \u2192 OO:00:04,000",
+    "00:00:03,000 \u2192",
+    "\u2192 00:00:04,000",
+    "00:00:03,000",
+    "(00:00:03,000 \u2192 00:00:04,000)",
+    '<font color="red">00:00:03,000 \u2192 00:00:04,000</font>',
+    "{\\an8}00:00:03,000 \u2192 00:00:04,000",
+    "2 00:00:03,000 \u2192 00:00:04,000",
+    "00:00:03,000 \u2192 00:00:04,000 X1:40 X2:600",
+    "00:00:03,000 \u2192 00:00:04,000 Some text",
+    "\uff10\uff10\uff1a00\uff1a03\uff0c000 \u2192 00:00:04,000",
+]
+
+
+@pytest.mark.parametrize("times", DAMAGED_TIMES)
+@pytest.mark.parametrize("index", ["\n2\n", "\n", "2\n"])
+def test_damaged_times_are_kept_and_named(times, index):
+    source = f"1\n{TIMES}\nOne\n{index}{times}\nTwo three.\n\n3\n{TIMES}\nFour\n"
+    lines, result, notice = pseudo("srt", source)
+    assert lines == ["One", "Two three.", "Four"]
+    line = source.split("\n").index(times) + 1
+    for text in ("One", "Two three", "Four"):
+        source = source.replace(text, text.upper())
+    assert result == source
+    assert notice == f"lines that are not valid as times left unchanged: 1 (line {line})"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "At 10:30 - 11:00 we meet",
+        "10:30 - 11:00 we meet",
+        "Bob: 10:30 \u2192 11:00",
+        "They won 3:1 - 2:0",
+        "We meet\n10:30 - 11:00\nin the hall",
+        "At 00:00:03 sharp",
+        "Menu -> File",
+        "It rose from 1.5 \u2192 2.5",
+        "the days\n(01.02.2024 - 03.04.2024)\nin May",
+        "the range\n(192.168.0.1 - 192.168.0.9)\nis ours",
+        "It is\n10:30",
+        "Come in\n>> 10:30\nthere",
+    ],
+)
+def test_times_that_people_say_are_text(text):
+    lines, _, notice = pseudo("srt", f"1\n{TIMES}\n{text}\n")
+    assert (lines, notice) == ([text.replace("\n", " ")], "")
+
+
+def test_a_hard_space_separates_words_and_stays():
+    lines, result, _ = pseudo("srt", f"1\n{TIMES}\nRoom\\h12 is\\hopen\\h\\hnow\n")
+    assert lines == ["Room 12 is open now"]
+    assert result == f"1\n{TIMES}\nROOM\\h12 IS\\hOPEN\\h\\hNOW\n"
+
+
 def test_text_that_is_in_no_subtitle_is_named():
     source = f"My credit\n12\n\n1\n{TIMES}\nOne\n\n2\n00:00:0l,000 --> 00:00:04,000\nTwo <!-- three -->\n"
     lines, result, notice = pseudo("srt", source)

@@ -6,6 +6,7 @@ import pytest
 from pseudo import capitals
 
 from nmt.plugins.documents import Translated, read_document
+from nmt.plugins.protection.items import COPY
 
 STATE = ' state="needs-review-translation"'
 
@@ -115,3 +116,44 @@ def test_messages_are_translated_branch_by_branch():
         kept + f"<target{STATE}>{kept[8:-9]}</target>",
         "units left untranslated because the model lost their placeholders: 1",
     )
+
+
+SCRIPTS = """
+10<g id="1" ctype="x-html-sup">6</g>
+10<g id="1" ctype="x-sup">6</g>
+CO<g id="1" ctype="x-html-SUB">2</g>
+10<ph id="1">&lt;sup&gt;</ph>6<ph id="2">&lt;/sup&gt;</ph>
+10<ph id="1">&amp;lt;sup&amp;gt;</ph>6<ph id="2">&amp;lt;/sup&amp;gt;</ph>
+10<ph id="1"><![CDATA[<sup class="a">]]></ph>6<ph id="2"><![CDATA[</sup>]]></ph>
+10<bpt id="1">&lt;sup&gt;</bpt>6<ept id="1">&lt;/sup&gt;</ept>
+10<bpt id="1" ctype="superscript">x</bpt>6<ept id="1"/>
+10<bx id="1" ctype="x-sup"/>6<ex id="2" rid="1"/>
+10<x id="1" ctype="x-sup"/>6<x id="2" ctype="x-sup"/>
+10<x id="START" equiv-text="&lt;sup>"/>6<x id="CLOSE" ctype="x-sup" equiv-text="&lt;/sup>"/>
+10<it id="1" pos="open">&lt;sup&gt;</it>6<it id="2" pos="close">&lt;/sup&gt;</it>
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("power", SCRIPTS)
+def test_powers_are_single_items(power):
+    def moved(lines: list[str]) -> list[Translated]:
+        [item] = [copy[0] for copy in COPY.finditer(lines[0])]
+        return [Translated(f"Neu {item} hier")]
+
+    lines, result, _ = translated(f"<source>There are {power} now</source>", by=moved)
+    assert [COPY.sub("_", line) for line in lines] == ["There are _ now"]
+    assert result.endswith(f"<target{STATE}>Neu {power} hier</target>")
+
+
+def test_scripts_of_words_are_text():
+    ordinal = 'the 1<g id="1" ctype="x-sup">st</g> one'
+    assert translated(f"<source>{ordinal}</source>")[0] == ["the 1st one"]
+    note = "the call<ph id='1'>&lt;sup></ph>1<ph id='2'>&lt;/sup></ph> ends"
+    lines, result, _ = translated(f"<source>{note}</source>")
+    assert lines == ["the call ends"]
+    expected = note.replace("the call", "THE CALL").replace("ends", "ENDS")
+    assert result.endswith(f"{expected}</target>")
+    message = "{N, plural, other {10<ph id='1'>&lt;sup></ph>6<ph id='2'>&lt;/sup></ph> cells}}"
+    lines, result, notice = translated(f"<source>{message}</source>")
+    assert (lines, notice) == (["cells"], "")
+    assert result.endswith(message.replace("cells", "CELLS") + "</target>")
