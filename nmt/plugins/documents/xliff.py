@@ -14,7 +14,7 @@ from nmt.plugins.documents.elements import Element, escaped, parse_xml, text_of
 from nmt.plugins.documents.markup import Sentence, Token, find_pairs
 from nmt.plugins.documents.scripts import join_scripts
 from nmt.plugins.documents.strings import CODE, FIRST_CODE, String
-from nmt.plugins.documents.xml import CODES, Flow
+from nmt.plugins.documents.xml import CODES, Flow, text_token
 
 OPEN = ("new", "needs-translation")  # states of targets that nmt replaces
 STATE = re.compile(r"""(?<!\s)(?:\s++state\s*=\s*("[^"]*"|'[^']*')|\s*+/?>$)""")
@@ -24,6 +24,7 @@ SCRIPT_KIND = re.compile(
     r"""(sup|sub)(?:erscript|script)?["']""",
     re.IGNORECASE,
 )
+LINE_BREAK = re.compile(r"((?:[ ]*(?:[\t\r\n]|&#(?:[xX]0*[aAdD9]|0*(?:9|10|13));))+[ ]*)")
 UNREADABLE = "{n, plural, {"  # stands for a message that cannot be translated
 LOST = "units left untranslated because the model lost their placeholders"
 
@@ -36,6 +37,14 @@ class Xliff(Flow):
         self.units = list[MessageUnit]()
         self.language = target
         return self.sentences(parse_xml(text)[0])
+
+    def text_tokens(self, raw: str) -> list[Token]:
+        """Line breaks and tabs keep their places: Xcode's units and others contain whole paragraphs."""
+        tokens = list[Token]()
+        for number, piece in enumerate(LINE_BREAK.split(raw)):
+            is_break = number % 2 > 0
+            tokens.append(Token("point", piece, breaks=True) if is_break else text_token(piece))
+        return tokens
 
     def sentences(self, element: Element, translate: str = "") -> list[Part]:
         attributes = element.attributes

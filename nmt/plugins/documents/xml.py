@@ -112,11 +112,14 @@ class Flow(MarkedUp):
             )  # overrides the cell's text
         return [*parts, *chain.from_iterable(map(self.sentences, element.children))]
 
+    def text_tokens(self, raw: str) -> list[Token]:
+        return [text_token(raw)]
+
     def tokens_of(self, element: Element, notes: list[Spliced] | None = None) -> list[Token]:
         """The tokens of a sentence; with `notes`, marks elements with other sentences and adds them to it."""
         tokens, at = list[Token](), element.inside
         for child in element.children:
-            tokens.append(text_token(element.file[at : child.begin]))
+            tokens += self.text_tokens(element.file[at : child.begin])
             at, name = child.end, child.name
             attributes = child.attributes if name in CODED else {}
             separates = name in CODED and separates_words(code_of(child), attributes.get("ctype", ""))
@@ -145,7 +148,7 @@ class Flow(MarkedUp):
                     notes.append(Spliced(raw, parts, child.begin))
                     raw = marked(notes[-1])
                 tokens.append(Token("point", raw, breaks=separates or name in BREAKS))
-        return [*tokens, text_token(element.file[at : element.outside])]
+        return [*tokens, *self.text_tokens(element.file[at : element.outside])]
 
 
 def code_of(element: Element) -> str:

@@ -73,7 +73,9 @@ class ServeConfig:
 
 
 def run(config: ServeConfig) -> None:
-    missing = [name for name in ("httptools", "py3langid", "pydantic", "starlette", "uvicorn") if find_spec(name) is None]
+    missing = [
+        name for name in ("httptools", "py3langid", "pydantic", "starlette", "uvicorn") if find_spec(name) is None
+    ]
     require(not missing, f"nmt serve: {', '.join(missing)} not installed; {how_to_install('serve')}")
     from nmt.plugins.serve.app import serve
 

@@ -1,5 +1,6 @@
 """XLIFF 1.2: what becomes of segments, codes and messages."""
 
+from html import unescape
 from xml.etree import ElementTree
 
 import pytest
@@ -157,3 +158,19 @@ def test_scripts_of_words_are_text():
     lines, result, notice = translated(f"<source>{message}</source>")
     assert (lines, notice) == (["cells"], "")
     assert result.endswith(message.replace("cells", "CELLS") + "</target>")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "One.\n\nTwo.",
+        "First line\nsecond line",
+        "Name\tsize",
+        "One.&#10;Two.",
+        "\n   Open the\n   file.\n  ",
+    ],
+)
+def test_line_breaks_and_tabs_keep_their_places(text):
+    lines, result, _ = translated(f"<source>{text}</source>")
+    assert lines == [" ".join(unescape(text).split())]
+    assert f">{text.upper()}</target>" in result
