@@ -9,6 +9,7 @@ from html import escape, unescape
 
 from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
 from nmt.plugins.documents.markup import Sentence, Token
+from nmt.plugins.documents.neighbors import keep_apart
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
 from nmt.text import BETWEEN as BETWEEN, INLINE
 
@@ -20,7 +21,11 @@ MARKUP = re.compile(
     rf"""(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*+)(?P<attributes>(?>(?:[^>"'=]++|=\s*+{VALUE}|["'=])*))(?:>|\Z))""",
     re.DOTALL,
 )
-COPIED = frozenset(["code", "kbd", "samp", "tt", "var", "math", "svg"])  # inline elements whose content is copied
+READINGS = frozenset(["rt", "rp"])  # above a word, or their parentheses
+ENDED_BY_OPENING = READINGS | {"rb", "rtc"}
+ENDED_BY_CLOSING = frozenset(["ruby", "rtc"])
+# Inline elements whose content is copied.
+COPIED = READINGS | {"code", "kbd", "samp", "tt", "var", "math", "svg"}
 UNSEEN = frozenset(["script", "style", "template"])
 RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext", "pre", "listing"])  # left unchanged
 # Attributes with human-readable text: of all elements, of some, and of <meta> with these names.
@@ -55,6 +60,11 @@ def tags_of(text: str) -> list[Tag]:
     while markup := MARKUP.search(text, at):
         at = markup.end()
         tag = Tag(markup.start(), at, (markup["name"] or "").lower(), markup["end"] == "/")
+        if tag.name in (ENDED_BY_CLOSING if tag.closes else ENDED_BY_OPENING):
+            for name in READINGS:
+                if opened[name]:  # its closing tag is optional
+                    tags[opened[name].pop()].partner = len(tags)
+                    tags.append(Tag(tag.begin, tag.begin, name, closes=True))
         tags.append(tag)
         if tag.closes and opened[tag.name]:
             tags[opened[tag.name].pop()].partner = len(tags) - 1
@@ -93,7 +103,12 @@ def readable_attributes(tag: Tag, text: str) -> set[str]:
 
 
 def copied(name: str, raw: str) -> Token:
-    """The token for an element that is copied; an icon or an empty element is not part of the text around it."""
+    """The token for an element that is copied.
+
+    An icon, an empty element or a reading is not part of the text around it.
+    """
+    if name in READINGS:
+        return Token("point", raw)
     text = "" if name == "svg" else unescape(MARKUP.sub("", raw)).strip()
     if not text and name != "math":
         return Token("point", raw, breaks=True)
@@ -153,7 +168,8 @@ class Page(Part):
         return index
 
     def end_sentence(self) -> None:
-        sentence = Sentence(self.first, join_scripts(self.tokens), partial(escape, quote=False))
+        tokens = keep_apart(join_scripts(self.tokens))
+        sentence = Sentence(self.first, tokens, partial(escape, quote=False))
         self.sentences += [sentence] if sentence.lines else []
         self.tokens = []
 

@@ -17,6 +17,7 @@ from markdown_it.token import Token as Parsed
 from nmt.plugins.documents import html
 from nmt.plugins.documents.document import Part, Spliced, Text, Translated
 from nmt.plugins.documents.markup import Kind, Sentence, Token, find_pairs, without_optional
+from nmt.plugins.documents.neighbors import keep_apart
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
 from nmt.text import INLINE
 
@@ -264,7 +265,7 @@ class Inline(Sentence):
 
     def __init__(self, text: str, begin: int, end: int, references: dict[str, Any], in_paragraph: bool) -> None:
         scanner = Scanner(text[begin:end], references.get("references", {}))
-        super().__init__(begin, join_scripts(scanner.tokens), escape)
+        super().__init__(begin, keep_apart(join_scripts(scanner.tokens)), escape)
         self.references, self.in_paragraph = references, in_paragraph
         self.before, self.after = text[begin : self.begin], text[self.end : end]
         self.literal = signs_in(scanner.literal)

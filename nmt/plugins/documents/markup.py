@@ -42,6 +42,7 @@ class Token:
     optional: bool = False  # an element to drop if it would be empty, or a line break to drop next to another
     is_script: bool = False  # opens a superscript or subscript
     closing: str = ""  # what closes an element in a translation, if not the closing tag's `raw`
+    is_apart: bool = False  # directly after a blank that the file lacks
     # Set in the markup tree: the span in the plain text, whether a word directly precedes it, and the nodes inside.
     begin: int = 0
     end: int = 0
@@ -253,6 +254,14 @@ class Tokens:
         return [range(*edges) for edges in pairwise([tokens.start, words[0], words[-1] + 1, tokens.stop])]
 
 
+def adjoin(one: Token, other: Token) -> bool:
+    """True if only a blank for the model separates two nodes in the source, in any order."""
+    for before, after in ((one, other), (other, one)):
+        if after.is_apart and before.end + 1 == after.begin:
+            return True
+    return False
+
+
 class Placed(NamedTuple):
     """A node with its span and its tokens in the translation."""
 
@@ -317,11 +326,17 @@ class Projection:
 
     def render(self, place: Placed, escape: Callable[[str], str]) -> str:
         """The translated text at a place, with the markup inside it."""
-        pieces, at = list[str](), place.begin
+        pieces = list[str]()
+        at = place.begin
+        before: Token | None = None
         for inner in self.places(place):
             node, is_element = inner.node, inner.node.kind == "open"
             inside = self.render(inner, escape) if is_element else ""
-            pieces.append(escape(self.text(at, inner.begin)))
+            text = self.text(at, inner.begin)
+            if not text.strip() and before and adjoin(before, node):
+                text = ""
+            before = node
+            pieces.append(escape(text))
             if inside or not (node.optional and is_element):
                 pieces += [node.raw, inside, node.closing]
             at = inner.end

@@ -587,7 +587,8 @@ def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
     if sorted(found) == sorted(marks) and "element" not in str(pieces):
         code_of = dict(zip(marks, copies, strict=True))
         assert "".join(texts) == "".join(COPY.sub(lambda copy: code_of[copy[1]], translation).split())
-    if not texts[1:] and "point" not in str(pieces):
+    # Elements that adjoin in the source adjoin in the translation.
+    if not texts[1:] and "point" not in str(pieces) and "</b><b>" not in content:
         assert " ".join(html.unescape("".join(parts)).split()) == translation
 
 
