@@ -1,13 +1,13 @@
 """HTML, parsed as browsers parse it (https://html.spec.whatwg.org, section 13.2.5), with the offsets of all markup."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape, unescape
 
-from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
+from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated, notice_of
 from nmt.plugins.documents.markup import Sentence, Token
 from nmt.plugins.documents.neighbors import keep_apart
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
@@ -26,7 +26,7 @@ ENDED_BY_OPENING = READINGS | {"rb", "rtc"}
 ENDED_BY_CLOSING = frozenset(["ruby", "rtc"])
 # Inline elements whose content is copied.
 COPIED = READINGS | {"code", "kbd", "samp", "tt", "var", "math", "svg"}
-UNSEEN = frozenset(["script", "style", "template"])
+UNSEEN = frozenset(["script", "style"])
 RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext", "pre", "listing"])  # left unchanged
 # Attributes with human-readable text: of all elements, of some, and of <meta> with these names.
 READ = frozenset(
@@ -34,6 +34,8 @@ READ = frozenset(
     aria-valuetext""".split()  # noqa: SIM905
 )
 LABELED = frozenset(["optgroup", "option", "track"])
+TEXT_OF_IMAGE = re.compile(r"<(?P<name>text|title|desc)\b[^>]*+>(?P<inside>.*?)</(?P=name)\s*>", re.DOTALL)
+IMAGES_LEFT = "texts in SVG images left untranslated"
 BUTTONS = frozenset(["submit", "button", "reset"])
 META = frozenset(
     """description og:title og:description og:image:alt twitter:title twitter:description twitter:image:alt
@@ -121,6 +123,7 @@ class Page(Part):
     def __init__(self, text: str, begin: int = 0, language: str = "") -> None:
         self.text, self.language = text, language
         self.tags, self.sentences, self.values = tags_of(text), list[Sentence](), list[Part]()
+        self.left = Counter[str]()  # what stays untranslated, by its kind
         self.first, self.tokens = 0, list[Token]()  # where the next sentence begins, and its tokens so far
         at = 0
         for index, tag in enumerate(self.tags):
@@ -143,6 +146,8 @@ class Page(Part):
         raw, element = self.text[tag.begin : tag.end], slice(tag.begin, self.tags[whole].end)
         if (tag.name in COPIED or (fixed and tag.name in INLINE)) and tag.partner:
             self.tokens.append(copied(tag.name, self.text[element]))
+            if tag.name == "svg" and not fixed:
+                self.count_texts(self.text[element])
             return whole
         if tag.name in UNSEEN:
             self.tokens.append(Token("point", self.text[element]))
@@ -159,6 +164,8 @@ class Page(Part):
             if tag.name == "html" and self.language:
                 spans = [tag.attributes[name] for name in ("lang", "xml:lang") if name in tag.attributes]
                 self.values += (Part(*span, otherwise=f'"{self.language}"') for span in spans)
+        if "srcdoc" in tag.attributes and not fixed:
+            self.left["embedded pages left untranslated"] += 1
         names = set[str]() if fixed else readable_attributes(tag, self.text)
         for begin, end in sorted(tag.attributes[name] for name in names):
             quoted = self.text[begin] in "\"'"
@@ -166,6 +173,12 @@ class Page(Part):
             write = escape if quoted else lambda text: f'"{escape(text)}"'
             self.values.append(Sentence(begin + quoted, [Token("text", value, unescape(value))], write))
         return index
+
+    def count_texts(self, image: str) -> None:
+        """Count the texts in an SVG image."""
+        texts = TEXT_OF_IMAGE.finditer(image)
+        words = (MARKUP.sub("", text["inside"]) for text in texts)
+        self.left[IMAGES_LEFT] += sum(any(map(str.isalpha, word)) for word in words)
 
     def end_sentence(self) -> None:
         tokens = keep_apart(join_scripts(self.tokens))
@@ -183,4 +196,6 @@ class Html(MarkedUp):
     """A page or a fragment of one. The languages that <html> declares are set to the target language."""
 
     def parts(self, text: str, target: str) -> list[Part]:
-        return [Page(text, 0, target.replace("_", "-"))]
+        page = Page(text, 0, target.replace("_", "-"))
+        self.notice = notice_of(*page.left.items())
+        return [page]

@@ -22,8 +22,8 @@ DEEPEST = 50  # elements nested more deeply become single tags
 ONE = WITHOUT_BLANKS.pattern
 LETTER = rf"(?:(?!{ONE})\w)"
 WORD = regex.compile(
-    # A grapheme in a script without spaces, with any closing punctuation after it; a word; other punctuation.
-    rf"(?={ONE})\X[\p{{Pe}}\p{{Pf}}\p{{Po}}]*+|{LETTER}(?:(?:(?!{ONE})\S)*{LETTER})?|(?!{ONE})[^\s\w]++"
+    # A grapheme in a script without spaces, with any closing punctuation after it; a word; a punctuation mark.
+    rf"(?={ONE})\X[\p{{Pe}}\p{{Pf}}\p{{Po}}]*+|{LETTER}(?:(?:(?!{ONE})\S)*{LETTER})?|(?!{ONE})([^\s\w])\1*+"
 )
 # Longer ones may be a word that only lacks a space.
 LETTERS_BEFORE, LETTERS_AFTER = regex.compile(r"(?<!\w)\p{Latin}{1,9}$"), regex.compile(r"\p{Latin}{1,9}(?!\w)")
@@ -256,10 +256,8 @@ class Tokens:
 
 def adjoin(one: Token, other: Token) -> bool:
     """True if only a blank for the model separates two nodes in the source, in any order."""
-    for before, after in ((one, other), (other, one)):
-        if after.is_apart and before.end + 1 == after.begin:
-            return True
-    return False
+    pairs = ((one, other), (other, one))
+    return any(after.is_apart and before.end + 1 == after.begin for before, after in pairs)
 
 
 class Placed(NamedTuple):
@@ -335,6 +333,8 @@ class Projection:
             text = self.text(at, inner.begin)
             if not text.strip() and before and adjoin(before, node):
                 text = ""
+            if node.is_apart and node.name == "note":
+                text = text.rstrip()
             before = node
             pieces.append(escape(text))
             if inside or not (node.optional and is_element):
@@ -407,7 +407,8 @@ class Projection:
     def between(self, node: Token, parent: Placed, taken: dict[int, int]) -> Placed | None:
         """The place for a node without aligned words: elements take an adjacent free word; tags go between tokens."""
         low, high, at, target = parent.tokens.start, parent.tokens.stop, self.gap(node, parent), self.target
-        for token in (at, at - 1) if node.kind == "open" else ():
+        adjacent = (at - 1, at) if node.is_glued else (at, at - 1)
+        for token in adjacent if node.kind == "open" else ():
             if token in parent.tokens and token not in taken and target.is_word(token):
                 return self.covering(node, range(token, token + 1))
         around = (gap for step in range(high - low + 1) for gap in (at - step, at + step) if low <= gap <= high)

@@ -8,8 +8,8 @@ from nmt.plugins.documents import icu
 from nmt.plugins.documents.document import Part, Spliced, Translated
 from nmt.plugins.documents.html import COPIED, copied
 from nmt.plugins.documents.markup import Token, find_pairs
-from nmt.plugins.documents.nested import MARK, Paragraph, marked, paragraph_parts
 from nmt.plugins.documents.neighbors import keep_apart
+from nmt.plugins.documents.nested import MARK, Paragraph, marked, paragraph_parts
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
 from nmt.plugins.protection.items import USUAL, Finder, Items
 from nmt.text import AMBIGUOUS, BLOCKS, SEPARATORS
