@@ -39,11 +39,11 @@ LONGEST_LABEL, LONGEST_ADDRESS = 999, 4000  # characters; the first limit is Com
 MAIL = r"[\w.!#$%&'*+/=?^`{|}~-]{1,200}@[a-zA-Z\d](?:[a-zA-Z\d.-]{0,200}[a-zA-Z\d])?"
 # As GitHub links it, without brackets that it does not close.
 BARE_URL = (
-    r"(?<![\w/@.-])(?i:https?://|ftp://|www\.)(?=\w)"
-    '(?:[^\\s<>()\\[\\]"`|\u201c\u201d\u3001\u3002\uff08\uff09\uff0c]'
-    r"|\([^\s<>()\[\]\"`|]{0,500}\)){1,2000}"
+    r"(?<![^\W_])(?i:https?://|ftp://|(?<![/@.-])www\.)(?=\w)"
+    "(?:[^\\s<>()\\[\\]`\u201c\u201d\u3001\u3002\uff08\uff09\uff0c]"
+    r"|\([^\s<>()\[\]`]{0,500}\)){1,2000}"
 )
-AFTER_URL = "?!.,:;'\\"  # punctuation that ends a sentence
+AFTER_URL = "?!.,:;'\"\\"  # punctuation that ends a sentence
 MARKUP = re.compile(
     r"(?P<hard>(?:[ ]{2,}|\\)\r?\n[ \t>]*)|(?P<soft>[ \t]*\r?\n[ \t>]*)|\\(?P<escaped>[!-/:-@\[-`{-~])|&#?\w{1,32};"
     r"|(?<!`)(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)"
@@ -52,12 +52,12 @@ MARKUP = re.compile(
     r"|(?P<mark>\[\^[^\]\s]+\]:?|\A\[[ xX]\](?=\s)|\[!\w[\w|-]{0,40}\][+-]?|\[TOC\])"
     r"|(?P<citation>\[(?:(?:see|cf\.|e\.g\.,?) )?-?@\w[^\[\]\n]{0,300}\])(?!\()"
     r"|(?P<wiki>!?\[\[(?P<page>[^\[\]\n|\\]{1,300})(?P<bar>\\?\|(?P<shown>[^\[\]\n]{0,300}))?\]\](?!\())"
-    r"|(?P<open>[!^]?\[)|(?P<close>\])|(?P<emphasis>\*+|_+|~{2,})"
+    r"|(?P<open>(?:!(?!\[\^[^\]\s]+\](?!\())|\^)?\[)|(?P<close>\])|(?P<emphasis>\*+|_+|~{2,})"
     rf"|(?P<tag>{html.MARKUP.pattern})",
     re.DOTALL,
 )
 ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-ACTIVE = r"[\\`|]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|~(?=~)"
+ACTIVE = r"[\\`|]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|~(?=~)|(?<=~)~"
 escape = partial(re.compile(rf"{ACTIVE}|[\[\]]").sub, r"\\\g<0>")
 # Leaves most brackets as they are, because the document rarely defines the label in them.
 escape_few = partial(re.compile(rf"{ACTIVE}|(?<=\^)\[|\[(?=[\[\]^!@])|\](?=[\[(:])").sub, r"\\\g<0>")
@@ -67,9 +67,14 @@ LINE_PREFIX = re.compile(r"\n[ \t>]+")
 # Elements whose content is not text.
 NO_TEXT = frozenset(["script", "style", "pre", "textarea"])
 BLOCK_TAG = re.compile(rf"</?(?:{'|'.join(BLOCKS)})\b", re.IGNORECASE)
+REFUSED = "blocks of text left untranslated because their markup would be lost"
 TITLES_LEFT = "titles of links and images left untranslated"
 ATTRIBUTES_LEFT = "attributes of HTML in text left untranslated"
-COMMENTS = re.compile(r"(?:<!--(?:-?>|.*?-->)\s*|<[!?][^>]*>\s*)+", re.DOTALL)
+# Comments, and elements without content.
+FIRST_TAGS = re.compile(
+    r"(?:<!--(?:-?>|.*?-->)\s*|<[!?][^>]*>\s*|<(?:wbr|img|br|input)\b[^<>]*>\s*)+",
+    re.DOTALL | re.IGNORECASE,
+)
 MAY_BE_OTHER = re.compile(r"(?:\A|\n)[ \t]*[\[<]")  # a block that begins so may be no paragraph
 BEGINS_BLOCK = re.compile(r"((?:\A|\n[ \t>]*+)(?:\d{1,9}(?=[.)]\s)|(?=[#>+=-]|\*\s|~~~)))")
 
@@ -136,6 +141,7 @@ class Scanner:
         self.literal = ""  # markup that CommonMark takes for text
         self.has_brackets = False  # in its text
         self.brackets, self.inactive = list[Bracket](), 0  # the first brackets are outside of a link, so not links
+        self.urls = list[str]()  # bare addresses
         self.opened = set[str]()  # signs that may open emphasis
         self.unclosed = set[str]()  # names of elements that no later tag closes
         # The prefixes of lines in a quotation do not count as punctuation before a sign.
@@ -188,6 +194,7 @@ class Scanner:
         while raw[-1] in AFTER_URL or raw[-1] in self.opened:
             raw = raw[:-1]
         self.at = begin + len(raw)
+        self.urls.append(raw)
         self.tokens.append(Token("copy", raw, raw))
 
     def add_extension(self, markup: re.Match[str]) -> None:
@@ -329,11 +336,14 @@ class Inline(Sentence):
     """
 
     def __init__(self, text: str, begin: int, end: int, references: dict[str, Any], in_paragraph: bool) -> None:
-        scanner = Scanner(text[begin:end], references.get("references", {}))
+        self.labels = references.get("references", {})
+        scanner = Scanner(text[begin:end], self.labels)
         super().__init__(begin, keep_apart(join_scripts(scanner.tokens)), escape)
         self.references, self.in_paragraph = references, in_paragraph
         self.before, self.after = text[begin : self.begin], text[self.end : end]
         self.literal = signs_in(scanner.literal)
+        self.urls = Counter(scanner.urls)
+        self.is_refused = False  # True if no translation keeps the markup
         # Text with brackets keeps them as they are, if possible.
         self.escapes = [escape_few, escape] if scanner.has_brackets else [escape]
         spans = [[(begin + first, begin + last) for first, last in pair] for pair in scanner.images]
@@ -351,9 +361,11 @@ class Inline(Sentence):
             images.append(Part(image.begin, image.end, otherwise=image.render([translation])))
         for nodes, write in product((self.nodes, list(without_optional(self.nodes))), self.escapes):
             written = self.block(translations, nodes, write)
-            if written == self.raw:
+            self.is_refused = written != self.raw
+            if not self.is_refused:
                 break
             if self.keeps(written, self.with_copies(escape(translations[0].text))):
+                self.is_refused = False
                 new = {image.raw: part.otherwise for image, part in zip(self.images, images, strict=True)}
                 return self.block(translations, [*with_images(nodes, new)], write)
         return Spliced(self.raw, images, self.begin).render(())
@@ -361,16 +373,18 @@ class Inline(Sentence):
     def block(self, translations: Sequence[Translated], nodes: Sequence[Token], write: Callable[[str], str]) -> str:
         """The translation with these nodes, whose beginning does not look like a list, heading or quotation."""
         written = self.written(translations[:1], nodes, write)
+        if self.urls and written != self.raw:
+            written = with_blanks_around(self.urls, written)
         if self.in_paragraph and written != self.raw:
-            written = BEGINS_BLOCK.sub(r"\1\\", self.without_first_comments(written))
+            written = BEGINS_BLOCK.sub(r"\1\\", self.without_first_tags(written))
         return written
 
-    def without_first_comments(self, written: str) -> str:
-        """The translation with comments at its end if they would begin an HTML block."""
-        comments = COMMENTS.match(written)
-        if not comments or COMMENTS.match(self.raw) or self.before.strip():
+    def without_first_tags(self, written: str) -> str:
+        """The translation with its first tags at its end if they would begin an HTML block."""
+        first = FIRST_TAGS.match(written)
+        if not first or self.is_paragraph(written):
             return written
-        return written[comments.end() :] + comments[0].rstrip()
+        return written[first.end() :] + first[0].rstrip()
 
     def markup_of(self, text: str) -> tuple[Counter[str], int]:
         """Parse the block with `text` as its content; return its markup and number of literal emphasis characters."""
@@ -383,8 +397,11 @@ class Inline(Sentence):
         (before, _), (after, signs), (_, others) = map(self.markup_of, (self.raw, written, plain))
         left_out = all(re.match("em_|strong_|s_", markup) for markup in before - after)
         closed, closed_before = (sum(tag.partner > 0 for tag in html.tags_of(text)) for text in (written, self.raw))
+        whole = self.before + written + self.after
         few_signs = signs <= others + self.literal
         is_same = after <= before and left_out and few_signs and closed >= closed_before
+        if self.urls:  # what follows an address may have become part of it
+            is_same = is_same and Counter(Scanner(whole, self.labels).urls) == self.urls
         return is_same and (not self.in_paragraph or self.is_paragraph(written))
 
     def is_paragraph(self, written: str) -> bool:
@@ -393,6 +410,19 @@ class Inline(Sentence):
         if not MAY_BE_OTHER.search(whole):
             return True
         return [token.type for token in PARSER.parse(whole)][1:] == ["inline", "paragraph_close"]
+
+
+def with_blanks_around(urls: Collection[str], text: str) -> str:
+    """A text in which no letters adjoin the bare addresses: they would become part of them."""
+
+    def with_blanks_outside(url: re.Match[str]) -> str:
+        before = " " if text[url.start() - 1 : url.start()].isalnum() else ""
+        after = " " if re.match(r"-?[^\W_]", text[url.end() : url.end() + 2]) else ""
+        return before + url[0] + after
+
+    # The longest first, because one address may begin another one.
+    alternatives = sorted(urls, key=len, reverse=True)
+    return re.sub("|".join(map(re.escape, alternatives)), with_blanks_outside, text)
 
 
 def with_images(nodes: Iterable[Token], images: dict[str, str]) -> Iterator[Token]:
@@ -413,11 +443,20 @@ class Markdown(Text):
     def parts(self, text: str, target: str) -> list[Part]:
         front = FRONT_MATTER.match(text)
         keys = SHOWN_KEY.findall(front[0]) if front else []
-        blocks = Blocks(text, front.end() if front else 0)
-        notices = [f"front matter left untranslated: {', '.join(dict.fromkeys(keys))}"] if keys else []
-        notices.append(notice_of(*blocks.left.items()))
-        self.notice = "; ".join(filter(None, notices))
-        return blocks.parts
+        self.blocks = Blocks(text, front.end() if front else 0)
+        self.front = f"front matter left untranslated: {', '.join(dict.fromkeys(keys))}" if keys else ""
+        self.notice = self.notice_with(refused=0)
+        return self.blocks.parts
+
+    def notice_with(self, refused: int) -> str:
+        left = [*self.blocks.left.items(), (REFUSED, refused)]
+        return "; ".join(filter(None, (self.front, notice_of(*left))))
+
+    def join(self, translations: Sequence[Translated]) -> bytes:
+        content = super().join(translations)
+        inlines = [part for part in self.blocks.parts if isinstance(part, Inline)]
+        self.notice = self.notice_with(sum(inline.is_refused for inline in inlines))
+        return content
 
 
 class Blocks:

@@ -170,13 +170,22 @@ def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
         size += len(strip(inside[0], str.lstrip))
     if inside and inside[-1].kind == "text":
         strip(inside[-1], str.rstrip)
-    for before, token, after in zip(inside, inside[1:], inside[2:], strict=False):
-        if before.kind == after.kind == "text" and (token.breaks or token.kind == "point"):
-            if token.breaks or before.text[-1:].isspace():
-                token.raw += strip(after, str.lstrip)
-            if token.breaks:
-                token.raw = strip(before, str.rstrip) + token.raw
+    absorb_blanks(inside)
     return size, inside
+
+
+def absorb_blanks(tokens: Sequence[Token]) -> None:
+    """Move whitespace beside tags into their `raw`, in place."""
+    nothing = Token("point", "")
+    for before, token, after in zip([nothing, *tokens], tokens, [*tokens[1:], nothing], strict=False):
+        between_texts = before.kind == after.kind == "text"
+        if token.breaks:
+            if after.kind == "text":
+                token.raw += strip(after, str.lstrip)
+            if before.kind == "text":
+                token.raw = strip(before, str.rstrip) + token.raw
+        elif token.kind == "point" and between_texts and before.text[-1:].isspace():
+            token.raw += strip(after, str.lstrip)
 
 
 def without_optional(nodes: Iterable[Token]) -> Iterator[Token]:

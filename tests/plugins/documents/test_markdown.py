@@ -2,7 +2,7 @@
 
 import pytest
 from markdown_it import MarkdownIt
-from test_documents import same, translated, turned
+from test_documents import aligned, same, translated, turned
 
 from nmt.plugins.documents import read_document
 
@@ -40,6 +40,8 @@ a [*b](c)* d_e_f ~~g~~ h => A [\*B](c)\* D_E_F ~~G~~ H
 https://a.b/F_(c) is https://a.b/_x_, https://a.b/c*d*e => https://a.b/F_(c) IS https://a.b/_x_, https://a.b/c*d*e
 _see https://a.b/c_d_ so **www.a.b**. (http://a.b)! => _SEE https://a.b/c_d_ SO **www.a.b**. (http://a.b)!
 [see www.a.b](c) [https://a.b/_c_](d) => [SEE www.a.b](c) [https://a.b/_c_](d)
+"https://a.b/c", he https://a.b/c|d __https://a.b/e__ => "https://a.b/c", HE https://a.b/c|d __https://a.b/e__
+Wow![^1] so\n\n[^1]: a => WOW![^1] SO\n\n[^1]: A
 Mail <me@x.org>, <a_b_c@x.org>. => MAIL <me@x.org>, <a_b_c@x.org>.
 a *<me@x.org>* (<me@x.org>) => A *<me@x.org>* (<me@x.org>)
 # Tags that separate words.
@@ -81,12 +83,31 @@ def test_words_beside_tags_and_notes_stay_apart(source, lines):
         "See this <?x y?>",
         "> See this\n> <!-- c --> *now*",
         "Text <img src=x>  \nmore",
+        "Text <wbr>\nmore",
     ],
 )
 def test_a_comment_that_moves_does_not_turn_a_paragraph_into_html(source):
     result = translated("markdown", source, turned)
     types = [[token.type for token in MARKDOWN_IT.parse(text)] for text in (source, result)]
     assert types[0] == types[1]
+
+
+def test_letters_do_not_become_part_of_a_bare_address():
+    for translation, expected in (
+        ("①を参照", "https://a.b/c を参照"),
+        ("Siehe①-Seite", "Siehe https://a.b/c -Seite"),
+        ("Siehe (①).", "Siehe (https://a.b/c)."),
+    ):
+        assert translated("markdown", "See https://a.b/c", aligned(translation, "0-0")) == expected
+
+
+def test_a_translation_that_would_lose_markup_is_left_out_and_reported():
+    document = read_document("markdown", b"one <x/>\ntwo")
+    swapped = aligned("TWO ONE", "0-1 1-0")
+    assert document.join(swapped(document.lines)) == b"one <x/>\ntwo"
+    assert document.notice == "blocks of text left untranslated because their markup would be lost: 1"
+    document.join(same(document.lines))
+    assert document.notice == ""
 
 
 @pytest.mark.parametrize(
