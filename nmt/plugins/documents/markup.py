@@ -342,6 +342,8 @@ class Projection:
             text = self.text(at, inner.begin)
             if not text.strip() and before and adjoin(before, node):
                 text = ""
+            elif before and node.is_apart and text == self.source.text[before.end : node.begin]:
+                text = text.rstrip()  # a mark between two links
             if node.is_apart and node.name == "note":
                 text = text.rstrip()
             before = node

@@ -18,6 +18,9 @@ WORD_END = regex.compile(r"\w$")
 CLOSING_END = regex.compile(r"[\p{Pe}\u201d\u00bb:;!?%\u2026]$")
 PERIOD_END = regex.compile(r"[.,]$")
 WORD_BEGIN = regex.compile(r"\w")
+# Between the links of a menu.
+DIVIDER = regex.compile(r"[^\w\s]{1,3}")
+ENDING = regex.compile(r"\(\w{1,3}\)")  # of a plural: file(s)
 OPENING_BEGIN = regex.compile(r"[\p{Ps}\p{Pi}\u201e]")
 
 
@@ -31,23 +34,16 @@ def keep_apart(tokens: Iterable[Token]) -> list[Token]:
         return tokens
     partners = find_pairs(tokens)
     apart = set[int]()  # the indices of the tags before which to put a blank
-    last = -1
+    last = -1  # the index of the text before the current token
     for index, token in enumerate(tokens):
-        if token.kind != "copy" and not token.text:
-            if token.breaks or token.raw[:4].lower() == "<wbr":
-                last = -1
+        if is_divider(tokens, index):
             continue
-        if last >= 0:
-            between = range(last + 1, index)
-            closed = [i for i in between if tokens[i].kind == "close" and -1 < partners.get(i, -1) <= last]
-            opened = [i for i in between if tokens[i].kind == "open" and partners.get(i, -1) > index]
-            if closed and opened:
-                first = partners[closed[-1]], closed[-1]
-                second = opened[0], partners[opened[0]]
-                names = [{tokens[i].name for i in tags} for tags in (closed, opened)]
-                if are_apart(tokens, first, second, names):
-                    apart.add(opened[0])
-        last = index if token.kind == "text" else -1
+        if token.kind == "text" and token.text:
+            if last >= 0:
+                apart.update(border(tokens, partners, last, index))
+            last = index
+        elif token.kind == "copy" or token.breaks or token.raw[:4].lower() == "<wbr":
+            last = -1
     result = list[Token]()
     for index, token in enumerate(tokens):
         if index in apart:
@@ -55,6 +51,29 @@ def keep_apart(tokens: Iterable[Token]) -> list[Token]:
             token = replace(token, is_apart=True)
         result.append(token)
     return result
+
+
+def border(
+    tokens: Sequence[Token],
+    partners: dict[int, int],
+    last: int,
+    index: int,
+) -> list[int]:
+    """The index of the tag between two texts before which to put a blank, if any."""
+    closed, opened = list[int](), list[int]()
+    for at in range(last + 1, index):
+        if at not in partners:
+            continue
+        if partners[at] <= last:
+            closed.append(at)
+        elif partners[at] > index:
+            opened.append(at)
+    if not (closed and opened):
+        return []
+    first = partners[closed[-1]], closed[-1]
+    second = opened[0], partners[opened[0]]
+    names = [{tokens[at].name for at in tags} for tags in (closed, opened)]
+    return opened[:1] if are_apart(tokens, first, second, names) else []
 
 
 def are_apart(
@@ -80,7 +99,9 @@ def are_apart(
         return False
     if "note" in names[1] or all(not SEPARATE.isdisjoint(of_side) for of_side in names):
         return True
-    if begins_quotation or not SCRIPTS.isdisjoint(names[0] | names[1]):
+    if begins_quotation:
+        return not ENDING.fullmatch(after)
+    if not SCRIPTS.isdisjoint(names[0] | names[1]):
         return False
     both = before[-1], after[0]
     if all(map(str.isdigit, both)) or any(map(WITHOUT_BLANKS.match, both)):
@@ -88,6 +109,16 @@ def are_apart(
     # An initial in another color, an ending in bold: <b>O</b><i>pen</i>
     is_part = after[0].islower() and min(len(before), len(after)) == 1
     return not (is_part or is_in_word(tokens, first, second))
+
+
+def is_divider(tokens: Sequence[Token], index: int) -> bool:
+    """True if a text divides two links."""
+    token = tokens[index]
+    if token.kind != "text" or not 0 < index < len(tokens) - 1 or not DIVIDER.fullmatch(token.text):
+        return False
+    before, after = tokens[index - 1], tokens[index + 1]
+    tags = (before, "close"), (after, "open")
+    return all(tag.kind == kind and tag.name in SEPARATE for tag, kind in tags)
 
 
 def text_of(tokens: Sequence[Token], element: tuple[int, int]) -> str:

@@ -159,9 +159,18 @@ def test_damaged_html_is_kept_to_the_byte_where_it_is_not_translated(text, by):
     assert html.unescape(translated("html", text, by)).upper().count("<") >= text.count("<!--")
 
 
-PIECES_OF_TEXT = ["<b>", "<b><i></b>", "<!--", "<a title=", "x <b>y</b> `z` ", "<b>5 %</b> "]
+PIECES_OF_TEXT = [
+    "<b>",
+    "<b><i></b>",
+    "<!--",
+    "<a title=",
+    "x <b>y</b> `z` ",
+    "<b>5 %</b> ",
+    "<a>x</a>",
+    "<a>,</a>",
+]
 LINEAR = [f"{format}|a {{}}|i|{piece}" for format in ("html", "markdown") for piece in PIECES_OF_TEXT]
-LINEAR += """odt|<p>{}</p>|span|a<s/>
+LINEAR += """markdown|a {}|i|**x_ \nodt|<p>{}</p>|span|a<s/>
 odt|<x>{}</x>|x|<p>a</p>\nodt|<p>a{}</p>|x|<s/>\nodt|<p>{}</p>|span|<span>a</span>
 odt|<p>a{}</p>|span|<i><p>b</p></i>\ndocx|<p>{}</p>|hyperlink|<r><t>a</t></r>\ndocx|<p>{}</p>|hyperlink|<x/>
 docx|<p>{}<r><t>a</t></r></p>|x|<y/>\ndocx|<x>{}</x>|p|<r><t>a</t></r>\ndocx|<p>{}</p>|ins|<x/><x><p/></x>

@@ -38,6 +38,20 @@ ROWS = [
     ),
     (
         "html",
+        "<a>One</a>|<a>Two</a>, <b>not</b><i>(really)</i>",
+        "One| Two, not (really)",
+        "<a>ONE</a>|<a>TWO</a>, <b>NOT</b><i>(REALLY)</i>",
+        "<i>(REALLY)</i><b>NOT</b> <a>TWO</a>, <a>ONE</a>|",
+    ),
+    (
+        "html",
+        "<em>a</em><a>[1]</a><a>[2]</a> b",
+        "a [1] [2] b",
+        "<em>A</em><a>[1]</a><a>[2]</a> B",
+        "B <a>[2]</a><a>[1]</a><em>A</em>",
+    ),
+    (
+        "html",
         "<ruby>base<rt>reading</rt></ruby> word",
         "base word",
         "<ruby>BASE<rt>reading</rt></ruby> WORD",
@@ -84,6 +98,7 @@ def test_adjoining_elements_keep_their_own_texts(row):
         ("<b>2</b><b>1</b> of <b>a</b>/<b>b</b>", "21 of a/b"),
         ("<b>so</b><wbr><i>me</i>", "some"),
         ("<b>設</b><i>定</i>", "設定"),
+        ("<b>Yes</b>/<i>no</i> <b>file</b><i>(s)</i>", "Yes/no file(s)"),
         ("<b>l'</b><i>eau</i>", "l'eau"),
     ],
 )
