@@ -35,7 +35,7 @@ READ = frozenset(
 )
 LABELED = frozenset(["optgroup", "option", "track"])
 TEXT_OF_IMAGE = re.compile(r"<(?P<name>text|title|desc)\b[^>]*+>(?P<inside>.*?)</(?P=name)\s*>", re.DOTALL)
-IMAGES_LEFT = "texts in SVG images left untranslated"
+TEXTS_IN_IMAGES = "texts in SVG images"
 BUTTONS = frozenset(["submit", "button", "reset"])
 META = frozenset(
     """description og:title og:description og:image:alt twitter:title twitter:description twitter:image:alt
@@ -165,7 +165,7 @@ class Page(Part):
                 spans = [tag.attributes[name] for name in ("lang", "xml:lang") if name in tag.attributes]
                 self.values += (Part(*span, otherwise=f'"{self.language}"') for span in spans)
         if "srcdoc" in tag.attributes and not fixed:
-            self.left["embedded pages left untranslated"] += 1
+            self.left["embedded pages"] += 1
         names = set[str]() if fixed else readable_attributes(tag, self.text)
         for begin, end in sorted(tag.attributes[name] for name in names):
             quoted = self.text[begin] in "\"'"
@@ -178,7 +178,7 @@ class Page(Part):
         """Count the texts in an SVG image."""
         texts = TEXT_OF_IMAGE.finditer(image)
         words = (MARKUP.sub("", text["inside"]) for text in texts)
-        self.left[IMAGES_LEFT] += sum(any(map(str.isalpha, word)) for word in words)
+        self.left[TEXTS_IN_IMAGES] += sum(any(map(str.isalpha, word)) for word in words)
 
     def end_sentence(self) -> None:
         tokens = keep_apart(join_scripts(self.tokens))
@@ -197,5 +197,6 @@ class Html(MarkedUp):
 
     def parts(self, text: str, target: str) -> list[Part]:
         page = Page(text, 0, target.replace("_", "-"))
-        self.notice = notice_of(*page.left.items())
+        self.left = page.left
+        self.notice = notice_of(*((f"{what} left untranslated", number) for what, number in self.left.items()))
         return [page]

@@ -68,8 +68,8 @@ LINE_PREFIX = re.compile(r"\n[ \t>]+")
 NO_TEXT = frozenset(["script", "style", "pre", "textarea"])
 BLOCK_TAG = re.compile(rf"</?(?:{'|'.join(BLOCKS)})\b", re.IGNORECASE)
 REFUSED = "blocks of text left untranslated because their markup would be lost"
-TITLES_LEFT = "titles of links and images left untranslated"
-ATTRIBUTES_LEFT = "attributes of HTML in text left untranslated"
+TITLES = "titles of links and images"
+ATTRIBUTES = "attributes of HTML in text"
 # Comments, and elements without content.
 FIRST_TAGS = re.compile(
     r"(?:<!--(?:-?>|.*?-->)\s*|<[!?][^>]*>\s*|<(?:wbr|img|br|input)\b[^<>]*>\s*)+",
@@ -449,7 +449,8 @@ class Markdown(Text):
         return self.blocks.parts
 
     def notice_with(self, refused: int) -> str:
-        left = [*self.blocks.left.items(), (REFUSED, refused)]
+        left = [(f"{what} left untranslated", number) for what, number in self.blocks.left.items()]
+        left.append((REFUSED, refused))
         return "; ".join(filter(None, (self.front, notice_of(*left))))
 
     def join(self, translations: Sequence[Translated]) -> bytes:
@@ -479,7 +480,7 @@ class Blocks:
         titles = [reference["title"] for reference in self.references.get("references", {}).values()]
         for token in tokens:
             self.count_attributes(token.children or (), titles)
-        self.left[TITLES_LEFT] += sum(map(has_letters, titles))
+        self.left[TITLES] += sum(map(has_letters, titles))
 
     def begin_of(self, line: int) -> int:
         return self.begins[min(line, len(self.begins) - 1)]
@@ -495,13 +496,13 @@ class Blocks:
             self.parts.append(page)
             self.left.update(page.left)
         else:
-            self.left["HTML blocks left untranslated"] += 1
+            self.left["HTML blocks"] += 1
 
     def add_inline(self, token: Parsed, opening: str) -> None:
         """Add the sentences of a block of text, which follows a token of the type `opening`."""
         span = self.span_of(token, is_cell=opening in ("th_open", "td_open"))
         if not span:
-            self.left["blocks of text left untranslated"] += has_letters(token.content)
+            self.left["blocks of text"] += has_letters(token.content)
             return
         begin, self.at = span
         in_paragraph = opening == "paragraph_open"
@@ -552,16 +553,16 @@ class Blocks:
         in_image = False
         for token in tokens:
             title = str(token.attrs.get("title", ""))
-            self.left[TITLES_LEFT] += title not in titles and has_letters(title)
+            self.left[TITLES] += title not in titles and has_letters(title)
             if token.type == "html_inline":
                 for tag in html.tags_of(token.content):
                     for name in html.readable_attributes(tag, token.content):
                         value = html.value_of(tag, name, token.content)
-                        self.left[ATTRIBUTES_LEFT] += has_letters(value)
+                        self.left[ATTRIBUTES] += has_letters(value)
                     if tag.name == "svg":
                         in_image = not tag.closes
             elif in_image:  # only text elements have content
-                self.left[html.IMAGES_LEFT] += has_letters(token.content)
+                self.left[html.TEXTS_IN_IMAGES] += has_letters(token.content)
 
 
 def has_letters(text: str) -> bool:
