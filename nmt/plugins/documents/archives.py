@@ -127,6 +127,8 @@ class Archive(Document):
                 self.members[name] = reader(self.contents[name], source, target)
             except NMTError:
                 self.left["damaged properties and styles"] += 1
+        for member in self.members.values():
+            self.left.update(member.left if isinstance(member, Html) else {})
         keep = frozenset(self.references())
         lines = dict.fromkeys(line for member in self.members.values() for line in member.lines)
         self.lines = [line for line in lines if line not in keep]

@@ -1,14 +1,15 @@
 """HTML, parsed as browsers parse it (https://html.spec.whatwg.org, section 13.2.5), with the offsets of all markup."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape, unescape
 
-from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
+from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated, notice_of
 from nmt.plugins.documents.markup import Sentence, Token
+from nmt.plugins.documents.neighbors import keep_apart
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
 from nmt.text import BETWEEN as BETWEEN, INLINE
 
@@ -20,8 +21,12 @@ MARKUP = re.compile(
     rf"""(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*+)(?P<attributes>(?>(?:[^>"'=]++|=\s*+{VALUE}|["'=])*))(?:>|\Z))""",
     re.DOTALL,
 )
-COPIED = frozenset(["code", "kbd", "samp", "tt", "var", "math", "svg"])  # inline elements whose content is copied
-UNSEEN = frozenset(["script", "style", "template"])
+READINGS = frozenset(["rt", "rp"])  # above a word, or their parentheses
+ENDED_BY_OPENING = READINGS | {"rb", "rtc"}
+ENDED_BY_CLOSING = frozenset(["ruby", "rtc"])
+# Inline elements whose content is copied.
+COPIED = READINGS | {"code", "kbd", "samp", "tt", "var", "math", "svg"}
+UNSEEN = frozenset(["script", "style"])
 RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext", "pre", "listing"])  # left unchanged
 # Attributes with human-readable text: of all elements, of some, and of <meta> with these names.
 READ = frozenset(
@@ -29,6 +34,8 @@ READ = frozenset(
     aria-valuetext""".split()  # noqa: SIM905
 )
 LABELED = frozenset(["optgroup", "option", "track"])
+TEXT_OF_IMAGE = re.compile(r"<(?P<name>text|title|desc)\b[^>]*+>(?P<inside>.*?)</(?P=name)\s*>", re.DOTALL)
+TEXTS_IN_IMAGES = "texts in SVG images"
 BUTTONS = frozenset(["submit", "button", "reset"])
 META = frozenset(
     """description og:title og:description og:image:alt twitter:title twitter:description twitter:image:alt
@@ -55,6 +62,11 @@ def tags_of(text: str) -> list[Tag]:
     while markup := MARKUP.search(text, at):
         at = markup.end()
         tag = Tag(markup.start(), at, (markup["name"] or "").lower(), markup["end"] == "/")
+        if tag.name in (ENDED_BY_CLOSING if tag.closes else ENDED_BY_OPENING):
+            for name in READINGS:
+                if opened[name]:  # its closing tag is optional
+                    tags[opened[name].pop()].partner = len(tags)
+                    tags.append(Tag(tag.begin, tag.begin, name, closes=True))
         tags.append(tag)
         if tag.closes and opened[tag.name]:
             tags[opened[tag.name].pop()].partner = len(tags) - 1
@@ -93,7 +105,12 @@ def readable_attributes(tag: Tag, text: str) -> set[str]:
 
 
 def copied(name: str, raw: str) -> Token:
-    """The token for an element that is copied; an icon or an empty element is not part of the text around it."""
+    """The token for an element that is copied.
+
+    An icon, an empty element or a reading is not part of the text around it.
+    """
+    if name in READINGS:
+        return Token("point", raw)
     text = "" if name == "svg" else unescape(MARKUP.sub("", raw)).strip()
     if not text and name != "math":
         return Token("point", raw, breaks=True)
@@ -106,6 +123,7 @@ class Page(Part):
     def __init__(self, text: str, begin: int = 0, language: str = "") -> None:
         self.text, self.language = text, language
         self.tags, self.sentences, self.values = tags_of(text), list[Sentence](), list[Part]()
+        self.left = Counter[str]()  # what stays untranslated, by its kind
         self.first, self.tokens = 0, list[Token]()  # where the next sentence begins, and its tokens so far
         at = 0
         for index, tag in enumerate(self.tags):
@@ -128,6 +146,8 @@ class Page(Part):
         raw, element = self.text[tag.begin : tag.end], slice(tag.begin, self.tags[whole].end)
         if (tag.name in COPIED or (fixed and tag.name in INLINE)) and tag.partner:
             self.tokens.append(copied(tag.name, self.text[element]))
+            if tag.name == "svg" and not fixed:
+                self.count_texts(self.text[element])
             return whole
         if tag.name in UNSEEN:
             self.tokens.append(Token("point", self.text[element]))
@@ -144,6 +164,8 @@ class Page(Part):
             if tag.name == "html" and self.language:
                 spans = [tag.attributes[name] for name in ("lang", "xml:lang") if name in tag.attributes]
                 self.values += (Part(*span, otherwise=f'"{self.language}"') for span in spans)
+        if "srcdoc" in tag.attributes and not fixed:
+            self.left["embedded pages"] += 1
         names = set[str]() if fixed else readable_attributes(tag, self.text)
         for begin, end in sorted(tag.attributes[name] for name in names):
             quoted = self.text[begin] in "\"'"
@@ -152,8 +174,15 @@ class Page(Part):
             self.values.append(Sentence(begin + quoted, [Token("text", value, unescape(value))], write))
         return index
 
+    def count_texts(self, image: str) -> None:
+        """Count the texts in an SVG image."""
+        texts = TEXT_OF_IMAGE.finditer(image)
+        words = (MARKUP.sub("", text["inside"]) for text in texts)
+        self.left[TEXTS_IN_IMAGES] += sum(any(map(str.isalpha, word)) for word in words)
+
     def end_sentence(self) -> None:
-        sentence = Sentence(self.first, join_scripts(self.tokens), partial(escape, quote=False))
+        tokens = keep_apart(join_scripts(self.tokens))
+        sentence = Sentence(self.first, tokens, partial(escape, quote=False))
         self.sentences += [sentence] if sentence.lines else []
         self.tokens = []
 
@@ -167,4 +196,7 @@ class Html(MarkedUp):
     """A page or a fragment of one. The languages that <html> declares are set to the target language."""
 
     def parts(self, text: str, target: str) -> list[Part]:
-        return [Page(text, 0, target.replace("_", "-"))]
+        page = Page(text, 0, target.replace("_", "-"))
+        self.left = page.left
+        self.notice = notice_of(*((f"{what} left untranslated", number) for what, number in self.left.items()))
+        return [page]

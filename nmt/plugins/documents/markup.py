@@ -22,8 +22,8 @@ DEEPEST = 50  # elements nested more deeply become single tags
 ONE = WITHOUT_BLANKS.pattern
 LETTER = rf"(?:(?!{ONE})\w)"
 WORD = regex.compile(
-    # A grapheme in a script without spaces, with any closing punctuation after it; a word; other punctuation.
-    rf"(?={ONE})\X[\p{{Pe}}\p{{Pf}}\p{{Po}}]*+|{LETTER}(?:(?:(?!{ONE})\S)*{LETTER})?|(?!{ONE})[^\s\w]++"
+    # A grapheme in a script without spaces, with any closing punctuation after it; a word; a punctuation mark.
+    rf"(?={ONE})\X[\p{{Pe}}\p{{Pf}}\p{{Po}}]*+|{LETTER}(?:(?:(?!{ONE})\S)*{LETTER})?|(?!{ONE})([^\s\w])\1*+"
 )
 # Longer ones may be a word that only lacks a space.
 LETTERS_BEFORE, LETTERS_AFTER = regex.compile(r"(?<!\w)\p{Latin}{1,9}$"), regex.compile(r"\p{Latin}{1,9}(?!\w)")
@@ -42,6 +42,7 @@ class Token:
     optional: bool = False  # an element to drop if it would be empty, or a line break to drop next to another
     is_script: bool = False  # opens a superscript or subscript
     closing: str = ""  # what closes an element in a translation, if not the closing tag's `raw`
+    is_apart: bool = False  # directly after a blank that the file lacks
     # Set in the markup tree: the span in the plain text, whether a word directly precedes it, and the nodes inside.
     begin: int = 0
     end: int = 0
@@ -169,13 +170,22 @@ def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
         size += len(strip(inside[0], str.lstrip))
     if inside and inside[-1].kind == "text":
         strip(inside[-1], str.rstrip)
-    for before, token, after in zip(inside, inside[1:], inside[2:], strict=False):
-        if before.kind == after.kind == "text" and (token.breaks or token.kind == "point"):
-            if token.breaks or before.text[-1:].isspace():
-                token.raw += strip(after, str.lstrip)
-            if token.breaks:
-                token.raw = strip(before, str.rstrip) + token.raw
+    absorb_blanks(inside)
     return size, inside
+
+
+def absorb_blanks(tokens: Sequence[Token]) -> None:
+    """Move whitespace beside tags into their `raw`, in place."""
+    nothing = Token("point", "")
+    for before, token, after in zip([nothing, *tokens], tokens, [*tokens[1:], nothing], strict=False):
+        between_texts = before.kind == after.kind == "text"
+        if token.breaks:
+            if after.kind == "text":
+                token.raw += strip(after, str.lstrip)
+            if before.kind == "text":
+                token.raw = strip(before, str.rstrip) + token.raw
+        elif token.kind == "point" and between_texts and before.text[-1:].isspace():
+            token.raw += strip(after, str.lstrip)
 
 
 def without_optional(nodes: Iterable[Token]) -> Iterator[Token]:
@@ -253,6 +263,12 @@ class Tokens:
         return [range(*edges) for edges in pairwise([tokens.start, words[0], words[-1] + 1, tokens.stop])]
 
 
+def adjoin(one: Token, other: Token) -> bool:
+    """True if only a blank for the model separates two nodes in the source, in any order."""
+    pairs = ((one, other), (other, one))
+    return any(after.is_apart and before.end + 1 == after.begin for before, after in pairs)
+
+
 class Placed(NamedTuple):
     """A node with its span and its tokens in the translation."""
 
@@ -317,11 +333,21 @@ class Projection:
 
     def render(self, place: Placed, escape: Callable[[str], str]) -> str:
         """The translated text at a place, with the markup inside it."""
-        pieces, at = list[str](), place.begin
+        pieces = list[str]()
+        at = place.begin
+        before: Token | None = None
         for inner in self.places(place):
             node, is_element = inner.node, inner.node.kind == "open"
             inside = self.render(inner, escape) if is_element else ""
-            pieces.append(escape(self.text(at, inner.begin)))
+            text = self.text(at, inner.begin)
+            if not text.strip() and before and adjoin(before, node):
+                text = ""
+            elif before and node.is_apart and text == self.source.text[before.end : node.begin]:
+                text = text.rstrip()  # a mark between two links
+            if node.is_apart and node.name == "note":
+                text = text.rstrip()
+            before = node
+            pieces.append(escape(text))
             if inside or not (node.optional and is_element):
                 pieces += [node.raw, inside, node.closing]
             at = inner.end
@@ -392,7 +418,8 @@ class Projection:
     def between(self, node: Token, parent: Placed, taken: dict[int, int]) -> Placed | None:
         """The place for a node without aligned words: elements take an adjacent free word; tags go between tokens."""
         low, high, at, target = parent.tokens.start, parent.tokens.stop, self.gap(node, parent), self.target
-        for token in (at, at - 1) if node.kind == "open" else ():
+        adjacent = (at - 1, at) if node.is_glued else (at, at - 1)
+        for token in adjacent if node.kind == "open" else ():
             if token in parent.tokens and token not in taken and target.is_word(token):
                 return self.covering(node, range(token, token + 1))
         around = (gap for step in range(high - low + 1) for gap in (at - step, at + step) if low <= gap <= high)

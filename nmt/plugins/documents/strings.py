@@ -18,6 +18,7 @@ from nmt.plugins.documents.html import (
     tags_of,
 )
 from nmt.plugins.documents.markup import Token
+from nmt.plugins.documents.neighbors import keep_apart
 from nmt.plugins.documents.nested import Paragraph, marked, paragraph_parts
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
 from nmt.plugins.protection.items import USUAL, Finder, Items
@@ -289,7 +290,7 @@ class Reader:
     def end_sentence(self, end: int, following: int, is_tab: bool = False) -> None:
         """End a sentence at one offset, and begin the next one at another."""
         if not (self.is_after_tab and self.is_shortcut(self.first, end)):
-            tokens = join_scripts(self.tokens)
+            tokens = keep_apart(join_scripts(self.tokens))
             sentence = Paragraph(self.begin + self.first, tokens, self.notes, self.kind.write)
             self.parts += paragraph_parts(sentence, self.notes)
         self.first, self.is_after_tab = following, is_tab

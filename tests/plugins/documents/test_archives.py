@@ -102,6 +102,20 @@ def test_other_libraries_read_the_translation(format, case):
         assert changed == {name for name, member in document.members.items() if member.lines}
 
 
+def test_a_book_reports_the_texts_in_the_images_of_its_chapters():
+    content = archive_of(
+        "<html><p>one</p><svg><text>two</text></svg></html>",
+        "c.xhtml",
+        **{
+            "META-INF/container.xml": '<x><rootfile full-path="a.opf"/></x>',
+            "a.opf": '<x><item id="c" href="c.xhtml" media-type="text/html"/><itemref idref="c"/></x>',
+        },
+    )
+    document = read_document("epub", content)
+    document.join(upper(document.lines))
+    assert document.notice == "texts in SVG images left untranslated: 1"
+
+
 def test_a_member_larger_than_it_says_is_not_unpacked():
     content, size = archive_of(" " * 2**28, "word/document.xml"), (2**28).to_bytes(4, "little")
     tracemalloc.start()

@@ -1,0 +1,125 @@
+"""Markdown: which text is translated, and where the markup goes. CommonMark's parser is the judge."""
+
+import pytest
+from markdown_it import MarkdownIt
+from test_documents import aligned, same, translated, turned
+
+from nmt.plugins.documents import read_document
+
+MARKDOWN_IT = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+# Files and their translations into capitals; \n is a line end.
+TRANSLATED = r"""
+# A vertical bar inside a cell.
+| a \| b | c |\n|---|---|\n| one \| two | `x\|y` or | => | A \| B | C |\n|---|---|\n| ONE \| TWO | `x\|y` OR |
+> | a | b |\n> |--|--|\n> c \| d | e => > | A | B |\n> |--|--|\n> C \| D | E
+# HTML inside lists and quotations.
+- <details><summary>An a.</summary>\n  b\n  </details> => - <details><summary>AN A.</summary>\n  B\n  </details>
+> <p align="center">\n> The\n> house.\n> </p>\n\nend => > <p align="center">\n> THE HOUSE.\n> </p>\n\nEND
+> <p>\n> a <!--\n> b --> c</p> => > <p>\n> A <!--\n> b --> C</p>
+- a\n\n  > <pre>\n  > x\n  >\n  > y</pre><p>b\n => - A\n\n  > <pre>\n  > x\n  >\n  > y</pre><p>B\n
+# Definitions of footnotes.
+[^1]: First a.\n[^2]: Second b. => [^1]: FIRST A.\n[^2]: SECOND B.
+[^1]: Ibid.\n\n    So a\n    b.\n\nend => [^1]: IBID.\n\n    SO A B.\n\nEND
+a[^x]\n[^x]: b\n    - c\n => A[^x]\n[^x]: B\n    - C\n
+# Admonitions.
+??? tip\n\n    a b\n => ??? tip\n\n    A B\n
+!!! note "A b"\n    c\n    d\n\nend => !!! note "A B"\n    C D\n\nEND
+!!! not an admonition\nb => !!! NOT AN ADMONITION B
+# Emphasis beside punctuation.
+He said **"x"**, y => HE SAID **"X"**, Y
+see (**<https://a.b>**). => SEE (**<https://a.b>**).
+*<b>x</b>*, so => *<b>X</b>*, SO
+“**Foo!**”, so => “**FOO!**”, SO
+**_x_**, so => **_X_**, SO
+(_see **this**_)! => (_SEE **THIS**_)!
+***a** b* c **d => ***A** B* C \*\*D
+a [*b](c)* d_e_f ~~g~~ h => A [\*B](c)\* D_E_F ~~G~~ H
+> *a\n>*b* c => > \*A *B* C
+# Addresses.
+https://a.b/F_(c) is https://a.b/_x_, https://a.b/c*d*e => https://a.b/F_(c) IS https://a.b/_x_, https://a.b/c*d*e
+_see https://a.b/c_d_ so **www.a.b**. (http://a.b)! => _SEE https://a.b/c_d_ SO **www.a.b**. (http://a.b)!
+[see www.a.b](c) [https://a.b/_c_](d) => [SEE www.a.b](c) [https://a.b/_c_](d)
+"https://a.b/c", he https://a.b/c|d __https://a.b/e__ => "https://a.b/c", HE https://a.b/c|d __https://a.b/e__
+Wow![^1] so\n\n[^1]: a => WOW![^1] SO\n\n[^1]: A
+Mail <me@x.org>, <a_b_c@x.org>. => MAIL <me@x.org>, <a_b_c@x.org>.
+a *<me@x.org>* (<me@x.org>) => A *<me@x.org>* (<me@x.org>)
+# Tags that separate words.
+| a |\n|---|\n| <ul><li>b</li><li>c</li></ul> | => | A |\n|---|\n| <ul><li>B</li><li>C</li></ul> |
+| a |\n|---|\n| b<hr>c<p>d</p>e *f<br>g* | => | A |\n|---|\n| B<hr>C<p>D</p>E *F<br>G* |
+a <script>let x = y;</script> b <pre>c d</pre> e => A <script>let x = y;</script> B <pre>c d</pre> E
+End.\n![a](x)\nmore => END.\n![A](x)\nMORE
+a^[b c] d^[e] => A^[B C] D^[E]
+"""
+ROWS = [row.split(" => ") for row in TRANSLATED.strip().split("\n") if row[0] != "#"]
+
+
+@pytest.mark.parametrize(("source", "expected"), ROWS)
+def test_markdown_in_capitals(source, expected):
+    source, expected = (text.replace(r"\n", "\n") for text in (source, expected))
+    for end in ("\n", "\r\n"):
+        file = source.replace("\n", end)
+        assert translated("markdown", file, same) == file
+        assert translated("markdown", file) == expected.replace("\n", end)
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("| h |\n|---|\n| <ul><li>b</li><li>c d</li></ul> |", ["h", "b", "c d"]),
+        ("| h |\n|---|\n| x *a<p>b* <dd>c |", ["h", "x a b", "c"]),
+        ("here^[a note]now", ["here a note now"]),
+        ("one<wbr>two", ["onetwo"]),
+    ],
+)
+def test_words_beside_tags_and_notes_stay_apart(source, lines):
+    assert [" ".join(line.split()) for line in read_document("markdown", source.encode()).lines] == lines
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "See <!-- ignore -->[the page](x)",
+        "See this <?x y?>",
+        "> See this\n> <!-- c --> *now*",
+        "Text <img src=x>  \nmore",
+        "Text <wbr>\nmore",
+    ],
+)
+def test_a_comment_that_moves_does_not_turn_a_paragraph_into_html(source):
+    result = translated("markdown", source, turned)
+    types = [[token.type for token in MARKDOWN_IT.parse(text)] for text in (source, result)]
+    assert types[0] == types[1]
+
+
+def test_letters_do_not_become_part_of_a_bare_address():
+    for translation, expected in (
+        ("①を参照", "https://a.b/c を参照"),
+        ("Siehe①-Seite", "Siehe https://a.b/c -Seite"),
+        ("Siehe (①).", "Siehe (https://a.b/c)."),
+    ):
+        assert translated("markdown", "See https://a.b/c", aligned(translation, "0-0")) == expected
+
+
+def test_a_translation_that_would_lose_markup_is_left_out_and_reported():
+    document = read_document("markdown", b"one <x/>\ntwo")
+    swapped = aligned("TWO ONE", "0-1 1-0")
+    assert document.join(swapped(document.lines)) == b"one <x/>\ntwo"
+    assert document.notice == "blocks of text left untranslated because their markup would be lost: 1"
+    document.join(same(document.lines))
+    assert document.notice == ""
+
+
+@pytest.mark.parametrize(
+    ("format", "source", "notice"),
+    [
+        ("markdown", "a [b](c 'd') ![e](f 'g') [h]\n\n[h]: x 'i'", "titles of links and images left untranslated: 3"),
+        ("markdown", "a <img alt='b c' title='1'> d", "attributes of HTML in text left untranslated: 1"),
+        ("markdown", "- <svg><text>a</text></svg>", "texts in SVG images left untranslated: 1"),
+        ("markdown", "a \0b\n\nc", "blocks of text left untranslated: 1"),
+        ("html", "<iframe srcdoc='<p>x'>a</iframe>", "embedded pages left untranslated: 1"),
+        ("html", "a <svg><title>b</title><text>1</text><path></svg>", "texts in SVG images left untranslated: 1"),
+    ],
+)
+def test_what_stays_untranslated_is_reported(format, source, notice):
+    assert read_document(format, source.encode()).notice == notice

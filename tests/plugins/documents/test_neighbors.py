@@ -1,0 +1,129 @@
+"""Elements that adjoin without white space: each keeps its own text, and words stay whole."""
+
+import pytest
+from test_documents import translated, turned
+
+from nmt.plugins.documents import Translated, read_document
+from nmt.plugins.protection.items import COPY
+
+LINKS = '<a href="/">Home</a><a href="/a">About us</a>'
+# Format, file, its line for the model, translations in the same and in the opposite order.
+ROWS = [
+    (
+        "html",
+        f"<nav>{LINKS}</nav>",
+        "Home About us",
+        '<nav><a href="/">HOME</a><a href="/a">ABOUT US</a></nav>',
+        '<nav><a href="/a">US ABOUT</a><a href="/">HOME</a></nav>',
+    ),
+    (
+        "html",
+        "<b>Name:</b><span>Bob</span>",
+        "Name: Bob",
+        "<b>NAME:</b><span>BOB</span>",
+        "<span>BOB</span><b>NAME:</b>",
+    ),
+    (
+        "html",
+        "<a>Home</a><!-- x --><a><b>Go</b></a> now",
+        "Home Go now",
+        "<a>HOME</a><!-- x --><a><b>GO</b></a> NOW",
+        "NOW <a><b>GO</b></a><a>HOME</a><!-- x -->",
+    ),
+    (
+        "html",
+        "<b>One</b><i>Two</i><u>Three</u>",
+        "One Two Three",
+        "<b>ONE</b><i>TWO</i><u>THREE</u>",
+        "<u>THREE</u><i>TWO</i><b>ONE</b>",
+    ),
+    (
+        "html",
+        "<a>One</a>|<a>Two</a>, <b>not</b><i>(really)</i>",
+        "One| Two, not (really)",
+        "<a>ONE</a>|<a>TWO</a>, <b>NOT</b><i>(REALLY)</i>",
+        "<i>(REALLY)</i><b>NOT</b> <a>TWO</a>, <a>ONE</a>|",
+    ),
+    (
+        "html",
+        "<em>a</em><a>[1]</a><a>[2]</a> b",
+        "a [1] [2] b",
+        "<em>A</em><a>[1]</a><a>[2]</a> B",
+        "B <a>[2]</a><a>[1]</a><em>A</em>",
+    ),
+    (
+        "html",
+        "<ruby>base<rt>reading</rt></ruby> word",
+        "base word",
+        "<ruby>BASE<rt>reading</rt></ruby> WORD",
+        "WORD <ruby>BASE<rt>reading</rt></ruby>",
+    ),
+    (
+        "html",
+        "<ruby>a<rp>(<rt>x<rp>)</ruby> b",
+        "a b",
+        "<ruby>A<rp>(<rt>x<rp>)</ruby> B",
+        "B <ruby>A<rp>(<rt>x<rp>)</ruby>",
+    ),
+    (
+        "markdown",
+        "[Home](/)[About us](/a)",
+        "Home About us",
+        "[HOME](/)[ABOUT US](/a)",
+        "[US ABOUT](/a)[HOME](/)",
+    ),
+    (
+        "markdown",
+        "[**Home**](/)[*About*](/a) so",
+        "Home About so",
+        "[**HOME**](/)[*ABOUT*](/a) SO",
+        "SO [*ABOUT*](/a)[**HOME**](/)",
+    ),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[1])
+def test_adjoining_elements_keep_their_own_texts(row):
+    format, source, line, same_order, opposite_order = row
+    assert read_document(format, source.encode()).lines == [line]
+    assert translated(format, source) == same_order
+    assert translated(format, source, turned) == opposite_order
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("<b>O</b>pen <i>it</i>s", "Open its"),
+        ("<b>O</b><i>pen</i> it", "Open it"),
+        ("Un<b>believ</b><i>able</i> it", "Unbelievable it"),
+        ("<b>2</b><b>1</b> of <b>a</b>/<b>b</b>", "21 of a/b"),
+        ("<b>so</b><wbr><i>me</i>", "some"),
+        ("<b>設</b><i>定</i>", "設定"),
+        ("<b>Yes</b>/<i>no</i> <b>file</b><i>(s)</i>", "Yes/no file(s)"),
+        ("<b>l'</b><i>eau</i>", "l'eau"),
+    ],
+)
+def test_elements_inside_a_word_do_not_split_it(source, line):
+    assert read_document("html", source.encode()).lines == [line]
+
+
+def test_strings_of_programs_have_adjoining_elements_too():
+    source = f'["{LINKS}"]'.replace('"/', "'/").replace('a"', "a'").replace('/"', "/'")
+    assert read_document("json", source.encode()).lines == ["Home About us"]
+    assert translated("json", source) == source.replace("Home", "HOME").replace("About us", "ABOUT US")
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "combination"),
+    [
+        ("html", "<p>Press <kbd>Ctrl</kbd>+<kbd>S</kbd> now.</p>", "<kbd>Ctrl</kbd>+<kbd>S</kbd>"),
+        ("html", "<p>Open <code>a</code> &gt; <code>b</code> now.</p>", "<code>a</code> &gt; <code>b</code>"),
+        ("markdown", "Press `Ctrl` + `Alt` + `Del` now.\n", "`Ctrl` + `Alt` + `Del`"),
+    ],
+)
+def test_a_key_combination_is_one_item(format, text, combination):
+    document = read_document(format, text.encode(), "de", "en")
+    [line] = document.lines
+    [item] = [copy[0] for copy in COPY.finditer(line)]
+    result = document.join([Translated(f"Jetzt {item} dr\u00fccken.")]).decode()
+    assert f"Jetzt {combination} dr\u00fccken." in result
