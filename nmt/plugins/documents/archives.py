@@ -173,11 +173,13 @@ class Archive(Document):
                     yield name, Html if "html" in kind else Flow
 
     def references(self) -> Iterator[str]:
-        """Cell text to leave unchanged, because a formula quotes it, a filter selects it, or it names a column."""
+        """Cell text to leave unchanged: a formula quotes it, a filter or a list allows it, or it names a column."""
         sheets = (content.decode(errors="replace") for name, content in self.contents.items() if SHEETS.fullmatch(name))
         for text in (unescape("".join(texts)) for sheet in sheets for texts in REFERENCES.findall(sheet)):
             for part in re.findall('"([^"]*)"', text) or [text]:
-                yield " ".join(re.sub("_x000[9AaDd]_", " ", part).split())
+                # A cell's list of allowed values is one string: "Yes,No".
+                for value in {part, *part.split(",")}:
+                    yield " ".join(re.sub("_x000[9AaDd]_", " ", value).split())
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         new, contents = dict(zip(self.lines, translations, strict=True)), self.contents.copy()

@@ -41,12 +41,15 @@ def sheet(file):
         page.write_rich_string("A7", "A ", book.add_format({"bold": True}), "red", " ball")
         page.write_formula("A8", '=IF(A3="Yes",1,2)')
         page.write_comment("A1", "a comment")
+        page.data_validation("B1", {"validate": "list", "source": ["Red", "Dark green"]})
+        page.write("B1", "Dark green")
         page.add_table("D1:D2", {"data": [["a boy"]], "columns": [{"header": "Name"}]})
     page = openpyxl.load_workbook((yield), rich_text=True)["Data"]
     assert [part.text for part in page["A7"].value if not isinstance(part, str) and part.font.b] == ["RED"]
     texts = [page["A1"].comment.text, page["D1"].value, *page.tables["Table1"].column_names]
     assert texts == ["a comment", "Name", "Name"]
     texts = [str(cell.value) for cell in (*page["A"], page["D2"])]
+    assert page["B1"].value == "Dark green"
     values = ["ONCE", "ONCE", "Yes", "A LINE\nAND ANOTHER", " BLANK ", "1.5", "A RED BALL", '=IF(A3="Yes",1,2)']
     yield texts == [*values, "A BOY"]
 
