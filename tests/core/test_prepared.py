@@ -26,7 +26,12 @@ from nmt.preparation import arrow_writer
 
 PAD, START, END = 0, 1, 2
 DATA = {"name": "toy", "kind": "files", "source": "en", "target": "de", "filters": {"max_ratio": None}}
-CONTENT = {"data": DATA, "tokenizer": {"kind": "bpe"}, "seed": 1, "sources": {"a.en": "0123", "Größe.tsv": "4567"}}
+CONTENT = {
+    "data": DATA,
+    "tokenizer": {"kind": "bpe", "normalization": "canonical"},
+    "seed": 1,
+    "sources": {"a.en": "0123", "Größe.tsv": "4567"},
+}
 LENGTHS = {"source": {"p99": 3, "max": 3}, "target": {"p99": 3, "max": 4}}
 TRAIN = {"read": 3, "dropped": {"empty side": 1}, "kept": 2, "tokens": {"source": 5, "target": 6}, "lengths": LENGTHS}
 MANIFEST = Manifest(FORMAT_VERSION, "abc", CONTENT, {"train": TRAIN}, 300, "def", {"datasets": "5"})

@@ -105,8 +105,10 @@ class Catalog(Document):
             self.left["messages left untranslated because nmt cannot parse their ICU syntax"] += 1
         else:
             self.left[FRONT_MATTER_LEFT] += any(string.has_front_matter for string in strings)
-            if any(string.lines for string in strings):  # others have no words
+            if any(string.lines for string in strings):
                 self.messages.append((index, strings))
+            elif not any(string.has_front_matter for string in strings):
+                self.left["messages without words left untranslated"] += 1
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         catalog, left = self.read(), iter(translations)

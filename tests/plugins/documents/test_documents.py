@@ -332,6 +332,8 @@ def markdown_skeleton(text: str, left_out: tuple[str, ...] = ()) -> list[object]
 @example("[`ein *code*` *![x](y) *wort**](z)", turned, "\n")
 @example("*a <ins>b* c</ins> wort", turned, "\n")
 def test_a_translation_of_markdown_has_the_same_blocks_and_markup(page, by, line_end):
+    # The second paragraph of a footnote, which is code for markdown-it without its extension.
+    assume("Eine Note\n\n    code" not in page)
     page = page.replace("\n", line_end)
     assert translated("markdown", page, same) == page
     result = translated("markdown", page, by)
@@ -592,6 +594,8 @@ def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
     assert sorted(texts[1::2]) == sorted("".join(copy.split()) for copy in copies)
     marks = COPIES[: len(copies)]
     left = COPY.sub(lambda copy: "" if copy[1] in marks else copy[0], translation)
+    # Without words, a paragraph of Markdown may lose its emphasis, so it stays untranslated.
+    assume(not (format == "markdown" and result == content and not left.strip()))
     assert "".join(texts[::2]) == "".join(left.split())
     found = [copy[1] for copy in COPY.finditer(translation)]
     if sorted(found) == sorted(marks) and "element" not in str(pieces):

@@ -264,3 +264,10 @@ def test_front_matter_in_a_string_stays_and_is_counted(end):
     assert notice == "strings whose front matter is left untranslated: 1"
     text = "---\nOnly text: here\nand there\n---\nOne"
     assert json.loads(pseudo("json", json.dumps([text]))[1]) == [text.upper()]
+
+
+def test_messages_without_words_are_counted():
+    catalog = 'msgid "Go"\nmsgstr ""\n\nmsgid "???"\nmsgstr ""\n\nmsgid "***"\nmsgstr ""\n'
+    lines, _, notice = pseudo("po", catalog)
+    assert lines == ["Go"]
+    assert notice == "messages without words left untranslated: 2"

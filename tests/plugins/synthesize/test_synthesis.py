@@ -56,14 +56,14 @@ def test_the_pairs_are_lines_and_translations(make, nmt, mono, checkpoint, searc
     assert pairs == [pair for pair in expected if all(map(str.strip, pair))]
 
 
-def test_the_best_of_several_is_the_most_similar_to_its_reference_and_flagged_pairs_are_dropped(make, mono):
+def test_the_best_of_several_is_the_most_similar_to_its_reference_and_flagged_pairs_are_dropped(make, mono, word_model):
     Path("out").mkdir()
     write("references", [f"ka lo {line}" for line in mono])
     words = ["decode.n_best=4", "reference=references"]
     chosen = {}
     for metric, scorer in (("chrf", CHRF()), ("bleu", BLEU(effective_order=True))):
         for flagged in ("drop", "keep"):
-            pairs = make(*words, f"metric={metric}", f"flagged={flagged}")
+            pairs = make(*words, f"metric={metric}", f"flagged={flagged}", run=word_model)
             best = [
                 max(
                     row["translations"],
@@ -106,7 +106,7 @@ def test_the_worst_are_those_of_a_sort_that_prefers_earlier_lines(scores, share)
     assert synthesis.worst(np.array(scores, np.float64), share).tolist() == expected
 
 
-def test_after_an_interruption_the_same_command_resumes_with_any_number_of_threads(make, monkeypatch):
+def test_after_an_interruption_the_same_command_resumes_with_any_number_of_threads(make, monkeypatch, word_model):
     def stop_at_thirty(models):
         lines = []
 
@@ -124,24 +124,24 @@ def test_after_an_interruption_the_same_command_resumes_with_any_number_of_threa
     with monkeypatch.context() as patched:
         patched.setattr("nmt.translation.flagger", stop_at_thirty)
         with pytest.raises(AssertionError, match="130"):
-            make("buffer=7", output="stopped")
+            make("buffer=7", output="stopped", run=word_model)
     assert {path.name for path in Path("stopped").iterdir()} == {
         *("identity.json", ".translations.jsonl.nmt-partial", ".translations.jsonl.nmt-partial.json")
     }
-    assert make("threads=2", output="stopped") == make()
+    assert make("threads=2", output="stopped", run=word_model) == make(run=word_model)
     names = {path.name for path in Path("out").iterdir()}
     assert names == {"identity.json", "translations.jsonl", "train.en", "train.de", "summary.json"}
     assert names == {path.name for path in Path("stopped").iterdir()}
     assert Path("out/identity.json").read_bytes() == Path("stopped/identity.json").read_bytes()
 
 
-def test_mistakes_are_one_line_and_leave_the_folder_to_a_corrected_command(make, nmt, checkpoint, monkeypatch):
-    again = ["synthesize", "mono", f"run={checkpoint}", *SEARCH]
+def test_mistakes_are_one_line_and_leave_the_folder_to_a_corrected_command(make, nmt, word_model, monkeypatch):
+    again = ["synthesize", "mono", f"run={word_model}", *SEARCH]
     nmt(*again, "output=new", "engine=ctranslate2", "device=auto", "decode.do_sample=true").refused("engine=torch")
     nmt(*again, "output=new", "decode.n_best=2").refused("reference=None with decode.n_best=2")
     write("short", ["ka"])
     nmt(*again, "output=new", "reference=short", "decode.n_best=2").refused("short")
-    make(output="new")
+    make(output="new", run=word_model)
     for words, problem in (
         (["output=."], "output=. has unrelated files"),
         (["output=new", "decode.beam_size=2"], "a different decode.beam_size"),
