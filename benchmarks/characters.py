@@ -31,21 +31,22 @@ def chosen(path: str) -> list[str]:
 
 
 def main(model: str, source: str, reference: str) -> None:
-    sources, references = chosen(source), chosen(reference)
+    sources = chosen(source)
+    references = chosen(reference)
     translator = nmt.load(model)
     plain = translator.translate(sources)
-    translations, expected = list[str](), list[str]()
+    translations = list[str]()
+    expected = list[str]()
+    kept = 0
     for sign in SIGNS:
         texts = translator.translate([with_sign(line, sign) for line in sources])
         # A unit belongs to the item; words beside it are translated.
         item = sign.removesuffix(" hours").removeprefix("Brand")
-        print(f"{sign:10} {sum(item in text for text in texts) / LINES:6.1%}")
+        intact = sum(item in text for text in texts)
+        kept += intact
+        print(f"{sign:10} {intact / LINES:6.1%}")
         translations += texts
         expected += [with_sign(line, sign) for line in references]
-    kept = sum(
-        sign.removesuffix(" hours").removeprefix("Brand") in text
-        for sign, text in zip([sign for sign in SIGNS for _ in range(LINES)], translations, strict=True)
-    )
     print(f"all {len(translations):,} lines: {kept / len(translations):.1%}")
     for name, lines, right in (("without", plain, references), ("with", translations, expected)):
         print(f"chrF {name} signs:", score(lines, right, ["chrf"])[0])

@@ -86,9 +86,9 @@ def scripts_without_spaces(language: str | None, references: Iterable[str]) -> f
     """The scripts without spaces between words in which references are written; empty for Korean."""
     for scripts in (scripts_of_language(language or "") or frozenset(), scripts_of_text(references)):
         if scripts and "HANGUL" not in scripts:
-            found = scripts & (SPLIT_BY_TER | NO_WORDS)
-            if found:
-                return found
+            unspaced = scripts & (SPLIT_BY_TER | NO_WORDS)
+            if unspaced:
+                return unspaced
     return frozenset()
 
 

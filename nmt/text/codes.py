@@ -2,11 +2,9 @@
 
 from collections.abc import Iterable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import regex
-from babel import Locale
-from babel.core import get_global
 
 from nmt.text.languages import scripts_of_language
 
@@ -14,6 +12,20 @@ SUBTAG = regex.compile(r"[a-z]{4}|[a-z]{2}|\d{3}")
 """A script or a region in a language code, in lower case."""
 ALIASES = {"nb": "no", "zt": "zh_Hant", "pb": "pt_BR", "pbt": "ps", "quy": "qu"}
 """Codes in use besides CLDR's: `no` is written as `nb`; `zt` and `pb` are LibreTranslate's."""
+
+
+def english() -> Any:
+    """English names of languages, scripts and regions."""
+    from babel import Locale  # takes 50 ms, which most commands need not spend
+
+    return Locale("en")
+
+
+def data_of(name: Literal["language_aliases", "likely_subtags"]) -> Any:
+    """A table of CLDR that belongs to no language."""
+    from babel.core import get_global
+
+    return get_global(name)
 
 
 class Subtags(NamedTuple):
@@ -30,7 +42,7 @@ def subtags(code: str) -> Subtags:
     """Split a code such as pt-BR, zh_Hant_TW or eng_Latn."""
     language, *others = code.replace("_", "-").split("-")
     canonical = language.lower()
-    for aliases in (ALIASES, get_global("language_aliases"), ALIASES):
+    for aliases in (ALIASES, data_of("language_aliases"), ALIASES):
         canonical = aliases.get(canonical) or canonical
     language, *more = canonical.split("_")
     others = [*others, *more]
@@ -42,7 +54,7 @@ def subtags(code: str) -> Subtags:
 
 def usual_subtags(code: str) -> dict[str, str]:
     """CLDR's usual script and region of a language, or of a language in a region."""
-    parts = (get_global("likely_subtags").get(code) or "").split("_")
+    parts = (data_of("likely_subtags").get(code) or "").split("_")
     return {"script": parts[1], "region": parts[2]} if len(parts) == 3 else {}
 
 
@@ -70,17 +82,17 @@ def match_language(code: str, codes: Iterable[str]) -> str | None:
 
 def language_name(code: str) -> str:
     """A language's English name, such as Brazilian Portuguese for pt_BR; if unknown, its code."""
-    english = Locale("en")
+    locale = english()
     language, script, region, is_plain = subtags(code)
-    name = english.languages.get(language)
+    name = locale.languages.get(language)
     if name is None or is_plain:
-        return str(english.languages.get(code.lower(), name or code))
+        return str(locale.languages.get(code.lower(), name or code))
     has_usual_script = script == usual_subtags(language).get("script")
-    written = english.languages.get(f"{language}_{script}")  # such as Traditional Chinese
-    if region and f"{language}_{region}" in english.languages:
-        return str(english.languages[f"{language}_{region}"])
-    notes = [] if has_usual_script or written else [english.scripts.get(script)]
-    notes.append(english.territories.get(region))
+    written = locale.languages.get(f"{language}_{script}")  # such as Traditional Chinese
+    if region and f"{language}_{region}" in locale.languages:
+        return str(locale.languages[f"{language}_{region}"])
+    notes = [] if has_usual_script or written else [locale.scripts.get(script)]
+    notes.append(locale.territories.get(region))
     described = ", ".join(note for note in notes if note)
     return f"{written or name} ({described})" if described else str(written or name)
 
@@ -94,7 +106,7 @@ def with_code(code: str) -> str:
 @cache
 def names() -> dict[str, str]:
     """Map English names, in lower case, to the codes of their languages."""
-    languages = Locale("en").languages
+    languages = english().languages
     return {name.lower(): code for code, name in languages.items() if "_" not in code}
 
 
@@ -106,7 +118,7 @@ def is_language(code: str) -> bool:
         return True
     if code.lower() in names():
         return True
-    if subtags(language).language in Locale("en").languages:
+    if subtags(language).language in english().languages:
         # Two languages, as in en-de, also name a corpus.
         return all(SUBTAG.fullmatch(part) or is_language(part) for part in others)
     # There are too many three-letter codes to know them all, but few files have such suffixes.

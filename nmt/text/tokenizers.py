@@ -104,6 +104,17 @@ def escaped(line: str) -> str:
     return line.replace(ESCAPE, ESCAPE + "0").replace(META, ESCAPE + "1")
 
 
+def stored_normalization(content: bytes) -> Normalization:
+    """The normalization that a sentencepiece model records; models of earlier versions have other names there."""
+    import sentencepiece
+
+    # Importing the parser of whole models takes 50 ms. The first field is the name, after a tag and its length.
+    spec = sentencepiece.SentencePieceNormalizer(model_proto=content).serialized_normalizer_spec()
+    has_name = spec[:1] == b"\n"
+    name = spec[2 : 2 + spec[1]].decode() if has_name else ""
+    return NORMALIZATIONS.get(name.removeprefix(OF_SENTENCEPIECE), NORMALIZATIONS[BEFORE_NORMALIZATION])
+
+
 class SentencePieceTokenizer(Tokenizer):
     """BPE or unigram; characters outside the vocabulary are spelled as bytes. For few lines, it starts no threads."""
 
@@ -113,8 +124,7 @@ class SentencePieceTokenizer(Tokenizer):
         super().__init__(content)
         self.processor = sentencepiece.SentencePieceProcessor(model_proto=content)
         self.vocabulary_size = int(self.processor.vocab_size())
-        name = self.parsed().normalizer_spec.name.removeprefix(OF_SENTENCEPIECE)
-        self.normalization = NORMALIZATIONS.get(name, self.normalization)
+        self.normalization = stored_normalization(content)
         reserved = takewhile(self.processor.is_control, range(UNK + 1, self.vocabulary_size))
         self.tags = {self.symbol(id): id for id in reserved}
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from nmt.plugins.documents.markup import Token
 
-STRIKE = "~"  # of which GitHub's strikethrough takes two
+STRIKE = "~"  # GitHub's strikethrough is written with two
 
 
 @dataclass

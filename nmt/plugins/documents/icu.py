@@ -15,7 +15,7 @@ from babel.core import parse_locale
 
 PLURAL = ("plural", "selectordinal")
 KINDS = (*PLURAL, "select")
-# A choice, whose syntax is another one, is found, but never parsed.
+# Java's choices are recognized so that they can be counted. Their syntax differs, so they are not parsed.
 STARTS = re.compile(r"\{\s*[^\s{},]+\s*,\s*(?:plural|selectordinal|select|choice)\s*,")
 SPECIAL = re.compile(r"['{}#]")
 WORD = r"[^\s{},'#]+"

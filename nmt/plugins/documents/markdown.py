@@ -420,7 +420,7 @@ def with_blanks_around(urls: Collection[str], text: str) -> str:
         after = " " if re.match(r"-?[^\W_]", text[url.end() : url.end() + 2]) else ""
         return before + url[0] + after
 
-    # The longest first, because one address may begin another one.
+    # The longest first, because an address may be the beginning of a longer address.
     alternatives = sorted(urls, key=len, reverse=True)
     return re.sub("|".join(map(re.escape, alternatives)), with_blanks_outside, text)
 

@@ -115,7 +115,7 @@ def without_ends(token: Token, first: int, last: int) -> Token:
 
 
 def with_whole_words(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens with Latin letters that directly adjoin code as part of it: the s of `x`s is no word of its own."""
+    """The tokens, with Latin letters that directly adjoin code joined to it: in `x`s, the s is not a separate word."""
     result = [*tokens]
     for index, token in enumerate(result):
         if token.kind != "copy":

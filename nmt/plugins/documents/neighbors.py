@@ -102,7 +102,7 @@ def are_apart(
     """True if the texts of two adjoining elements are words of their own.
 
     `first` and `second` are the indices of the elements' tags, and `names` the names of all tags
-    between the texts: of those that close, and of those that open.
+    between the texts: first those of the closing tags, then those of the opening tags.
     """
     before = text_of(tokens, first)
     after = text_of(tokens, second)

@@ -108,8 +108,8 @@ def notice_of(rows: list[Row], first: int) -> str:
         "text before the first subtitle": outside,
         "lines that are not valid as times": damaged,
     }
-    found = [f"{what} left unchanged: {named(lines)}" for what, lines in reasons.items() if lines]
-    return "; ".join(found)
+    notices = [f"{what} left unchanged: {named(lines)}" for what, lines in reasons.items() if lines]
+    return "; ".join(notices)
 
 
 def is_valid(row: Row) -> bool:
