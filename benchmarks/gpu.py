@@ -38,8 +38,8 @@ what is missing:
 A C++ compiler and the package triton, which comes with torch, are needed to compile. nmt itself
 need not be installed. For a machine without network that lacks some small packages, prepare a
 folder of wheels elsewhere, from the root of this repository. The example is for a machine that has
-the large packages, such as torch, and lacks seven small ones. Replace 3.12 by the GPU machine's
-Python version, and the package names by those that `--check` prints:
+the large packages, such as torch, and lacks seven small ones. Replace 3.12 with the GPU machine's
+Python version, and the package names with the names that `--check` prints:
 
     pip download --no-deps --only-binary=:all: --python-version 3.12 \\
         --platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 -c constraints.txt \\
