@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import regex
 
-from nmt.text.languages import scripts_of_language
+from nmt.text.languages import usual_scripts
 
 SUBTAG = regex.compile(r"[a-z]{4}|[a-z]{2}|\d{3}")
 """A script or a region in a language code, in lower case."""
@@ -114,7 +114,7 @@ def names() -> dict[str, str]:
 def is_language(code: str) -> bool:
     """Whether a text is a language code or an English name: de, zh_CN, eng_Latn, es-419, en-de, German."""
     language, *others = regex.split("[-_]", code.lower())
-    if not others and scripts_of_language(language):  # known without Unicode's data
+    if not others and usual_scripts(language):  # known without Unicode's data
         return True
     if code.lower() in names():
         return True

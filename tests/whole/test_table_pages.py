@@ -22,13 +22,13 @@ GNMT + RL ensemble (published) | 26.30 | 41.16 | 1.8e20 | 1.1e21
 ConvS2S ensemble (published) | 26.36 | 41.29 | 7.7e19 | 1.2e21
 Transformer (base) | 27.3 | 38.1 | 3.3e18 | 3.3e18
 Transformer (big) | 28.4 | 41.8 | 2.3e19 | 2.3e19
-"""  # noqa: RUF001
+"""
 # Row, perplexity, BLEU, millions of parameters.
 PRINTED3 = """
 base 4.92 25.8 65 A 5.29 24.9 – A 5.00 25.5 – A 4.91 25.8 – A 5.01 25.4 – B 5.16 25.1 58 B 5.01 25.4 60
 C 6.11 23.7 36 C 5.19 25.3 50 C 4.88 25.5 80 C 5.75 24.5 28 C 4.66 26.0 168 C 5.12 25.4 53 C 4.75 26.2 90
 D 5.77 24.6 – D 4.95 25.5 – D 4.67 25.3 – D 5.47 25.7 – E 4.92 25.7 – big 4.33 26.4 213
-"""  # noqa: RUF001
+"""
 PRINTED4 = {f"Transformer (4 layers) | {row} | not run" for row in ("WSJ only | 91.3", "semi-supervised | 92.7")}
 MACHINE = {"processor": "Abacus", "cores": 2, "memory_gib": 24.0}
 ORIGIN = {"commit": "abc123", "machine": MACHINE, "packages": {"torch": "2.13"}}
@@ -110,8 +110,8 @@ def test_differences_are_to_our_own_base():
     text = markdown("table3", {"table3-base": base, "table3-c_d_ff_4096": wide})
     rows = {row["changed from base"]: row for row in grid(text, "Differences from base")}
     row = rows["d_ff 4096"]
-    assert [row[f"{name}, paper"] for name in ("PPL", "BLEU", "parameters (M)")] == ["−0.17", "+0.4", "+25"]  # noqa: RUF001
-    assert [row[f"{name}, ours"] for name in ("PPL", "BLEU", "parameters (M)")] == ["−2.50", "−2.35", "+1.50"]  # noqa: RUF001
+    assert [row[f"{name}, paper"] for name in ("PPL", "BLEU", "parameters (M)")] == ["−0.17", "+0.4", "+25"]
+    assert [row[f"{name}, ours"] for name in ("PPL", "BLEU", "parameters (M)")] == ["−2.50", "−2.35", "+1.50"]
     assert rows["N 2"]["PPL, ours"] == "not run"
     alone = markdown("table3", {"table3-c_d_ff_4096": wide})
     assert grid(alone, "Differences from base")[-7]["PPL, ours"] == "not run"  # d_ff 4096, without a base of ours

@@ -339,7 +339,7 @@ def test_suggestions_are_rows_to_train_on(word_model, tmp_path, nmt):
 
 
 KEPT = [
-    *("می\u200cخواهم", "क्\u200dष", "Zu\xadcker", "👩\u200d💻", "a\u00a0: b\u202f!", "=1+1"),  # noqa: RUF001
+    *("می\u200cخواهم", "क्\u200dष", "Zu\xadcker", "👩\u200d💻", "a\u00a0: b\u202f!", "=1+1"),
     *("\u200eabc\u200f", "(\u2068%s\u2069)", "\U0010e001x\ue000", "\u2003a  b"),
 ]
 

@@ -1,0 +1,119 @@
+"""Words, borders, blanks and directions in the scripts of many languages."""
+
+import pytest
+
+from nmt.text import (
+    blank_between,
+    direction,
+    direction_of_text,
+    is_word_border,
+    joined,
+    scripts_of_language,
+    word_spans,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Open the new file.", ["Open", "the", "new", "file."]),
+        ("Я использую Debian.", ["Я", "использую", "Debian."]),
+        ("파일을 엽니다.", ["파일을", "엽니다."]),
+        ("उसका नाम", ["उसका", "नाम"]),
+        ("設定を開く。", ["設", "定", "を", "開", "く。"]),
+        ("Debian 12の設定", ["Debian", "12", "の", "設", "定"]),
+        ("「はい」", ["「", "は", "い」"]),
+        ("น้ำ ดื่ม", ["น้ำ", "ดื่", "ม"]),
+        ("か\u3099", ["か\u3099"]),  # a combining voiced sound mark
+        ("", []),
+    ],
+)
+def test_words_of_each_script(text: str, words: list[str]) -> None:
+    assert [text[begin:end] for begin, end in word_spans(text)] == words
+
+
+@pytest.mark.parametrize("text", ["設定 を\u3000開く", "ภาษาไทย ง่าย", "a b\tc", "한국어 中文 mixed を"])
+def test_every_character_that_is_not_blank_belongs_to_one_word(text: str) -> None:
+    covered = [index for begin, end in word_spans(text) for index in range(begin, end)]
+    assert covered == [index for index, sign in enumerate(text) if not sign.isspace()]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_border"),
+    [
+        ("open", "ed", False),
+        ("open", " ed", True),
+        ("na", "i\u0308ve", False),
+        ("Linux", "를", True),
+        ("3", "개", True),
+        ("파일", "을", False),
+        ("プリンタ", "ー", False),
+        ("プリンタ", "を", True),
+        ("設定", "する", True),
+        ("दिन", "ांक", False),
+        ("ملف", "\u0651", False),
+        ("น้", "ำ", False),
+        ("ไทย", "และ", True),
+        ("و", "Linux", True),
+        ("MAX", "_SIZE", False),
+    ],
+)
+def test_borders_of_words(before: str, after: str, is_border: bool) -> None:
+    assert is_word_border(before + after, len(before)) == is_border
+
+
+@pytest.mark.parametrize(
+    ("texts", "whole"),
+    [
+        (["新しい。", "古い。"], "新しい。古い。"),
+        (["文件？", "（好）"], "文件？（好）"),
+        (["使う。", "Debian です。"], "使う。 Debian です。"),
+        (["ไทย", "ไทย"], "ไทย ไทย"),
+        (["엽니다.", "닫습니다."], "엽니다. 닫습니다."),
+        (["Open.", "", "Close."], "Open. Close."),
+    ],
+)
+def test_blanks_between_sentences(texts: list[str], whole: str) -> None:
+    assert joined(texts) == whole
+
+
+def test_a_blank_is_only_left_out_between_two_characters_without_blanks() -> None:
+    assert blank_between("か", "か") == ""
+    assert blank_between("か", "b") == blank_between("b", "か") == " "
+
+
+@pytest.mark.parametrize("code", ["ar", "fa", "he", "ur", "dv", "ckb", "pa_Arab", "az-Arab", "yi"])
+def test_languages_written_from_right_to_left(code: str) -> None:
+    assert direction(code) == "rtl"
+
+
+@pytest.mark.parametrize("code", ["de", "ja", "pa", "ku", "az", "zz", "sr_Latn"])
+def test_languages_written_from_left_to_right(code: str) -> None:
+    assert direction(code) == "ltr"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("12. مرحبا", "rtl"), ("Linux مرحبا", "ltr"), ("שלום", "rtl"), ("12!", "ltr"), ("", "ltr")],
+)
+def test_direction_of_a_text_is_its_first_letters(text: str, expected: str) -> None:
+    assert direction_of_text(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "scripts"),
+    [
+        ("uz_Cyrl", {"CYRILLIC"}),
+        ("uz", {"LATIN"}),
+        ("pa_Arab", {"ARABIC"}),
+        ("sr-Latn", {"LATIN"}),
+        ("sr", {"LATIN", "CYRILLIC"}),
+        ("zh_CN", {"CJK", "BOPOMOFO"}),
+        ("eng_Latn", {"LATIN"}),
+        ("tha", {"THAI"}),
+        ("hin_Deva", {"DEVANAGARI"}),
+        ("ckb", {"ARABIC"}),
+    ],
+)
+def test_scripts_of_codes_with_a_script(code: str, scripts: set[str]) -> None:
+    assert scripts_of_language(code) == scripts
