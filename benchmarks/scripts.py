@@ -11,7 +11,9 @@ corpus, at most LINES (5,000) lines are read. For each corpus, the script prints
   have every item literally in the translation;
 - flags: how many translations are flagged as likely failures, and the most frequent flag;
 - glossary: of the lines whose translations contain the translation of a term, how many count as
-  using it, for the verdict and for the search. The terms are the corpus's own short lines.
+  using it, for the verdict and for the search. The terms are the corpus's own short lines. Whether
+  a translation contains one is decided by searching for it between blanks, punctuation, and the
+  most frequent particles and prefixes of the language; in scripts without blanks, anywhere.
 
 Then it prints, for each language, how many of tests/plugins/sentences/lines are split right.
 """
@@ -21,6 +23,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+
+import regex
 
 from nmt.config import TokenizerConfig
 from nmt.evaluation import score
@@ -37,6 +41,13 @@ FEWEST_LINES = 10  # in which a term occurs
 VOCABULARY = 8_000
 MARKED_LINES = Path(__file__).parents[1] / "tests" / "plugins" / "sentences" / "lines"
 BORDER = "|"
+AFFIXES = {
+    "ar": ("(?:[وف]?(?:ال|[بك]ال|لل|[بكل])?)", ""),
+    "he": ("(?:ו?(?:[הבכלמש]|מה|של|שה)?)", ""),
+    "ko": ("", "(?:이|가|은|는|을|를|의|에|에서|에는|에서는|로|으로|와|과|도|만|까지|부터|이나|나)?"),
+    "fa": ("", "(?:\u200c(?:ها|های|هایی|ی))?"),
+}
+"""Patterns of what languages write together with a word, before and after it."""
 Pair = tuple[str, str]
 
 
@@ -85,8 +96,19 @@ def flagged(pairs: list[Pair], language: str) -> str:
     return f"{share(count, len(pairs))}, {', '.join(f'{flag} {times}' for flag, times in usual)}"
 
 
+def pattern_of(term: str, language: str) -> regex.Pattern[str]:
+    """A pattern for a word in a text: an oracle that knows less than the glossary."""
+    word = r"[\p{L}\p{M}\p{N}_\u200c]"
+    if regex.search(r"[\p{Han}\p{Hiragana}\p{Thai}]", term):
+        return regex.compile(regex.escape(term))
+    if regex.search(r"\p{Katakana}", term):
+        word = r"[\p{Katakana}\u30fc]"
+    before, after = AFFIXES.get(language, ("", ""))
+    return regex.compile(f"(?<!{word}){before}{regex.escape(term)}{after}(?!{word})", regex.I)
+
+
 def terms_of(pairs: list[Pair]) -> list[Pair]:
-    """Words of the corpus and their translations: short lines that other lines contain most often."""
+    """Words of the corpus and their translations: short lines that others contain most often."""
     words = {
         source.lower(): target
         for source, target in pairs
@@ -100,14 +122,15 @@ def terms_of(pairs: list[Pair]) -> list[Pair]:
     return [(word, words[word]) for word, count in counts.most_common(TERMS) if count >= FEWEST_LINES]
 
 
-def glossary(tokenizer: Tokenizer, terms: list[Pair], pairs: list[Pair]) -> str:
+def glossary(tokenizer: Tokenizer, terms: list[Pair], pairs: list[Pair], language: str) -> str:
     used = met = lines = 0
     for term, translation in terms:
+        pattern = pattern_of(translation, language)
         glossary = Glossary([(term, translation, False)])
         stage = Terms(glossary, tokenizer, Finder([]))
         for source, target in pairs:
             matches = glossary.find(clean(source))
-            if len(matches) != 1 or translation not in target:
+            if len(matches) != 1 or not pattern.search(target):
                 continue
             lines += 1
             [verdict] = judge(matches, target)
@@ -151,7 +174,8 @@ def main(folder: Path, lines: int = LINES) -> None:
         print("  ceiling ", ceiling(tokenizer, targets))
         print("  items   ", items(pairs))
         print("  flags   ", flagged(pairs, language))
-        print("  glossary", glossary(tokenizer, terms_of(whole), pairs), flush=True)
+        if terms := terms_of(whole):
+            print("  glossary", glossary(tokenizer, terms, pairs, language), flush=True)
     sentences()
 
 
