@@ -52,6 +52,7 @@ class Limits:
     language: str = ""  # source language, whose rules split lines into sentences
     characters: frozenset[str] | None = None  # seen in training sources; words with other characters are copied
     copies_signs: bool = False  # text without a letter is copied, such as a rule or a smiley
+    target: str = ""  # target language; "" if there are several
 
 
 def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
@@ -75,6 +76,7 @@ def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
         descriptions[0].source,
         characters,
         copies_signs=reads_letters and not any(map(is_parser, descriptions)),
+        target=descriptions[0].target,
     )
 
 
