@@ -21,7 +21,7 @@ FEWEST_LETTERS = 3
 """Shorter Arabic words begin and end with too many letters that look like prefixes and pronouns."""
 HEBREW_PREFIX = re.compile("ו?(?:לכש|כש|מש|ש)?[בכלמ]?ה?")
 """And; when, since, that; in, as, to, from; the article."""
-PERSIAN_ENDING = re.compile("\u200c(?:ها|های|هایی|ی|ای)")
+PERSIAN_ENDING = re.compile("\u200c(?:هایی|های|ها|ای|ی)")
 AFTER_CONSONANT = "은 이 을 과 으로 이랑 이나 이란 이며 이고 이라 이라는 이라고 이든지"
 AFTER_VOWEL = "는 가 를 와 로 랑 나 란 라 라는 라고 든지"
 AFTER_ANY = (
@@ -63,6 +63,7 @@ def beginning_of_word(text: str, at: int) -> int:
 def is_prefix(prefix: str, word: str) -> bool:
     """Whether a language joins a prefix such as an article to a word."""
     name = script(word[0])
+    prefix = without_vowel_points(prefix)
     if name == "ARABIC":
         if ARABIC_ARTICLE not in prefix and len(word) < FEWEST_LETTERS:
             return False
@@ -98,6 +99,7 @@ def is_particle(ending: str, word: str, *, plural: bool = False) -> bool:
     """Whether a language joins an ending such as a particle to a word."""
     name = script(word[-1])
     if name == "ARABIC":
+        ending = without_vowel_points(ending)
         return len(word) >= FEWEST_LETTERS and ARABIC_PRONOUN.fullmatch(ending) is not None
     if name != "HANGUL":
         return False
@@ -132,7 +134,7 @@ def particles_after(syllable: str) -> list[str]:
 
 def without_prefixes(word: str) -> list[str]:
     """What a word may be without the prefixes joined to it, such as ملف for والملف; also with the article kept."""
-    rests = [word[at:] for at in range(1, min(len(word), 6)) if not EXTENDING.match(word[at])]
+    rests = [word[at:] for at in range(1, min(len(word), LONGEST_AFFIX)) if not EXTENDING.match(word[at])]
     stems = [rest for rest in rests if is_prefix(word[: len(word) - len(rest)], rest)]
     merged = re.match("([وف]?)لل", word)
     if merged:
@@ -142,5 +144,5 @@ def without_prefixes(word: str) -> list[str]:
 
 def without_particles(word: str) -> list[str]:
     """What a word may be without the particles joined to it, such as 파일 for 파일에서는."""
-    stems = (word[:at] for at in range(len(word) - 1, 0, -1))
+    stems = (word[:at] for at in range(len(word) - 1, max(len(word) - LONGEST_AFFIX, 0), -1))
     return [stem for stem in stems if is_particle(word[len(stem) :], stem)]

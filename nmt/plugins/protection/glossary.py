@@ -32,28 +32,37 @@ from nmt.translation import Limits, Segment, Stage, Translation
 
 WITH_DOTLESS_I = ("tr", "az")
 """Languages in which I is the capital of \u0131, and \u0130 that of i."""
+WITH_CAPITAL_NOUNS = ("de", "lb")
+"""Languages in which a capital distinguishes words."""
 
 
-def has_dotless_i(language: str) -> bool:
-    return subtags(language).language in WITH_DOTLESS_I
+def is_one_of(language: str, languages: Sequence[str]) -> bool:
+    """Whether a language code, "" for an unknown one, is of one of some languages."""
+    return bool(language) and subtags(language).language in languages
 
 
-def folded(word: str, dotless_i: bool = False) -> str:
-    """A word without its case and vowel points."""
+def folded(word: str, language: str) -> str:
+    """A word of a language without its case and vowel points."""
     word = without_vowel_points(word)
-    if dotless_i:
+    if is_one_of(language, WITH_DOTLESS_I):
         word = word.replace("I", "\u0131").replace("\u0130", "i")
     # Unicode's rules add a dot to the i of \u0130.
     return word.casefold().replace("i\u0307", "i")
 
 
-def capitalized(text: str, dotless_i: bool = False) -> str:
+def capitalized(text: str, language: str) -> str:
     """The text with a capital at its beginning, if sentences of its script begin with one."""
-    first = text[:1]
-    if dotless_i and first == "i":
+    if text.startswith("i") and is_one_of(language, WITH_DOTLESS_I):
         return f"\u0130{text[1:]}"
     # The capitals of Georgian are for text in capitals only; `title` knows that.
-    return first.title() + text[1:]
+    return text[:1].title() + text[1:]
+
+
+def uncapitalized(text: str, language: str) -> str:
+    """The text with a small letter at its beginning."""
+    if text.startswith("I") and is_one_of(language, WITH_DOTLESS_I):
+        return f"\u0131{text[1:]}"
+    return text[:1].lower().replace("i\u0307", "i") + text[1:]
 
 
 class Term(NamedTuple):
@@ -63,19 +72,28 @@ class Term(NamedTuple):
     targets: tuple[str, ...]
     case: bool = False
 
-    def written(self, capital: bool, dotless_i: bool = False) -> list[str]:
+    def written(self, capital: bool, language: str = "") -> list[str]:
         """The translations, capitalized if `capital`, except terms to keep and mixed-case words (iPhone)."""
         if not capital:
             return list(self.targets)
-        return [capitalized(text, dotless_i) if self.is_small(text) else text for text in self.targets]
+        return [capitalized(text, language) if self.is_small(text) else text for text in self.targets]
 
     def is_small(self, text: str) -> bool:
-        begin, end = term_words(text)[0]
-        return text[begin:end].islower() and text != self.source
+        return first_word(text).islower() and text != self.source
 
-    def all_written(self, dotless_i: bool = False) -> list[str]:
-        """The translations in either case."""
-        return [*dict.fromkeys(self.written(False) + self.written(True, dotless_i))]
+    def acceptable(self, language: str = "") -> list[str]:
+        """The translations in every case in which a translation may have them."""
+        forms = self.written(False) + self.written(True, language)
+        if not self.case and not is_one_of(language, WITH_CAPITAL_NOUNS):
+            # Lists of terms often begin each with a capital.
+            titles = (text for text in self.targets if first_word(text).istitle() and text != self.source)
+            forms += [uncapitalized(text, language) for text in titles]
+        return [*dict.fromkeys(forms)]
+
+
+def first_word(text: str) -> str:
+    begin, end = term_words(text)[0]
+    return text[begin:end]
 
 
 class Match(NamedTuple):
@@ -94,8 +112,8 @@ class Glossary:
     """
 
     def __init__(self, entries: Iterable[tuple[str, str, bool]], source: str = "", target: str = "") -> None:
-        self.dotless_i = has_dotless_i(source) if source else False
-        self.dotless_i_of_target = has_dotless_i(target) if target else False
+        """`source` and `target` are the codes of languages, or empty."""
+        self.source, self.target = source, target
         self.terms: dict[tuple[tuple[str, ...], bool], Term] = {}
         for source_term, target_term, case in entries:
             words = tuple(source_term[begin:end] for begin, end in term_words(source_term))
@@ -105,7 +123,7 @@ class Glossary:
         self.most_words = max((len(words) for words, _ in self.terms), default=0)
 
     def folded(self, words: Iterable[str]) -> tuple[str, ...]:
-        return tuple(folded(word, self.dotless_i) for word in words)
+        return tuple(folded(word, self.source) for word in words)
 
     def find(self, line: str) -> list[Match]:
         """The terms in a clean line, in order."""
@@ -195,9 +213,9 @@ def read_glossary(name: str, source: str = "", target: str = "") -> Glossary:
     return Glossary(entries, source, target)
 
 
-def judge(matches: Sequence[Match], translation: str, dotless_i: bool = False) -> list[bool]:
-    """For each term, whether the translation uses it; a word counts for one term only."""
-    return which_are_used([match.term.all_written(dotless_i) for match in matches], translation)
+def judge(matches: Sequence[Match], translation: str, language: str = "") -> list[bool]:
+    """For each term, whether a translation into a language uses it; a word counts for one term only."""
+    return which_are_used([match.term.acceptable(language) for match in matches], translation)
 
 
 class Terms(Stage):
@@ -211,7 +229,7 @@ class Terms(Stage):
 
     def constraints(self, segments: Sequence[Segment]) -> PhraseConstraints | None:
         """The constraints of segments, or None if there are none; a term split across segments is ignored."""
-        tokenizer, dotless_i = self.tokenizer, self.glossary.dotless_i_of_target
+        tokenizer, language = self.tokenizer, self.glossary.target
         rows = list[list[Constraint]]()
         terms = list[list[list[str]]]()
         for segment in segments:
@@ -219,10 +237,10 @@ class Terms(Stage):
             row = list[Constraint]()
             written = list[list[str]]()
             for match in self.find(text):
-                constraint = constraint_of(tokenizer, match, text[:1].isupper(), dotless_i)
+                constraint = constraint_of(tokenizer, match, text[:1].isupper(), language)
                 if constraint:
                     row.append(constraint)
-                    written.append(match.term.all_written(dotless_i))
+                    written.append(match.term.acceptable(language))
             rows.append(row)
             terms.append(written)
         if not any(rows):
@@ -232,7 +250,7 @@ class Terms(Stage):
     def report(self, line: str, best: Translation) -> dict[str, Any]:
         """A line's terms and whether their translations are used; a note names a term whose translation is missing."""
         matches, fields = self.find(clean(line)), list[dict[str, Any]]()
-        verdicts = judge(matches, best.text, self.glossary.dotless_i_of_target)
+        verdicts = judge(matches, best.text, self.glossary.target)
         for (term, *_), used in zip(matches, verdicts, strict=True):
             if not used:
                 best.notes["the translation of a glossary term is missing"] = repr(term.source)
@@ -247,14 +265,19 @@ def terms(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits) -> T
     return Terms(glossary, tokenizer, Finder(keys.protect))
 
 
-def constraint_of(tokenizer: Tokenizer, match: Match, capital: bool, dotless_i: bool = False) -> Constraint:
-    """The ways to write a term, capitalized at the beginning of a translation if `capital`.
+def constraint_of(tokenizer: Tokenizer, match: Match, capital: bool, language: str = "") -> Constraint:
+    """The ways to write a term in a language, capitalized at the beginning of a translation if `capital`.
 
     Elsewhere it may also be capitalized if the line, but not the glossary, capitalizes it.
     """
-    term = match.term
-    plain = dict.fromkeys(term.all_written(dotless_i) if match.capital else term.written(False))
-    begins = dict.fromkeys(term.written(True, dotless_i)) if capital else plain
-    ways = [phrase for text in begins for phrase in phrases(tokenizer, text, BEGINS)]
-    ways += [phrase for where in (FOLLOWS, GLUED) for text in plain for phrase in phrases(tokenizer, text, where)]
+    plain = match.term.written(False)
+    with_capital = match.term.written(True, language)
+    begins = with_capital if capital else plain
+    elsewhere = [*plain, *with_capital] if match.capital else plain
+    if match.capital and not capital:
+        begins = elsewhere
+    ways = [phrase for text in dict.fromkeys(begins) for phrase in phrases(tokenizer, text, BEGINS)]
+    for where in (FOLLOWS, GLUED):
+        for text in dict.fromkeys(elsewhere):
+            ways += phrases(tokenizer, text, where)
     return tuple(dict.fromkeys(ways))
