@@ -125,6 +125,8 @@ def is_word_border(text: str, at: int) -> bool:
     """
     if not 0 < at < len(text):
         return True
+    if text[at - 1 : at + 1].isascii():
+        return not (WORD_CHARACTER.match(text[at - 1]) and WORD_CHARACTER.match(text[at]))
     begin = last_base(text, at)
     cluster = CLUSTER.match(text, begin)
     if EXTENDING.match(text, at) or (cluster and cluster.end() > at):

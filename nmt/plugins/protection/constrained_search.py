@@ -185,12 +185,11 @@ class ConstrainedSearch(Search):
     def correct(self, index: int, steps: list[tuple[int, int]]) -> None:
         """Let the text of each hypothesis of a sentence decide which terms it has."""
         assert self.terms
-        written, tracker = self.written[index], self.trackers[index]
+        written, states, tracker = self.written[index], self.states[index], self.trackers[index]
         self.written[index] = [(*written[parent], token) for parent, token in steps]
-        self.states[index] = [
-            tracker.corrected(state, self.terms.met(index, tokens))
-            for state, tokens in zip(self.states[index], self.written[index], strict=True)
-        ]
+        for slot, tokens in enumerate(self.written[index]):
+            if tokens[-1] != PAD:  # which fills empty slots
+                states[slot] = tracker.corrected(states[slot], self.terms.met(index, tokens))
 
 
 @torch.inference_mode()

@@ -157,6 +157,7 @@ class Tracker:
         self.usual = [min(lengths, default=99) for lengths in usual]
         self.relevant = {token for phrase in self.phrases for token in phrase.tokens}
         self.open, self.after = cache(self.phrases_at), cache(self.readings_after)
+        self.corrected = cache(self.with_met)
         self.left = cache(lambda state: min(self.tokens_left(reading, self.usual) for reading in state))
         """Tokens needed to meet all constraints using only phrases that can begin anywhere."""
         self.least = cache(lambda state: min(self.tokens_left(reading, shortest) for reading in state))
@@ -194,7 +195,7 @@ class Tracker:
                 by_token.setdefault(phrase.tokens[0], []).append(n)
         return by_token
 
-    def corrected(self, state: State, met: int) -> State:
+    def with_met(self, state: State, met: int) -> State:
         """A state in which exactly some constraints are met, whatever its readings say."""
         readings = {(met, FREE)}
         for _, place in state:

@@ -157,17 +157,24 @@ def pattern_of(text: str) -> str:
     return re.escape(text)
 
 
-def edge(character: str) -> str:
-    """What an item that begins or ends with a character may not adjoin, as part of a character class."""
-    return PART_OF if re.match(r"[A-Za-z\d_]", character) else re.escape(character)
+def edge(character: str, neighbor: str) -> str:
+    """What an item that begins or ends with a character may not adjoin, as part of a character class.
+
+    `neighbor` is what it adjoins in the source, or empty.
+    """
+    if not re.match(r"[A-Za-z\d_]", character):
+        return re.escape(character)
+    # Where other letters adjoin it, Latin ones may adjoin it in the translation: %1ファイル, %1file.
+    return r"\d" if neighbor.isalpha() else PART_OF
 
 
 def edges(line: str, stretch: Span) -> tuple[str, str]:
     """Lookarounds that reject an item inside something longer; empty on a side where it is inside one in the source."""
     start, end = stretch
     text = item(line, stretch)
-    before = f"(?<![{edge(line[start])}])"
-    after = f"(?!\\.?[{edge(line[end - 1])}])"
+    is_placeholder = PLACEHOLDER.fullmatch(text) is not None
+    before = f"(?<![{edge(line[start], line[start - 1 : start] if is_placeholder else '')}])"
+    after = f"(?!\\.?[{edge(line[end - 1], line[end : end + 1] if is_placeholder else '')}])"
     if text.endswith(")"):
         after = ""  # the text may enclose it in parentheses
     if text.startswith("--") or URL.fullmatch(text):  # https://a.org/api does not match in https://a.org/api-Server

@@ -163,9 +163,21 @@ def test_a_measurement_that_babel_formats_is_the_same(language: str, unit: str) 
         assert Items(line, USUAL.stretches(line)).arrive(f"({text})"), text
 
 
-def test_an_item_in_parentheses_stands_for_itself() -> None:
-    line = "Find crypt() here"
-    assert Items(line, USUAL.stretches(line)).arrive("Здесь (вариант crypt())")
+@pytest.mark.parametrize(
+    ("line", "translation", "arrives"),
+    [
+        ("Find crypt() here", "Здесь (вариант crypt())", True),
+        ("%1מותאמות%2", "%1custom%2", True),
+        ("%1ファイル", "%1 files", True),
+        ("%1ファイル", "%12 files", False),
+        ("Read robots.txt here", "robots.txt-Datei", True),
+        ("setup.pyを実行", "Run setup.py now", True),
+        ("setup.pyを実行", "Run setup.pyc now", False),
+        ("詳細はhttps://a.org/xを", "See https://a.org/xy", False),
+    ],
+)
+def test_where_items_stand_in_translations(line: str, translation: str, arrives: bool) -> None:
+    assert Items(line, USUAL.stretches(line)).arrive(translation) == arrives
 
 
 @pytest.mark.parametrize("part", ["設定.txt", "https://a.com/日本", "日本/a.py", "5 км ", "か%s", "/日本", "日"])
