@@ -5,24 +5,27 @@ directly; then, only the rest of the line shows whether such letters are part of
 """
 
 import re
+from collections.abc import Mapping
 from functools import cached_property
 
-from nmt.plugins.protection.patterns import URL, compiled
+from nmt.plugins.protection.patterns import LATIN_NAME, OPENING_MARKS, URL, compiled
 from nmt.text import WITHOUT_BLANKS, script
 
-ENCLOSING = {
-    **{"(": ")", "[": "]", "<": ">", '"': '"', "'": "'", "`": "`", "\u201c": "\u201d", "\u00ab": "\u00bb"},
-    **{"\uff08": "\uff09", "\u300c": "\u300d", "\u300e": "\u300f", "\u3010": "\u3011", "\u300a": "\u300b"},
+QUOTES = {
+    **{'"': '"', "'": "'", "`": "`", "\u201c": "\u201d", "\u00ab": "\u00bb"},
+    **{"\u300c": "\u300d", "\u300e": "\u300f", "\u3010": "\u3011", "\u300a": "\u300b"},
 }
+BRACKETS = {"(": ")", "[": "]", "<": ">", "\uff08": "\uff09"}
 JAPANESE = ("HIRAGANA", "KATAKANA", "CJK")
 LATIN_CHARACTER = compiled(r"[\L]")
 ADJOINING = compiled(r"[\N]")
+LATIN_FILE = compiled(LATIN_NAME)
 LETTERS = compiled(r"(?![\L\d])[\A]+")
 """Letters that are not Latin."""
 NAME_ENDING = re.compile(r"\.[A-Za-z\d]{1,8}$")
-LEFT_BORDER = re.compile(r"[\s(\"'\u201c\u201e\u00ab\u300c\u300e\u3010\u300a\uff08]")
+LEFT_BORDER = re.compile(rf"[\s{OPENING_MARKS}]")
 RIGHT_BORDER = re.compile(r"[\s.,;:!?)\"'\u201d\u00bb\u300d\u300f\u3011\u300b\uff09\u3001\u3002]")
-CONTINUED = compiled(r"[&=#%+]|[/.][\L]")
+CONTINUED = compiled(r"[&=#%+]|[/.][\A]")
 """What continues an address after letters that are part of it."""
 
 
@@ -47,18 +50,19 @@ class Surroundings:
         """Whether the line is written in the script of some letters."""
         return not self.scripts.isdisjoint(map(group, letters))
 
-    def is_enclosed(self, start: int, end: int) -> bool:
-        closing = ENCLOSING.get(self.line[start - 1 : start])
-        if closing is None:
-            return False
-        return closing in self.line[max(start, end - 3) : end + 1]
+    def is_enclosed(self, start: int, end: int, pairs: Mapping[str, str]) -> bool:
+        """Whether a pair of marks encloses a span, whose end may include the closing mark and punctuation."""
+        closing = pairs.get(self.line[start - 1 : start])
+        return closing is not None and closing in self.line[max(start, end - 3) : end + 1]
 
     def without_words(self, start: int, end: int) -> tuple[int, int]:
         """The span of an address or file name, given with all letters that adjoin it; empty if it is none."""
-        if self.is_enclosed(start, end):
+        if self.is_enclosed(start, end, QUOTES):
             return start, end
         if NAME_ENDING.search(self.line[start:end]) and not URL.match(self.line, start):
             return self.without_words_before(start, end)
+        if self.is_enclosed(start, end, BRACKETS):
+            return start, end
         return start, self.without_words_after(start, end)
 
     def without_words_after(self, start: int, end: int) -> int:
@@ -86,13 +90,11 @@ class Surroundings:
     def without_words_before(self, start: int, end: int) -> tuple[int, int]:
         """The span of a file name, after the words before it in a script without blanks; empty if it has no borders."""
         name = self.line[start:end]
-        signs = [at for at, sign in enumerate(name) if WITHOUT_BLANKS.match(sign)]
-        if not signs or not self.has_script(name):
+        if not WITHOUT_BLANKS.search(name) or not self.has_script(name):
             return start, end
-        begin = start + signs[-1] + 1
-        begin += len(name[signs[-1] + 1 :]) - len(name[signs[-1] + 1 :].lstrip("/-"))
-        if self.line[begin] != ".":
-            return begin, end
+        latin = LATIN_FILE.search(self.line, start, end)
+        if latin:
+            return latin.span()
         before, after = self.line[max(start - 1, 0) : start], self.line[end : end + 1]
         has_borders = (not before or LEFT_BORDER.match(before)) and (not after or RIGHT_BORDER.match(after))
         return (start, end) if has_borders else (start, start)

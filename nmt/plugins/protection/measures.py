@@ -46,7 +46,6 @@ MEASURE = re.compile(rf"{BEFORE_MEASURE}({SIGNED})([ \u00a0\u202f]?)({UNITS}){AF
 GAP = "[ \u00a0\u202f\u2009\u200e\u200f]{0,2}"
 PERCENT = "%\uff05\u066a"
 PERCENT_FIRST = rf"[{PERCENT}]{GAP}{NUMBER}(?![{PERCENT}]){AFTER_MEASURE}"  # in Turkish, Basque and Persian
-
 # Also not as a file name or a quotient.
 NOT_CONTINUED = r"(?!\.?[A-Za-z\d_/@\\])"
 UNCONTINUED = re.compile(NOT_CONTINUED)
@@ -59,13 +58,11 @@ MARKED_NUMBER = re.compile(rf"[-+]?[\d.,{ARABIC_DECIMAL}]*\d")
 MARKS_OF_NUMBER = re.compile(f"[.,{ARABIC_DECIMAL}]")
 AMBIGUOUS = re.compile(r"[-+]?[1-9]\d{0,2}\D\d{3}")
 """One mark before three digits: 1.000 is one or a thousand."""
-
 ZEROS = (
     *(0x30, 0x660, 0x6F0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66),
     *(0xE50, 0xED0, 0xF20, 0x1040, 0x17E0, 0x1810, 0xFF10),
 )
 """The digits 0 of the scripts in use, in ASCII, Arabic, Devanagari and so on."""
-
 Reading = tuple[str, str]
 """A number and a unit, both in a standard form."""
 
@@ -110,7 +107,7 @@ def grouped(number: str) -> list[str]:
     return [f"{number[:-3]}|{number[-3:]}"] if number.isdecimal() and 4 <= len(number) <= 6 else []
 
 
-def readings(measure: str) -> list[tuple[str, str]]:
+def readings(measure: str) -> list[Reading]:
     """The numbers that a measurement can mean, each with the unit as it is written.
 
     The unit is `%` for every sign of percent, and the shared form of an international unit.
@@ -139,7 +136,7 @@ class Measures:
                 for form in (number, *grouped(number)):
                     self.texts.setdefault((form, unit), text)
         self.units = list(dict.fromkeys(unit for _, unit in self.texts))
-        self.units_of_forms = defaultdict[str, set[str]](set)
+        self.units_of_forms = defaultdict[str, list[str]](list)
 
     def patterns(self, scripts: Iterable[str]) -> list[str]:
         """Patterns of these units with any number, in international forms and those of some scripts."""
@@ -149,7 +146,7 @@ class Measures:
         for unit in self.units:
             forms = [form for name in scripts for form in forms_of_unit(unit, name)]
             for form in [*spellings(unit), *forms]:
-                self.units_of_forms[bare(form)].add(unit)
+                self.units_of_forms[bare(form)].append(unit)
                 names.add(form)
         ways = [
             pattern_of_form(form) + (NOT_CONTINUED if WORD_CHARACTER.match(form[-1]) else "")

@@ -143,14 +143,16 @@ ENDINGS = (
 OPENING_MARKS = "(\"'\u201c\u201e\u00ab\u300c\u300e\u3010\u300a\uff08"
 PATH = r"(?>~|\.\.?|)(?>(?:/[\A.@+-]{1,200}+){1,30})/?+"
 ROOTS = "bin|boot|dev|etc|home|lib|media|mnt|opt|proc|root|run|sbin|srv|sys|tmp|usr|var"
-FILES = (  # the last pattern matches setup.py and a/b.txt
+LATIN_NAME = rf"[\L-]{{1,100}}+(?:[./][\L-]{{1,100}}+){{0,30}}\.(?i:{ENDINGS}|[ch])(?![\L])"
+FILES = (  # the last patterns match setup.py and a/b.txt
     r"(?<![\L/.])[A-Za-z]:\\[^\s\"<>|*?]{1,400}+",
     rf"(?<![\A/.<~])(?=[~.]|/[\L.@+-]){PATH}",  # /etc/hosts, ~/x, ../x
     # Without a blank before it, only what hardly is "or": /etc, /a/b.
     rf"(?<=[\N])(?=~|/(?:{ROOTS})(?![\L])|/[a-z][a-z\d.-]{{0,60}}/[\L.]){PATH}",
     rf"(?<![\L*/.])\*\.(?:{ENDINGS})(?![\L])",  # *.txt
     rf"(?<![^\s{OPENING_MARKS}{HIRAGANA}])\.[a-z][\L-]{{1,60}}+(?![\L-])",  # .env
-    rf"(?:(?<![\A/.-])|(?<=%s/))[\A-]{{1,100}}+(?:[./][\A-]{{1,100}}+){{0,30}}(?:\.(?i:{ENDINGS}|[ch]))(?![\L])",
+    rf"(?:(?<![\A/.-])|(?<=%s/))[\A-]{{1,100}}+(?:[./][\A-]{{1,100}}+){{0,30}}\.(?i:{ENDINGS}|[ch])(?![\L])",
+    rf"(?<=[\N]){LATIN_NAME}",
 )
 NAMES = (
     # 4.2.1, v2.0-beta1, 192.168.0.1:8080, 10.0.0.0/8; 2024-05-01, 2024-05-01T12:30; 12:30:15

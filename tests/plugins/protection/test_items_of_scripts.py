@@ -60,6 +60,7 @@ def test_items_next_to_letters(line: str, expected: list[str]) -> None:
         ("https://example.com을 참조", ["https://example.com"]),
         ("https://example.com을", ["https://example.com"]),
         ("C:\\Users\\xを開く", ["C:\\Users\\x"]),
+        ("https://a.com/ko/한국어/문서.html을 보세요", ["https://a.com/ko/한국어/문서.html"]),
         # Letters of an address are.
         ("See https://de.wikipedia.org/wiki/Köln now", ["https://de.wikipedia.org/wiki/Köln"]),
         (
@@ -74,6 +75,8 @@ def test_items_next_to_letters(line: str, expected: list[str]) -> None:
         ("日本語 https://例え.テスト/ をご覧", ["https://例え.テスト/"]),
         # Without blanks or quotes, only Latin file names have a beginning.
         ("このsetup.pyを実行", ["setup.py"]),
+        ("ファイル名はa.txtとb.csv、c.tar.gzです", ["a.txt", "b.csv", "c.tar.gz"]),
+        ("(このsetup.py)と「日本語readme.txt」", ["setup.py", "日本語readme.txt"]),
         ("打开设置.txt文件", []),
         ("「設定.txt」を開く", ["設定.txt"]),
         ("Open 設定.txt now", ["設定.txt"]),
