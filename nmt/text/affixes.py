@@ -1,9 +1,9 @@
 # ruff: noqa: RUF001 - letters of other scripts look like Latin ones
 """Particles, prefixes and endings that languages write together with a word.
 
-Arabic and Hebrew join conjunctions, prepositions and articles to the next word, and Korean joins particles to the word
-before. The word itself does not change. Inflection, which changes words, is not covered, apart from plurals that are
-merely appended.
+Arabic and Hebrew join conjunctions, prepositions and articles to the next word, and Korean joins
+particles to the word before. The word itself does not change. Inflection, which changes words, is
+not covered, apart from plurals that are merely appended.
 """
 
 import re
@@ -36,7 +36,7 @@ LONGEST_AFFIX = 12  # characters
 FIRST_SYLLABLE, LAST_SYLLABLE, FINALS = 0xAC00, 0xD7A3, 28
 FINAL_L = 8  # after which "to" is 로, as after a vowel
 OPTIONAL_MARKS = regex.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u0652\u0670]+")
-"""Vowel points and other marks that Arabic and Hebrew mostly leave out, and the letter that only stretches words."""
+"""Marks that Arabic and Hebrew mostly leave out, and the letter that only stretches words."""
 
 
 def without_vowel_points(text: str) -> str:
@@ -111,7 +111,7 @@ def is_particle(ending: str, word: str, *, plural: bool = False) -> bool:
 
 
 def is_chain(ending: str, word: str, most: int) -> bool:
-    """Whether an ending consists of Korean particles, at most `most`, that may follow one another."""
+    """Whether an ending consists of at most `most` Korean particles that may follow one another."""
     if not most:
         return False
     for particle in particles_after(word[-1]):
@@ -133,9 +133,11 @@ def particles_after(syllable: str) -> list[str]:
 
 
 def without_prefixes(word: str) -> list[str]:
-    """What a word may be without the prefixes joined to it, such as ملف for والملف; also with the article kept."""
-    rests = [word[at:] for at in range(1, min(len(word), LONGEST_AFFIX)) if not EXTENDING.match(word[at])]
-    stems = [rest for rest in rests if is_prefix(word[: len(word) - len(rest)], rest)]
+    """What a word may be without the prefixes joined to it, such as ملف for والملف."""
+    stems = list[str]()
+    for at in range(1, min(len(word), LONGEST_AFFIX)):
+        if not EXTENDING.match(word[at]) and is_prefix(word[:at], word[at:]):
+            stems.append(word[at:])
     merged = re.match("([وف]?)لل", word)
     if merged:
         stems.append(ARABIC_ARTICLE + word[merged.end() :])

@@ -52,7 +52,7 @@ class Limits:
     language: str = ""  # source language, whose rules split lines into sentences
     characters: frozenset[str] | None = None  # seen in training sources; words with other characters are copied
     copies_signs: bool = False  # text without a letter is copied, such as a rule or a smiley
-    target: str = ""  # target language; "" if there are several
+    target: str = ""  # target language, as the model states it
 
 
 def limits(descriptions: list[ModelDescription], split: bool) -> Limits:

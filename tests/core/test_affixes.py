@@ -22,7 +22,20 @@ def occurs(term: str, text: str, plural: bool = False) -> bool:
         ("메일", "메일로 보냅니다"),
         ("Linux", "Linux를"),
         ("키", "키를"),
-        *(("ملف", text) for text in ("ملف", "الملف", "وملف", "والملف", "بملف", "بالملف", "للملف", "فللملف", "ملفك")),
+        *(
+            ("ملف", text)
+            for text in (
+                "ملف",
+                "الملف",
+                "وملف",
+                "والملف",
+                "بملف",
+                "بالملف",
+                "للملف",
+                "فللملف",
+                "ملفك",
+            )
+        ),
         ("الجدول", "والجدول"),
         *(("קובץ", text) for text in ("הקובץ", "ובקובץ", "שהקובץ", "כשהקובץ", "לקובץ", "מהקובץ")),
         ("Linux", "وLinux"),
@@ -62,7 +75,10 @@ def test_parts_of_other_words(term: str, text: str) -> None:
     assert not occurs(term, text)
 
 
-@pytest.mark.parametrize(("term", "text"), [("فایل", "فایل\u200cهای نو"), ("파일", "파일들을"), ("파일", "파일들")])
+@pytest.mark.parametrize(
+    ("term", "text"),
+    [("فایل", "فایل\u200cهای نو"), ("파일", "파일들을"), ("파일", "파일들")],
+)
 def test_plurals_that_are_appended(term: str, text: str) -> None:
     assert occurs(term, text, plural=True)
     assert not occurs(term, text)

@@ -1,7 +1,8 @@
 """Where addresses and file names begin and end in text whose words adjoin them.
 
-Addresses and file names may have letters of any script. In scripts without blanks and in Korean, words may follow them
-directly; then, only the rest of the line shows whether such letters are part of them.
+Addresses and file names may have letters of any script. In scripts without blanks and in Korean,
+words may follow them directly; then, only the rest of the line shows whether such letters are part
+of them.
 """
 
 import re
@@ -51,12 +52,18 @@ class Surroundings:
         return not self.scripts.isdisjoint(map(group, letters))
 
     def is_enclosed(self, start: int, end: int, pairs: Mapping[str, str]) -> bool:
-        """Whether a pair of marks encloses a span, whose end may include the closing mark and punctuation."""
+        """Whether a pair of marks encloses a span.
+
+        The end of the span may include the closing mark and punctuation.
+        """
         closing = pairs.get(self.line[start - 1 : start])
         return closing is not None and closing in self.line[max(start, end - 3) : end + 1]
 
     def without_words(self, start: int, end: int) -> tuple[int, int]:
-        """The span of an address or file name, given with all letters that adjoin it; empty if it is none."""
+        """The span of an address or file name, given with all letters that adjoin it.
+
+        It is empty if nothing shows where a file name begins.
+        """
         if self.is_enclosed(start, end, QUOTES):
             return start, end
         if NAME_ENDING.search(self.line[start:end]) and not URL.match(self.line, start):
@@ -88,7 +95,7 @@ class Surroundings:
         return in_text and not CONTINUED.match(self.line, letters.end(), end)
 
     def without_words_before(self, start: int, end: int) -> tuple[int, int]:
-        """The span of a file name, after the words before it in a script without blanks; empty if it has no borders."""
+        """The span of a file name, after the words before it in a script without blanks."""
         name = self.line[start:end]
         if not WITHOUT_BLANKS.search(name) or not self.has_script(name):
             return start, end
@@ -96,5 +103,6 @@ class Surroundings:
         if latin:
             return latin.span()
         before, after = self.line[max(start - 1, 0) : start], self.line[end : end + 1]
-        has_borders = (not before or LEFT_BORDER.match(before)) and (not after or RIGHT_BORDER.match(after))
-        return (start, end) if has_borders else (start, start)
+        begins = not before or LEFT_BORDER.match(before)
+        ends = not after or RIGHT_BORDER.match(after)
+        return (start, end) if begins and ends else (start, start)

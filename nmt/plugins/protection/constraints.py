@@ -99,7 +99,7 @@ class PhraseConstraints:
 
 
 def is_letter(character: str) -> bool:
-    """Whether a character forms words with its neighbors: in scripts without blanks, it need not."""
+    """Whether a character forms words with its neighbors, as in scripts with blanks."""
     return WORD_CHARACTER.match(character) is not None and not WITHOUT_BLANKS.match(character)
 
 

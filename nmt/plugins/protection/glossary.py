@@ -1,4 +1,7 @@
-"""Glossaries: terms and their translations are search constraints, and a translation that lacks them is flagged."""
+"""Glossaries: terms and their translations are search constraints.
+
+A translation that lacks the translation of a term is flagged.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -66,17 +69,26 @@ def uncapitalized(text: str, language: str) -> str:
 
 
 class Term(NamedTuple):
-    """A term and its translations, all acceptable; with `case`, only this capitalization matches."""
+    """A term and its translations, all acceptable.
+
+    With `case`, only this capitalization matches.
+    """
 
     source: str
     targets: tuple[str, ...]
     case: bool = False
 
     def written(self, capital: bool, language: str = "") -> list[str]:
-        """The translations, capitalized if `capital`, except terms to keep and mixed-case words (iPhone)."""
+        """The translations, capitalized if `capital`.
+
+        Terms to keep and mixed-case words (iPhone) stay as they are.
+        """
         if not capital:
             return list(self.targets)
-        return [capitalized(text, language) if self.is_small(text) else text for text in self.targets]
+        written = list[str]()
+        for text in self.targets:
+            written.append(capitalized(text, language) if self.is_small(text) else text)
+        return written
 
     def is_small(self, text: str) -> bool:
         return first_word(text).islower() and text != self.source
@@ -86,8 +98,9 @@ class Term(NamedTuple):
         forms = self.written(False) + self.written(True, language)
         if not self.case and not is_one_of(language, WITH_CAPITAL_NOUNS):
             # Lists of terms often begin each with a capital.
-            titles = (text for text in self.targets if first_word(text).istitle() and text != self.source)
-            forms += [uncapitalized(text, language) for text in titles]
+            for text in self.targets:
+                if first_word(text).istitle() and text != self.source:
+                    forms.append(uncapitalized(text, language))
         return [*dict.fromkeys(forms)]
 
 
@@ -106,12 +119,17 @@ class Match(NamedTuple):
 
 
 class Glossary:
-    """Finds terms in lines: whole words, left to right, the longest match at each position, without overlap.
+    """Finds terms in lines: whole words, left to right, without overlap, the longest first.
 
     Words may have the prefixes and particles that their language joins to them.
     """
 
-    def __init__(self, entries: Iterable[tuple[str, str, bool]], source: str = "", target: str = "") -> None:
+    def __init__(
+        self,
+        entries: Iterable[tuple[str, str, bool]],
+        source: str = "",
+        target: str = "",
+    ) -> None:
         """`source` and `target` are the codes of languages, or empty."""
         self.source, self.target = source, target
         self.terms: dict[tuple[tuple[str, ...], bool], Term] = {}
@@ -119,7 +137,8 @@ class Glossary:
             words = tuple(source_term[begin:end] for begin, end in term_words(source_term))
             key = words if case else self.folded(words), case
             term = self.terms.get(key, Term(source_term, (), case))
-            self.terms[key] = term._replace(targets=tuple(dict.fromkeys((*term.targets, target_term))))
+            targets = dict.fromkeys((*term.targets, target_term))
+            self.terms[key] = term._replace(targets=tuple(targets))
         self.most_words = max((len(words) for words, _ in self.terms), default=0)
 
     def folded(self, words: Iterable[str]) -> tuple[str, ...]:
@@ -146,7 +165,7 @@ class Glossary:
         return matches
 
     def term_with_affixes(self, words: Sequence[str]) -> tuple[Term, int, int] | None:
-        """The term with these words, apart from what is joined to them: the lengths before and after it."""
+        """The term with these words, and the lengths of what is joined to them before and after."""
         for stem in forms_without_affixes(words):
             term = self.term(stem.words)
             if term:
@@ -159,7 +178,7 @@ class Glossary:
 
 
 class Stem(NamedTuple):
-    """Words without what is joined to them, and how many characters that is before and after them."""
+    """Words without what is joined to them, which is so many characters before and after them."""
 
     words: tuple[str, ...]
     before: int = 0
@@ -175,7 +194,11 @@ def forms_without_affixes(words: Sequence[str]) -> Iterator[Stem]:
     if len(words) > 1:
         for begin in firsts:
             for end in lasts:
-                yield Stem((begin, *words[1:-1], end), max(len(first) - len(begin), 0), len(last) - len(end))
+                yield Stem(
+                    (begin, *words[1:-1], end),
+                    max(len(first) - len(begin), 0),
+                    len(last) - len(end),
+                )
         return
     for stem in firsts:
         before = max(len(first) - len(stem), 0)
@@ -193,7 +216,10 @@ def entry(line: str) -> tuple[str, str, bool]:
     ]
     # Sources are compared with what the model reads, translations with what it writes.
     columns = [clean(cells[0]), *map(canonical, cells[1:])]
-    require(len(columns) > 1, "no tab: write a term, a tab and its translation, or export a spreadsheet as TSV")
+    require(
+        len(columns) > 1,
+        "no tab: write a term, a tab and its translation, or export a spreadsheet as TSV",
+    )
     require(columns[2:] in ([], ["case"], [""]), 'only a tab and "case" may follow the translation')
     for side, text in zip(("source", "target"), columns, strict=False):
         require(bool(term_words(text)), f"the {side} is empty")
@@ -201,7 +227,10 @@ def entry(line: str) -> tuple[str, str, bool]:
 
 
 def read_glossary(name: str, source: str = "", target: str = "") -> Glossary:
-    """Read a glossary file between two languages; NMTError with the number of the first invalid line."""
+    """Read a glossary file between two languages.
+
+    An NMTError names the first invalid line.
+    """
     entries = list[tuple[str, str, bool]]()
     for number, line in enumerate(read_texts(name), 1):
         try:
@@ -214,12 +243,18 @@ def read_glossary(name: str, source: str = "", target: str = "") -> Glossary:
 
 
 def judge(matches: Sequence[Match], translation: str, language: str = "") -> list[bool]:
-    """For each term, whether a translation into a language uses it; a word counts for one term only."""
+    """For each term, whether a translation into a language uses it.
+
+    A word counts for one term only.
+    """
     return which_are_used([match.term.acceptable(language) for match in matches], translation)
 
 
 class Terms(Stage):
-    """Requires the translations of glossary terms, except within protected items, and reports which are used."""
+    """Requires the translations of glossary terms, and reports which are used.
+
+    Protected items have no terms.
+    """
 
     def __init__(self, glossary: Glossary, tokenizer: Tokenizer, finder: Finder) -> None:
         self.glossary, self.tokenizer, self.finder = glossary, tokenizer, finder
@@ -228,12 +263,15 @@ class Terms(Stage):
         return self.glossary.find(hidden(text, self.finder.stretches(text)))
 
     def constraints(self, segments: Sequence[Segment]) -> PhraseConstraints | None:
-        """The constraints of segments, or None if there are none; a term split across segments is ignored."""
+        """The constraints of segments, or None if there are none.
+
+        A term split across segments is ignored.
+        """
         tokenizer, language = self.tokenizer, self.glossary.target
         rows = list[list[Constraint]]()
         terms = list[list[list[str]]]()
         for segment in segments:
-            text = tokenizer.decode(segment.ids, SOURCE) if segment.part else tokenizer.clean(segment.text)
+            text = self.text_of(segment)
             row = list[Constraint]()
             written = list[list[str]]()
             for match in self.find(text):
@@ -247,15 +285,26 @@ class Terms(Stage):
             return None
         return PhraseConstraints(rows, kinds(tokenizer), WrittenTerms(terms, tokenizer))
 
+    def text_of(self, segment: Segment) -> str:
+        """A segment as the model reads it."""
+        if segment.part:
+            return self.tokenizer.decode(segment.ids, SOURCE)
+        return self.tokenizer.clean(segment.text)
+
     def report(self, line: str, best: Translation) -> dict[str, Any]:
-        """A line's terms and whether their translations are used; a note names a term whose translation is missing."""
-        matches, fields = self.find(clean(line)), list[dict[str, Any]]()
+        """A line's terms and whether their translations are used.
+
+        A note names a term whose translation is missing.
+        """
+        matches = self.find(clean(line))
+        fields = list[dict[str, Any]]()
         verdicts = judge(matches, best.text, self.glossary.target)
         for (term, *_), used in zip(matches, verdicts, strict=True):
             if not used:
                 best.notes["the translation of a glossary term is missing"] = repr(term.source)
             verdict = "used" if used else "missed"
-            fields.append({"source": term.source, "targets": list(term.targets), "verdict": verdict})
+            targets = list(term.targets)
+            fields.append({"source": term.source, "targets": targets, "verdict": verdict})
         return {"terms": fields}
 
 
@@ -265,10 +314,16 @@ def terms(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits) -> T
     return Terms(glossary, tokenizer, Finder(keys.protect))
 
 
-def constraint_of(tokenizer: Tokenizer, match: Match, capital: bool, language: str = "") -> Constraint:
-    """The ways to write a term in a language, capitalized at the beginning of a translation if `capital`.
+def constraint_of(
+    tokenizer: Tokenizer,
+    match: Match,
+    capital: bool,
+    language: str = "",
+) -> Constraint:
+    """The ways to write a term in a language.
 
-    Elsewhere it may also be capitalized if the line, but not the glossary, capitalizes it.
+    At the beginning of a translation, it is capitalized if `capital`. Elsewhere it may also be
+    capitalized if the line, but not the glossary, capitalizes it.
     """
     plain = match.term.written(False)
     with_capital = match.term.written(True, language)

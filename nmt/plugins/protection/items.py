@@ -7,7 +7,14 @@ from typing import Any
 
 from nmt.errors import NMTError
 from nmt.plugins.protection.addresses import Surroundings
-from nmt.plugins.protection.measures import MEASURE, UNCONTINUED, Measures, ascii_digits, is_whole, same_digit
+from nmt.plugins.protection.measures import (
+    MEASURE,
+    UNCONTINUED,
+    Measures,
+    ascii_digits,
+    is_whole,
+    same_digit,
+)
 from nmt.plugins.protection.patterns import (
     ADDRESS,
     AFTER_ARGUMENT,
@@ -29,19 +36,19 @@ USUAL = "usual"
 TAG_DISTANCE = 400  # in characters, between two tags in braces
 SECONDS = 2  # the time limit per line for a user's regular expression
 PART_OF = r"A-Za-z\d_/@\\"
-"""If one of these adjoins a letter, digit or underscore at an item's edge, the item is part of something longer."""
+"""If one of these adjoins a letter, digit or underscore at an item's edge, the item is a part."""
 NUMERIC = re.compile(r"[\d.:/-]+")
 """Times, dates and versions, which other scripts may write with their own digits."""
 NOTHING = "(?!)"
 Span = tuple[int, int]
 COPIES, BLANK = "".join(map(chr, range(0x10E000, 0x10E7FF))), "\U0010e7ff"
-"""Private-use characters. The first ones enclose what a document copies, such as its inline code; see `copy_of`."""
+"""Private-use characters. The first ones enclose what a document copies; see `copy_of`."""
 COPY = re.compile(rf"([{COPIES[0]}-{COPIES[-1]}])(?:([^\s{COPIES[0]}-{COPIES[-1]}]*)\1)?")
 LONGEST_COPY = 60  # characters; a model is shown only shorter texts
 
 
 class Finder:
-    """Finds protected items: matches of the user's regular expressions first, then the usual kinds."""
+    """Finds protected items: matches of the user's patterns first, then the usual kinds."""
 
     def __init__(self, kinds: Sequence[str]) -> None:
         custom = [kind for kind in kinds if kind != USUAL]
@@ -99,7 +106,10 @@ def usual_spans(line: str) -> list[Span]:
 
 
 def whole_word(line: str, start: int, end: int) -> Span:
-    """The span of a version, name or address with anything that a hyphen, plus or tilde joins to it: 1.2-4ubuntu5."""
+    """The span of a version, name or address with what a hyphen, plus or tilde joins to it.
+
+    An example is 1.2-4ubuntu5.
+    """
     joined = GLUE.match(line, end)
     end = start + len(without_marks(line[start : joined.end() if joined else end]))
     before = BEFORE_GLUE.search(line[max(start - 200, 0) : start])
@@ -107,15 +117,18 @@ def whole_word(line: str, start: int, end: int) -> Span:
 
 
 def joins_words(line: str, start: int, end: int) -> bool:
-    """Whether the characters next to a placeholder belong to it, unlike those next to %% or a tag such as {b}."""
+    """Whether the characters next to a placeholder belong to it, unlike those next to %% or {b}."""
     opening = OPENING.fullmatch(line, start, end)
     is_tag = opening is not None and f"{{/{opening[1]}}}" in line[end : end + TAG_DISTANCE]
     return bool(ARGUMENT.match(line, start)) and line[start:end] != "%%" and not is_tag
 
 
 def whole_argument(line: str, start: int, end: int) -> Span:
-    """The span of a placeholder, including the characters joined to it and, for `%s', its quotes."""
-    before, joined = BEFORE_ARGUMENT.search(line[max(start - 200, 0) : start]), AFTER_ARGUMENT.match(line, end)
+    """The span of a placeholder, including what is joined to it and, for `%s', its quotes."""
+    before, joined = (
+        BEFORE_ARGUMENT.search(line[max(start - 200, 0) : start]),
+        AFTER_ARGUMENT.match(line, end),
+    )
     begin = start - len(before[0] if before else "")
     end = max(end, begin + len(without_marks(line[begin : joined.end() if joined else end])))
     quoted = line[begin - 1 : begin] == "`" and line[end : end + 1] == "'"
@@ -123,7 +136,10 @@ def whole_argument(line: str, start: int, end: int) -> Span:
 
 
 def without_marks(address: str) -> str:
-    """Strip sentence punctuation from the end of an address; keep a closing bracket if the address also opens it."""
+    """Strip sentence punctuation from the end of an address.
+
+    A closing bracket stays if the address also opens it.
+    """
     while address and address[-1] in ".,;:!?)]}'*`\"([{":
         opening = {")": "(", "]": "[", "}": "{"}.get(address[-1])
         if opening and address.count(opening) >= address.count(address[-1]):
@@ -133,7 +149,10 @@ def without_marks(address: str) -> str:
 
 
 def copy_of(mark: str, text: str) -> str:
-    """An item, without blanks, for something that a document copies; `text` is what a model may see in its place."""
+    """An item, without blanks, for something that a document copies.
+
+    `text` is what a model may see in its place.
+    """
     text = re.sub(f"[{COPIES[0]}-{BLANK}]", "", " ".join(text.split()))
     if len(text) > LONGEST_COPY or not any(map(str.isalnum, text)):
         return mark
@@ -151,16 +170,19 @@ def item(line: str, stretch: Span) -> str:
 
 
 def pattern_of(text: str) -> str:
-    """A pattern for an item that is no measurement; times and the like may have the digits of any script."""
+    """A pattern for an item that is no measurement.
+
+    Times, dates and versions may have the digits of any script.
+    """
     if NUMERIC.fullmatch(text):
         return "".join(same_digit(sign) if sign.isdecimal() else re.escape(sign) for sign in text)
     return re.escape(text)
 
 
 def edge(character: str, neighbor: str) -> str:
-    """What an item that begins or ends with a character may not adjoin, as part of a character class.
+    """What an item that begins or ends with a character may not adjoin.
 
-    `neighbor` is what it adjoins in the source, or empty.
+    The result is part of a character class. `neighbor` is what it adjoins in the source, or empty.
     """
     if not re.match(r"[A-Za-z\d_]", character):
         return re.escape(character)
@@ -169,7 +191,10 @@ def edge(character: str, neighbor: str) -> str:
 
 
 def edges(line: str, stretch: Span) -> tuple[str, str]:
-    """Lookarounds that reject an item inside something longer; empty on a side where it is inside one in the source."""
+    """Lookarounds that reject an item inside something longer.
+
+    They are empty on a side where the item is inside something longer in the source.
+    """
     start, end = stretch
     text = item(line, stretch)
     is_placeholder = PLACEHOLDER.fullmatch(text) is not None
@@ -177,7 +202,8 @@ def edges(line: str, stretch: Span) -> tuple[str, str]:
     after = f"(?!\\.?[{edge(line[end - 1], line[end : end + 1] if is_placeholder else '')}])"
     if text.endswith(")"):
         after = ""  # the text may enclose it in parentheses
-    if text.startswith("--") or URL.fullmatch(text):  # https://a.org/api does not match in https://a.org/api-Server
+    if text.startswith("--") or URL.fullmatch(text):
+        # https://a.org/api does not match in https://a.org/api-Server.
         after += rf"(?!-[{LATIN}\d_])"
     begins = re.compile(before).match(line, start)
     ends = re.compile(after).match(line, end)
@@ -197,22 +223,32 @@ class Items:
     def __init__(self, line: str, stretches: Sequence[Span]) -> None:
         self.line, self.texts = single_blanks(line), [item(line, stretch) for stretch in stretches]
         measures = list[str]()
-        guards = dict[str, tuple[str, str]]()  # the edges that every occurrence of an item in the source has
+        guards = dict[str, tuple[str, str]]()
+        """The edges that every occurrence of an item in the source has."""
         for text, stretch in zip(self.texts, stretches, strict=True):
             if is_measure(line, stretch):
                 measures.append(text)
                 continue
-            (before, after), others = edges(line, stretch), guards.get(text)
-            guards[text] = (min(before, others[0]), min(after, others[1])) if others else (before, after)
+            before, after = edges(line, stretch)
+            other_before, other_after = guards.get(text, (before, after))
+            guards[text] = min(before, other_before), min(after, other_after)
         alternatives = sorted(guards, key=len, reverse=True)
         # No groups: each would take time at every position.
-        self.literals = {text: guards[text][0] + pattern_of(text) + guards[text][1] for text in alternatives}
-        self.names = {ascii_digits(text) if NUMERIC.fullmatch(text) else text: text for text in alternatives}
+        self.literals = dict[str, str]()
+        self.names = dict[str, str]()
+        for text in alternatives:
+            before, after = guards[text]
+            self.literals[text] = before + pattern_of(text) + after
+            self.names[ascii_digits(text) if NUMERIC.fullmatch(text) else text] = text
         self.measures = Measures(measures)
         self.patterns = dict[frozenset[str], re.Pattern[str]]()
         self.pattern = self.pattern_for("")
-        # An item's text may also occur outside items, such as the second $x in $x$x; it must stay there, too.
-        expected, in_line = [self.name_of(text) or text for text in self.texts], self.find(self.line)
+        # An item's text may also occur outside items, such as the second $x in $x$x; it must stay
+        # there, too.
+        expected, in_line = (
+            [self.name_of(text) or text for text in self.texts],
+            self.find(self.line),
+        )
         self.expected = in_line if Counter(in_line) >= Counter(expected) else expected
 
     def pattern_for(self, text: str) -> re.Pattern[str]:
@@ -224,8 +260,8 @@ class Items:
         if self.measures.units and not text.isascii():
             scripts = frozenset(map(script, {*text})) - {"", "LATIN"}
         if scripts not in self.patterns:
-            patterns = [*self.literals.values(), *self.measures.patterns(sorted(scripts))] or [NOTHING]
-            self.patterns[scripts] = re.compile("|".join(patterns))
+            patterns = [*self.literals.values(), *self.measures.patterns(sorted(scripts))]
+            self.patterns[scripts] = re.compile("|".join(patterns) or NOTHING)
         return self.patterns[scripts]
 
     def name_of(self, text: str) -> str | None:
@@ -254,11 +290,16 @@ class Items:
 
     def find(self, text: str) -> list[str]:
         """The items found in a text, in order, except where they are part of something longer."""
-        return [name for name in map(self.which, self.pattern_for(text).finditer(text)) if name is not None]
+        names = map(self.which, self.pattern_for(text).finditer(text))
+        return [name for name in names if name is not None]
 
     def arrive(self, text: str) -> bool:
-        """Whether a text has exactly the source's items and no other placeholder; those like %s must be in order."""
-        items, rest = self.find(text), self.without(text)
+        """Whether a text has exactly the source's items and no other placeholder.
+
+        Placeholders that take the next argument, such as %s, must be in order.
+        """
+        items = self.find(text)
+        rest = self.without(text)
         if any(other[0] not in self.line for other in PLACEHOLDER.finditer(rest)):
             return False
         in_order = list(filter(is_counted, items)) == list(filter(is_counted, self.expected))
@@ -270,7 +311,10 @@ class Items:
 
 
 def replaced(line: str, stretches: Iterable[Span], names: Iterable[str]) -> tuple[str, list[Span]]:
-    """Replace a line's stretches, given in order, with names; return the new line and the spans of the names."""
+    """Replace a line's stretches, given in order, with names.
+
+    Returns the new line and the spans of the names.
+    """
     text, last, places = "", 0, list[Span]()
     for (start, end), name in zip(stretches, names, strict=True):
         text += line[last:start]
@@ -280,7 +324,7 @@ def replaced(line: str, stretches: Iterable[Span], names: Iterable[str]) -> tupl
 
 
 def is_counted(text: str) -> bool:
-    """True for a placeholder that takes the next argument: %s or {}, but not %(name)s, {0}, %1 or {{ x }}."""
+    """True for a placeholder that takes the next argument: %s or {}, but not %(name)s or {0}."""
     return bool(COUNTED.match(text))
 
 

@@ -1,7 +1,7 @@
 """Measurements: numbers with units, in the forms that the languages of the world write them.
 
-A translation may write a measurement as its language does, with other digits, decimal marks, blanks and units. All
-forms of a measurement have a reading in common; see `readings`.
+A translation may write a measurement as its language does, with other digits, decimal marks,
+blanks and units. All forms of a measurement have a reading in common; see `readings`.
 """
 
 import re
@@ -10,7 +10,17 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 
 from nmt.plugins.protection.units import forms_of_unit, pattern_of_form, same_unit, spellings
-from nmt.text import CYRILLIC, GREEK, HAN, HANGUL, KANA, LATIN, SOUTH_EAST, WORD_CHARACTER, is_word_border
+from nmt.text import (
+    CYRILLIC,
+    GREEK,
+    HAN,
+    HANGUL,
+    KANA,
+    LATIN,
+    SOUTH_EAST,
+    WORD_CHARACTER,
+    is_word_border,
+)
 
 BLANK = "[ \u00a0\u202f\u2009]"
 # Also with a fraction slash between digits, which may be raised and lowered.
@@ -20,16 +30,18 @@ ARABIC_DECIMAL, ARABIC_THOUSANDS = "\u066b", "\u066c"
 SEPARATORS = f".,'\u2019{ARABIC_DECIMAL}{ARABIC_THOUSANDS}"
 # 1,000.5, 1 000, 1e-5, 1/2, 2½, ¾, 10⁶ or 25²
 NUMBER = (
-    rf"(?:(?>\d{{1,3}}/|)\.?\d{{1,20}}+(?>(?:[{SEPARATORS}]\d{{1,20}}+|[ \u00a0\u202f]\d{{3}}(?!\d)){{0,6}})"
+    r"(?:(?>\d{1,3}/|)\.?\d{1,20}+"
+    rf"(?>(?:[{SEPARATORS}]\d{{1,20}}+|[ \u00a0\u202f]\d{{3}}(?!\d)){{0,6}})"
     rf"(?>e[-+]?\d{{1,4}}+|)(?:{POWER}|{BLANK}?{FRACTION}|)|{FRACTION})"
 )
 FACTORS = "(?:[A-Za-zµμΩ]{1,4}[/·⋅]){0,2}"
 UNITS = (
     f"{FACTORS}[A-Za-zµμΩ]{{1,4}}{POWER}(?:[/·⋅][A-Za-z]{{1,4}})?|"  # W/m², m³/s, kg·m⁻³
     f"{FRACTION}|"  # the fraction of a mixed number may adjoin it or not: 3 ¾
-    "km/h|m/s|[kMGT]?bit/s|[kMGT]i?B/s|[kMG]bps|mph|rpm|fps|[mµ]?g/m³|[kcmnµ]?m[²³]?|[kmµ]?g|t|[mµn]?s|min|h|[kMG]?Hz"
-    "|[kKMGT]?i?B|bytes?|[kMG]?bits?|[mµk]?VA?|[mµ]?Ah?|[kMG]?Wh?|[kM]?Ω|[hkM]?Pa|m?bar|psi|lx|lm|k?J|k?cal|Nm"
-    "|°C|°F|[°\u2032\u2033]|K|px|pt|em|rem|dpi|[mcd]?[lL]|dB[mA]?|ppm|ppb|lb|oz|ft|yd|%|‰|€|\\$|£|EUR|USD"
+    "km/h|m/s|[kMGT]?bit/s|[kMGT]i?B/s|[kMG]bps|mph|rpm|fps|[mµ]?g/m³|[kcmnµ]?m[²³]?|[kmµ]?g|t"
+    "|[mµn]?s|min|h|[kMG]?Hz|[kKMGT]?i?B|bytes?|[kMG]?bits?|[mµk]?VA?|[mµ]?Ah?|[kMG]?Wh?|[kM]?Ω"
+    "|[hkM]?Pa|m?bar|psi|lx|lm|k?J|k?cal|Nm|°C|°F|[°\u2032\u2033]|K|px|pt|em|rem|dpi|[mcd]?[lL]"
+    "|dB[mA]?|ppm|ppb|lb|oz|ft|yd|%|‰|€|\\$|£|EUR|USD"
     # Percent and per mille of other scripts, ℃ and ℉, and units in a single character, such as ㎏.
     "|[\uff05\u066a\u0609\u2103\u2109\u338e\u338f\u3396\u339c-\u33a6\u2113]"
 )
@@ -38,14 +50,16 @@ EUROPEAN = LATIN + GREEK + CYRILLIC
 # join their prefixes and particles to measurements.
 BEFORE_MEASURE = rf"(?<![{EUROPEAN}\d_.,%°{ARABIC_DECIMAL}])"
 AFTER_MEASURE = rf"(?![{EUROPEAN}\d_%])"
-# After a letter of a script with blanks, it is a hyphen: Hebrew joins its prefixes to numbers with one.
+# After a letter of a script with blanks, it is a hyphen: Hebrew joins its prefixes to numbers with
+# one.
 SIGN_OF_NUMBER = rf"(?<![^\W{HAN}{KANA}{SOUTH_EAST}])(?<![)\]])[-+\u2212]"
 SIGNED = f"(?>{SIGN_OF_NUMBER}|){NUMBER}"
 MEASURE = re.compile(rf"{BEFORE_MEASURE}({SIGNED})([ \u00a0\u202f]?)({UNITS}){AFTER_MEASURE}")
 # Marks of direction may stand before a unit in Hebrew and Arabic.
 GAP = "[ \u00a0\u202f\u2009\u200e\u200f]{0,2}"
 PERCENT = "%\uff05\u066a"
-PERCENT_FIRST = rf"[{PERCENT}]{GAP}{NUMBER}(?![{PERCENT}]){AFTER_MEASURE}"  # in Turkish, Basque and Persian
+# In Turkish, Basque and Persian.
+PERCENT_FIRST = rf"[{PERCENT}]{GAP}{NUMBER}(?![{PERCENT}]){AFTER_MEASURE}"
 # Also not as a file name or a quotient.
 NOT_CONTINUED = r"(?!\.?[A-Za-z\d_/@\\])"
 UNCONTINUED = re.compile(NOT_CONTINUED)
@@ -103,7 +117,10 @@ def numbers(text: str) -> list[str]:
 
 
 def grouped(number: str) -> list[str]:
-    """The form of a whole number with a mark before its last three digits, which translations may add."""
+    """The form of a whole number with a mark before its last three digits.
+
+    Translations may add such a mark.
+    """
     return [f"{number[:-3]}|{number[-3:]}"] if number.isdecimal() and 4 <= len(number) <= 6 else []
 
 
@@ -139,7 +156,7 @@ class Measures:
         self.units_of_forms = defaultdict[str, list[str]](list)
 
     def patterns(self, scripts: Iterable[str]) -> list[str]:
-        """Patterns of these units with any number, in international forms and those of some scripts."""
+        """Patterns of these units with any number, in international forms and those of scripts."""
         if not self.units:
             return []
         names = set[str]()
@@ -158,7 +175,7 @@ class Measures:
         return patterns
 
     def text_of(self, measure: str) -> str | None:
-        """The line's own text for a measurement that these patterns match; None if the line lacks it."""
+        """The line's own text for a measurement that these patterns match, if the line has it."""
         for number, unit in readings(measure):
             units = unit, *self.units_of_forms.get(bare(unit), ())
             # What looks like a sign may be a dash.
@@ -169,5 +186,8 @@ class Measures:
 
 
 def is_whole(match: re.Match[str]) -> bool:
-    """Whether a measurement ends with a word. Particles and other nouns may follow its unit in Korean and katakana."""
+    """Whether a measurement ends with a word.
+
+    In Korean and katakana, particles and other nouns may follow its unit.
+    """
     return bool(JOINED.match(match[0][-1])) or is_word_border(match.string, match.end())

@@ -1,4 +1,4 @@
-"""Where terms occur in texts, as words, with the particles and prefixes that their language joins to them."""
+"""Where terms occur in texts as words, which may have particles and prefixes joined to them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,10 @@ def term_words(text: str) -> list[Span]:
 
 @lru_cache(100_000)
 def pattern_of_term(term: str) -> re.Pattern[str]:
-    """A pattern for a term in canonical text. Words that need no blank between them may have one."""
+    """A pattern for a term in canonical text.
+
+    Words that need no blank between them may have one.
+    """
     words = [term[begin:end] for begin, end in term_words(term)]
     pattern = re.escape(words[0])
     for before, word in pairwise(words):
@@ -75,10 +78,16 @@ def which_are_used(terms: Sequence[Sequence[str]], translation: str) -> list[boo
     taken = list[Span]()
     # A short term must not take a word from a longer one.
     for number in sorted(range(len(terms)), key=lambda number: -max(map(len, terms[number]))):
-        spans = (span for form in terms[number] for span in occurrences(without_vowel_points(form), text))
-        for begin, end in spans:
-            if all(end <= other_begin or other_end <= begin for other_begin, other_end in taken):
-                taken.append((begin, end))
-                used[number] = True
-                break
+        free = next(free_occurrences(terms[number], text, taken), None)
+        if free:
+            taken.append(free)
+            used[number] = True
     return used
+
+
+def free_occurrences(forms: Sequence[str], text: str, taken: Sequence[Span]) -> Iterator[Span]:
+    """The spans of the forms of a term that overlap with no span taken."""
+    for form in forms:
+        for begin, end in occurrences(without_vowel_points(form), text):
+            if all(end <= first or last <= begin for first, last in taken):
+                yield begin, end

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - letters of other scripts look like Latin ones
-"""Units of measurement as other scripts write them, by Unicode's data (CLDR): км for km, キロメートル, กม. or كم."""
+"""Units of measurement as other scripts write them, by Unicode's data (CLDR), such as км for km."""
 
 import re
 from collections.abc import Iterator
@@ -113,7 +113,16 @@ SAME_UNITS = {
     **{"㎎": "mg", "㎏": "kg", "㎜": "mm", "㎝": "cm", "㎞": "km", "㎖": "mL", "ℓ": "L"},
     **{"bps": "bit/s", "kbps": "kbit/s", "Mbps": "Mbit/s", "Gbps": "Gbit/s"},
     **{"DPI": "dpi", "Mhz": "MHz", "kph": "km/h"},
-    **{"㎟": "mm²", "㎠": "cm²", "㎡": "m²", "㎢": "km²", "㎣": "mm³", "㎤": "cm³", "㎥": "m³", "㎦": "km³"},
+    **{
+        "㎟": "mm²",
+        "㎠": "cm²",
+        "㎡": "m²",
+        "㎢": "km²",
+        "㎣": "mm³",
+        "㎤": "cm³",
+        "㎥": "m³",
+        "㎦": "km³",
+    },
 }
 """Maps units to how we write them."""
 VALUES = 1, 2, 5, 11, 100, 1.5
@@ -156,7 +165,9 @@ def forms_of_unit(unit: str, script_name: str) -> list[str]:
         seconds = [*forms_of_unit(other, script_name), other]
         forms = [f"{first}/{second}" for first in firsts for second in seconds]
     else:
-        forms = [form for code in languages_in(script_name) for form in forms_of_language(unit, code)]
+        forms = list[str]()
+        for code in languages_in(script_name):
+            forms += forms_of_language(unit, code)
         forms += FURTHER_FORMS.get(unit, "").split(", ")
     in_script = (form for form in forms if any(script(sign) == script_name for sign in form))
     return [*dict.fromkeys(in_script)]

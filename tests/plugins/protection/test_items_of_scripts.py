@@ -1,4 +1,4 @@
-"""Items in text of every script: next to letters without blanks, particles and prefixes, and with other units."""
+"""Items in text of every script: next to letters, particles and prefixes, and with other units."""
 
 import time
 
@@ -25,14 +25,26 @@ def found(line: str) -> list[str]:
         ("連絡先はuser@example.comです。", ["user@example.com"]),
         ("Ctrl+Sを押して、オプション --forceを", ["Ctrl+S", "--force"]),
         ("設定$HOMEに保存し%1を、変数MAX_SIZEとopen()を", ["$HOME", "%1", "MAX_SIZE", "open()"]),
-        ("设置4.2.1版，python3.11的，在2024-05-01日12:30时", ["4.2.1", "python3.11", "2024-05-01", "12:30"]),
+        (
+            "设置4.2.1版，python3.11的，在2024-05-01日12:30时",
+            ["4.2.1", "python3.11", "2024-05-01", "12:30"],
+        ),
         (":otherが:valueの場合、@countの%nameは", [":other", ":value", "@count", "%name"]),
         ("温度が25℃で10㎡、１０％と10٪", ["25℃", "10㎡", "１０％", "10٪"]),
-        ("{名前}さん、%(件数)d件、<b>太字</b>と&nbsp;", ["{名前}", "%(件数)d", "<b>", "</b>", "&nbsp;"]),
+        (
+            "{名前}さん、%(件数)d件、<b>太字</b>と&nbsp;",
+            ["{名前}", "%(件数)d", "<b>", "</b>", "&nbsp;"],
+        ),
         # Korean particles, also those that depend on what they follow.
-        ("10%를 5 GB의 --force를 user@example.com으로", ["10%", "5 GB", "--force", "user@example.com"]),
+        (
+            "10%를 5 GB의 --force를 user@example.com으로",
+            ["10%", "5 GB", "--force", "user@example.com"],
+        ),
         ("%s(으)로 {name}을(를) $1(으)로 $NAME이(가)", ["%s", "{name}", "$1", "$NAME"]),
-        ("/etc/hosts를 /dev/와 nss_db는 보고서.pdf를", ["/etc/hosts", "/dev/", "nss_db", "보고서.pdf"]),
+        (
+            "/etc/hosts를 /dev/와 nss_db는 보고서.pdf를",
+            ["/etc/hosts", "/dev/", "nss_db", "보고서.pdf"],
+        ),
         # Prefixes and suffixes of other languages.
         ("لديه وPython3.11 و$HOME", ["Python3.11", "$HOME"]),
         ("فایل setup.py\u200cرا باز کنید", ["setup.py"]),
@@ -141,7 +153,9 @@ def test_forms_of_measurements(measure: str, translation: str, arrives: bool) ->
     assert Items(line, USUAL.stretches(line)).arrive(translation) == arrives
 
 
-LANGUAGES = "ar be bg bn el fa he hi hy ja ka kk km ko lo mr my ru ta th uk ur zh".split()  # noqa: SIM905
+LANGUAGES = """
+ar be bg bn el fa he hi hy ja ka kk km ko lo mr my ru ta th uk ur zh
+""".split()  # noqa: SIM905
 UNITS = {
     "km": "length-kilometer",
     "cm": "length-centimeter",
@@ -162,7 +176,8 @@ def test_a_measurement_that_babel_formats_is_the_same(language: str, unit: str) 
     for value in ("7", "1250", "7.5"):
         line = f"It is {value} {unit} here"
         number = float(value)
-        text = format_unit(number, UNITS[unit], "short", locale=language, numbering_system="default")
+        name = UNITS[unit]
+        text = format_unit(number, name, "short", locale=language, numbering_system="default")
         assert Items(line, USUAL.stretches(line)).arrive(f"({text})"), text
 
 
@@ -183,7 +198,10 @@ def test_where_items_stand_in_translations(line: str, translation: str, arrives:
     assert Items(line, USUAL.stretches(line)).arrive(translation) == arrives
 
 
-@pytest.mark.parametrize("part", ["設定.txt", "https://a.com/日本", "日本/a.py", "5 км ", "か%s", "/日本", "日"])
+@pytest.mark.parametrize(
+    "part",
+    ["設定.txt", "https://a.com/日本", "日本/a.py", "5 км ", "か%s", "/日本", "日"],
+)
 def test_the_time_for_other_scripts_is_proportional_to_the_length(part: str) -> None:
     line = part * (24_000 // len(part))
     begin = time.process_time()

@@ -1,4 +1,4 @@
-"""Terms in every script: in lines, in translations, and in searches whose tokens cross the borders of words."""
+"""Terms in every script: in lines, translations, and searches whose tokens cross words."""
 
 import pytest
 import torch
@@ -131,7 +131,16 @@ def test_a_term_in_other_tokens_is_not_forced_again() -> None:
 @pytest.mark.parametrize("beam", [1, 3])
 def test_a_search_finds_translations_with_the_terms(target: str, beam: int) -> None:
     """A line may have a term twice."""
-    text = [*JAPANESE, target, f"{target}を", "파일을 열다", "الملفات", "дверь", "ฐานข้อมูล", "a file or a file"]
+    text = [
+        *JAPANESE,
+        target,
+        f"{target}を",
+        "파일을 열다",
+        "الملفات",
+        "дверь",
+        "ฐานข้อมูล",
+        "a file or a file",
+    ]
     tokenizer = train_tokenizer(text, TokenizerConfig(kind="bpe", vocabulary_size=400))
     stage = Terms(glossary("file", target), tokenizer, Finder([]))
     engine = engine_of(tokenizer, beam_size=beam, max_extra_length=60)
