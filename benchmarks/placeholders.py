@@ -49,7 +49,7 @@ def report(file: Path, references: list[str]) -> str:
             items = Items(source, stretches)
             arrived += items.arrive(best["text"])
             flagged += "protected" in best["flags"]
-            around.append((items.pattern.sub("", best["text"]), items.pattern.sub("", reference)))
+            around.append((items.without(best["text"]), items.without(reference)))
     [chrf] = score([ours for ours, _ in around], [theirs for _, theirs in around], ["chrf"])
     share = f"{arrived} of {len(around)} hold all exactly once ({arrived / max(len(around), 1):.1%})"
     return f"{share}, {flagged} are flagged; around them chrF {chrf.value:.1f} ({chrf.signature})"

@@ -19,7 +19,8 @@ from pathlib import Path
 
 import nmt
 from nmt.evaluation import score
-from nmt.plugins.protection.protection import WORD, Glossary, judge, read_glossary
+from nmt.plugins.protection.glossary import Glossary, judge, read_glossary
+from nmt.plugins.protection.occurrences import term_words
 from nmt.text import clean
 
 DICTIONARY = Path("/usr/share/dictd/freedict-eng-deu.dict.dz")
@@ -38,6 +39,10 @@ def dictionary() -> dict[str, list[str]]:
     return found
 
 
+def words_of(text: str) -> list[str]:
+    return [text[begin:end] for begin, end in term_words(text)]
+
+
 def write(path: Path, pairs: list[tuple[str, str]]) -> Glossary:
     path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
     return read_glossary(str(path))
@@ -48,8 +53,8 @@ def glossary_of(kind: str, sources: list[str], references: list[str], path: Path
     known = dictionary()
     lines = defaultdict[str, list[set[str]]](list)
     for source, reference in zip(sources, references, strict=True):
-        for word in {word.lower() for word in WORD.findall(clean(source))} & known.keys():
-            lines[word].append(set(WORD.findall(clean(reference))))
+        for word in {word.lower() for word in words_of(clean(source))} & known.keys():
+            lines[word].append(set(words_of(clean(reference))))
     pairs = list[tuple[str, str]]()
     for word in sorted(lines):
         targets = known[word]

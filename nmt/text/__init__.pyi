@@ -4,9 +4,10 @@ from .files import decode as decode, decoded as decoded, table_format as table_f
 from .files import not_parallel as not_parallel, open_text as open_text, parallel as parallel, problem_of as problem_of
 from .files import raw_lines as raw_lines, read_files as read_files, read_lines as read_lines, read_texts as read_texts
 from .files import reading as reading, resolve as resolve, texts_of as texts_of, without_end as without_end
-from .languages import direction as direction, language_of_file as language_of_file
+from .languages import SCRIPTS as SCRIPTS, direction as direction, language_of_file as language_of_file
 from .languages import scripts_of_language as scripts_of_language
 from .scripts import CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD, HAN as HAN, HANGUL as HANGUL
+from .scripts import CYRILLIC as CYRILLIC, GREEK as GREEK, LATIN as LATIN, MARKS as MARKS
 from .scripts import EXTENDING as EXTENDING, KANA as KANA, NO_BLANK_BESIDE as NO_BLANK_BESIDE
 from .scripts import SOUTH_EAST as SOUTH_EAST, WITHOUT_BLANKS as WITHOUT_BLANKS
 from .scripts import WORD_CHARACTER as WORD_CHARACTER, blank_between as blank_between
@@ -14,6 +15,9 @@ from .scripts import direction_of_text as direction_of_text, is_word_border as i
 from .scripts import joined as joined, letters as letters, script as script
 from .scripts import scripts_of_characters as scripts_of_characters
 from .scripts import scripts_of_text as scripts_of_text, word_spans as word_spans, words as words
+from .affixes import ARABIC_ARTICLE as ARABIC_ARTICLE, may_begin as may_begin, may_end as may_end
+from .affixes import without_particles as without_particles, without_prefixes as without_prefixes
+from .affixes import without_vowel_points as without_vowel_points
 from .codes import is_language as is_language, language_name as language_name, match_language as match_language
 from .codes import subtags as subtags, with_code as with_code
 from .tags import BETWEEN as BETWEEN, BLOCKS as BLOCKS, INLINE as INLINE, SEPARATORS as SEPARATORS

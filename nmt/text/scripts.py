@@ -15,6 +15,25 @@ HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb"
 # Thai, Lao, Tibetan, Myanmar, Khmer, Tai Le, New Tai Lue, Tai Tham, Balinese, Javanese,
 # Myanmar Extended, Tai Viet.
 SOUTH_EAST = "\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f\ua980-\ua9ff\uaa60-\uaadf"
+LATIN = (
+    "A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1d00-\u1d25\u1d6b-\u1d9a\u1e00-\u1eff"
+    "\u2c60-\u2c7f\ua722-\ua7ff\uab30-\uab5a\uab60-\uab64\ufb00-\ufb06\u0300-\u036f"
+)
+"""Latin letters, and the accents that may follow them."""
+GREEK = "\u0370-\u03ff\u1f00-\u1fff"
+CYRILLIC = "\u0400-\u052f\u1c80-\u1c88\u2de0-\u2dff\ua640-\ua69f"
+MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0711-\u07f3\u07fd\u0816-\u082d\u0859-\u085b\u0898-\u08e1\u08e3-\u0963"
+    "\u0981-\u09e3\u09fe-\u0a75\u0a81-\u0ae3\u0afa-\u0b63\u0b82-\u0bd7\u0c00-\u0c63\u0c81-\u0c83\u0cbc-\u0d4d\u0d57"
+    "\u0d62\u0d63\u0d81-\u0df3\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ecd\u0f18\u0f19\u0f35\u0f37\u0f39\u0f3e-\u0f84"
+    "\u0f86-\u0fbc\u0fc6\u102b-\u103e\u1056-\u109d\u135d-\u135f\u1712-\u1734\u1752-\u17d3\u17dd\u180b-\u180d"
+    "\u180f-\u193b\u1a17-\u1a1b\u1a55-\u1a7f\u1ab0-\u1b44\u1b6b-\u1b73\u1b80-\u1bf3\u1c24-\u1c37\u1cd0-\u1cd2"
+    "\u1cd4-\u1dff\u2cef-\u2cf1\u2d7f-\u2dff\u302a-\u302f\u3099\u309a\ua66f-\ua672\ua674-\ua67d\ua69e\ua69f"
+    "\ua6f0\ua6f1\ua802-\ua827\ua82c\ua880-\ua8c5\ua8e0-\ua8f1\ua8ff-\ua92d\ua947-\ua953\ua980-\ua9c0\ua9e5-\uaa4d"
+    "\uaa7b-\uaac1\uaaeb-\uaaef\uaaf5\uaaf6\uabe3-\uabea\uabec\uabed\ufb1e\ufe20-\ufe2f"
+)
+"""Marks that are parts of words, for patterns of `re`, whose `\\w` lacks them; with letters in between."""
 EAST_ASIAN_SIGNS = "\u3001-\u3004\u3008-\u3020\u3030\u303d\uff00-\uffef"
 """Punctuation and full-width signs of Chinese and Japanese, which contain their own white space."""
 WITHOUT_BLANKS = re.compile(f"[{HAN}{KANA}{SOUTH_EAST}]")
@@ -106,6 +125,8 @@ def is_word_border(text: str, at: int) -> bool:
     """
     if not 0 < at < len(text):
         return True
+    if text[at - 1 : at + 1].isascii():
+        return not (WORD_CHARACTER.match(text[at - 1]) and WORD_CHARACTER.match(text[at]))
     begin = last_base(text, at)
     cluster = CLUSTER.match(text, begin)
     if EXTENDING.match(text, at) or (cluster and cluster.end() > at):

@@ -53,6 +53,7 @@ class Limits:
     characters: frozenset[str] | None = None  # seen in training sources; words with other characters are copied
     rare: frozenset[str] = frozenset()  # those of `characters` that are letters too rare to be learned
     copies_signs: bool = False  # text without a letter is copied, such as a rule or a smiley
+    target: str = ""  # target language, as the model states it
 
 
 def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
@@ -85,6 +86,7 @@ def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
         characters,
         rare,
         copies_signs=reads_letters and not any(map(is_parser, descriptions)),
+        target=descriptions[0].target,
     )
 
 

@@ -1,16 +1,43 @@
 """Words, borders, blanks and directions in the scripts of many languages."""
 
+import re
+import unicodedata
+
 import pytest
 
 from nmt.text import (
+    LATIN,
+    MARKS,
     blank_between,
     direction,
     direction_of_text,
     is_word_border,
     joined,
+    script,
     scripts_of_language,
     word_spans,
 )
+
+
+def test_classes_of_characters_are_those_of_unicode() -> None:
+    """Symbols and variation selectors are marks, but not of words."""
+    not_of_words = [*range(0x20D0, 0x2100), *range(0xFE00, 0xFE10)]
+    of_words = re.compile(rf"[\w{MARKS}]")
+    latin = re.compile(f"[{LATIN}]")
+    rare = [0x2184, 0x2C2F, 0x2C5F, 0xAB66, 0xAB67, 0x2C2E, 0x2C5E, 0xAB68]  # for phonetics and Claudian letters
+    for code in range(0x10000):
+        character, category = chr(code), unicodedata.category(chr(code))
+        name = unicodedata.name(character, "")
+        if category[0] in "LM" and code not in not_of_words:
+            assert of_words.match(character), hex(code)
+        if category[0] in "PSZ":
+            assert not of_words.match(character) or character in "_", hex(code)
+        if category in ("Lu", "Ll") and name.startswith("LATIN") and code < 0xFF00:
+            assert latin.match(character) or code in rare, hex(code)
+        if category[0] == "L" and latin.match(character):
+            assert script(character) in ("LATIN", "FEMININE", "MASCULINE", "MICRO", ""), hex(code)
+    assert all(script(chr(code)) == "GREEK" for code in range(0x391, 0x3C9) if chr(code).isalpha())
+    assert all(script(chr(code)) == "CYRILLIC" for code in range(0x400, 0x482))
 
 
 @pytest.mark.parametrize(

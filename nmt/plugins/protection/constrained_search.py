@@ -70,6 +70,9 @@ class ConstrainedSearch(Search):
         self.widths = [min(2 * config.beam_size + one.left(one.start), 4 * config.beam_size) for one in self.trackers]
         super().__init__(models, source_BS, replace(config, beam_size=max(self.widths)), prefixes)
         self.states = [[tracker.start] * self.beam_size for tracker in self.trackers]
+        self.terms = constraints.terms
+        self.written: list[list[tuple[int, ...]]] = [[()] * self.beam_size for _ in self.trackers]
+        """The tokens of each hypothesis, if the text decides which terms it has."""
 
     def advance(self) -> None:
         rooms = self.max_lengths - 1 - self.tokens.shape[2]
@@ -173,8 +176,20 @@ class ConstrainedSearch(Search):
     def extend(self, parents: Tensor, tokens: Tensor) -> None:
         super().extend(parents, tokens)
         for index, *row in zip(self.indices, *values_of(parents, tokens), strict=True):
-            states, step = self.states[index], self.trackers[index].step
-            self.states[index] = [step(states[parent], token) for parent, token in zip(*row, strict=True)]
+            states, tracker = self.states[index], self.trackers[index]
+            steps = list(zip(*row, strict=True))
+            self.states[index] = [tracker.step(states[parent], token) for parent, token in steps]
+            if self.terms:
+                self.correct(index, steps)
+
+    def correct(self, index: int, steps: list[tuple[int, int]]) -> None:
+        """Let the text of each hypothesis of a sentence decide which terms it has."""
+        assert self.terms
+        written, states, tracker = self.written[index], self.states[index], self.trackers[index]
+        self.written[index] = [(*written[parent], token) for parent, token in steps]
+        for slot, tokens in enumerate(self.written[index]):
+            if tokens[-1] != PAD:  # which fills empty slots
+                states[slot] = tracker.corrected(states[slot], self.terms.met(index, tokens))
 
 
 @torch.inference_mode()
@@ -191,6 +206,6 @@ def constrained_search(
         alone = source_BS[index : index + 1, : int((source_BS[index] != PAD).sum())], config, [prefixes[index]]
         row = constraints.rows[index]
         longest = max(range(len(row)), key=lambda n: (min(len(phrase.tokens) for phrase in row[n]), n))
-        rest = PhraseConstraints([[*row[:longest], *row[longest + 1 :]]], constraints.kinds)
+        rest = constraints.without(index, longest)
         [results[index]] = constrained_search(models, *alone, rest) if rest.rows[0] else beam_search(models, *alone)
     return results

@@ -4,14 +4,14 @@ An automaton tracks a set of readings, because a hypothesis can be read in sever
 another phrase, and an occurrence of a phrase counts for only one constraint.
 """
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from nmt.config import UNK, DecodeConfig
-from nmt.text import META, TARGET, WITHOUT_BLANKS, Tokenizer
+from nmt.plugins.protection.occurrences import which_are_used
+from nmt.text import META, TARGET, WITHOUT_BLANKS, WORD_CHARACTER, Tokenizer
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 BEGINS, FOLLOWS, GLUED = range(3)
 # Bits of a token's kind. CONTINUES: it continues a word; EDGE: a word can follow without a space, as after a hyphen.
 CONTINUES, EDGE = 1, 2
-LETTER = re.compile(rf"(?!{WITHOUT_BLANKS.pattern})\w")
 CLOSING = ".,;:!?)]}%\u2026"  # punctuation that is followed by a space
 CONTEXTS = {BEGINS: [""], FOLLOWS: ["x "], GLUED: ["x-", "x ("]}  # what may precede a phrase
 
@@ -40,16 +39,54 @@ Constraint = tuple[Phrase, ...]  # any one of these phrases meets it
 
 
 @dataclass(frozen=True)
+class WrittenTerms:
+    """Decides by the text of translations which terms they have.
+
+    The tokens do not decide that: they may also cover characters next to a term where there is no
+    blank, and particles and prefixes may be joined to it.
+    """
+
+    rows: Sequence[Sequence[Sequence[str]]]  # for each sentence, the acceptable forms of each term
+    tokenizer: Tokenizer
+
+    def of(self, indices: Sequence[int]) -> "WrittenTerms":
+        return WrittenTerms([self.rows[index] for index in indices], self.tokenizer)
+
+    def met(self, index: int, tokens: Sequence[int]) -> int:
+        """The terms of a sentence that a translation has, one bit each."""
+        used = which_are_used(self.rows[index], self.tokenizer.decode(tokens))
+        return sum(1 << number for number, is_used in enumerate(used) if is_used)
+
+
+@dataclass(frozen=True)
 class PhraseConstraints:
-    """Non-overlapping phrases that the translation of each sentence must contain."""
+    """Non-overlapping phrases that the translation of each sentence must contain.
+
+    With `terms`, the text decides which phrases it contains, and tokens only guide the search.
+    """
 
     rows: Sequence[Sequence[Constraint]]  # one per sentence
     kinds: bytes  # the kind of each vocabulary entry
+    terms: WrittenTerms | None = None
 
     def of(self, indices: Sequence[int]) -> "PhraseConstraints":
-        return PhraseConstraints([self.rows[index] for index in indices], self.kinds)
+        rows = [self.rows[index] for index in indices]
+        return PhraseConstraints(rows, self.kinds, self.terms and self.terms.of(indices))
+
+    def without(self, index: int, number: int) -> "PhraseConstraints":
+        """All constraints of a sentence but one."""
+        row = [*self.rows[index]]
+        del row[number]
+        terms = self.terms
+        if terms:
+            forms = [*terms.rows[index]]
+            del forms[number]
+            terms = replace(terms, rows=[forms])
+        return PhraseConstraints([row], self.kinds, terms)
 
     def are_met(self, index: int, tokens: Sequence[int]) -> bool:
+        if self.terms:
+            return self.terms.met(index, tokens) == (1 << len(self.rows[index])) - 1
         tracker = Tracker(self.rows[index], self.kinds)
         return not tracker.left(reduce(tracker.step, tokens, tracker.start))
 
@@ -61,6 +98,11 @@ class PhraseConstraints:
         return constrained_search(models, source_BS, config, prefixes, self)
 
 
+def is_letter(character: str) -> bool:
+    """Whether a character forms words with its neighbors, as in scripts with blanks."""
+    return WORD_CHARACTER.match(character) is not None and not WITHOUT_BLANKS.match(character)
+
+
 @lru_cache
 def kinds(tokenizer: Tokenizer) -> bytes:
     """The kind of each token, made up of the bits CONTINUES and EDGE."""
@@ -70,8 +112,8 @@ def kinds(tokenizer: Tokenizer) -> bytes:
         blank = symbol.startswith(META) or text.startswith(" ")
         if not text or "\ufffd" in text:  # a space, or part of a character
             return EDGE if symbol == META else CONTINUES * (not blank)
-        edge = not LETTER.match(text[-1]) and text[-1] not in CLOSING
-        return CONTINUES * bool(not blank and LETTER.match(text)) + EDGE * edge
+        edge = not is_letter(text[-1]) and text[-1] not in CLOSING
+        return CONTINUES * (not blank and is_letter(text[0])) + EDGE * edge
 
     return bytes(map(kind, range(tokenizer.vocabulary_size)))
 
@@ -80,7 +122,7 @@ def kinds(tokenizer: Tokenizer) -> bytes:
 def phrases(tokenizer: Tokenizer, text: str, where: int) -> list[Phrase]:
     """The tokens of a term in each context; empty if the vocabulary cannot spell it."""
     contexts = CONTEXTS[where] + ["\u3002"] * (where == FOLLOWS and bool(WITHOUT_BLANKS.match(text)))
-    closed, ways = bool(LETTER.match(text[-1])), []
+    closed, ways = is_letter(text[-1]), []
     for context in contexts:
         before, both = tokenizer.encode([context.strip(), tokenizer.clean(context + text, TARGET)], TARGET)
         tokens = tuple(both[len(before) :])
@@ -115,6 +157,7 @@ class Tracker:
         self.usual = [min(lengths, default=99) for lengths in usual]
         self.relevant = {token for phrase in self.phrases for token in phrase.tokens}
         self.open, self.after = cache(self.phrases_at), cache(self.readings_after)
+        self.corrected = cache(self.with_met)
         self.left = cache(lambda state: min(self.tokens_left(reading, self.usual) for reading in state))
         """Tokens needed to meet all constraints using only phrases that can begin anywhere."""
         self.least = cache(lambda state: min(self.tokens_left(reading, shortest) for reading in state))
@@ -151,6 +194,15 @@ class Tracker:
             if unmet[self.owners[n]] and phrase.where in OPEN.get(place, (FOLLOWS,)):
                 by_token.setdefault(phrase.tokens[0], []).append(n)
         return by_token
+
+    def with_met(self, state: State, met: int) -> State:
+        """A state in which exactly some constraints are met, whatever its readings say."""
+        readings = {(met, FREE)}
+        for _, place in state:
+            phrase, _ = place
+            if phrase < 0 or not met >> self.owners[phrase] & 1:
+                readings.add((met, place))
+        return frozenset(self.best(readings))
 
     def advancing(self, state: State) -> set[int]:
         """The tokens that can continue or begin a phrase in a given state."""

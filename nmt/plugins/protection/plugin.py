@@ -54,5 +54,5 @@ def register(add: Callable[..., None]) -> None:
     path = "nmt.plugins.protection"
     # Without a key, because even protect=none keeps what documents copy.
     add("stage", "protected", f"{path}.protection:protection", order=20)
-    add("stage", "terms", f"{path}.protection:terms", order=30, key=("protection", "glossary"))
+    add("stage", "terms", f"{path}.glossary:terms", order=30, key=("protection", "glossary"))
     add("options", "translator.protection", f"{path}.plugin:ProtectionConfig", inline=True)

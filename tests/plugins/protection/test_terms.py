@@ -13,8 +13,9 @@ from nmt.commands import compose
 from nmt.config import DecodeConfig, ModelConfig, NMTError, TokenizerConfig
 from nmt.model import Transformer
 from nmt.plugins.protection.constraints import BEGINS, CONTINUES, EDGE, FOLLOWS, GLUED, kinds, phrases
+from nmt.plugins.protection.glossary import Glossary, Terms, constraint_of, judge, read_glossary
 from nmt.plugins.protection.items import Finder
-from nmt.plugins.protection.protection import WORD, Glossary, Terms, constraint_of, judge, read_glossary
+from nmt.plugins.protection.occurrences import term_words
 from nmt.search import TorchEngine
 from nmt.text import TARGET, train_tokenizer
 from nmt.translation import Limits, Line, Segment, Translation, Translator, load_translator, what_affects_output
@@ -198,7 +199,8 @@ def test_terms_are_in_the_translations_and_in_the_report(nmt, checkpoint, terms)
     assert [len(line["terms"]) for line in records] == [2, 0, 1] * 60
     for line in records:
         for translation in line["translations"]:
-            words = WORD.findall(translation["text"].replace("Zwei Worte", "nu"))
+            text = translation["text"].replace("Zwei Worte", "nu")
+            words = [text[begin:end] for begin, end in term_words(text)]
             assert {"Wort", "nu"} <= {*words} or line["source"] != "ka lo mi so"
             assert "KA" in words or line["source"] != "KA pe"
     assert "glossary" not in done.err

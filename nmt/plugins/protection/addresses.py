@@ -1,0 +1,108 @@
+"""Where addresses and file names begin and end in text whose words adjoin them.
+
+Addresses and file names may have letters of any script. In scripts without blanks and in Korean,
+words may follow them directly; then, only the rest of the line shows whether such letters are part
+of them.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+
+from nmt.plugins.protection.patterns import LATIN_NAME, OPENING_MARKS, URL, compiled
+from nmt.text import WITHOUT_BLANKS, script
+
+QUOTES = {
+    **{'"': '"', "'": "'", "`": "`", "\u201c": "\u201d", "\u00ab": "\u00bb"},
+    **{"\u300c": "\u300d", "\u300e": "\u300f", "\u3010": "\u3011", "\u300a": "\u300b"},
+}
+BRACKETS = {"(": ")", "[": "]", "<": ">", "\uff08": "\uff09"}
+JAPANESE = ("HIRAGANA", "KATAKANA", "CJK")
+LATIN_CHARACTER = compiled(r"[\L]")
+ADJOINING = compiled(r"[\N]")
+LATIN_FILE = compiled(LATIN_NAME)
+LETTERS = compiled(r"(?![\L\d])[\A]+")
+"""Letters that are not Latin."""
+NAME_ENDING = re.compile(r"\.[A-Za-z\d]{1,8}$")
+LEFT_BORDER = re.compile(rf"[\s{OPENING_MARKS}]")
+RIGHT_BORDER = re.compile(r"[\s.,;:!?)\"'\u201d\u00bb\u300d\u300f\u3011\u300b\uff09\u3001\u3002]")
+CONTINUED = compiled(r"[&=#%+]|[/.][\A]")
+"""What continues an address after letters that are part of it."""
+
+
+def group(letter: str) -> str:
+    """A letter's script; the scripts of Japanese and Chinese are the same."""
+    name = script(letter)
+    return JAPANESE[0] if name in JAPANESE else name
+
+
+class Surroundings:
+    """A line around its addresses and file names."""
+
+    def __init__(self, line: str) -> None:
+        self.line = line
+
+    @cached_property
+    def scripts(self) -> set[str]:
+        """The scripts of the line, apart from its URLs."""
+        return {*map(group, {*URL.sub(" ", self.line)})} - {""}
+
+    def has_script(self, letters: str) -> bool:
+        """Whether the line is written in the script of some letters."""
+        return not self.scripts.isdisjoint(map(group, letters))
+
+    def is_enclosed(self, start: int, end: int, pairs: Mapping[str, str]) -> bool:
+        """Whether a pair of marks encloses a span.
+
+        The end of the span may include the closing mark and punctuation.
+        """
+        closing = pairs.get(self.line[start - 1 : start])
+        return closing is not None and closing in self.line[max(start, end - 3) : end + 1]
+
+    def without_words(self, start: int, end: int) -> tuple[int, int]:
+        """The span of an address or file name, given with all letters that adjoin it.
+
+        It is empty if nothing shows where a file name begins.
+        """
+        if self.is_enclosed(start, end, QUOTES):
+            return start, end
+        if NAME_ENDING.search(self.line[start:end]) and not URL.match(self.line, start):
+            return self.without_words_before(start, end)
+        if self.is_enclosed(start, end, BRACKETS):
+            return start, end
+        return start, self.without_words_after(start, end)
+
+    def without_words_after(self, start: int, end: int) -> int:
+        """The end of an address, before the words that merely follow it."""
+        host = False
+        for letters in LETTERS.finditer(self.line, start, end):
+            before = self.line[start : letters.start()]
+            host = before.endswith("//") or (host and "/" not in before.rpartition("//")[2])
+            if not host and self.begins_text(before, letters, end):
+                return start + len(before.rstrip("-"))
+        return end
+
+    def begins_text(self, before: str, letters: re.Match[str], end: int) -> bool:
+        """Whether letters in an address, after its beginning `before`, are text that follows it."""
+        in_text = self.has_script(letters[0])
+        is_direct = bool(LATIN_CHARACTER.match(before[-1:]))
+        if not ADJOINING.match(letters[0]):
+            # Languages with blanks join only particles, some with a hyphen.
+            is_joined = is_direct or before.endswith("-")
+            return in_text and is_joined and letters.end() == end
+        if is_direct:
+            return in_text or not self.scripts
+        return in_text and not CONTINUED.match(self.line, letters.end(), end)
+
+    def without_words_before(self, start: int, end: int) -> tuple[int, int]:
+        """The span of a file name, after the words before it in a script without blanks."""
+        name = self.line[start:end]
+        if not WITHOUT_BLANKS.search(name) or not self.has_script(name):
+            return start, end
+        latin = LATIN_FILE.search(self.line, start, end)
+        if latin:
+            return latin.span()
+        before, after = self.line[max(start - 1, 0) : start], self.line[end : end + 1]
+        begins = not before or LEFT_BORDER.match(before)
+        ends = not after or RIGHT_BORDER.match(after)
+        return (start, end) if begins and ends else (start, start)

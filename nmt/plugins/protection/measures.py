@@ -1,0 +1,193 @@
+"""Measurements: numbers with units, in the forms that the languages of the world write them.
+
+A translation may write a measurement as its language does, with other digits, decimal marks,
+blanks and units. All forms of a measurement have a reading in common; see `readings`.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import product
+
+from nmt.plugins.protection.units import forms_of_unit, pattern_of_form, same_unit, spellings
+from nmt.text import (
+    CYRILLIC,
+    GREEK,
+    HAN,
+    HANGUL,
+    KANA,
+    LATIN,
+    SOUTH_EAST,
+    WORD_CHARACTER,
+    is_word_border,
+)
+
+BLANK = "[ \u00a0\u202f\u2009]"
+# Also with a fraction slash between digits, which may be raised and lowered.
+FRACTION = "(?:[¼-¾⅐-⅞↉]|[\\d⁰¹²³⁴-⁹]{1,3}\u2044[\\d₀-₉]{1,3})"
+POWER = "⁻?[⁰¹²³⁴-⁹]{1,4}"
+ARABIC_DECIMAL, ARABIC_THOUSANDS = "\u066b", "\u066c"
+SEPARATORS = f".,'\u2019{ARABIC_DECIMAL}{ARABIC_THOUSANDS}"
+# 1,000.5, 1 000, 1e-5, 1/2, 2½, ¾, 10⁶ or 25²
+NUMBER = (
+    r"(?:(?>\d{1,3}/|)\.?\d{1,20}+"
+    rf"(?>(?:[{SEPARATORS}]\d{{1,20}}+|[ \u00a0\u202f]\d{{3}}(?!\d)){{0,6}})"
+    rf"(?>e[-+]?\d{{1,4}}+|)(?:{POWER}|{BLANK}?{FRACTION}|)|{FRACTION})"
+)
+FACTORS = "(?:[A-Za-zµμΩ]{1,4}[/·⋅]){0,2}"
+UNITS = (
+    f"{FACTORS}[A-Za-zµμΩ]{{1,4}}{POWER}(?:[/·⋅][A-Za-z]{{1,4}})?|"  # W/m², m³/s, kg·m⁻³
+    f"{FRACTION}|"  # the fraction of a mixed number may adjoin it or not: 3 ¾
+    "km/h|m/s|[kMGT]?bit/s|[kMGT]i?B/s|[kMG]bps|mph|rpm|fps|[mµ]?g/m³|[kcmnµ]?m[²³]?|[kmµ]?g|t"
+    "|[mµn]?s|min|h|[kMG]?Hz|[kKMGT]?i?B|bytes?|[kMG]?bits?|[mµk]?VA?|[mµ]?Ah?|[kMG]?Wh?|[kM]?Ω"
+    "|[hkM]?Pa|m?bar|psi|lx|lm|k?J|k?cal|Nm|°C|°F|[°\u2032\u2033]|K|px|pt|em|rem|dpi|[mcd]?[lL]"
+    "|dB[mA]?|ppm|ppb|lb|oz|ft|yd|%|‰|€|\\$|£|EUR|USD"
+    # Percent and per mille of other scripts, ℃ and ℉, and units in a single character, such as ㎏.
+    "|[\uff05\u066a\u0609\u2103\u2109\u338e\u338f\u3396\u339c-\u33a6\u2113]"
+)
+EUROPEAN = LATIN + GREEK + CYRILLIC
+# A letter of a European script next to a number or a unit forms one word with it. Other languages
+# join their prefixes and particles to measurements.
+BEFORE_MEASURE = rf"(?<![{EUROPEAN}\d_.,%°{ARABIC_DECIMAL}])"
+AFTER_MEASURE = rf"(?![{EUROPEAN}\d_%])"
+# After a letter of a script with blanks, it is a hyphen: Hebrew joins its prefixes to numbers with
+# one.
+SIGN_OF_NUMBER = rf"(?<![^\W{HAN}{KANA}{SOUTH_EAST}])(?<![)\]])[-+\u2212]"
+SIGNED = f"(?>{SIGN_OF_NUMBER}|){NUMBER}"
+MEASURE = re.compile(rf"{BEFORE_MEASURE}({SIGNED})([ \u00a0\u202f]?)({UNITS}){AFTER_MEASURE}")
+# Marks of direction may stand before a unit in Hebrew and Arabic.
+GAP = "[ \u00a0\u202f\u2009\u200e\u200f]{0,2}"
+PERCENT = "%\uff05\u066a"
+# In Turkish, Basque and Persian.
+PERCENT_FIRST = rf"[{PERCENT}]{GAP}{NUMBER}(?![{PERCENT}]){AFTER_MEASURE}"
+# Also not as a file name or a quotient.
+NOT_CONTINUED = r"(?!\.?[A-Za-z\d_/@\\])"
+UNCONTINUED = re.compile(NOT_CONTINUED)
+SIGNS_OF_ABBREVIATION = re.compile("[.॰\\s\"'\u05f3\u05f4]")
+JOINED = re.compile(f"[{HANGUL}{KANA}]")
+PARTS = re.compile(rf"({SIGNED}){GAP}(\S.*)", re.DOTALL)
+PARTS_OF_PERCENT = re.compile(rf"([{PERCENT}]){GAP}({NUMBER})")
+THOUSANDS_MARKS = re.compile(rf"(?<=\d)[\s'\u2019{ARABIC_THOUSANDS}](?=\d{{3}})")
+MARKED_NUMBER = re.compile(rf"[-+]?[\d.,{ARABIC_DECIMAL}]*\d")
+MARKS_OF_NUMBER = re.compile(f"[.,{ARABIC_DECIMAL}]")
+AMBIGUOUS = re.compile(r"[-+]?[1-9]\d{0,2}\D\d{3}")
+"""One mark before three digits: 1.000 is one or a thousand."""
+ZEROS = (
+    *(0x30, 0x660, 0x6F0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66),
+    *(0xE50, 0xED0, 0xF20, 0x1040, 0x17E0, 0x1810, 0xFF10),
+)
+"""The digits 0 of the scripts in use, in ASCII, Arabic, Devanagari and so on."""
+Reading = tuple[str, str]
+"""A number and a unit, both in a standard form."""
+
+
+def ascii_digits(text: str) -> str:
+    """The text with ASCII digits instead of those of other scripts."""
+    if text.isascii():
+        return text
+    return "".join(str(int(sign)) if sign.isdecimal() else sign for sign in text)
+
+
+def same_digit(digit: str) -> str:
+    """A pattern for a digit in any script."""
+    return "[" + "".join(chr(zero + int(digit)) for zero in ZEROS) + "]"
+
+
+def numbers(text: str) -> list[str]:
+    """The standard forms of all numbers that a text can mean.
+
+    Only the language tells whether a single mark before three digits separates decimals or
+    thousands. Such a number has the form `1|000`, and the form `1000` unless the mark is a point.
+    """
+    without_blanks, thousands = THOUSANDS_MARKS.subn("", text)
+    plain = ascii_digits("".join(without_blanks.split())).replace("\u2212", "-")
+    marks = MARKS_OF_NUMBER.findall(plain)
+    whole, fraction = plain, ""
+    if not MARKED_NUMBER.fullmatch(plain):
+        return [MARKS_OF_NUMBER.sub(".", plain)]
+    if thousands == 1 and not marks:
+        return [plain, *grouped(plain)]
+    if len(marks) == 1 and not thousands and AMBIGUOUS.fullmatch(plain):
+        form = MARKS_OF_NUMBER.sub("|", plain)
+        return [form] if marks == ["."] else [form, form.replace("|", "")]
+    if len(marks) == 1 or len({*marks}) > 1:
+        whole, _, fraction = plain.rpartition(marks[-1])
+        fraction = f".{fraction}"
+    return [(MARKS_OF_NUMBER.sub("", whole) or "0") + fraction]
+
+
+def grouped(number: str) -> list[str]:
+    """The form of a whole number with a mark before its last three digits.
+
+    Translations may add such a mark.
+    """
+    return [f"{number[:-3]}|{number[-3:]}"] if number.isdecimal() and 4 <= len(number) <= 6 else []
+
+
+def readings(measure: str) -> list[Reading]:
+    """The numbers that a measurement can mean, each with the unit as it is written.
+
+    The unit is `%` for every sign of percent, and the shared form of an international unit.
+    """
+    if parts := PARTS_OF_PERCENT.fullmatch(measure):
+        number, unit = parts[2], "%"
+    else:
+        parts = PARTS.fullmatch(measure)
+        assert parts
+        number, unit = parts[1], same_unit(parts[2])
+    return [(form, unit) for form in numbers(number)]
+
+
+def bare(unit: str) -> str:
+    """A unit without its signs of abbreviation, which have several forms or are left out."""
+    return SIGNS_OF_ABBREVIATION.sub("", unit.replace("μ", "µ"))
+
+
+class Measures:
+    """Finds the measurements of a line in texts, in the forms of any language."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = dict[Reading, str]()
+        for text in texts:
+            for number, unit in readings(text):
+                for form in (number, *grouped(number)):
+                    self.texts.setdefault((form, unit), text)
+        self.units = list(dict.fromkeys(unit for _, unit in self.texts))
+        self.units_of_forms = defaultdict[str, list[str]](list)
+
+    def patterns(self, scripts: Iterable[str]) -> list[str]:
+        """Patterns of these units with any number, in international forms and those of scripts."""
+        if not self.units:
+            return []
+        names = set[str]()
+        for unit in self.units:
+            forms = [form for name in scripts for form in forms_of_unit(unit, name)]
+            for form in [*spellings(unit), *forms]:
+                self.units_of_forms[bare(form)].append(unit)
+                names.add(form)
+        ways = [
+            pattern_of_form(form) + (NOT_CONTINUED if WORD_CHARACTER.match(form[-1]) else "")
+            for form in sorted(names, key=lambda form: (-len(bare(form)), form))
+        ]
+        patterns = [f"{BEFORE_MEASURE}{SIGNED}{GAP}(?:{'|'.join(ways)}){AFTER_MEASURE}"]
+        if "%" in self.units:
+            patterns.append(PERCENT_FIRST)
+        return patterns
+
+    def text_of(self, measure: str) -> str | None:
+        """The line's own text for a measurement that these patterns match, if the line has it."""
+        for number, unit in readings(measure):
+            units = unit, *self.units_of_forms.get(bare(unit), ())
+            # What looks like a sign may be a dash.
+            for reading in product((number, number.lstrip("-+")), units):
+                if text := self.texts.get(reading):
+                    return text
+        return None
+
+
+def is_whole(match: re.Match[str]) -> bool:
+    """Whether a measurement ends with a word.
+
+    In Korean and katakana, particles and other nouns may follow its unit.
+    """
+    return bool(JOINED.match(match[0][-1])) or is_word_border(match.string, match.end())

@@ -1,0 +1,150 @@
+# ruff: noqa: RUF001 - letters of other scripts look like Latin ones
+"""Particles, prefixes and endings that languages write together with a word.
+
+Arabic and Hebrew join conjunctions, prepositions and articles to the next word, and Korean joins
+particles to the word before. The word itself does not change. Inflection, which changes words, is
+not covered, apart from plurals that are merely appended.
+"""
+
+import re
+
+import regex
+
+from nmt.text.scripts import EXTENDING, is_word_border, script
+
+ARABIC_PREFIX = re.compile("[وف]?(?:[بك]?ال|لل|[بكل])|[وف]")
+"""And, then; with, as, for; the article, which merges with "for"."""
+ARABIC_ARTICLE = "ال"
+ARABIC_PRONOUN = re.compile("ها|هما|هم|هن|نا|كما|كم|كن|ه|ك|ي")
+"""Possessive pronouns."""
+FEWEST_LETTERS = 3
+"""Shorter Arabic words begin and end with too many letters that look like prefixes and pronouns."""
+HEBREW_PREFIX = re.compile("ו?(?:לכש|כש|מש|ש)?[בכלמ]?ה?")
+"""And; when, since, that; in, as, to, from; the article."""
+PERSIAN_ENDING = re.compile("\u200c(?:هایی|های|ها|ای|ی)")
+AFTER_CONSONANT = "은 이 을 과 으로 이랑 이나 이란 이며 이고 이라 이라는 이라고 이든지"
+AFTER_VOWEL = "는 가 를 와 로 랑 나 란 라 라는 라고 든지"
+AFTER_ANY = (
+    "의 에 에서 에게 께 한테 도 만 까지 부터 마저 조차 밖에 보다 처럼 같이 마다 하고 뿐 대로 만큼 에게서 께서 "
+    "이다 입니다 인 이지만 이므로 이었다 였다 이면 이라면"
+)
+AFTER_ONE_SYLLABLE = frozenset("은 는 을 를 에 에서".split())  # noqa: SIM905
+"""The other particles, such as 가 and 도, form other words with many single syllables."""
+KOREAN_PLURAL = "들"
+MOST_PARTICLES = 3
+LONGEST_AFFIX = 12  # characters
+FIRST_SYLLABLE, LAST_SYLLABLE, FINALS = 0xAC00, 0xD7A3, 28
+FINAL_L = 8  # after which "to" is 로, as after a vowel
+OPTIONAL_MARKS = regex.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u0652\u0670]+")
+"""Marks that Arabic and Hebrew mostly leave out, and the letter that only stretches words."""
+
+
+def without_vowel_points(text: str) -> str:
+    """The text as Arabic and Hebrew usually write it."""
+    return text if text.isascii() else OPTIONAL_MARKS.sub("", text)
+
+
+def may_begin(text: str, at: int, end: int) -> bool:
+    """Whether a word from `at` to `end` begins there, apart from prefixes joined to it."""
+    if is_word_border(text, at):
+        return True
+    begin = beginning_of_word(text, at)
+    return is_prefix(text[begin:at], text[at:end])
+
+
+def beginning_of_word(text: str, at: int) -> int:
+    """The index of the last border of a word before `at`, as far as a prefix may reach."""
+    begin = at - 1
+    while begin > at - LONGEST_AFFIX and not is_word_border(text, begin):
+        begin -= 1
+    return begin
+
+
+def is_prefix(prefix: str, word: str) -> bool:
+    """Whether a language joins a prefix such as an article to a word."""
+    name = script(word[0])
+    prefix = without_vowel_points(prefix)
+    if name == "ARABIC":
+        if ARABIC_ARTICLE not in prefix and len(word) < FEWEST_LETTERS:
+            return False
+        # The article is written once.
+        has_article = word.startswith(ARABIC_ARTICLE) and len(word) > FEWEST_LETTERS + 1
+        if has_article and (ARABIC_ARTICLE in prefix or prefix.endswith("لل")):
+            return False
+        return ARABIC_PREFIX.fullmatch(prefix) is not None
+    return name == "HEBREW" and HEBREW_PREFIX.fullmatch(prefix) is not None
+
+
+def may_end(text: str, begin: int, end: int, *, plural: bool = False) -> bool:
+    """Whether a word from `begin` to `end` ends there, apart from particles joined to it.
+
+    With `plural`, endings of the plural may also follow.
+    """
+    if is_word_border(text, end):
+        return True
+    if plural and (ending := PERSIAN_ENDING.match(text, end)):
+        return is_word_border(text, ending.end())
+    return is_particle(text[end : end_of_word(text, end)], text[begin:end], plural=plural)
+
+
+def end_of_word(text: str, at: int) -> int:
+    """The index of the next border of a word after `at`, as far as an ending may reach."""
+    end = at + 1
+    while end < at + LONGEST_AFFIX and not is_word_border(text, end):
+        end += 1
+    return end
+
+
+def is_particle(ending: str, word: str, *, plural: bool = False) -> bool:
+    """Whether a language joins an ending such as a particle to a word."""
+    name = script(word[-1])
+    if name == "ARABIC":
+        ending = without_vowel_points(ending)
+        return len(word) >= FEWEST_LETTERS and ARABIC_PRONOUN.fullmatch(ending) is not None
+    if name != "HANGUL":
+        return False
+    if plural and ending.startswith(KOREAN_PLURAL):
+        word, ending = word + KOREAN_PLURAL, ending.removeprefix(KOREAN_PLURAL)
+    if len(word) == 1:
+        return ending in AFTER_ONE_SYLLABLE
+    return not ending or is_chain(ending, word, MOST_PARTICLES)
+
+
+def is_chain(ending: str, word: str, most: int) -> bool:
+    """Whether an ending consists of at most `most` Korean particles that may follow one another."""
+    if not most:
+        return False
+    for particle in particles_after(word[-1]):
+        rest = ending.removeprefix(particle)
+        if len(rest) < len(ending) and (not rest or is_chain(rest, particle, most - 1)):
+            return True
+    return False
+
+
+def particles_after(syllable: str) -> list[str]:
+    """The Korean particles that may follow a syllable, by its final consonant."""
+    particles = AFTER_ANY.split()
+    if FIRST_SYLLABLE <= ord(syllable) <= LAST_SYLLABLE:
+        final = (ord(syllable) - FIRST_SYLLABLE) % FINALS
+        particles += (AFTER_CONSONANT if final else AFTER_VOWEL).split()
+        if final == FINAL_L:
+            particles.append("로")
+    return particles
+
+
+def without_prefixes(word: str) -> list[str]:
+    """What a word may be without the prefixes joined to it, such as ملف for والملف."""
+    stems = list[str]()
+    for at in range(1, min(len(word), LONGEST_AFFIX)):
+        if not EXTENDING.match(word[at]) and is_prefix(word[:at], word[at:]):
+            stems.append(word[at:])
+    merged = re.match("([وف]?)لل", word)
+    if merged:
+        stems.append(ARABIC_ARTICLE + word[merged.end() :])
+    return stems
+
+
+def without_particles(word: str) -> list[str]:
+    """What a word may be without the particles joined to it, such as 파일 for 파일에서는."""
+    stems = (word[:at] for at in range(len(word) - 1, max(len(word) - LONGEST_AFFIX, 0), -1))
+    return [stem for stem in stems if is_particle(word[len(stem) :], stem)]
