@@ -39,6 +39,11 @@ WORD_CHARACTER = regex.compile(r"[\p{L}\p{M}\p{N}_]")
 """What words consist of. Unlike `\\w` of `re`, this includes vowel signs of Hindi, Thai and others."""
 EXTENDING = regex.compile(r"[\p{M}\u200c\u200d]")
 CLUSTER = regex.compile(r"\X")
+# Brackets, quotation marks, dashes and dots. ASCII marks at the end of a sentence need a blank.
+SHARED = r"[\p{Ps}\p{Pe}\p{Pi}\p{Pf}\u2014\u2026\u00b7]"
+SHARED_AFTER = regex.compile(rf"{SHARED}+$")
+SHARED_BEFORE = regex.compile(rf"^{SHARED}+")
+LONGEST_SHARED = 9
 IN_HANGUL = re.compile(f"[{HANGUL}]")
 KATAKANA = regex.compile(r"\p{Script_Extensions=Katakana}")
 WITH_A_LETTER = re.compile(r"\S*[^\W_]\S*")
@@ -132,7 +137,12 @@ def last_base(text: str, at: int) -> int:
 
 
 def blank_between(before: str, after: str) -> str:
-    """What separates two sentences or lines of a paragraph: nothing in Chinese and Japanese."""
+    """What separates two sentences or lines of a paragraph: nothing in Chinese and Japanese.
+
+    Signs that these share with other scripts, such as quotation marks, are ignored.
+    """
+    before = SHARED_AFTER.sub("", before[-LONGEST_SHARED:])
+    after = SHARED_BEFORE.sub("", after[:LONGEST_SHARED])
     ends = before[-1:], after[:1]
     return "" if all(map(NO_BLANK_BESIDE.match, ends)) else " "
 
