@@ -7,6 +7,9 @@ from .files import reading as reading, resolve as resolve, texts_of as texts_of,
 from .languages import direction as direction, language_of_file as language_of_file
 from .languages import scripts_of_language as scripts_of_language
 from .scripts import CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD, HAN as HAN, HANGUL as HANGUL
+from .scripts import DEPENDENT as DEPENDENT, INFLECTED_WORD as INFLECTED_WORD
+from .scripts import HIRAGANA as HIRAGANA, KATAKANA_WORD as KATAKANA_WORD
+from .scripts import LEADING_VOWEL as LEADING_VOWEL, PARTICLE as PARTICLE
 from .scripts import EXTENDING as EXTENDING, KANA as KANA, NO_BLANK_BESIDE as NO_BLANK_BESIDE
 from .scripts import SOUTH_EAST as SOUTH_EAST, WITHOUT_BLANKS as WITHOUT_BLANKS
 from .scripts import WORD_CHARACTER as WORD_CHARACTER, blank_between as blank_between

@@ -46,6 +46,21 @@ SHARED_BEFORE = regex.compile(rf"^{SHARED}+")
 LONGEST_SHARED = 9
 IN_HANGUL = re.compile(f"[{HANGUL}]")
 KATAKANA = regex.compile(r"\p{Script_Extensions=Katakana}")
+SMALL_KANA = "\u30fc\u3041\u3043\u3045\u3047\u3049\u3063\u3083\u3085\u3087\u308e\u309d\u309e\u3005"
+FOLLOWING_VOWELS = "\u0e2f\u0e30\u0e32\u0e45\u0e46\u0eaf\u0eb0\u0eb2\u0ec6"
+DEPENDENT = f"[{SMALL_KANA}{FOLLOWING_VOWELS}]"
+"""Small hiragana, signs that repeat or prolong, and vowels of Thai and Lao after their consonant: like
+marks, they begin neither a word nor a line."""
+LEADING_VOWEL = "[\u0e40-\u0e44\u0ec0-\u0ec4]"
+"""A vowel of Thai or Lao that is written before its consonant."""
+KATAKANA_WORD = regex.compile(r"(?:(?=[\p{L}\p{M}])(?=[\u30a1-\u30ff\u31f0-\u31ff])\X)++")
+"""A word in katakana, or several that nothing separates."""
+HIRAGANA = "[\u3041-\u3096]"
+PARTICLE = regex.compile("[\u3092\u304c\u306f\u306e\u306b\u3078\u3068\u3067\u3082\u3084]")
+"""Hiragana that are usually particles, which follow the word that they belong to."""
+LONG_PARTICLES = "\u304b\u3089|\u307e\u3067|\u3088\u308a|\u306a\u3069|\u3060\u3051|\u3057\u304b"
+INFLECTED_WORD = regex.compile(rf"[{HAN}]++(?:(?!{PARTICLE.pattern}|{LONG_PARTICLES}){HIRAGANA})++")
+"""A Japanese verb or adjective: Han characters with the hiragana of its ending."""
 WITH_A_LETTER = re.compile(r"\S*[^\W_]\S*")
 NO_LETTERS = regex.compile(r"[^\p{L}\p{Mn}\p{Mc}]+|[\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
 """Variation selectors are also marks, but are removed: they affect only how a character looks."""

@@ -12,7 +12,17 @@ from dataclasses import dataclass
 
 from nmt.config import EOS
 from nmt.search import Hypothesis
-from nmt.text import META, SOURCE, SYMBOLS, TARGET, Tokenizer, origins, word_spans
+from nmt.text import (
+    META,
+    SOURCE,
+    SYMBOLS,
+    TARGET,
+    WITHOUT_BLANKS,
+    WORD_CHARACTER,
+    Tokenizer,
+    origins,
+    word_spans,
+)
 from nmt.translation.joining import JoinedText
 from nmt.translation.segments import Segment, Span
 
@@ -230,7 +240,8 @@ class Describer:
             if begin < end:  # without text, there are no words to align
                 spans = token_spans(self.tokenizer, tokens, joined.text[begin:end])
             targets = [words.at(first + begin, last + begin) for first, last in spans]
-            pairs |= self.pairs_of(segment, part, targets)
+            texts = [joined.text[first + begin : last + begin] for first, last in spans]
+            pairs |= self.pairs_of(segment, part, targets, texts)
             scores = part.token_scores.log_probabilities
             of_text = scores[: len(part.tokens)][-len(targets) :] if targets else []
             for of_token, score in zip(targets, of_text, strict=True):
@@ -249,20 +260,29 @@ class Describer:
         segment: Segment,
         part: Hypothesis,
         targets: Sequence[range],
+        texts: Sequence[str],
     ) -> set[tuple[int, int]]:
-        """The pairs of words for a segment, given the target words of each token of the text.
+        """The pairs of words for a segment, given the words and the text of each target token.
 
-        A target token is aligned with the source token that it attends to most.
+        A target token is aligned with the source token that it attends to most. Where words have
+        no blanks between them, punctuation of the source does not count as part of the word before
+        it: much of the translation attends to a period.
         """
         sources = [(index, words) for index, words in enumerate(self.of(segment)) if words]
         if not (sources and targets):
             return set()
         assert part.token_scores is not None
         assert part.token_scores.attention is not None
+        symbols = self.tokenizer.subwords(segment.ids, SOURCE)
         # Skip target prefix tokens that are not in the text: they come first and belong to no word.
         attention = part.token_scores.attention[-len(targets) :, [index for index, _ in sources]]
+        of_letters = attention.copy()
+        for column, (index, _) in enumerate(sources):
+            if not WORD_CHARACTER.search(symbols[index]):
+                of_letters[:, column] = 0
         pairs = set[tuple[int, int]]()
-        for best, of_target in zip(attention.argmax(axis=1), targets, strict=True):
-            of_source = sources[best][1]
+        for row, (of_target, text) in enumerate(zip(targets, texts, strict=True)):
+            weights = of_letters if WITHOUT_BLANKS.search(text) else attention
+            of_source = sources[weights[row].argmax()][1]
             pairs.update((source, target) for source in of_source for target in of_target)
         return pairs
