@@ -146,9 +146,8 @@ class Projection:
                 runs.append((owner, range(token, token + 1)))
         placed = {index: self.covering(nodes[index], self.trimmed(run)) for index, run in self.best_runs(runs).items()}
         taken = {token: index for index, place in placed.items() for token in place.tokens}
-        for index, node in enumerate(nodes):
-            if index in placed:
-                continue
+        for index in [index for index in range(len(nodes)) if index not in placed]:
+            node = nodes[index]
             if node.kind == "open":
                 place = self.own_word(node, parent, taken) or self.taken_word(node, parent, placed, taken)
             else:

@@ -80,16 +80,32 @@ def with_phrases(source: Tokens, target: Tokens, pairs: Pairs) -> Pairs:
     # Articles and the like, which are short, have no counterpart.
     longest = sorted(free, key=lambda token: (-len(source.of(token)), -token))
     owners = sorted(longest[: len(left)])
-    if owners[0] == words[0]:
+    if is_verb_at_end(target, left[-1]):
         owners.append(owners.pop(0))
     result = Pairs(pairs)
+    new_owners = dict[int, int]()
     for owner, phrase in zip(owners, left, strict=True):
-        for a, b in pairs:
-            if b in phrase:
-                del result[a, b]
-        for token in phrase:
-            result[owner, token] = 1
+        new_owners |= dict.fromkeys(with_endings(target, phrase), owner)
+    for a, b in pairs:
+        if b in new_owners:
+            del result[a, b]
+    for token, owner in new_owners.items():
+        result[owner, token] = 1
     return result
+
+
+def with_endings(target: Tokens, phrase: list[int]) -> range:
+    """A phrase with the hiragana after it."""
+    stop = phrase[-1] + 1
+    while target.is_hiragana(stop):
+        stop += 1
+    return range(phrase[0], stop)
+
+
+def is_verb_at_end(target: Tokens, phrase: list[int]) -> bool:
+    """Whether a phrase is the verb of its sentence, which in other languages comes earlier."""
+    following = range(phrase[-1] + 1, len(target.starts))
+    return is_inflected(target, phrase[0]) and not any(map(target.is_content, following))
 
 
 def phrases_of(target: Tokens, pairs: Pairs) -> dict[int, list[list[int]]]:
