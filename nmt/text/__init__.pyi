@@ -11,7 +11,7 @@ from .scripts import DEPENDENT as DEPENDENT, INFLECTED_WORD as INFLECTED_WORD
 from .scripts import HIRAGANA as HIRAGANA, KATAKANA_WORD as KATAKANA_WORD
 from .scripts import LEADING_VOWEL as LEADING_VOWEL, PARTICLE as PARTICLE
 from .scripts import EXTENDING as EXTENDING, KANA as KANA, NO_BLANK_BESIDE as NO_BLANK_BESIDE
-from .scripts import SOUTH_EAST as SOUTH_EAST, WITHOUT_BLANKS as WITHOUT_BLANKS
+from .scripts import SOUTH_EAST as SOUTH_EAST, SYLLABLE as SYLLABLE, WITHOUT_BLANKS as WITHOUT_BLANKS
 from .scripts import WORD_CHARACTER as WORD_CHARACTER, blank_between as blank_between
 from .scripts import direction_of_text as direction_of_text, is_word_border as is_word_border
 from .scripts import joined as joined, letters as letters, script as script

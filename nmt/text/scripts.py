@@ -32,11 +32,16 @@ Japanese and 5.6 in Thai."""
 ALPHABET = 20
 """A corpus counts as written in a script if it has at least this many different letters of it."""
 ONE = WITHOUT_BLANKS.pattern
-# A grapheme cluster of a script without blanks, with the punctuation that belongs to it;
-# otherwise, whatever is between blanks and such clusters.
-WORD = regex.compile(rf"(?={ONE})\X(?:[\p{{Pe}}\p{{Pf}}\p{{Po}}]\p{{M}}*+)*+|(?:(?!{ONE})\S)++\p{{M}}*+")
+STACKING = "[\u1039\u17d2\u1a60]"
+"""Signs of Burmese, Khmer and Tai Tham that put the next consonant below the one before."""
+SYLLABLE = rf"(?={ONE})\X(?:(?<={STACKING})\X|\p{{M}})*+"
+"""A grapheme cluster of a script without blanks, with the consonants below it and all marks."""
+# Such a cluster, with the punctuation that belongs to it; otherwise, whatever is between blanks and
+# such clusters.
+WORD = regex.compile(rf"{SYLLABLE}(?:[\p{{Pe}}\p{{Pf}}\p{{Po}}]\p{{M}}*+)*+|(?:(?!{ONE})\S)++\p{{M}}*+")
 WORD_CHARACTER = regex.compile(r"[\p{L}\p{M}\p{N}_]")
 """What words consist of. Unlike `\\w` of `re`, this includes vowel signs of Hindi, Thai and others."""
+IS_STACKING = re.compile(STACKING)
 EXTENDING = regex.compile(r"[\p{M}\u200c\u200d]")
 CLUSTER = regex.compile(r"\X")
 # Brackets, quotation marks, dashes and dots. ASCII marks at the end of a sentence need a blank.
@@ -128,7 +133,7 @@ def is_word_border(text: str, at: int) -> bool:
         return True
     begin = last_base(text, at)
     cluster = CLUSTER.match(text, begin)
-    if EXTENDING.match(text, at) or (cluster and cluster.end() > at):
+    if EXTENDING.match(text, at) or IS_STACKING.match(text[at - 1]) or (cluster and cluster.end() > at):
         return False
     before = text[begin]
     after = text[at]

@@ -25,6 +25,8 @@ from nmt.text import (
         ("「はい」", ["「", "は", "い」"]),
         ("น้ำ ดื่ม", ["น้ำ", "ดื่", "ม"]),
         ("か\u3099", ["か\u3099"]),  # a combining voiced sound mark
+        ("ខ្មែរ។", ["ខ្មែ", "រ។"]),
+        ("သတ္တဝါ", ["သ", "တ္တ", "ဝါ"]),
         ("", []),
     ],
 )
@@ -56,6 +58,8 @@ def test_every_character_that_is_not_blank_belongs_to_one_word(text: str) -> Non
         ("ไทย", "และ", True),
         ("و", "Linux", True),
         ("MAX", "_SIZE", False),
+        ("ខ្", "មែរ", False),
+        ("តួ", "ក", True),
     ],
 )
 def test_borders_of_words(before: str, after: str, is_border: bool) -> None:

@@ -1,6 +1,7 @@
 """Places the markup of a sentence in its translation.
 
-An element wraps the longest run of translated words aligned with its source words; other tags go between words.
+An element wraps the longest run of translated words aligned with its source words. Other tags go
+between words.
 """
 
 from bisect import bisect_left
@@ -24,7 +25,7 @@ NEAR = 20
 
 
 def may_nest(outer: Token, inner: Token) -> bool:
-    """Whether one element may go around another that was beside it; links must not contain links."""
+    """Whether one element may go around another that was beside it: links must not contain links."""
     return outer.name != inner.name and {outer.name, inner.name} <= INLINE
 
 
@@ -144,14 +145,16 @@ class Projection:
                 runs[-1] = owner, range(runs[-1][1].start, token + 1)
             elif owner >= 0:
                 runs.append((owner, range(token, token + 1)))
-        placed = {index: self.covering(nodes[index], self.trimmed(run)) for index, run in self.best_runs(runs).items()}
+        placed = dict[int, Placed]()
+        for index, run in self.best_runs(runs).items():
+            placed[index] = self.covering(nodes[index], self.trimmed(run))
         taken = {token: index for index, place in placed.items() for token in place.tokens}
         for index in [index for index in range(len(nodes)) if index not in placed]:
             node = nodes[index]
+            place: Placed | None = None
             if node.kind == "open":
-                place = self.own_word(node, parent, taken) or self.taken_word(node, parent, placed, taken)
-            else:
-                place = None
+                place = self.own_word(node, parent, taken)
+                place = place or self.taken_word(node, parent, placed, taken)
             place = place or self.between(node, parent, taken)
             if place:
                 placed[index] = place
@@ -204,9 +207,10 @@ class Projection:
         candidates = [at - 1, at] if node.is_glued else [at, at - 1]
         if WITHOUT_BLANKS.search(self.target.text):
             candidates += self.near(at)
-        for token in candidates:
-            is_free = token in parent.tokens and token not in taken and token not in self.kept
-            if is_free and self.target.is_content(token):
+        inside = [token for token in candidates if token in parent.tokens]
+        free = [token for token in inside if token not in taken and token not in self.kept]
+        for is_usable in (self.target.is_content, self.target.is_word):
+            for token in filter(is_usable, free):
                 return self.covering(node, range(token, token + 1))
         return None
 
@@ -247,16 +251,27 @@ class Projection:
         return inner._replace(node=outer)
 
     def between(self, node: Token, parent: Placed, taken: dict[int, int]) -> Placed | None:
-        """The place for a tag or an empty element: between tokens."""
-        low, high, at, target = parent.tokens.start, parent.tokens.stop, self.gap(node, parent), self.target
-        around = (gap for step in range(high - low + 1) for gap in (at - step, at + step) if low <= gap <= high)
-        gaps = (gap for gap in around if gap not in taken or taken[gap] != taken.get(gap - 1) or gap in (low, high))
+        """The place for a tag or an empty element: between tokens, and in no element."""
+
+        def is_border(gap: int) -> bool:
+            return gap not in taken or taken[gap] != taken.get(gap - 1)
+
+        target = self.target
+        low = parent.tokens.start
+        high = parent.tokens.stop
+        at = self.gap(node, parent)
+        around = (at + sign * step for step in range(high - low + 1) for sign in (-1, 1))
+        within = (gap for gap in around if low <= gap <= high)
+        gaps = (gap for gap in within if gap in (low, high) or is_border(gap))
         if node.breaks:
-            inner = (gap for gap in gaps if low < gap < high and not (node.optional and gap in self.broken))
-            if (at := self.nearest_break(inner, at)) < 0 and node.optional:
+            inner = (gap for gap in gaps if low < gap < high)
+            unbroken = (gap for gap in inner if not (node.optional and gap in self.broken))
+            at = self.nearest_break(unbroken, at)
+            if at < 0 and node.optional:
                 return None  # two consecutive line breaks would create an empty line
             self.broken.add(at)
-        at = at if node.breaks and at >= 0 else next(gaps, high)
+        if not node.breaks or at < 0:
+            at = next(gaps, high)
         begin = target.ends[at - 1] if at > low else parent.begin
         end = target.starts[at] if at < high else parent.end
         if not (node.breaks and low < at < high):
@@ -293,7 +308,8 @@ class Projection:
         after = self.targets_of[following] if following < words.stop else []
         if not (before or after):
             share = (following - words.start) / max(len(words), 1)
-            if node.kind == "open" and following == words.start and verb_is_last(self.source, self.target):
+            is_first = node.kind == "open" and following == words.start
+            if is_first and verb_is_last(self.source, self.target):
                 share = 1
             return low + round(share * (high - low))
         return min(max(max(before) if before and (node.is_glued or not after) else min(after), low), high)

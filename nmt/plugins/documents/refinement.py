@@ -21,7 +21,7 @@ def refined(source: Tokens, target: Tokens, pairs: Pairs, names: Mapping[int, in
 
 
 def with_names(pairs: Pairs, partners: Mapping[int, int]) -> Pairs:
-    """The pairs, but names and numbers that the translation keeps are only aligned with themselves."""
+    """The pairs, but names that the translation keeps are only aligned with themselves."""
     kept = {*partners.values()}
     result = Pairs()
     for (a, b), weight in pairs.items():
@@ -59,18 +59,18 @@ def places_of_names(tokens: Tokens) -> dict[str, list[int]]:
 
 
 def verb_is_last(source: Tokens, target: Tokens) -> bool:
-    """Whether the first word of a command becomes the last: to Japanese, but not from it."""
+    """Whether the verb moves to the end: to Japanese, but not from Japanese or Korean."""
     sides = [IN_HIRAGANA.search(tokens.text) is not None for tokens in (source, target)]
-    return sides == [False, True]
+    return sides == [False, True] and "HANGUL" not in scripts_of_text([source.text])
 
 
 def with_phrases(source: Tokens, target: Tokens, pairs: Pairs) -> Pairs:
-    """The pairs, with at most one Japanese phrase for each source word, as far as others have none."""
+    """The pairs with one Japanese phrase for each source word, as far as other words have none."""
     if not verb_is_last(source, target):
         return pairs
     phrases = phrases_of(target, pairs)
     words = [token for token in range(len(source.starts)) if source.is_word(token)]
-    free = [token for token in words if token not in phrases]
+    free = [token for token in words if token not in phrases and token not in source.copies]
     left = list[list[int]]()  # the phrases for them
     for token, of_token in phrases.items():
         left += of_token[:-1] if token == words[0] else of_token[1:]

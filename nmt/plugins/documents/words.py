@@ -15,6 +15,7 @@ from nmt.text import (
     LEADING_VOWEL,
     NO_BLANK_BESIDE,
     PARTICLE,
+    SYLLABLE,
     WITHOUT_BLANKS,
     WORD_CHARACTER,
     word_spans,
@@ -26,12 +27,13 @@ WORD = regex.compile(
     rf"""
     {KATAKANA_WORD.pattern}
     | {INFLECTED_WORD.pattern}
-    | (?:{LEADING_VOWEL}(?={ONE}))? (?={ONE}) \X {DEPENDENT}*+  # a grapheme in a script without blanks
+    | (?: {LEADING_VOWEL} (?={ONE}) )? {SYLLABLE} {DEPENDENT}*+
     | {LETTER} (?: (?: (?!{ONE}) \S )* {LETTER} )?
-    | (?!{ONE}) ([^\s\w]) \1*+  # a punctuation mark
+    | (?!{ONE}) (?=[^\s\w]) (\X) \1*+  # a punctuation mark or an emoji
     """,
     regex.VERBOSE,
 )
+HAS_NO_BLANKS = regex.compile(f"{ONE}|{NO_BLANK_BESIDE.pattern}")
 IN_HIRAGANA = regex.compile(rf"{HIRAGANA}+")
 NEVER_BEFORE_BREAK = regex.compile(r"[\p{Ps}\p{Pi}]$")
 NEVER_AFTER_BREAK = regex.compile(r"[\p{Pe}\p{Pf}\p{Po}]")
@@ -74,7 +76,8 @@ class Tokens:
             for begin, end in items
             if text[begin].isdigit() and not edges.isdisjoint(range(begin + 1, end))
         }
-        cuts = {edge for span in [*items, *(word.span() for word in WORD.finditer(text))] for edge in span}
+        words = [word.span() for word in WORD.finditer(text)]
+        cuts = {edge for span in [*items, *words] for edge in span}
         cuts = (cuts - in_items).union(edges, *copies)
         for begin, end in copies:
             cuts.difference_update(range(begin + 1, end))
@@ -117,8 +120,7 @@ class Tokens:
         """
         before = self.of(gap - 1)
         after = self.of(gap)
-        is_apart = self.ends[gap - 1] < self.starts[gap]
-        if is_apart or not (WITHOUT_BLANKS.search(before + after) or NO_BLANK_BESIDE.search(before + after)):
+        if self.ends[gap - 1] < self.starts[gap] or not HAS_NO_BLANKS.search(before + after):
             return 0
         if NEVER_BEFORE_BREAK.search(before) or NEVER_AFTER_BREAK.match(after):
             return NEVER
@@ -128,5 +130,10 @@ class Tokens:
     def sides(self, chunk: int) -> list[range]:
         """A chunk's leading punctuation, its words and copies, and its trailing punctuation."""
         tokens = self.between(*self.chunks[chunk])
-        words = [token for token in tokens if self.is_word(token) or COPY.match(self.of(token))] or tokens
-        return [range(*edges) for edges in pairwise([tokens.start, words[0], words[-1] + 1, tokens.stop])]
+        words = [token for token in tokens if self.is_word(token) or COPY.match(self.of(token))]
+        first, *_, last = [*words, *words] or [tokens.start, tokens.stop - 1]
+        return [
+            range(tokens.start, first),
+            range(first, last + 1),
+            range(last + 1, tokens.stop),
+        ]

@@ -69,6 +69,8 @@ def test_elements_go_around_the_aligned_characters(source, target, expected):
         ("<i>Open</i> the new file.", "新しいファイルを開く。", "2-012 3-3456789", "新しいファイルを<i>開く</i>。"),
         ("Open the <b>new file</b>.", "新しいファイルを開く。", "2-012 3-3456789", "<b>新しいファイル</b>を開く。"),
         ("Vim opens the <b>old</b> file.", "Vimは古い窓を開く。", "0-0 3-1234567", "Vimは<b>古い</b>窓を開く。"),
+        ("<i>새</i> 파일을 열기", "新しいファイルを開く。", "0-012 1-3456789", "<i>新しい</i>ファイルを開く。"),
+        ("Run <code>x</code> <b>now</b>", "今􎀀x􎀀を動かす", "0-023456 1-1", "<b>今</b><code>x</code>を動かす"),
         # Alignments that end within katakana, a Thai syllable or a Latin word.
         ("The <b>printer</b> runs", "プリンターが動く", "1-012 2-34567", "<b>プリンター</b>が動く"),
         ("The <b>file</b> runs", "ไฟล์ทำงาน", "1-12 2-34567", "<b>ไฟล์</b>ทำงาน"),
@@ -86,7 +88,9 @@ def test_alignments_of_models_are_refined(source, target, pairs, expected):
     assert rendered("html", source, target, alignment) == expected
 
 
-@pytest.mark.parametrize("target", ["新しいファイルを開きます。", "打开新文件。", "เปิดไฟล์ใหม่", "បើកឯកសារថ្មី"])
+@pytest.mark.parametrize(
+    "target", ["新しいファイルを開きます。", "打开新文件。", "เปิดไฟล์ใหม่", "បើកឯកសារថ្មី", "ဖိုင်သတ္တဝါ", "👩‍👩‍👧新文👍🏽件"]
+)
 @pytest.mark.parametrize("source", ["<b>Open</b> the <i>new</i> <a>file</a>.", "Open <b>the</b> new<br>file."])
 @pytest.mark.parametrize("seed", range(4))
 def test_no_element_is_empty_or_splits_a_word_whatever_the_alignment(source, target, seed):
