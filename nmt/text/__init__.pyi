@@ -8,8 +8,11 @@ from .languages import SCRIPTS as SCRIPTS, direction as direction, language_of_f
 from .languages import scripts_of_language as scripts_of_language
 from .scripts import CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD, HAN as HAN, HANGUL as HANGUL
 from .scripts import CYRILLIC as CYRILLIC, GREEK as GREEK, LATIN as LATIN, MARKS as MARKS
+from .scripts import DEPENDENT as DEPENDENT, INFLECTED_WORD as INFLECTED_WORD
+from .scripts import HIRAGANA as HIRAGANA, KATAKANA_WORD as KATAKANA_WORD
+from .scripts import LEADING_VOWEL as LEADING_VOWEL, PARTICLE as PARTICLE
 from .scripts import EXTENDING as EXTENDING, KANA as KANA, NO_BLANK_BESIDE as NO_BLANK_BESIDE
-from .scripts import SOUTH_EAST as SOUTH_EAST, WITHOUT_BLANKS as WITHOUT_BLANKS
+from .scripts import SOUTH_EAST as SOUTH_EAST, SYLLABLE as SYLLABLE, WITHOUT_BLANKS as WITHOUT_BLANKS
 from .scripts import WORD_CHARACTER as WORD_CHARACTER, blank_between as blank_between
 from .scripts import direction_of_text as direction_of_text, is_word_border as is_word_border
 from .scripts import joined as joined, letters as letters, script as script

@@ -51,15 +51,40 @@ Japanese and 5.6 in Thai."""
 ALPHABET = 20
 """A corpus counts as written in a script if it has at least this many different letters of it."""
 ONE = WITHOUT_BLANKS.pattern
-# A grapheme cluster of a script without blanks, with the punctuation that belongs to it;
-# otherwise, whatever is between blanks and such clusters.
-WORD = regex.compile(rf"(?={ONE})\X(?:[\p{{Pe}}\p{{Pf}}\p{{Po}}]\p{{M}}*+)*+|(?:(?!{ONE})\S)++\p{{M}}*+")
+STACKING = "[\u1039\u17d2\u1a60]"
+"""Signs of Burmese, Khmer and Tai Tham that put the next consonant below the one before."""
+SYLLABLE = rf"(?={ONE})\X(?:(?<={STACKING})\X|\p{{M}})*+"
+"""A grapheme cluster of a script without blanks, with the consonants below it and all marks."""
+# Such a cluster, with the punctuation that belongs to it; otherwise, whatever is between blanks and
+# such clusters.
+WORD = regex.compile(rf"{SYLLABLE}(?:[\p{{Pe}}\p{{Pf}}\p{{Po}}]\p{{M}}*+)*+|(?:(?!{ONE})\S)++\p{{M}}*+")
 WORD_CHARACTER = regex.compile(r"[\p{L}\p{M}\p{N}_]")
 """What words consist of. Unlike `\\w` of `re`, this includes vowel signs of Hindi, Thai and others."""
+IS_STACKING = re.compile(STACKING)
 EXTENDING = regex.compile(r"[\p{M}\u200c\u200d]")
 CLUSTER = regex.compile(r"\X")
+# Brackets, quotation marks, dashes and dots. ASCII marks at the end of a sentence need a blank.
+SHARED = r"[\p{Ps}\p{Pe}\p{Pi}\p{Pf}\u2014\u2026\u00b7]"
+SHARED_AFTER = regex.compile(rf"{SHARED}+$")
+SHARED_BEFORE = regex.compile(rf"^{SHARED}+")
+LONGEST_SHARED = 9
 IN_HANGUL = re.compile(f"[{HANGUL}]")
 KATAKANA = regex.compile(r"\p{Script_Extensions=Katakana}")
+SMALL_KANA = "\u30fc\u3041\u3043\u3045\u3047\u3049\u3063\u3083\u3085\u3087\u308e\u309d\u309e\u3005"
+FOLLOWING_VOWELS = "\u0e2f\u0e30\u0e32\u0e45\u0e46\u0eaf\u0eb0\u0eb2\u0ec6"
+DEPENDENT = f"[{SMALL_KANA}{FOLLOWING_VOWELS}]"
+"""Small hiragana, signs that repeat or prolong, and vowels of Thai and Lao after their consonant: like
+marks, they begin neither a word nor a line."""
+LEADING_VOWEL = "[\u0e40-\u0e44\u0ec0-\u0ec4]"
+"""A vowel of Thai or Lao that is written before its consonant."""
+KATAKANA_WORD = regex.compile(r"(?:(?=[\p{L}\p{M}])(?=[\u30a1-\u30ff\u31f0-\u31ff])\X)++")
+"""A word in katakana, or several that nothing separates."""
+HIRAGANA = "[\u3041-\u3096]"
+PARTICLE = regex.compile("[\u3092\u304c\u306f\u306e\u306b\u3078\u3068\u3067\u3082\u3084]")
+"""Hiragana that are usually particles, which follow the word that they belong to."""
+LONG_PARTICLES = "\u304b\u3089|\u307e\u3067|\u3088\u308a|\u306a\u3069|\u3060\u3051|\u3057\u304b"
+INFLECTED_WORD = regex.compile(rf"[{HAN}]++(?:(?!{PARTICLE.pattern}|{LONG_PARTICLES}){HIRAGANA})++")
+"""A Japanese verb or adjective: Han characters with the hiragana of its ending."""
 WITH_A_LETTER = re.compile(r"\S*[^\W_]\S*")
 NO_LETTERS = regex.compile(r"[^\p{L}\p{Mn}\p{Mc}]+|[\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
 """Variation selectors are also marks, but are removed: they affect only how a character looks."""
@@ -129,7 +154,7 @@ def is_word_border(text: str, at: int) -> bool:
         return not (WORD_CHARACTER.match(text[at - 1]) and WORD_CHARACTER.match(text[at]))
     begin = last_base(text, at)
     cluster = CLUSTER.match(text, begin)
-    if EXTENDING.match(text, at) or (cluster and cluster.end() > at):
+    if EXTENDING.match(text, at) or IS_STACKING.match(text[at - 1]) or (cluster and cluster.end() > at):
         return False
     before = text[begin]
     after = text[at]
@@ -153,7 +178,12 @@ def last_base(text: str, at: int) -> int:
 
 
 def blank_between(before: str, after: str) -> str:
-    """What separates two sentences or lines of a paragraph: nothing in Chinese and Japanese."""
+    """What separates two sentences or lines of a paragraph: nothing in Chinese and Japanese.
+
+    Signs that these share with other scripts, such as quotation marks, are ignored.
+    """
+    before = SHARED_AFTER.sub("", before[-LONGEST_SHARED:])
+    after = SHARED_BEFORE.sub("", after[:LONGEST_SHARED])
     ends = before[-1:], after[:1]
     return "" if all(map(NO_BLANK_BESIDE.match, ends)) else " "
 

@@ -7,7 +7,8 @@ from .load import best_translations as best_translations, find_models as find_mo
 from .load import kind_of_corpus as kind_of_corpus, language_tag as language_tag, open_translator as open_translator
 from .load import language_of as language_of, languages as languages, stages_of as stages_of, with_engine as with_engine
 from .load import Models as Models, flagger as flagger
-from .segments import Details as Details, Limits as Limits, Line as Line, Segment as Segment, Segmenter as Segmenter
+from .alignment import Details as Details, Words as Words
+from .segments import Limits as Limits, Line as Line, Segment as Segment, Segmenter as Segmenter
 from .translator import RefusedLine as RefusedLine, arriving_blocks as arriving_blocks, read_by_thread as read_by_thread
 from .translator import Translation as Translation, encode_pairs as encode_pairs, with_refused as with_refused
 from .translator import Outcome as Outcome, Translator as Translator, lines_of as lines_of, score_pairs as score_pairs

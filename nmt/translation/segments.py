@@ -1,23 +1,17 @@
-"""Cut lines into segments for a model: sentences, parts of long sentences, and stretches to copy.
-
-Describe the translations of segments by token scores and word alignments. A word is a run of characters without white
-space, in the raw line or in the text of the translation.
-"""
+"""Cut lines into segments for a model: sentences, parts of long sentences, and stretches to copy."""
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from itertools import accumulate, chain, pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import regex
 
-from nmt.config import EOS
 from nmt.files import RARE_LETTERS, ModelDescription, is_parser, positions, within
 from nmt.registry import entries_of
-from nmt.search import Hypothesis
-from nmt.text import META, SOURCE, SYMBOLS, TARGET, WITHOUT_BLANKS, Tokenizer, clusters, origins, single_blanks
+from nmt.text import WITHOUT_BLANKS, Tokenizer, clusters, origins, single_blanks
 
 MARKUP_TAG = re.compile(r"</?[^\W\d_][^<>]*>")  # a markup tag, unlike `a < b`
 # A word with its accents, joiners and apostrophes (also Hebrew's), in scripts that separate words with spaces;
@@ -308,129 +302,3 @@ class Segmenter:
             replace(whole, ids=before + ids[at : at + length], skipped=at, glued=whole.glued and at == 0)
             for at in range(0, len(ids), length)
         ]
-
-
-@dataclass
-class JoinedText:
-    """The translation of a line, joined from the translations of its segments."""
-
-    text: str
-    tokens: list[list[int]] = field(default_factory=list)  # for each segment, the tokens that became text
-    first_words: list[int] = field(default_factory=list)  # for each segment, the index of its first word in the text
-
-
-def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis], prefix: Sequence[int]) -> JoinedText:
-    """Join the translations of a line's segments, each beginning with `prefix`; the result has the prefix only once."""
-    copied_first = bool(segments) and segments[0].copied
-    joined, skipped = JoinedText(text(tokenizer, prefix) if copied_first else ""), len(prefix) if copied_first else 0
-    count, blank = len(joined.text.split()), False
-    for segment, part in zip(segments, parts, strict=True):
-        tokens, skipped = part.tokens[skipped:], len(prefix)
-        words = segment.text if segment.copied else text(tokenizer, tokens)
-        # After an empty translation, its space is still added. Without a space, the first word continues the last word.
-        blank = bool(joined.text) and (blank or not segment.glued)
-        continues_word = bool(joined.text) and bool(words) and not blank
-        joined.tokens.append(tokens)
-        joined.first_words.append(count - continues_word)
-        if words:
-            joined.text += " " * blank + words
-            count += len(words.split()) - continues_word
-            blank = False
-    return joined
-
-
-def text(tokenizer: Tokenizer, tokens: Sequence[int]) -> str:
-    """Decode tokens to a single line of text, even if their bytes spell a line break."""
-    return " ".join(tokenizer.decode(tokens).split())
-
-
-@dataclass
-class PairScore:
-    """The tokens of a translation, and the log probabilities of its tokens and of the end symbol."""
-
-    tokens: list[str]
-    token_log_probabilities: list[float]
-
-    @property
-    def log_probability(self) -> float:
-        return sum(self.token_log_probabilities)
-
-
-@dataclass
-class Details(PairScore):
-    """Scores and word alignment. `tokens` leaves out copied text and has an end symbol between segments."""
-
-    alignment: list[tuple[int, int]]  # (source word, target word) pairs, counted from 0
-    word_log_probabilities: list[float | None]  # None for a word that was copied
-
-
-def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int], side: int = TARGET) -> list[int]:
-    """The index of each token's word in the decoded text; a space belongs to the word after it."""
-    words, before, begin = list[int](), 0, 0
-    for end, symbol in enumerate(tokenizer.subwords(ids, side), 1):
-        piece = tokenizer.decode(ids[end - 1 : end], side)
-        printable = bool(piece) and piece.isprintable() and "\ufffd" not in piece
-        if words and printable and not symbol.startswith(META) and " " not in piece:
-            words.append(words[-1])
-            continue
-        # Decode only from the last space on: decoding all earlier tokens every time would take hours for a long line.
-        closed = tokenizer.decode(ids[begin : end - 1], side).split() if symbol.startswith(META) else []
-        text = tokenizer.decode(ids[begin:end], side)
-        if closed and closed + piece.split() == text.split():
-            before, begin, text = before + len(closed), end - 1, piece
-        words.append(before + max(len(text.split()) - (not text[-1:].isspace()), 0))
-    last = max(len(tokenizer.decode(ids, side).split()) - 1, 0)
-    return [min(word, last) for word in words]
-
-
-class Describer:
-    """Computes token scores and word alignments for the translations of a line."""
-
-    def __init__(self, tokenizer: Tokenizer, line: str, prefix: str, clean: Callable[[str], str]) -> None:
-        self.tokenizer = tokenizer
-        self.prefix = prefix
-        self.clean = clean
-        # Normalization may split a word, but never joins words.
-        self.owners = [number for number, word in enumerate(line.split()) for _ in clean(word).split()]
-        self.words = [begun - 1 for begun in accumulate(before == " " for before in " " + clean(line)[:-1])]
-        self.encoded: dict[str, list[int]] = {}  # text -> the word index of each token; segments may share a text
-
-    def of(self, segment: Segment) -> list[int | None]:
-        """Each token's source word index (None in the prefix); for a copied segment, the indices of all its words."""
-        first = self.words[segment.start]
-        text = self.clean(segment.text)
-        if segment.copied:
-            return list(self.owners[first : first + len(text.split())])
-        whole = text if segment.prefixed else self.clean(self.prefix + segment.text)
-        before = len(whole.split()) - len(text.split())
-        if whole not in self.encoded:
-            self.encoded[whole] = words_of_tokens(self.tokenizer, self.tokenizer.encode([whole])[0], SOURCE)
-        words = self.encoded[whole][segment.skipped : segment.skipped + len(segment.ids) - segment.prefixed]
-        owners = [self.owners[first + word - before] if word >= before else None for word in words]
-        return [None] * segment.prefixed + owners
-
-    def describe(self, segments: list[Segment], parts: list[Hypothesis], joined: JoinedText) -> Details:
-        """The details of a translation that consists of one hypothesis per segment."""
-        details, pairs = Details([], [], [], [None] * len(joined.text.split())), set[tuple[int, int]]()
-        for segment, part, tokens, first in zip(segments, parts, joined.tokens, joined.first_words, strict=True):
-            sources = [(index, word) for index, word in enumerate(self.of(segment)) if word is not None]
-            if segment.copied:
-                pairs |= {(source, first + index) for index, source in sources}
-                continue
-            assert part.token_scores
-            # Without text, there are no words to align.
-            targets = words_of_tokens(self.tokenizer, tokens) if text(self.tokenizer, tokens) else []
-            if sources and targets:
-                assert part.token_scores.attention is not None
-                # Skip target prefix tokens that are not in the text: they come first and belong to no word.
-                best = part.token_scores.attention[-len(targets) :, [index for index, _ in sources]].argmax(axis=1)
-                pairs |= {(sources[index][1], first + target) for index, target in zip(best, targets, strict=True)}
-            log_probabilities, of_words = part.token_scores.log_probabilities, details.word_log_probabilities
-            of_text = log_probabilities[: len(part.tokens)][-len(targets) :]
-            for target, log_probability in zip(targets, of_text, strict=bool(targets)):
-                of_words[first + target] = (of_words[first + target] or 0.0) + log_probability
-            details.tokens += [SYMBOLS[EOS]] * bool(details.token_log_probabilities)
-            details.tokens += self.tokenizer.subwords(part.tokens)
-            details.token_log_probabilities += log_probabilities
-        details.alignment += sorted(pairs)
-        return details

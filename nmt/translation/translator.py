@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nmt.config import NMTError, TranslatorOptions, require
 from nmt.search import Constraints, Engine, Hypothesis, Pair, penalty
 from nmt.text import SOURCE, TARGET, Tokenizer
-from nmt.translation.segments import Describer, Details, Limits, Line, PairScore, Segment, Segmenter, join
+from nmt.translation.alignment import Describer, Details, PairScore
+from nmt.translation.joining import join
+from nmt.translation.segments import Limits, Line, Segment, Segmenter
 
 if TYPE_CHECKING:
     from nmt.translation.load import Models

@@ -52,6 +52,8 @@ def test_classes_of_characters_are_those_of_unicode() -> None:
         ("「はい」", ["「", "は", "い」"]),
         ("น้ำ ดื่ม", ["น้ำ", "ดื่", "ม"]),
         ("か\u3099", ["か\u3099"]),  # a combining voiced sound mark
+        ("ខ្មែរ។", ["ខ្មែ", "រ។"]),
+        ("သတ္တဝါ", ["သ", "တ္တ", "ဝါ"]),
         ("", []),
     ],
 )
@@ -83,6 +85,8 @@ def test_every_character_that_is_not_blank_belongs_to_one_word(text: str) -> Non
         ("ไทย", "และ", True),
         ("و", "Linux", True),
         ("MAX", "_SIZE", False),
+        ("ខ្", "មែរ", False),
+        ("តួ", "ក", True),
     ],
 )
 def test_borders_of_words(before: str, after: str, is_border: bool) -> None:
@@ -98,6 +102,14 @@ def test_borders_of_words(before: str, after: str, is_border: bool) -> None:
         (["ไทย", "ไทย"], "ไทย ไทย"),
         (["엽니다.", "닫습니다."], "엽니다. 닫습니다."),
         (["Open.", "", "Close."], "Open. Close."),
+        (["他说“好。”", "然后走了。"], "他说“好。”然后走了。"),
+        (["等等……", "好。"], "等等……好。"),
+        (["使う(注)", "(注)見る"], "使う(注)(注)見る"),
+        (["使うか?", "見る!", "使う."], "使うか? 見る! 使う."),
+        (["使う(Debian)", "(注)"], "使う(Debian) (注)"),
+        (["“Yes.”", "“No.”"], "“Yes.” “No.”"),
+        (["네.”", "“네"], "네.” “네"),
+        (["(", ")"], "( )"),
     ],
 )
 def test_blanks_between_sentences(texts: list[str], whole: str) -> None:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.files import ModelDescription
 from nmt.search import Hypothesis, TokenScores
-from nmt.text import Tokenizer, train_tokenizer
+from nmt.text import Tokenizer, train_tokenizer, word_spans
 from nmt.translation import Line, Segmenter, Translator
 from nmt.translation.segments import Limits, copied_spans, limits
 
@@ -206,7 +206,7 @@ def test_what_is_copied_and_what_an_echo_gives_are_the_line(tokenizer, line, kno
     assert all((known | {" "}).issuperset(tokenizer.decode(ids)) for ids in ours.engine.asked)
     assert len(found.details.token_log_probabilities) == len(found.details.tokens) + bool(ours.engine.asked)
     assert sum(found.details.token_log_probabilities) <= 0
-    assert {target for _, target in found.details.alignment} <= set(range(len(found.text.split())))
+    assert {target for _, target in found.details.alignment} <= set(range(len(word_spans(found.text))))
 
 
 @pytest.mark.parametrize("prefix", ["", "lo", "Lo, mi"])
@@ -215,7 +215,7 @@ def test_every_translation_begins_with_the_target_prefix_also_where_it_is_copied
     ours = Translator(Echo(), tokenizer, Limits(characters=KNOWN), target_prefix=prefix, details=True)
     [[found]] = ours.translate([line])
     assert found.text == " ".join(filter(None, [prefix if line else "", line]))
-    words = len(found.text.split())
+    words = len(word_spans(found.text))
     assert all(0 <= target < words for _, target in found.details.alignment)
 
 

@@ -10,9 +10,9 @@ from test_segments import Echo
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.model import Transformer
 from nmt.search import Hypothesis, TorchEngine
-from nmt.text import Tokenizer, clean, train_tokenizer
-from nmt.translation import Segment, Translator
-from nmt.translation.segments import Describer, Limits, words_of_tokens
+from nmt.text import Tokenizer, clean, train_tokenizer, word_spans
+from nmt.translation import Limits, Segment, Translator
+from nmt.translation.alignment import Describer, Words, token_spans
 
 WORDS = ["ka", "lo", "mi", "nu.", "Pe", "ri", "so,", "tu", "va", "we"]
 ODD = [
@@ -40,29 +40,107 @@ def words_by_decoding_all_before(tokenizer: Tokenizer, ids: list[int]) -> list[i
     return [min(word, max(len(tokenizer.decode(ids).split()) - 1, 0)) for word in words]
 
 
+def words_of_tokens(tokenizer: Tokenizer, ids: list[int], text: str) -> list[range]:
+    words = Words(text)
+    return [words.at(*span) for span in token_spans(tokenizer, ids, text)]
+
+
 @pytest.mark.parametrize("seed", range(12))
-def test_any_tokens_belong_to_the_words_that_decoding_all_before_them_tells(tokenizer, seed):
+def test_tokens_belong_to_the_words_that_decoding_all_before_them_tells(tokenizer, seed):
+    draw = random.Random(seed)
+    line = "".join(draw.choices("kalomi .éαя한😀काش   ", k=60))
+    text = clean(line)
+    ids = tokenizer.encode([text])[0]
+    words = words_of_tokens(tokenizer, ids, text)
+    assert all(len(row) == 1 for row in words)
+    assert [row[0] for row in words] == words_by_decoding_all_before(tokenizer, ids)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_tokens_have_a_place_in_the_text_that_they_spell(tokenizer, seed):
     draw = random.Random(seed)
     ids = draw.choices(range(tokenizer.vocabulary_size), k=draw.randint(1, 60))
-    assert words_of_tokens(tokenizer, ids) == words_by_decoding_all_before(tokenizer, ids)
+    text = tokenizer.decode(ids)
+    spans = token_spans(tokenizer, ids, text)
+    assert len(spans) == len(ids)
+    assert all(0 <= begin <= end <= len(text) for begin, end in spans)
+    count = len(word_spans(text))
+    assert all(0 <= word < count for row in words_of_tokens(tokenizer, ids, text) for word in row)
 
 
-def test_a_very_long_line_is_told_word_by_word_in_time(tokenizer):
-    for line, last in (("ka lo. " * 3000, 5999), ("a" * 20_000, 0), ("ka " + "x" * 20_000, 1)):
-        ids = tokenizer.encode([clean(line)])[0]
-        assert words_of_tokens(tokenizer, ids)[-1] == last
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "設定ファイルを開きます。 新しいDebian 12の設定を見る。",
+        "彼は「漢字」と言った。漢漢漢",
+        "请打开“文件”（新）。",
+        "ไฟล์ใหม่ น้ำ ดื่ม",
+        "か\u3099ロ \U0001f600を見る",
+        "\u2581 漢",
+        "\ue000 漢",
+    ],
+)
+def test_tokens_cover_the_text_that_each_of_them_spells(kind, line):
+    lines = ["設定ファイルを開きます。", "新しいファイルを見る。", "请打开文件。", "ไฟล์ใหม่"] * 20
+    tokenizer = train_tokenizer(lines, TokenizerConfig(kind=kind, vocabulary_size=620))
+    text = clean(line)
+    ids = tokenizer.encode([text])[0]
+    spans = token_spans(tokenizer, ids, text)
+    covered = {index for begin, end in spans for index in range(begin, end)}
+    assert covered >= {index for index, sign in enumerate(text) if not sign.isspace()}
+    for id, (begin, end) in zip(ids, spans, strict=True):
+        piece = tokenizer.decode([id]).strip()
+        is_escape = piece in ("\ue000", "0", "1")
+        if "\ufffd" not in piece and not is_escape:
+            assert text[begin:end].strip() == piece
+        elif not is_escape and kind != "wordpiece":
+            assert len(text[begin:end].strip()) <= 1
+
+
+def test_a_token_aligns_all_its_words_and_divides_its_score_among_them(tokenizer):
+    line = "漢字 ka"  # the bytes of each character are several tokens
+    [[best]] = Translator(Echo(), tokenizer, Limits(), details=True).translate([line])
+    assert best.details.alignment == [(0, 0), (1, 1), (2, 2)]
+    bytes_of_character = 3
+    assert best.details.word_log_probabilities[1] == -bytes_of_character
+    lines = ["設定を開く"] * 50
+    whole = train_tokenizer(lines, TokenizerConfig(kind="bpe", vocabulary_size=300))
+    [[best]] = Translator(Echo(), whole, Limits(), details=True).translate(lines[:1])
+    assert best.details.tokens == ["▁設定を開く"]
+    assert best.details.alignment == [(source, target) for source in range(5) for target in range(5)]
+    assert best.details.word_log_probabilities == pytest.approx([-0.2] * 5)
+
+
+@pytest.mark.parametrize(
+    ("line", "last"),
+    [("ka lo. " * 3000, 5999), ("a" * 20_000, 0), ("ka " + "x" * 20_000, 1), ("漢字" * 2000, 3999)],
+)
+def test_a_very_long_line_is_told_word_by_word_in_time(tokenizer, line, last):
+    text = clean(line)
+    ids = tokenizer.encode([text])[0]
+    assert words_of_tokens(tokenizer, ids, text)[-1] == range(last, last + 1)
 
 
 @pytest.mark.parametrize("prefix", ["", "<2de> ", "to de: "])
 @pytest.mark.parametrize("line", ["ka lo mi", "tuva wekalo xyz ka", *ODD])
-def test_source_words_are_those_between_the_blanks_of_the_raw_line(tokenizer, line, prefix):
+def test_source_words_are_those_of_the_raw_line(tokenizer, line, prefix):
     segment = Segment(tokenizer.encode([clean(prefix + line)])[0], line)
     words = Describer(tokenizer, line, prefix, tokenizer.clean).of(segment)
-    of_prefix = [i for i, word in zip(segment.ids, words, strict=True) if word is None]
+    of_prefix = [i for i, row in zip(segment.ids, words, strict=True) if not row]
     assert tokenizer.decode(of_prefix).strip() == prefix.strip()
-    for place, word in enumerate(line.split()):
-        spelt = tokenizer.decode([i for i, p in zip(segment.ids, words, strict=True) if p == place])
-        assert spelt.strip() == clean(word)
+    for place, (begin, end) in enumerate(word_spans(line)):
+        spelled = tokenizer.decode([i for i, row in zip(segment.ids, words, strict=True) if place in row])
+        assert spelled.strip() == clean(line[begin:end])
+
+
+def test_a_language_tag_is_no_word_of_the_source():
+    config = TokenizerConfig(kind="bpe", vocabulary_size=400)
+    tokenizer = train_tokenizer(["ka lo mi"] * 50, config, tags=["<2de>"])
+    line = "ka lo mi"
+    segment = Segment(tokenizer.encode(["<2de> ka lo mi"])[0], line)
+    words = Describer(tokenizer, line, "<2de> ", tokenizer.clean).of(segment)
+    assert words == [range(0), range(1), range(1, 2), range(2, 3)]
 
 
 class Halves(Echo):
@@ -81,10 +159,10 @@ def test_lines_in_segments_keep_the_indices_of_the_whole_line(tokenizer, longest
         for translation in (best, second):
             details = translation.details
             assert len(details.token_log_probabilities) == len(details.tokens) + 1
-            assert all(0 <= source < len(line.split()) for source, _ in details.alignment)
-            assert all(0 <= target < len(translation.text.split()) for _, target in details.alignment)
-        answered = {source: line.split()[source] for source, _ in best.details.alignment}
-        assert list(answered) == list(range(len(line.split())))
+            assert {source for source, _ in details.alignment} <= {*range(len(word_spans(line)))}
+            assert {target for _, target in details.alignment} <= {*range(len(word_spans(translation.text)))}
+        answered = sorted({source for source, _ in best.details.alignment})
+        assert answered == list(range(len(word_spans(line))))
         if longest == 1000:
             assert best.details.tokens == tokenizer.subwords(tokenizer.encode([clean("x " + line)])[0])
             assert [(s, t) for s, t in best.details.alignment if t] == [(t - 1, t) for t in range(1, len(answered) + 1)]

@@ -187,7 +187,7 @@ class Scanner:
         elif markup["tag"] and raw.endswith(">"):
             self.add_tag(markup)
         else:
-            self.tokens.append(Token("text", raw, " " if markup["soft"] else markup["escaped"] or unescape(raw)))
+            self.tokens.append(Token("text", raw, "\n" if markup["soft"] else markup["escaped"] or unescape(raw)))
 
     def add_url(self, begin: int, raw: str) -> None:
         """Add an address without the punctuation after it, which may end emphasis."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 import regex
 
 from nmt.plugins.documents.markup import Token, find_pairs
-from nmt.text import WITHOUT_BLANKS
+from nmt.text import WITHOUT_BLANKS, blank_between
 
 # Elements whose texts are never parts of one word.
 SEPARATE = frozenset(["a", "label", "link", "page", "note"])
@@ -106,6 +106,9 @@ def are_apart(
     """
     before = text_of(tokens, first)
     after = text_of(tokens, second)
+    are_separate = "note" in names[1] or all(not SEPARATE.isdisjoint(of_side) for of_side in names)
+    if not are_separate and not blank_between(before, after):
+        return False
     begins_word = WORD_BEGIN.match(after) is not None
     begins_quotation = OPENING_BEGIN.match(after) is not None
     if CLOSING_END.search(before):
@@ -114,7 +117,7 @@ def are_apart(
         return begins_quotation or (begins_word and not (after[0].isdigit() or after[0].islower()))
     if not WORD_END.search(before) or not (begins_word or begins_quotation):
         return False
-    if "note" in names[1] or all(not SEPARATE.isdisjoint(of_side) for of_side in names):
+    if are_separate:
         return True
     if begins_quotation:
         return not ENDING.fullmatch(after)

@@ -7,17 +7,17 @@ cut at its items. If an item still does not appear as often as in the source, th
 """
 
 import re
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate, count, islice, pairwise, zip_longest
+from itertools import count, islice, zip_longest
 from typing import Any
 
 from nmt.config import NMTError, TranslatorOptions
 from nmt.plugins.protection.items import COPIES, COPY, Finder, Items, Span, hidden, is_counted, readable, replaced
-from nmt.text import Tokenizer, clean
+from nmt.plugins.protection.rewriting import Change, Places, Rewriting, rewritten
+from nmt.text import Tokenizer, clean, word_spans
 from nmt.translation import Limits, Line, Outcome, RefusedLine, Rest, Stage, Translation
 
 NOTES = {
@@ -112,39 +112,16 @@ class Masked:
         counted = [[name for name in side if is_counted(items[name])] for side in (names, self.names)]
         if sorted(names) != sorted(self.names) or counted[0] != counted[1] or self.is_garbled(text):
             return None
-        if details := translation.details:
-            sources, targets = self.first_words(self.text), self.first_words(text)
-            lengths = [after - first for first, after in pairwise(targets)]
-            probabilities = zip(details.word_log_probabilities, lengths, strict=True)
-            details = replace(
-                details,
-                alignment=[(sources[source], targets[target]) for source, target in details.alignment],
-                word_log_probabilities=[probability for probability, length in probabilities for _ in range(length)],
-            )
+        details = translation.details
+        if details:
+            details = rewritten(details, self.rewriting(text), self.rewriting(self.text))
         copied = [self.unmasked(copy) for copy in translation.copied]
         return replace(translation, text=self.unmasked(text), details=details, copied=copied)
 
-    def first_words(self, text: str) -> list[int]:
-        """For each word of a masked text, the index of its first word in the unmasked text; then the number of those.
-
-        A name or an item may have several words.
-        """
-        begins, places, at, size = [0], [0], 0, 0  # where a name or the text after one begins, in both texts
-        for match in self.items.pattern.finditer(text):
-            size += match.start() - at
-            begins.append(match.start())
-            places.append(size)
-            at, size = match.end(), size + len(self.unmasked(match[0]))
-            begins.append(at)
-            places.append(size)
-        words = [word.start() for word in re.finditer(r"\S+", self.unmasked(text))]
-        firsts = list[int]()
-        for word in re.finditer(r"\S+", text):
-            piece = bisect_right(begins, word.start()) - 1
-            is_name = piece % 2 == 1
-            place = places[piece] + (0 if is_name else word.start() - begins[piece])
-            firsts.append(bisect_right(words, place) - 1)
-        return [*firsts, len(words)]
+    def rewriting(self, text: str) -> Rewriting:
+        """A masked text with its items restored."""
+        matches = self.items.pattern.finditer(text)
+        return Rewriting(text, (Change(*match.span(), self.unmasked(match[0])) for match in matches))
 
     def is_garbled(self, text: str) -> bool:
         """True if part of a name is left over: a digit, an invalid character, or the beginning of a name.
@@ -165,38 +142,36 @@ class Masked:
 
     def aligned(self, translation: Translation) -> Translation:
         """Put each lost name after the word aligned to it, or replace that word if it is aligned to nothing else."""
-        details, words, arrived = translation.details, translation.text.split(), self.items.find(translation.text)
+        details = translation.details
+        arrived = self.items.find(translation.text)
         lost = [name for name in self.names if name not in arrived]
         if not details or not lost or self.shown:
             return translation
-        targets, sources, words_of = (defaultdict[Any, list[int]](list) for _ in range(3))
-        for source, target in details.alignment:
-            targets[source].append(target)
-            sources[target].append(source)
-        for number, word in enumerate(self.text.split()):
-            for name in self.items.find(word):
-                words_of[name].append(number)
-        taken = {number for number, word in enumerate(words) if self.items.find(word)}
-        behind = dict[int, list[int]]()  # word followed by a restored name -> the name's source words
+        places = Places(translation.text, details.alignment, self.words_with_names(translation.text))
+        words_of = self.words_with_names(self.text)
+        changes = dict[Change, list[int]]()  # -> the source words of the name
         for name in lost:
-            place = next((target for word in words_of[name] for target in targets[word] if target not in taken), None)
-            if place is None:
-                continue
-            if {*sources[place]} <= {*words_of[name]}:
-                marks = re.fullmatch(r"(\W*).*?(\W*)", words[place])
-                assert marks
-                words[place] = f"{marks[1]}{name}{marks[2]}"
-            else:
-                words[place], behind[place] = f"{words[place]} {name}", words_of[name]
-            taken.add(place)
-        first = [0, *accumulate(1 + (number in behind) for number in range(len(words)))]
-        pairs = [(source, first[target]) for source, target in details.alignment]
-        pairs += [(source, first[word] + 1) for word, of_name in behind.items() for source in of_name]
-        scores = list[float | None]()
-        for number, score in enumerate(details.word_log_probabilities):
-            scores += [score, None] if number in behind else [score]
-        details = replace(details, alignment=sorted(pairs), word_log_probabilities=scores)
-        return replace(translation, text=" ".join(words), details=details)
+            sources = words_of.get(name, [])
+            if change := places.change(name, sources):
+                changes[change] = sources
+        rewriting = Rewriting(translation.text, changes)
+        added = [
+            (source, target)
+            for change, (begin, end) in zip(sorted(changes), rewriting.added, strict=True)
+            for source in changes[change]
+            for target in rewriting.new_words.at(begin, end)
+            if change.begin == change.end
+        ]
+        details = rewritten(details, rewriting, added=added)
+        return replace(translation, text=rewriting.text, details=details)
+
+    def words_with_names(self, text: str) -> dict[str, list[int]]:
+        """The words of a masked text that contain each name."""
+        words = defaultdict[str, list[int]](list)
+        for number, (begin, end) in enumerate(word_spans(text)):
+            for name in self.items.find(text[begin:end]):
+                words[name].append(number)
+        return words
 
 
 def cut_at_copies(line: Line) -> Line:

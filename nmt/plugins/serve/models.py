@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import re
 import threading
 import time
 from collections import deque
@@ -21,9 +20,8 @@ from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.failures import Failed, failure_of, log
 from nmt.plugins.serve.parsing import Line
 from nmt.search import Engine
-from nmt.text import TARGET, WITHOUT_BLANKS, Tokenizer
+from nmt.text import NO_BLANK_BESIDE, TARGET, WITHOUT_BLANKS, Tokenizer, word_spans
 
-WORD = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\S)+")
 LONG = 1000  # characters; each longer line forms a separate batch, and only one such batch runs at a time
 BATCH_LINES, BATCH_CHARACTERS = 128, 8000  # maximum per batch
 BATCH_SECONDS = 0.3  # target time per batch, so that no batch delays the next one for long
@@ -58,23 +56,25 @@ class Turns:
 
 
 class Words:
-    """The words of a text; in scripts without blanks between words, each character counts as a word."""
+    """The words of a text, as alignments count them."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.places = text, [*WORD.finditer(text)]
-        self.words = [place[0] for place in self.places]
+        self.text = text
+        self.spans = word_spans(text)
+        self.words = [text[begin:end] for begin, end in self.spans]
 
     def text_of(self, begin: int, end: int) -> str:
         """The text from word `begin` to before word `end`."""
         if begin >= end:
             return ""
-        return self.text[self.places[begin].start() : self.places[end - 1].end()]
+        return self.text[self.spans[begin][0] : self.spans[end - 1][1]]
 
 
 def joined(prefix: str, rest: str) -> str:
     """A translation from its two parts, between which clients may omit a blank."""
-    is_apart = prefix[-1:].isspace() or rest[:1].isspace()
-    has_no_blanks = WITHOUT_BLANKS.match(prefix[-1:]) or WITHOUT_BLANKS.match(rest[:1])
+    ends = prefix[-1:], rest[:1]
+    is_apart = any(map(str.isspace, ends))
+    has_no_blanks = any(map(WITHOUT_BLANKS.match, ends)) or any(map(NO_BLANK_BESIDE.match, ends))
     return prefix + rest if is_apart or has_no_blanks else f"{prefix} {rest}"
 
 

@@ -13,7 +13,7 @@ from nmt.plugins.serve.languages import Unserved, choose
 from nmt.plugins.serve.models import Request, Search, ServedModel
 from nmt.plugins.serve.parsing import Line, SentDocument, Written, read_lines, write
 from nmt.plugins.serve.processes import Parsers
-from nmt.text import match_language, with_code
+from nmt.text import match_language, with_code, word_spans
 from nmt.translation import Translation
 
 AUTO = "auto"
@@ -39,6 +39,17 @@ class Text(NamedTuple):
 def in_words(codes: Iterable[str]) -> str:
     """Languages for messages, such as English (en), German (de)."""
     return ", ".join(with_code(code) for code in codes)
+
+
+def indents_of(text: str) -> list[int]:
+    """The number of blanks before each line of a text that is not blank."""
+    parts = plain_text(text).parts
+    return [part.begin - (text.rfind("\n", 0, part.begin) + 1) for part in parts]
+
+
+def spans_in_line(text: str, indent: int) -> list[list[int]]:
+    """The spans of a text's words in a line that has this many blanks before the text."""
+    return [[begin + indent, end + indent] for begin, end in word_spans(text)]
 
 
 class Service:
@@ -201,11 +212,26 @@ class Service:
 
     @staticmethod
     def details_of(text: Text, route: Route, lines: list[Line]) -> list[dict[str, Any]]:
-        """The alignment and the likely failures of each line; [] if the text stays as it is."""
+        """The words and their alignment, and the likely failures, of each line.
+
+        The spans of words count from the beginning of the line as sent and as returned, or of HTML,
+        from that of its text. Returns [] if the text stays as it is.
+        """
         if route.model is None:
             return []
-        flags = map(route.model.flags_of, text.lines, [Translation(line[0].text, 0.0, 0.0) for line in lines])
-        return [{"alignment": line[0].alignment, "flags": flag} for line, flag in zip(lines, flags, strict=True)]
+        indents = [0] * len(lines) if text.document else indents_of(text.text)
+        details = list[dict[str, Any]]()
+        for source, indent, (best, *_) in zip(text.lines, indents, lines, strict=True):
+            flags = route.model.flags_of(source, Translation(best.text, 0.0, 0.0))
+            details.append(
+                {
+                    "alignment": best.alignment,
+                    "source_words": spans_in_line(source, indent),
+                    "target_words": spans_in_line(best.text, indent),
+                    "flags": flags,
+                }
+            )
+        return details
 
     async def translate_document(self, form: FileForm, client: str) -> tuple[str, Written]:
         """The target language and the translated file."""

@@ -94,8 +94,8 @@ A 1<sup>st</sup> one | Ein erster | 0-0 1-1 2-1 | Ein <sup>erster</sup>
 Hi <b>{{ a</b> b }} you | Du {{ a b }} da | 0-1 1-2 2-3 5-0 | Du <b>{{ a b }}</b> da
 So <code>b</code> is `a b` | Also ist `a b` dies | 0-0 2-1 3-2 4-3 | Also <code>b</code> ist `a b` dies
 # In a script without blanks, elements keep their relative position.
-Open <b>the old house</b> now | ここの古い家を開く | 0-0 1-0 2-0 3-0 4-0 | こ<b>この古い家を</b>開く
-设置<b>文件</b>名 | Set the file name | 0-0 0-1 0-2 0-3 | Set the <b>file name</b>
+Open <b>the old house</b> now | ここの古い家を開く | 4-0 4-1 4-2 2-3 2-4 3-5 3-6 0-7 0-8 | ここの<b>古い家</b>を開く
+设置<b>文件</b>名 | Set the file name | 0-0 1-0 2-2 3-2 4-3 | Set the <b>file</b> name
 About <b>1.5 GB</b> now | Jetzt etwa 1,5 GB | 0-1 1-2 3-0 | Jetzt etwa <b>1,5 GB</b>
 No <b>end | Kein Ende | 0-0 1-1 | Kein <b>Ende
 Tom &amp; I &lt; <b>you</b> | Tom & ich < du | 0-0 1-1 2-2 3-3 4-4 | Tom &amp; ich &lt; <b>du</b>

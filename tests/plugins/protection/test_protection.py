@@ -303,7 +303,7 @@ def test_where_an_item_is_put_and_when_a_line_is_cut():
             "cut",
         ),
         # The alignment of a line that lost its words has no word left for the item.
-        (drop, "<2de> the house (%s) waits", "and", "and the house (%s) waits", "cut"),
+        (drop, "<2de> the house waits (%s)", "and", "and the house waits (%s)", "cut"),
     ):
         [[found]] = protecting(change, target_prefix=prefix).translate([line])
         assert (found.text, protection(found), found.flags) == (text, how, [])

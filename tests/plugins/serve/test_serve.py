@@ -24,6 +24,7 @@ from libretranslatepy import LibreTranslateAPI
 
 from nmt.commands import compose
 from nmt.plugins.serve.fields import FileForm, TextForm, TranslateForm
+from nmt.text import word_spans
 from nmt.translation import load_translator
 from tests.plugins.serve.serving import PATIENCE, Server, as_pairs, serving
 
@@ -380,6 +381,9 @@ def test_another_word_follows_the_same_beginning_and_details_align_words(server,
     words, rows = answer["translatedText"].split("\n")[0].split(), answer["details"]
     assert (len(rows), rows[1]["flags"]) == (2, [])
     assert {target for _, target in rows[0]["alignment"]} == {*range(len(words))}
+    returned = answer["translatedText"].split("\n")[0]
+    assert [line[begin:end] for begin, end in rows[0]["source_words"]] == line.split()
+    assert [returned[begin:end] for begin, end in rows[0]["target_words"]] == words
     for count in (0, 2, -2, -3):  # from the end in the second sentence, also after a replaced word of the first
         before = words[:count]
         _, answer = server.translate(line, alternatives=8, prefix=" ".join([*before, ""]) or " ")
@@ -387,6 +391,21 @@ def test_another_word_follows_the_same_beginning_and_details_align_words(server,
         same = [other for other in others if other[: len(before)] == before and len(other) > len(before)]
         assert len({other[len(before)] for other in same}) > 2
         words = same[1] if count == 2 else words
+
+
+def test_spans_of_words_count_from_the_beginning_of_a_line_as_sent(server):
+    text = "  ka lo\n\n\t\u8a2d\u5b9a ka \U0001f600!\n"
+    _, answer = server.translate(text, details=True)
+    for row, sent, returned in zip(
+        answer["details"],
+        filter(str.strip, text.split("\n")),
+        filter(str.strip, answer["translatedText"].split("\n")),
+        strict=True,
+    ):
+        assert [tuple(span) for span in row["source_words"]] == word_spans(sent)
+        assert [tuple(span) for span in row["target_words"]] == word_spans(returned)
+        assert {source for source, _ in row["alignment"]} <= {*range(len(row["source_words"]))}
+        assert {target for _, target in row["alignment"]} <= {*range(len(row["target_words"]))}
 
 
 def test_texts_of_clients_are_not_logged(server):

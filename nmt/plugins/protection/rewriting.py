@@ -1,0 +1,167 @@
+"""Changes to the text of a translation, with the words of its details."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import regex
+
+from nmt.text import NO_BLANK_BESIDE, WITHOUT_BLANKS, is_word_border, word_spans
+from nmt.translation import Details, Words
+
+MARKS_AROUND = regex.compile(r"(\W*).*?(\W*)", regex.DOTALL)
+
+
+class Change(NamedTuple):
+    """Text in place of the characters from `begin` to `end`."""
+
+    begin: int
+    end: int
+    text: str
+
+
+class Rewriting:
+    """A text with changes, and what becomes of its words."""
+
+    def __init__(self, text: str, changes: Iterable[Change]) -> None:
+        """The changes must not overlap, and are made in order of their places."""
+        self.before = text
+        self.text = ""
+        self.added = list[tuple[int, int]]()
+        """The span of each change in the new text."""
+        self.begins = list[int]()
+        self.ends = list[int]()
+        """For each character of the text before, the span of what it became."""
+        at = 0
+        for change in sorted(changes):
+            self.keep(at, change.begin)
+            begin = len(self.text)
+            self.text += change.text
+            end = len(self.text)
+            self.added.append((begin, end))
+            self.begins += [begin] * (change.end - change.begin)
+            self.ends += [end] * (change.end - change.begin)
+            at = change.end
+        self.keep(at, len(text))
+        self.new_words = Words(self.text)
+
+    def keep(self, begin: int, end: int) -> None:
+        first = len(self.text)
+        last = first + end - begin
+        self.text += self.before[begin:end]
+        self.begins += range(first, last)
+        self.ends += range(first + 1, last + 1)
+
+    def words(self) -> list[range]:
+        """For each word of the text before, its words in the new text."""
+        return [self.new_words.at(self.begins[begin], self.ends[end - 1]) for begin, end in Words(self.before).spans]
+
+
+class Places:
+    """Where to put names that a translation has lost.
+
+    Each place is used once, and never one of the words that contain other names.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        alignment: Sequence[tuple[int, int]],
+        words_with_names: Mapping[str, Sequence[int]],
+    ) -> None:
+        self.text = text
+        self.words = word_spans(text)
+        self.targets_of = defaultdict[int, list[int]](list)
+        self.sources_of = defaultdict[int, set[int]](set)
+        for source, target in alignment:
+            self.targets_of[source].append(target)
+            self.sources_of[target].add(source)
+        self.taken = {word for words in words_with_names.values() for word in words}
+
+    def change(self, name: str, sources: Sequence[int]) -> Change | None:
+        """The change that adds a name with these source words; None if no free word is aligned."""
+        targets = (target for source in sources for target in self.targets_of[source])
+        place = next((target for target in targets if target not in self.taken), None)
+        if place is None:
+            return None
+        run = self.run(place, set(sources))
+        self.taken.update(run or [place])
+        if not run:
+            return self.behind(place, name)
+        begin = self.words[run[0]][0]
+        end = self.words[run[-1]][1]
+        marks = MARKS_AROUND.fullmatch(self.text[begin:end])
+        assert marks
+        return Change(begin + len(marks[1]), end - len(marks[2]), name)
+
+    def run(self, place: int, sources: set[int]) -> range:
+        """The adjoining words around one that are aligned with these source words only."""
+
+        def is_part(word: int) -> bool:
+            aligned = self.sources_of[word]
+            return word not in self.taken and bool(aligned) and aligned <= sources
+
+        if not is_part(place):
+            return range(0)
+        first = last = place
+        while first > 0 and self.adjoin(first - 1) and is_part(first - 1):
+            first -= 1
+        while last + 1 < len(self.words) and self.adjoin(last) and is_part(last + 1):
+            last += 1
+        return range(first, last + 1)
+
+    def adjoin(self, word: int) -> bool:
+        """Whether no blank separates a word from the next one."""
+        return self.words[word][1] == self.words[word + 1][0]
+
+    def ends_word(self, word: int) -> bool:
+        """Whether a word ends there for readers, too, which it does not within katakana."""
+        return is_word_border(self.text, self.words[word][1])
+
+    def behind(self, place: int, name: str) -> Change:
+        """The name after a word, or after the katakana that it is part of."""
+        while not self.ends_word(place) and place + 1 not in self.taken:
+            place += 1
+            self.taken.add(place)
+        end = self.words[place][1]
+        before = self.text[end - 1]
+        after = self.text[end : end + 1]
+        if not WITHOUT_BLANKS.match(before):
+            name = " " + name
+        if after.strip() and not NO_BLANK_BESIDE.match(after):
+            name += " "
+        return Change(end, end, name)
+
+
+def rewritten(
+    details: Details,
+    targets: Rewriting,
+    sources: Rewriting | None = None,
+    added: Iterable[tuple[int, int]] = (),
+) -> Details:
+    """The details of a changed translation of a line that may have changed, too.
+
+    `added` are pairs of a source word and a target word of the new texts.
+    """
+    of_target = targets.words()
+    of_source = sources.words() if sources else None
+    pairs = set(added)
+    for source, target in details.alignment:
+        first = of_source[source] if of_source else [source]
+        pairs.update((word, other) for word in first for other in of_target[target])
+    return replace(
+        details,
+        alignment=sorted(pairs),
+        word_log_probabilities=scores_of(details, of_target, len(targets.new_words)),
+    )
+
+
+def scores_of(details: Details, words: Sequence[range], count: int) -> list[float | None]:
+    """The log probabilities of `count` new words, given those that each word became."""
+    scores: list[float | None] = [None] * count
+    for score, row in zip(details.word_log_probabilities, words, strict=True):
+        if score is not None:
+            for word in row:
+                scores[word] = (scores[word] or 0.0) + score
+    return scores

@@ -1,0 +1,83 @@
+"""Join the translations of a line's segments."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from nmt.search import Hypothesis
+from nmt.text import WITHOUT_BLANKS, WORD_CHARACTER, Tokenizer, blank_between, single_blanks
+from nmt.translation.segments import Segment
+
+
+@dataclass
+class JoinedText:
+    """The translation of a line, joined from the translations of its segments."""
+
+    text: str
+    tokens: list[list[int]] = field(default_factory=list)
+    """For each segment, the tokens that became text."""
+    spans: list[tuple[int, int]] = field(default_factory=list)
+    """For each segment, the span of its translation in the text."""
+
+    def add(self, translation: str, tokens: list[int], separator: str) -> None:
+        if translation:
+            self.text += separator + translation
+        self.tokens.append(tokens)
+        self.spans.append((len(self.text) - len(translation), len(self.text)))
+
+
+def join(
+    tokenizer: Tokenizer,
+    segments: list[Segment],
+    parts: list[Hypothesis],
+    prefix: Sequence[int],
+) -> JoinedText:
+    """Join the translations of a line's segments, each of which begins with `prefix`.
+
+    The result has the prefix only once.
+    """
+    joined = JoinedText("")
+    skipped = 0
+    if segments and segments[0].copied:
+        joined.text = text(tokenizer, prefix)
+        skipped = len(prefix)
+    is_apart = False  # from the text so far
+    before: Segment | None = None
+    for segment, part in zip(segments, parts, strict=True):
+        tokens = part.tokens[skipped:]
+        skipped = len(prefix)
+        translation = segment.text if segment.copied else text(tokenizer, tokens)
+        # After an empty translation, its separator is still added.
+        is_apart = is_apart or not segment.glued
+        separator = ""
+        if joined.text and is_apart:
+            separator = blank_between(joined.text, translation)
+        elif before and needs_blank(before, segment, joined.text, translation):
+            separator = " "
+        joined.add(translation, tokens, separator)
+        if translation:
+            is_apart = False
+            before = segment
+    return joined
+
+
+def needs_blank(before: Segment, after: Segment, joined: str, translation: str) -> bool:
+    """Whether segments that adjoin in the source need a blank in the translation.
+
+    They do if only the script of the source has no blank there. One of the two is a copy.
+    """
+    if after.copied:
+        letter = before.text[-1:]
+        translated = joined[-1:]
+        copied = translation[:1]
+    else:
+        letter = after.text[:1]
+        translated = translation[:1]
+        copied = joined[-1:]
+    has_gained_blanks = WITHOUT_BLANKS.match(letter) and not WITHOUT_BLANKS.match(translated)
+    are_letters = WORD_CHARACTER.match(translated) and WORD_CHARACTER.match(copied)
+    return bool(has_gained_blanks and are_letters)
+
+
+def text(tokenizer: Tokenizer, tokens: Sequence[int]) -> str:
+    """Decode tokens to a single line of text, even if their bytes spell a line break."""
+    return single_blanks(tokenizer.decode(tokens))
