@@ -8,7 +8,7 @@ from .languages import direction as direction, language_of_file as language_of_f
 from .languages import scripts_of_language as scripts_of_language
 from .scripts import CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD, HAN as HAN, HANGUL as HANGUL
 from .scripts import EXTENDING as EXTENDING, KANA as KANA, NO_BLANK_BESIDE as NO_BLANK_BESIDE
-from .scripts import SOUTH_EAST as SOUTH_EAST, WITHOUT_BLANKS as WITHOUT_BLANKS
+from .scripts import SOUTH_EAST as SOUTH_EAST, SPELLING as SPELLING, WITHOUT_BLANKS as WITHOUT_BLANKS
 from .scripts import WORD_CHARACTER as WORD_CHARACTER, blank_between as blank_between
 from .scripts import direction_of_text as direction_of_text, is_word_border as is_word_border
 from .scripts import joined as joined, letters as letters, script as script

@@ -37,6 +37,9 @@ ONE = WITHOUT_BLANKS.pattern
 WORD = regex.compile(rf"(?={ONE})\X(?:[\p{{Pe}}\p{{Pf}}\p{{Po}}]\p{{M}}*+)*+|(?:(?!{ONE})\S)++\p{{M}}*+")
 WORD_CHARACTER = regex.compile(r"[\p{L}\p{M}\p{N}_]")
 """What words consist of. Unlike `\\w` of `re`, this includes vowel signs of Hindi, Thai and others."""
+SPELLING = regex.compile(r"[\p{L}\p{N}[\p{M}--\p{sc=Inherited}--\p{sc=Hebrew}]]", regex.V1)
+"""What the length of a text is counted in: letters, digits and vowel signs, but no accents and no
+vowel points of Arabic and Hebrew, which are optional."""
 EXTENDING = regex.compile(r"[\p{M}\u200c\u200d]")
 CLUSTER = regex.compile(r"\X")
 IN_HANGUL = re.compile(f"[{HANGUL}]")
