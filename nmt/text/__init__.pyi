@@ -7,14 +7,16 @@ from .files import reading as reading, resolve as resolve, texts_of as texts_of,
 from .languages import direction as direction, language_of_file as language_of_file
 from .languages import scripts_of_language as scripts_of_language
 from .scripts import CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD, HAN as HAN, HANGUL as HANGUL
-from .scripts import EXTENDING as EXTENDING, KANA as KANA, NO_BLANK_BESIDE as NO_BLANK_BESIDE
+from .scripts import EXTENDING as EXTENDING, KANA as KANA, KATAKANA as KATAKANA
+from .scripts import NO_BLANK_BESIDE as NO_BLANK_BESIDE
 from .scripts import SOUTH_EAST as SOUTH_EAST, SPELLING as SPELLING, WITHOUT_BLANKS as WITHOUT_BLANKS
 from .scripts import WORD_CHARACTER as WORD_CHARACTER, blank_between as blank_between
 from .scripts import direction_of_text as direction_of_text, is_word_border as is_word_border
 from .scripts import joined as joined, letters as letters, script as script
 from .scripts import scripts_of_characters as scripts_of_characters
 from .scripts import scripts_of_text as scripts_of_text, word_spans as word_spans, words as words
-from .codes import is_language as is_language, language_name as language_name, match_language as match_language
+from .codes import is_language as is_language, language_name as language_name, language_tag as language_tag
+from .codes import match_language as match_language
 from .codes import subtags as subtags, with_code as with_code
 from .tags import BETWEEN as BETWEEN, BLOCKS as BLOCKS, INLINE as INLINE, SEPARATORS as SEPARATORS
 from .tags import AMBIGUOUS as AMBIGUOUS, separates_words as separates_words
