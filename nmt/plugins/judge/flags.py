@@ -71,13 +71,20 @@ def placeholders(text: str) -> Counter[str]:
     return found
 
 
-def is_placeholder_wrong(source: str, translation: str) -> bool:
-    """True if a translation lacks a placeholder of the source, or has another.
+def is_gloss(name: str, source: str) -> bool:
+    """True for a word in braces that is text: a word of the source that had no braces, or one in
+    another alphabet than the names in programs."""
+    if not name.startswith("{"):
+        return False
+    return not name.isascii() or (name not in source and name.strip("{}") in source)
 
-    It may have more words in braces, unless they could be names in a program.
-    """
+
+def is_placeholder_wrong(source: str, translation: str) -> bool:
+    """True if a translation lacks a placeholder of the source, or has another."""
     before, after = placeholders(source), placeholders(translation)
-    return bool(before - after) or any(added.isascii() for added in after - before)
+    if before - after:
+        return True
+    return not all(is_gloss(name, source) for name in after - before)
 
 
 def is_broken(source: str, translation: str) -> bool:

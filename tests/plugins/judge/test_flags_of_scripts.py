@@ -121,6 +121,20 @@ def test_right_translations_are_not_flagged(code, source, translation):
 
 
 @pytest.mark.parametrize(
+    ("source", "translation", "raised"),
+    [
+        ("A font by Gluk.", "Шрифт від Глюка {Gluk}.", []),
+        ("A font with serifs.", "Шрифт із засічками {антиква}.", []),
+        ("A font by {name}.", "Шрифт від {name} {name}.", ["placeholder"]),
+        ("A font by Gluk.", "Шрифт від {author}.", ["placeholder"]),
+        ("Click <b>here</b>.", "Натисніть <b><b>тут</b>.", ["placeholder"]),
+    ],
+)
+def test_words_in_braces_may_explain_a_name(source, translation, raised):
+    assert flags_in("uk", translation, source) == raised
+
+
+@pytest.mark.parametrize(
     ("source", "translation"),
     [
         ("10,000 users", "1億人"),
