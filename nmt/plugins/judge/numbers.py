@@ -32,7 +32,9 @@ HAN_DIGIT = f"[{''.join(EAST_ASIAN_DIGITS)}]"
 LARGE_UNIT = f"[{''.join(EAST_ASIAN_UNITS)}]"
 # Digits and units in turn, such as 1億2000万 and 3만 5천. It must begin with digits, because units
 # and Han digits are also parts of words.
-SUM = rf"(?:{PLAIN}) ?{LARGE_UNIT}+(?: ?(?:{PLAIN}|{HAN_DIGIT}+) ?{LARGE_UNIT}+)*(?:{PLAIN})?"
+# After a blank, only four digits are the rest of a sum, as in 1만 2345. Others are another number.
+REST = rf"(?:{PLAIN}| \d{{4}}(?!\d))?"
+SUM = rf"(?:{PLAIN}) ?{LARGE_UNIT}+(?: ?(?:{PLAIN}|{HAN_DIGIT}+) ?{LARGE_UNIT}+)*{REST}"
 BEFORE = rf"(?:(?P<era>{ERA}) ?)?"
 AFTER = rf"(?:[ -]?(?=\p{{L}})(?P<unit>{UNIT}))?"
 NUMERALS = tuple(

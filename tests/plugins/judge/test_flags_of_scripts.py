@@ -88,6 +88,8 @@ RIGHT = [
     ("zh_TW", "On 5 May 2024", "民國113年5月5日"),
     ("ko", "30,000 people came.", "3만 명이 왔다."),
     ("ko", "35,000 won", "3만 5천 원"),
+    ("ko", "12,345 won", "1만 2345원"),
+    ("ko", "30,000 cities and 50 towns", "도시 3만 50 마을"),
     ("ko", "Republic of Korea", "대한민국(大韓民國)"),
     ("ko", "two million people", "200만 명"),
     ("th", "Various items of every kind", "สิ่งต่างๆ ทุกๆ ชนิด"),
