@@ -19,8 +19,20 @@ from numpy.typing import NDArray
 from nmt.config import DataConfig, FilterConfig, facts_of_kind, require
 from nmt.files import sha256
 from nmt.registry import entries_of
-from nmt.text import Normalization, Pair, Tokenizer, letters, read_files, resolve, train_tokenizer, words
+from nmt.text import (
+    WITHOUT_BLANKS,
+    Normalization,
+    Pair,
+    Tokenizer,
+    letters,
+    read_files,
+    resolve,
+    train_tokenizer,
+    words,
+)
 
+SLACK = 1.0
+"""The words by which an estimated length may exceed the maximum ratio."""
 HELD_OUT = ("valid", "test")
 BLOCK_PAIRS = 5000
 TEXT_SCHEMA = pa.schema({"source": pa.string(), "target": pa.string(), "line": pa.int64()})
@@ -127,6 +139,25 @@ def first_of_equals(hashes: Hashes) -> Flags:
     return keep
 
 
+def has_length_ratio(pair: Pair, max_ratio: float) -> bool:
+    """Whether one side of a clean pair has at most `max_ratio` times as many words as the other.
+
+    In scripts without blanks, the number of words is only estimated from the characters, so the
+    ratio of short lines is uncertain: lines of two words or more may exceed it by SLACK words, and
+    a line that the other side contains, such as a name with an explanation, may have twice the
+    ratio. Other lines of one word get no slack, because shifted lines of a corpus often have one.
+    """
+    fewest, most = sorted(map(words, pair))
+    if most <= max_ratio * fewest:
+        return True
+    if not any(map(WITHOUT_BLANKS.search, pair)):
+        return False
+    shorter, longer = sorted(pair, key=words)
+    if shorter in longer:
+        return most <= 2 * max_ratio * fewest
+    return fewest >= 2 and most <= max_ratio * fewest + SLACK
+
+
 def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
     """Why a filter drops a clean pair; None if none does. Token limits and duplicates are checked elsewhere."""
     source, target = pair
@@ -137,7 +168,7 @@ def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
         return "too short"
     if config.max_words is not None and most > config.max_words:
         return "too long (words)"
-    if config.max_ratio is not None and most > config.max_ratio * fewest:
+    if config.max_ratio is not None and not has_length_ratio(pair, config.max_ratio):
         return "length ratio"
     return "identical sides" if config.drop_identical and source == target else None
 

@@ -13,6 +13,7 @@ from .scripts import HIRAGANA as HIRAGANA, KATAKANA_WORD as KATAKANA_WORD
 from .scripts import LEADING_VOWEL as LEADING_VOWEL, PARTICLE as PARTICLE
 from .scripts import EXTENDING as EXTENDING, KANA as KANA, NO_BLANK_BESIDE as NO_BLANK_BESIDE
 from .scripts import SOUTH_EAST as SOUTH_EAST, SYLLABLE as SYLLABLE, WITHOUT_BLANKS as WITHOUT_BLANKS
+from .scripts import KATAKANA as KATAKANA, SPELLING as SPELLING
 from .scripts import WORD_CHARACTER as WORD_CHARACTER, blank_between as blank_between
 from .scripts import direction_of_text as direction_of_text, is_word_border as is_word_border
 from .scripts import joined as joined, letters as letters, script as script
@@ -22,6 +23,7 @@ from .affixes import ARABIC_ARTICLE as ARABIC_ARTICLE, may_begin as may_begin, m
 from .affixes import without_particles as without_particles, without_prefixes as without_prefixes
 from .affixes import without_vowel_points as without_vowel_points
 from .codes import is_language as is_language, language_name as language_name, match_language as match_language
+from .codes import language_tag as language_tag
 from .codes import subtags as subtags, with_code as with_code
 from .tags import BETWEEN as BETWEEN, BLOCKS as BLOCKS, INLINE as INLINE, SEPARATORS as SEPARATORS
 from .tags import AMBIGUOUS as AMBIGUOUS, separates_words as separates_words

@@ -58,6 +58,26 @@ def usual_subtags(code: str) -> dict[str, str]:
     return {"script": parts[1], "region": parts[2]} if len(parts) == 3 else {}
 
 
+def language_tag(code: str | None) -> str:
+    """A language code as HTML's `lang` has it (BCP 47): zh-CN for zh_CN, ja for jpn.
+
+    Returns "", which stands for an unknown language, for None and for what is no code.
+    """
+    if not code or not is_language(code):
+        return ""
+    code = names().get(code.lower(), code)
+    language, script, region, _ = subtags(code)
+    is_written = script.lower() in regex.split("[-_]", code.lower())
+    written = [script] if is_written or script != usual_script(language, region) else []
+    return "-".join([language, *written, *([region] if region else [])])
+
+
+def usual_script(language: str, region: str) -> str | None:
+    """The script that a language is usually written in, in a region if there is one."""
+    usual = usual_subtags(f"{language}_{region}") or usual_subtags(language)
+    return usual.get("script")
+
+
 def match_language(code: str, codes: Iterable[str]) -> str | None:
     """The one of `codes` that means the same language in the same script; of several, the one for the same region.
 

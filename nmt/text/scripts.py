@@ -61,6 +61,9 @@ WORD = regex.compile(rf"{SYLLABLE}(?:[\p{{Pe}}\p{{Pf}}\p{{Po}}]\p{{M}}*+)*+|(?:(
 WORD_CHARACTER = regex.compile(r"[\p{L}\p{M}\p{N}_]")
 """What words consist of. Unlike `\\w` of `re`, this includes vowel signs of Hindi, Thai and others."""
 IS_STACKING = re.compile(STACKING)
+SPELLING = regex.compile(r"[\p{L}\p{N}[\p{M}--\p{sc=Inherited}--\p{sc=Hebrew}]]", regex.V1)
+"""What the length of a text is counted in: letters, digits and vowel signs, but no accents and no
+vowel points of Arabic and Hebrew, which are optional."""
 EXTENDING = regex.compile(r"[\p{M}\u200c\u200d]")
 CLUSTER = regex.compile(r"\X")
 # Brackets, quotation marks, dashes and dots. ASCII marks at the end of a sentence need a blank.

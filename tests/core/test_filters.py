@@ -2,6 +2,8 @@
 
 import pytest
 
+from nmt.config import FilterConfig
+from nmt.preparation.reading import reason_to_drop
 from nmt.text import letters, words
 
 
@@ -33,3 +35,20 @@ def test_a_word_is_what_stands_between_blanks_or_some_characters_where_there_are
 def test_lines_are_alike_that_differ_in_digits_case_blanks_or_punctuation_beside_letters(one, other, alike):
     assert letters(one)
     assert (letters(one) == letters(other)) == alike
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "reason"),
+    [
+        ("Default button", "ปุ่มที่เลือกโดยปริยายหากไม่ระบุ (Default button)", None),
+        ("Breve", "เครื่องหมาย Breve เหนือตัวอักษร", None),
+        ("Hangul", "朝鲜谚文（韩文字母）", None),
+        ("Optional dependencies:", "オプションとして、次のパッケージをインストールするとよいかもしれません:", None),
+        ("Default button", "a b c d e f g h i", "length ratio"),
+        ("bitstream.", "* 各々の論理的ビットストリームを保存するための、手軽なテーブル構造。", "length ratio"),
+        ("formats.", "* ネットワークネームを検知できます。", "length ratio"),
+        ("The number by which the dividend is divided.", "除数。", "length ratio"),
+    ],
+)
+def test_short_pairs_may_exceed_the_ratio_by_what_an_estimate_may_be_wrong(source, target, reason):
+    assert reason_to_drop((source, target), FilterConfig(max_ratio=4)) == reason

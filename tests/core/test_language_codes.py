@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmt.text import is_language, match_language, with_code
+from nmt.text import is_language, language_tag, match_language, with_code
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,18 @@ from nmt.text import is_language, match_language, with_code
 )
 def test_codes_match_if_they_name_the_same_language(code, codes, match):
     assert match_language(code, codes) == match
+
+
+@pytest.mark.parametrize(
+    ("code", "tag"),
+    [
+        *(("zh_CN", "zh-CN"), ("zh_Hans", "zh-Hans"), ("zh_hant_TW", "zh-Hant-TW"), ("cmn", "zh")),
+        *(("jpn", "ja"), ("pt_BR", "pt-BR"), ("es-419", "es-419"), ("uz_Cyrl", "uz-Cyrl")),
+        *(("German", "de"), ("mine", ""), ("", ""), (None, "")),
+    ],
+)
+def test_a_language_tag_is_valid_in_html(code, tag):
+    assert language_tag(code) == tag
 
 
 def test_what_a_language_code_looks_like():

@@ -8,6 +8,7 @@ import pytest
 from nmt.text import (
     LATIN,
     MARKS,
+    SPELLING,
     blank_between,
     direction,
     direction_of_text,
@@ -59,6 +60,22 @@ def test_classes_of_characters_are_those_of_unicode() -> None:
 )
 def test_words_of_each_script(text: str, words: list[str]) -> None:
     assert [text[begin:end] for begin, end in word_spans(text)] == words
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("It is 5 km.", 7),
+        ("सेटिंग", 6),
+        ("น้ำ", 3),
+        ("na\u0308ive", 5),
+        ("كِتَاب", 4),
+        ("בְּרֵאשִׁית", 6),
+        ("설정 1", 3),
+    ],
+)
+def test_the_length_of_a_text_includes_vowel_signs_but_no_optional_marks(text: str, length: int) -> None:
+    assert len(SPELLING.findall(text)) == length
 
 
 @pytest.mark.parametrize("text", ["設定 を\u3000開く", "ภาษาไทย ง่าย", "a b\tc", "한국어 中文 mixed を"])

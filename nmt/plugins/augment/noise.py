@@ -81,30 +81,64 @@ def neighbors(*rows: str) -> dict[str, str]:
     }
 
 
-NEIGHBORS = neighbors("qwertyuiop", "asdfghjkl", "zxcvbnm") | neighbors("йцукенгшщзхъ", "фывапролджэ", "ячсмитьбю")
+LATIN = neighbors("qwertyuiop", "asdfghjkl", "zxcvbnm")
+RUSSIAN = neighbors("йцукенгшщзхъ", "фывапролджэ", "ячсмитьбю")
+UKRAINIAN = neighbors("йцукенгшщзхї", "фівапролджє", "ячсмитьбю")
+CYRILLIC = {
+    key: "".join(letter for letter in near if letter in UKRAINIAN) for key, near in RUSSIAN.items() if key in UKRAINIAN
+}
+"""The letters that the Russian and the Ukrainian keyboard have at the same place."""
+ONLY_RUSSIAN = frozenset("ыэё")
+ONLY_UKRAINIAN = frozenset("іїєґ")
+
+
+def keyboard_of(line: str) -> dict[str, str]:
+    """The neighbors of each letter on the keyboard that a line was typed on.
+
+    Only letters that a single language has tell the keyboard. Other Cyrillic lines, such as
+    Belarusian ones, which have letters of both, get only letters that are on both.
+    """
+    letters = set(line.lower())
+    is_russian = not letters.isdisjoint(ONLY_RUSSIAN)
+    is_ukrainian = not letters.isdisjoint(ONLY_UKRAINIAN)
+    if is_russian == is_ukrainian:
+        return LATIN | CYRILLIC
+    return LATIN | (RUSSIAN if is_russian else UKRAINIAN)
 
 
 def in_case_of(letter: str, model: str) -> str:
     return letter.upper() if model.isupper() else letter.lower()
 
 
-def neighbor(letter: str, generator: Generator) -> str:
-    near = NEIGHBORS[letter.lower()]
+Keyboard = dict[str, str]
+LETTER = r"[^\W\d_]"
+KEY = "[" + "".join(key + key.upper() for key in LATIN | RUSSIAN | UKRAINIAN) + "]"
+
+
+def neighbor(letter: str, keyboard: Keyboard, generator: Generator) -> str:
+    """A letter on an adjacent key, in the same case."""
+    near = keyboard[letter.lower()]
     return in_case_of(near[generator.integers(len(near))], letter)
 
 
-LETTER = r"[^\W\d_]"
-KEY = "[" + "".join(key + key.upper() for key in NEIGHBORS) + "]"
-TYPOS: dict[str, tuple[str, Callable[[str, Generator], str]]] = {
-    # Hu -> Uh: each position keeps its case.
-    "char_swap": (LETTER * 2, lambda two, generator: in_case_of(two[1], two[0]) + in_case_of(two[0], two[1])),
-    "missing_char": (LETTER, lambda letter, generator: ""),
-    "extra_char": (KEY, lambda letter, generator: neighbor(letter, generator) + letter),
+def swapped(two: str, keyboard: Keyboard, generator: Generator) -> str:
+    """Two letters in reverse order, but each position keeps its case: Hu -> Uh."""
+    return in_case_of(two[1], two[0]) + in_case_of(two[0], two[1])
+
+
+Change = Callable[[str, Keyboard, Generator], str]
+TYPOS: dict[str, tuple[str, Change]] = {
+    "char_swap": (LETTER * 2, swapped),
+    "missing_char": (LETTER, lambda letter, keyboard, generator: ""),
+    "extra_char": (
+        KEY,
+        lambda letter, keyboard, generator: neighbor(letter, keyboard, generator) + letter,
+    ),
     "nearby_char": (KEY, neighbor),
-    "skipped_space": (" ", lambda blank, generator: ""),
-    "random_space": (LETTER * 2, lambda two, generator: f"{two[0]} {two[1]}"),
-    "repeated_char": (LETTER, lambda letter, generator: letter * 2),
-    "unichar": (f"({LETTER})\\2", lambda two, generator: two[0]),
+    "skipped_space": (" ", lambda blank, keyboard, generator: ""),
+    "random_space": (LETTER * 2, lambda two, keyboard, generator: f"{two[0]} {two[1]}"),
+    "repeated_char": (LETTER, lambda letter, keyboard, generator: letter * 2),
+    "unichar": (f"({LETTER})\\2", lambda two, keyboard, generator: two[0]),
 }
 """OpusTrainer's name -> a pattern for where the typo can occur, and the function that makes it."""
 PLACES = {name: re.compile(f"(?=({pattern}))") for name, (pattern, _) in TYPOS.items()}
@@ -112,10 +146,17 @@ PLACES = {name: re.compile(f"(?=({pattern}))") for name, (pattern, _) in TYPOS.i
 
 def with_typos(line: str, generator: Generator) -> str:
     """Add at most one typo of each kind to a line."""
+    keyboard = keyboard_of(line)
     for name, happens in zip(TYPOS, generator.random(len(TYPOS)) < TYPO_RATE, strict=True):
-        if happens and (places := list(PLACES[name].finditer(line))):
+        if not happens:
+            continue
+        pattern, change = TYPOS[name]
+        places = list(PLACES[name].finditer(line))
+        if pattern == KEY:
+            places = [place for place in places if place[1].lower() in keyboard]
+        if places:
             start, end = places[generator.integers(len(places))].span(1)
-            line = line[:start] + TYPOS[name][1](line[start:end], generator) + line[end:]
+            line = line[:start] + change(line[start:end], keyboard, generator) + line[end:]
     return line
 
 

@@ -4,5 +4,5 @@ from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
-    add("flags", "failures", "nmt.plugins.judge.judge:flags")
+    add("flags", "failures", "nmt.plugins.judge.flags:flags")
     add("options", "score.judge", "nmt.plugins.judge.judge:JudgeConfig", inline=True)

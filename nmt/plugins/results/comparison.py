@@ -11,8 +11,6 @@ The tests are those of `sacrebleu --paired-bs` and `--paired-ar`. A row describe
 import base64
 import hashlib
 import os
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise, repeat
@@ -28,10 +26,11 @@ from sacrebleu.significance import PairedTest
 
 from nmt import commands, compat, evaluation, files, registry
 from nmt.config import build, require
+from nmt.plugins.results.buckets import divisions
 from nmt.plugins.results.commands import CompareConfig, check_output
 from nmt.plugins.results.pages import TEMPLATES, render
 from nmt.plugins.results.test_set import Seed, System, TestSet, Text, read_systems, read_test_set, translated
-from nmt.text import SOURCE, load_tokenizer, scripts_of_language
+from nmt.text import scripts_of_language
 
 OFFERED = ("prepared", "metrics", "tokenize", "seed", "resamples", "trials", "alpha", "output", "translator")
 COSTS = ("sentences/s", "tokens/s", "size", "memory")
@@ -124,6 +123,7 @@ def comparison_page(tree: dict[str, Any], systems: list[System], test: TestSet, 
     return render(
         "comparison_page.html",
         tree=tree,
+        language=test.language,
         least=FEWEST_LINES,
         pairs=[(system.name, *examples(test, first, text)) for system, text in zip(systems[1:], others, strict=True)],
         counted=counted,
@@ -197,14 +197,9 @@ TESTS = {"bs": "paired bootstrap", "ar": "approximate randomization"}  # sacreBL
 SAME = "not different at all"
 FEWEST_LINES = 50  # needed for a test; with fewer lines, too many resamples coincide
 SHORT, LONG, FEW_CHARACTERS = 0.6, 1.6, 10  # minimum and maximum share of the reference's length; minimum difference
-FREQUENCIES = {1: "never", 10: "1 to 9 times", 100: "10 to 99 times"}  # upper bounds of buckets -> labels
-WORD = re.compile(r"\w+")
-MOST_LINES = 200_000  # count words in at most this many training lines, spread evenly over the corpus
 
 Numbers = npt.NDArray[np.float64]
 Row = dict[str, Any]
-Division = tuple[str, list[str], list[int]]
-"""A title, the labels of its buckets, and the index of each line's bucket."""
 
 
 def better(metric: str, difference: float) -> bool:
@@ -306,23 +301,6 @@ def faults_of(source: str | None, reference: str, text: str, scripts: frozenset[
     if len(text) - len(reference) >= FEW_CHARACTERS and len(text) > LONG * len(reference):
         names.append(f"over-translated: longer than {LONG:.0%} of the reference")
     return names
-
-
-def divisions(test: TestSet) -> tuple[list[Division], str]:
-    texts, side = (test.sources, "source") if test.sources else (test.references, "reference")
-    lengths = [min(max(len(text.split()) - 1, 0) // 5, 9) for text in texts]
-    by_length = f"Words in the {side}", [*(f"{n}-{n + 4}" for n in range(1, 46, 5)), "46+"], lengths
-    if test.corpus is None or test.sources is None:
-        return [by_length], ""
-    tokenizer, split = load_tokenizer(test.corpus.tokenizer_file), test.corpus.split("train")
-    chosen = np.unique(np.linspace(0, len(split) - 1, min(len(split), MOST_LINES)).astype(np.int64))
-    lines = (tokenizer.decode(ids, SOURCE) for ids in split.rows(chosen)[0].to_pylist())
-    frequency, most = Counter(word for line in lines for word in WORD.findall(line.casefold())), max(FREQUENCIES)
-    rarest = [min((frequency[word] for word in WORD.findall(text.casefold())), default=most) for text in texts]
-    buckets = [sum(count >= bound for bound in FREQUENCIES) for count in rarest]
-    labels = [*FREQUENCIES.values(), f"{most} times or more"]
-    where = f"{len(chosen):,} of the {len(split):,} training source lines in {test.corpus.folder}"
-    return [by_length, ("Count of its rarest word in training", labels, buckets)], where
 
 
 @dataclass

@@ -9,15 +9,20 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import regex
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from nmt import __version__, files
 from nmt.config import in_words
+from nmt.text import WITHOUT_BLANKS, WORD_CHARACTER, language_tag
 
 TEMPLATES = Path(__file__).parent / "templates"
 # Browsers do not show these; NUL or half a surrogate pair would break parsers and encoders.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+NO_BLANKS = WITHOUT_BLANKS.pattern
+# A grapheme cluster of a script without blanks, a word of another script, blanks, or punctuation.
+PART = regex.compile(rf"(?={NO_BLANKS})\X|(?:(?!{NO_BLANKS}){WORD_CHARACTER.pattern})+|\s+|\X")
 Parts = list[tuple[str, bool]]
 
 
@@ -32,6 +37,7 @@ def printable(value: object) -> object:
 
 
 def render(template: str, **content: Any) -> str:
+    filters = (files.duration, in_words, language_tag, number)
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -40,14 +46,18 @@ def render(template: str, **content: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {function.__name__: function for function in (files.duration, in_words, number)}
+    environment.filters |= {function.__name__: function for function in filters}
     content |= {"version": __version__, "now": datetime.now().astimezone(), "differences": differences}
     return environment.get_template(template).render(**content)
 
 
 def differences(reference: str, hypothesis: str) -> tuple[Parts, Parts]:
-    """Split both texts into words, punctuation and spaces; True marks a part that differs."""
-    before, after = (re.findall(r"\w+|[^\w\s]|\s+", text) for text in (reference, hypothesis))
+    """Split both texts into words, punctuation and spaces; True marks a part that differs.
+
+    In scripts without blanks between words, the parts are single characters as readers see them.
+    """
+    before = PART.findall(reference)
+    after = PART.findall(hypothesis)
     blocks = difflib.SequenceMatcher(str.isspace, before, after, autojunk=False).get_matching_blocks()
 
     def marked(parts: list[str], side: int) -> Parts:

@@ -71,6 +71,37 @@ def test_case_and_punctuation():
         assert always(kind, *pair) == expected
 
 
+@pytest.mark.parametrize(
+    ("line", "absent"),
+    [
+        ("Київ — столиця України, її ґанки гарні.", "ыэъё"),
+        ("Это новый адрес электронной почты, объявлено ещё вчера.", "іїєґ"),
+        ("Това е книга, хубава и голяма.", "ыэъёіїєґ"),
+        ("Гэта новы дом, які мы будавалі.", "ъїєґ"),
+    ],
+)
+def test_typos_have_no_letters_of_another_language(line, absent, monkeypatch):
+    monkeypatch.setattr(noise, "TYPO_RATE", 1.0)
+    typed = "".join(with_typos(line, generator(n)) for n in range(300)).lower()
+    assert not set(absent) & set(typed)
+
+
+@pytest.mark.parametrize(
+    ("line", "results"),
+    [
+        ("ї", {"х", "є"}),
+        ("і 7", {"у", "ц", "ф", "в", "ч", "я"}),
+        ("ё ы", {"у", "ц", "ф", "в", "ч", "я"}),
+    ],
+)
+def test_neighbors_on_the_ukrainian_and_russian_keyboards(line, results, monkeypatch):
+    monkeypatch.setattr(noise, "TYPOS", {"nearby_char": TYPOS["nearby_char"]})
+    monkeypatch.setattr(noise, "TYPO_RATE", 1.0)
+    typed = {with_typos(line, generator(n)) for n in range(200)}
+    index = len(line) - 1 if line.endswith("ы") else 0
+    assert {text[index] for text in typed} == results
+
+
 def test_a_typo_happens_at_every_place_that_has_it(monkeypatch):
     for name, line, results in (
         ("char_swap", "Hu\u0131 7", {"Uh\u0131 7", "H\u0131u 7"}),

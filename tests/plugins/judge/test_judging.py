@@ -10,7 +10,7 @@ import torch
 from nmt.config import BOS, EOS
 from nmt.model import load_model
 from nmt.plugins.judge import judge
-from nmt.plugins.judge.judge import flags
+from nmt.plugins.judge.flags import flags
 from nmt.text import read_tokenizer
 
 SOURCES = ["ka lo mi", "so", "nu pe ri so tu va", "", "we  ka"]

@@ -2,6 +2,8 @@
 
 import math
 
+import pytest
+
 from nmt.plugins.results import pages
 from nmt.plugins.results.pages import differences, number, render
 
@@ -29,3 +31,22 @@ def test_parts_spell_both_texts_and_mark_what_differs():
     assert [text for text, differs in wrong if differs] == ["blaue", "schnell", "!"]
     assert not any(differs for side in differences("Ja, gut.", "Ja, gut.") for _, differs in side)
     assert differences("Ja", "") == ([("Ja", True)], [])
+
+
+@pytest.mark.parametrize(
+    ("reference", "hypothesis", "missed", "wrong"),
+    [
+        ("設定を開く。", "設定を閉じる。", ["開", "く"], ["閉", "じ", "る"]),
+        ("设置文件已更新。", "设置文件已经更新。", [], ["经"]),
+        ("เปิดแฟ้ม", "ปิดแฟ้ม", ["เ"], []),
+        ("उसका नाम", "उसकी नाम", ["उसका"], ["उसकी"]),
+        ("파일을 엽니다.", "파일이 엽니다.", ["파일을"], ["파일이"]),
+        ("Я иду.", "Я бегу.", ["иду"], ["бегу"]),
+        ("كِتَاب جديد", "كِتَاب قديم", ["جديد"], ["قديم"]),
+        ("Debian 12の設定", "Debian 13の設定", ["12"], ["13"]),
+    ],
+)
+def test_differences_are_words_or_in_scripts_without_blanks_characters(reference, hypothesis, missed, wrong):
+    sides = differences(reference, hypothesis)
+    assert ["".join(text for text, _ in side) for side in sides] == [reference, hypothesis]
+    assert [[text for text, differs in side if differs] for side in sides] == [missed, wrong]

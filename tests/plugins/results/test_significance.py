@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from nmt.plugins.results import comparison as significance
+from nmt.plugins.results import buckets as significance
+from nmt.plugins.results.buckets import divisions
 from nmt.plugins.results.commands import CompareConfig
-from nmt.plugins.results.comparison import difference, divisions, faults_of, look_closer, measure, p_value
+from nmt.plugins.results.comparison import difference, faults_of, look_closer, measure, p_value
 from nmt.plugins.results.test_set import Seed, System, TestSet
 
 METRICS = ["bleu", "chrf", "ter"]

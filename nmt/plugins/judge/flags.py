@@ -1,0 +1,166 @@
+"""Flags for likely failures of a translation, from its text, its source and token probabilities.
+
+Each flag is a rule whose thresholds human translations rarely exceed. docs/guides/translate.md has
+the false-alarm rates, and tests/plugins/judge has the share of injected failures that are detected.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nmt.plugins.judge.numbers import is_number_lost
+from nmt.plugins.judge.wording import english_letters, is_copied, is_repetitive, is_wrong_script
+from nmt.text import AMBIGUOUS, BLOCKS, INLINE, SEPARATORS, clean
+
+FLAGS = (
+    *("empty", "repetition", "copied_source", "number", "url", "placeholder"),
+    *("broken_text", "wrong_script", "length_ratio", "low_confidence"),
+)
+LENGTH_RATIO = 2.0
+LENGTH_SLACK = 20.0
+"""The maximum of letters on one side: ratio * letters on the other side + slack."""
+LEAST_PROBABILITY = 0.45
+"""The least geometric mean of the probabilities of the tokens and the end symbol."""
+# A replacement character, a byte in sentencepiece's notation, or UTF-8 that was read as Latin-1:
+# \u00c3\u00a4 for \u00e4, \u00e2\u20ac\u2122 for an apostrophe. A quotation mark after a capital letter, as in
+# MEN\u00dc\u201c, is none of these.
+BROKEN = re.compile(
+    r"\ufffd|<0x[\dA-F]{2}>"
+    r"|[\u00c2\u00c3\u00d0\u00d1][\u0080-\u009f\u00a1-\u00bf\u20ac\u0192\u0160\u0152\u017d\u0161\u0153\u017e\u0178]"
+    r"|\u00e2\u20ac[\u0080-\u00bf\u0152\u0153\u02dc\u2013\u2014\u2018-\u201e\u2020-\u2022\u2026\u2122]"
+    r"|\u00f0[\u0178\u009f][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u02dc\u2013-\u203a\u20ac\u2122]"
+)
+FIRST_LINES = 10
+"""The maximum number of line numbers that a message has per flag."""
+URL = re.compile(
+    r"(?<![A-Za-z0-9])(?:https?://|ftp://|www\.)(?=\w)[!#-;=?-~]+"
+    r"|[A-Za-z0-9_.+-]{1,64}+@[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+"
+)
+URL_END = ".,;:!?)]}'*`"
+# The bounds and lookbehinds keep the time proportional to a line's length, even for thousands of
+# letters or braces. Letters of other scripts may be next to a placeholder.
+PLACEHOLDER = re.compile(
+    r"\$?(?<!\{)\{++[^{}\s]*+\}+|\{\{ [^{}]{1,60} \}\}"  # {name}, {{name}}, ${name}, {{ name }}
+    # %s, %1$s, %(name)d
+    r"|(?<![A-Za-z0-9_])%(?:\(\w+\)|\d+\$|\{\w+\})?"
+    r"[-+0#]*\d*(?:\.\d+)?[sdifuxXgGcr@](?![A-Za-z0-9_])"
+    # <b>, </b>, <a href="...">
+    r"|</?([A-Za-z][\w-]*)(?:\s+[\w:-]+=(?:\"[^\"]*\"|'[^']*'|[^\s>\"']+))*\s*/?>"
+)
+ELEMENTS = (INLINE | SEPARATORS | BLOCKS | {"wbr"}) - AMBIGUOUS
+
+
+def placeholders(text: str) -> Counter[str]:
+    """The placeholders in a text; tags are listed without attributes, which may be translated.
+
+    A word in angle brackets that is no HTML element is text, such as `<none>`, unless it is closed.
+    """
+    found = Counter[str]()
+    closed = {tag[1].lower() for tag in PLACEHOLDER.finditer(text) if tag[0].startswith("</")}
+    for placeholder in PLACEHOLDER.finditer(text):
+        if not placeholder[1]:
+            found[placeholder[0]] += 1
+            continue
+        name = placeholder[1].lower()
+        is_tag = "=" in placeholder[0] or "/" in placeholder[0]
+        if is_tag or name in ELEMENTS or name in closed:
+            slash = "/" if placeholder[0].startswith("</") else ""
+            found[f"<{slash}{name}>"] += 1
+    return found
+
+
+def is_gloss(name: str, source: str) -> bool:
+    """True for a word in braces that is text: a word of the source that had no braces, or one in
+    another alphabet than the names in programs."""
+    if not name.startswith("{"):
+        return False
+    return not name.isascii() or (name not in source and name.strip("{}") in source)
+
+
+def is_placeholder_wrong(source: str, translation: str) -> bool:
+    """True if a translation lacks a placeholder of the source, or has another."""
+    before, after = placeholders(source), placeholders(translation)
+    if before - after:
+        return True
+    return not all(is_gloss(name, source) for name in after - before)
+
+
+def is_broken(source: str, translation: str) -> bool:
+    """True if a translation has more characters that were damaged on the way than the source."""
+    return len(BROKEN.findall(translation)) > len(BROKEN.findall(source))
+
+
+def flags(
+    source: str,
+    translation: str,
+    scripts: frozenset[str] | None = None,
+    log_probabilities: Sequence[float] = (),
+) -> list[str]:
+    """A translation's flags, in the order of FLAGS; an empty translation gets no other flag.
+
+    `scripts` are the target language's, or None if unknown. `log_probabilities` has one value per
+    token, if known.
+    """
+    source = clean(source)
+    translation = clean(translation)
+    if not any(map(str.isalnum, translation)) and any(map(str.isalnum, source)):
+        return ["empty"]
+    # URLs and placeholders have their own rules.
+    sides = [PLACEHOLDER.sub(" ", URL.sub(" ", text)) for text in (source, translation)]
+    before, after = sides
+    shorter, longer = sorted(map(english_letters, sides))
+    without_names = PLACEHOLDER.sub(" ", translation)
+    mean = sum(log_probabilities) / len(log_probabilities) if log_probabilities else 0.0
+    raised = {
+        "repetition": is_repetitive(source, translation),
+        "copied_source": is_copied(before, after, scripts),
+        "number": is_number_lost(before, after),
+        "url": any(address.rstrip(URL_END) not in translation for address in URL.findall(source)),
+        "placeholder": is_placeholder_wrong(source, translation),
+        "broken_text": is_broken(source, translation),
+        "wrong_script": scripts is not None and is_wrong_script(source, without_names, scripts),
+        "length_ratio": longer > LENGTH_RATIO * shorter + LENGTH_SLACK,
+        "low_confidence": mean < math.log(LEAST_PROBABILITY),
+    }
+    return [flag for flag, is_raised in raised.items() if is_raised]
+
+
+@dataclass
+class FlagCount:
+    """How many lines have a flag, and which lines."""
+
+    flag: str  # or "any"
+    count: int
+    share: float  # of all lines
+    reference_share: float | None  # share of flagged references: false alarms; None without any
+    lines: list[int]  # line numbers of the first flagged lines, from 1
+
+    def __str__(self) -> str:
+        if not self.count and self.flag != "any":
+            return ""
+        references = "" if self.reference_share is None else f" (references {self.reference_share:.2%})"
+        more = ", ..." if self.count > len(self.lines) else ""
+        lines = f": lines {', '.join(map(str, self.lines))}{more}" if self.lines else ""
+        return f"{self.flag}: {self.count:,}, {self.share:.2%}{references}{lines}"
+
+
+def count_flags(
+    sources: list[str], hypotheses: list[str], references: list[str], scripts: frozenset[str] | None
+) -> list[FlagCount]:
+    """Count the lines with each flag and with any flag; `references` may be empty."""
+
+    def flagged_lines(translations: list[str]) -> dict[str, list[int]]:
+        raised = [flags(*pair, scripts) for pair in zip(sources, translations, strict=True)]
+        rows = [*enumerate(([*row, "any"] if row else [] for row in raised), 1)]
+        return {flag: [number for number, row in rows if flag in row] for flag in (*FLAGS, "any")}
+
+    alarms = flagged_lines(references) if references else {}
+    total = max(len(sources), 1)
+    counts = []
+    for flag, lines in flagged_lines(hypotheses).items():
+        reference_share = len(alarms[flag]) / total if alarms else None
+        first = lines[:FIRST_LINES]
+        counts.append(FlagCount(flag, len(lines), len(lines) / total, reference_share, first))
+    return counts

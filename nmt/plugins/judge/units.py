@@ -1,0 +1,82 @@
+# ruff: noqa: RUF001 - words in many scripts
+"""Words that multiply or shift numbers: million, lakh, 万, a.m., and eras of calendars."""
+
+import regex
+
+UNITS = {
+    3: """thousand thousands tausend mille millier milliers mil mila tusen duizend tys tysiąc*
+       tisíc* bin nghìn ngàn
+       тыс тысяч* тис тисяч* хиляди χιλ χιλιάδ* ألف ألفا آلاف الاف هزار ہزار אלף אלפים
+       हज़ार हजार হাজার ათ ათას* พัน""",
+    4: "หมื่น",
+    5: "lakh lakhs lac लाख لاکھ লাখ லட்சம் แสน",
+    6: """million millions millionen mio mln millón millones milhão milhões milion* miljoen miljon*
+       milyon triệu млн миллион* мільйон* милион* εκ εκατ εκατομμύρι* مليون ملايين میلیون ملین
+       מיליון מיליוני מיליונים मिलियन მლნ მილიონ* ล้าน""",
+    7: "crore crores करोड़ करोड کروڑ কোটি கோடி",
+    9: """billion billions milliard* mrd mld mil_millones miljard* milyar bilhão bilhões tỷ
+       млрд миллиард* мільярд* милиард* δισ δισεκατομμύρι* مليار مليارات میلیارد ارب
+       מיליארד מיליארדי अरब მლრდ მილიარდ* พันล้าน""",
+    10: "หมื่นล้าน",
+    11: "खरब แสนล้าน",
+    12: """trillion trillions billion billions billionen bilión billones trilhão trilhões трлн
+       триллион*
+       трильйон* τρισ τρισεκατομμύρι* تريليون ترليون تریلیون هزارمیلیارد هزار_میلیارد
+       טריליון ტრილიონ* ล้านล้าน""",
+}
+"""Maps powers of ten to the words for them, in lower case. `*` stands for an ending, `_` for a
+blank. A word may have several meanings, such as billion."""
+EAST_ASIAN_UNITS = {
+    **{"十": 1, "百": 2, "千": 3, "万": 4, "萬": 4, "億": 8, "亿": 8, "兆": 12, "京": 16, "拾": 1},
+    **{"십": 1, "백": 2, "천": 3, "만": 4, "억": 8, "조": 12, "경": 16},
+}
+"""Maps the units of Chinese, Japanese and Korean, whose products are added (`1億2000万`), to powers
+of ten."""
+EAST_ASIAN_DIGITS = {
+    **{"〇": 0, "零": 0, "一": 1, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9},
+    **{"壱": 1, "弐": 2, "参": 3, "两": 2, "兩": 2},
+}
+ERAS = {
+    **{"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867},
+    **{"民國": 1911, "民国": 1911, "พ.ศ.": -543},
+}
+"""Maps eras to what must be added to their years."""
+HOUR_AFTER_NOON = (
+    regex.compile(r"(?:午後|下午|晚上|오후|บ่าย)\s?(\d{1,2})"),
+    regex.compile(
+        r"(\d{1,2})(?:[:.]\d\d)? ?"
+        r"(?:[ap]\.? ?m\b|μ\. ?μ|дня|вечера|вечора|مساء|م\b|ب\.ظ|بعد ?از ?ظهر|אחה)",
+        regex.I,
+    ),
+)
+"""An hour on a clock of 12 hours that may be written as 13 to 24."""
+
+
+def forms_of_units() -> dict[str, list[int]]:
+    """The words in UNITS, the longest first, and their powers of ten."""
+    powers: dict[str, list[int]] = {}
+    for power, words in UNITS.items():
+        for word in words.split():
+            powers.setdefault(word.replace("_", " "), []).append(power)
+    return {word: powers[word] for word in sorted(powers, key=len, reverse=True)}
+
+
+def pattern_of_unit(form: str) -> str:
+    """A pattern for a word in UNITS."""
+    # Thai words are followed by others without a blank. Elsewhere, a unit is a whole word.
+    end = "" if regex.match(r"\p{Thai}", form) else r"(?![\p{L}\p{M}])"
+    stem = form.removesuffix("*")
+    return stem + (r"[\p{L}\p{M}]{0,4}" if form.endswith("*") else "") + end
+
+
+FORMS = forms_of_units()
+UNIT = "|".join(map(pattern_of_unit, FORMS))
+
+
+def powers_of_unit(word: str) -> list[int]:
+    """The powers of ten that a word matched by UNIT stands for."""
+    word = word.lower()
+    for form, powers in FORMS.items():
+        if word == form or (form.endswith("*") and word.startswith(form[:-1])):
+            return powers
+    return []

@@ -1,0 +1,183 @@
+"""Flags in many scripts: right translations have none, and broken translations have theirs."""
+
+from pathlib import Path
+
+import pytest
+from babel import Locale
+
+from nmt.plugins.judge.flags import flags
+from nmt.plugins.judge.numbers import is_number_lost
+from nmt.plugins.judge.units import FORMS, UNITS, powers_of_unit
+from nmt.text import scripts_of_language
+
+ENGLISH = (
+    "Open the settings of the printer, choose the paper tray with 250 sheets and close the window "
+    "again before you start to print the whole document."
+)
+FILE = Path(__file__).with_name("translations.tsv")
+TRANSLATIONS = dict(line.split("\t") for line in FILE.read_text(encoding="utf-8").splitlines())
+"""Right translations of ENGLISH, by language."""
+GERMAN = (
+    "Öffnen Sie die Einstellungen des Druckers, wählen Sie das Papierfach mit 250 Blatt und "
+    "schließen Sie das Fenster wieder, bevor Sie das Dokument drucken."
+)
+
+
+def flags_in(code: str, translation: str, source: str = ENGLISH) -> list[str]:
+    return flags(source, translation, scripts_of_language(code))
+
+
+@pytest.mark.parametrize("code", TRANSLATIONS)
+def test_broken_translations_are_flagged(code):
+    right = TRANSLATIONS[code]
+    half = len(right) // 2
+    assert flags_in(code, right) == []
+    assert "number" in flags_in(code, right.replace("250", "520").replace("۲۵۰", "۵۲۰"))
+    assert "number" in flags_in(code, right.replace("250", "").replace("۲۵۰", ""))
+    assert "length_ratio" in flags_in(code, right[: len(right) // 4])
+    assert "copied_source" in flags_in(code, ENGLISH)
+    assert "repetition" in flags_in(code, right + " " + right[half : half + 12] * 4)
+    assert "repetition" in flags_in(code, right + " " + right)
+    assert "wrong_script" in flags_in(code, GERMAN)
+    assert "wrong_script" in flags_in(code, f"{right[:half]} and close the window again before you start.")
+    for other, translation in TRANSLATIONS.items():
+        if scripts_of_language(other) != scripts_of_language(code):
+            assert "wrong_script" in flags_in(code, translation), other
+
+
+@pytest.mark.parametrize(
+    ("code", "source", "translation"),
+    [
+        ("de", "The Moscow river is long.", "Der Fluss Москва ist lang."),
+        ("de", "The country is large.", "Das Land ประเทศ ist groß."),
+        ("de", "What is it?", "Was ist es? क्या"),
+        ("ja", "Open the file.", "ファイルを開く and close the window now."),
+        ("ja", "Save your changes.", "変更を save your changes"),
+        ("ja", "Do not close this window.", "不要关闭这个窗口，请等待系统更新完成。"),
+        ("ja", "Save the file.", "Bitte speichern."),
+        ("ja", "Cancel", "Abbrechen"),
+        ("ko", "Open this file now, please.", "현재 请打开这个文件"),
+        ("ko", "Save the file.", "请保存文件"),
+        ("zh_CN", "Save the file.", "ファイルを保存します。"),
+        ("uz_Cyrl", "Save the file, please.", "Iltimos, faylni saqlang va oynani yoping."),
+        ("pa_Arab", "The file is open.", "ਫਾਈਲ ਖੁੱਲ੍ਹੀ ਹੈ"),
+    ],
+)
+def test_the_wrong_language_is_flagged(code, source, translation):
+    assert "wrong_script" in flags_in(code, translation, source)
+
+
+RIGHT = [
+    ("ja", "The manual of the portable format", "ポータブル形式 (PDF) のマニュアル"),
+    ("ja", "This binary format is small.", "このバイナリ形式 (binary alignment map、BAM) は小さい。"),
+    ("ja", "the operating system of your computer", "お使いのコンピューターのOS"),
+    ("ja", "10,000 users opened it.", "1万人のユーザーが開いた。"),
+    ("ja", "120 million yen", "1億2000万円"),
+    ("ja", "The room has 250 seats.", "部屋には二百五十席ある。"),
+    ("ja", "At 15:00 the office opens.", "事務所は午後3時に開きます。"),
+    ("ja", "in 2024", "令和6年に"),
+    ("ja", "I often do it.", "よくよく考えて、いろいろします。"),
+    ("ja", "Yes, yes!", "はいはいはい！"),
+    ("ja", "Select %s or <All>.", "%sまたは<全部>を選択します。"),
+    ("ja", "See https://example.com/x for details.", "詳細はhttps://example.com/xをご覧ください。"),
+    ("ja", "Write to me@example.com.", "me@example.comまでご連絡ください。"),
+    ("ja", "Ministry of Economy, Trade and Industry", "経済産業省"),
+    ("zh", "1 million people", "100万人"),
+    ("zh", "Walk slowly, please.", "请慢慢走，好好看看。"),
+    ("zh", "Office suite", "办公套件 LibreOffice"),
+    ("zh_TW", "On 5 May 2024", "民國113年5月5日"),
+    ("ko", "30,000 people came.", "3만 명이 왔다."),
+    ("ko", "35,000 won", "3만 5천 원"),
+    ("ko", "12,345 won", "1만 2345원"),
+    ("ko", "30,000 cities and 50 towns", "도시 3만 50 마을"),
+    ("ko", "Republic of Korea", "대한민국(大韓民國)"),
+    ("ko", "two million people", "200만 명"),
+    ("th", "Various items of every kind", "สิ่งต่างๆ ทุกๆ ชนิด"),
+    ("th", "Boolean AND", "AND แบบบูลีน"),
+    ("th", "Control the corner", "ควบคุมมุม"),
+    ("th", "5 million baht in 2024", "5 ล้านบาทใน พ.ศ. 2567"),
+    ("th", "12 files", "๑๒ ไฟล์"),
+    ("hi", "of him, of her, of them", "उसका, उसकी, उसके"),
+    ("hi", "100,000 rupees and 20,000,000 rupees", "१,००,००० रुपये और 2 करोड़ रुपये"),
+    ("hi", "500,000 people", "5 लाख लोग"),
+    ("ar", "1234 files, 2.5 %", "١٢٣٤ ملفًا، ٢٫٥ ٪"),
+    ("ar", "The book is in the library.", "اَلْكِتَابُ فِي ٱلْمَكْتَبَةِ."),
+    ("ar", "The mean. The mean value is 5.", "القيمة المتوسطة. القيمة المتوسطة هي 5."),
+    ("fa", "3 billion people", "۳ میلیارد نفر"),
+    ("ru", "1,500,000 people", "1,5 млн человек"),
+    ("ru", "Print the map of the city", "Печать карты города (GIS, PDF)"),
+    ("uk", "2 thousand", "2 тис."),
+    ("el", "5,000,000 euros", "5 εκατ. ευρώ"),
+    ("he", "In the beginning", "בְּרֵאשִׁית"),
+    ("ka", "3,000,000 people", "3 მილიონი ადამიანი"),
+    ("de", "Choose <none> or <b>all</b>.", "Wählen Sie <keine> oder <b>alle</b>."),
+    ("de", "1.5 billion people", "1,5 Milliarden Menschen"),
+    ("sr", "Open the file.", "Отворите датотеку / Otvorite datoteku"),
+]
+
+
+@pytest.mark.parametrize(("code", "source", "translation"), RIGHT)
+def test_right_translations_are_not_flagged(code, source, translation):
+    assert flags_in(code, translation, source) == []
+    assert flags(translation, source, scripts_of_language("en")) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "raised"),
+    [
+        ("A font by Gluk.", "Шрифт від Глюка {Gluk}.", []),
+        ("A font with serifs.", "Шрифт із засічками {антиква}.", []),
+        ("A font by {name}.", "Шрифт від {name} {name}.", ["placeholder"]),
+        ("A font by Gluk.", "Шрифт від {author}.", ["placeholder"]),
+        ("Click <b>here</b>.", "Натисніть <b><b>тут</b>.", ["placeholder"]),
+    ],
+)
+def test_words_in_braces_may_explain_a_name(source, translation, raised):
+    assert flags_in("uk", translation, source) == raised
+
+
+@pytest.mark.parametrize(
+    ("source", "translation"),
+    [
+        ("10,000 users", "1億人"),
+        ("120 million yen", "1200万円"),
+        ("250 seats", "二百五席"),
+        ("30,000 people", "30만 명"),
+        ("1.5 million", "15 млн"),
+        ("500,000 people", "5 करोड़ लोग"),
+        ("in 2024", "令和5年"),
+        ("5,000 files", "5 ล้านไฟล์"),
+    ],
+)
+def test_wrong_counts_are_lost_numbers(source, translation):
+    assert is_number_lost(source, translation)
+
+
+OF_LANGUAGES = "ar de el en fa fr he hi ja ka ko ru th uk zh".split()  # noqa: SIM905
+
+
+@pytest.mark.parametrize("code", OF_LANGUAGES)
+def test_words_for_powers_of_ten_are_those_of_unicode(code):
+    """Unicode's compact formats, such as `0 тис'.'` for 1000 in Ukrainian, state the same numbers."""
+    locale = Locale.parse(code)
+    checked = 0
+    formats = locale.compact_decimal_formats
+    for plurals in formats.get("long", formats["short"]).values():
+        for text, pattern in plurals.items():
+            written = pattern.pattern.replace("'", "")
+            zeros = written.count("0")
+            if not zeros or not any(sign.isalpha() for sign in written):
+                continue
+            count = "123"[:zeros]
+            number = f"{int(count) * int(text) // 10 ** (zeros - 1)}"
+            assert not is_number_lost(f"{number} x", written.replace("0" * zeros, count)), written
+            checked += 1
+    assert checked >= 8
+
+
+def test_every_word_for_a_power_of_ten_is_found():
+    for power, words in UNITS.items():
+        for word in words.split():
+            assert power in powers_of_unit(word.replace("_", " ").removesuffix("*"))
+    lengths = [len(form) for form in FORMS]
+    assert lengths == sorted(lengths, reverse=True)
