@@ -15,6 +15,7 @@ from .scripts import joined as joined, letters as letters, script as script
 from .scripts import scripts_of_characters as scripts_of_characters
 from .scripts import scripts_of_text as scripts_of_text, word_spans as word_spans, words as words
 from .codes import is_language as is_language, language_name as language_name, match_language as match_language
+from .codes import language_tag as language_tag, native_name as native_name
 from .codes import subtags as subtags, with_code as with_code
 from .tags import BETWEEN as BETWEEN, BLOCKS as BLOCKS, INLINE as INLINE, SEPARATORS as SEPARATORS
 from .tags import AMBIGUOUS as AMBIGUOUS, separates_words as separates_words
