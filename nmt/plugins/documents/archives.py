@@ -15,8 +15,8 @@ from zipfile import BadZipFile, ZipFile
 from nmt.config import NMTError, one_line, require
 from nmt.plugins.documents.document import Document, Translated, notice_of
 from nmt.plugins.documents.elements import parse_xml
-from nmt.plugins.documents.html import Html
-from nmt.plugins.documents.properties import Languages, Package, Properties
+from nmt.plugins.documents.html import READINGS_LEFT_OUT, Html
+from nmt.plugins.documents.properties import Contents, Languages, Package, Properties
 from nmt.plugins.documents.xml import Flow, Runs
 
 PARTS: dict[str, type[Document]] = {
@@ -81,6 +81,11 @@ COUNTED = (
     ("custom properties", r"meta\.xml", rf"<meta:user-defined\b[^<>]*>[^<>]*{LETTER}"),
     ("keywords", r"docProps/core\.xml|meta\.xml", r"<(?:cp:keywords|meta:keyword)>[^<>]*[^\W\d_]"),
 )
+# Readings, which a translation lacks.
+READINGS = (
+    (r"word/[^/]+\.xml", r"<w:rt[\s>]"),
+    (r"content\.xml|styles\.xml", r"<text:ruby-text[\s>]"),
+)
 QUOTED = "cell texts that formulas, filters or table headers contain"
 LARGEST, MOST_TAGS = 2**26, 2**20  # maximum bytes of all unpacked files; maximum XML tags
 LOCKED = "save it in its current format, without a password, or convert it: soffice --convert-to docx FILE"
@@ -117,6 +122,7 @@ class Archive(Document):
         readers = dict(self.chapters() if is_book else self.named(PARTS))
         require(bool(readers), f"not a {FORMATS}, or its text is missing or encrypted")
         self.left = self.counts()
+        self.readings = self.count_readings()
         for name, reader in readers.items():
             try:
                 self.members[name] = reader(self.contents[name], source, target)
@@ -128,7 +134,9 @@ class Archive(Document):
             except NMTError:
                 self.left["damaged properties and styles"] += 1
         for member in self.members.values():
-            self.left.update(member.left if isinstance(member, Html) else {})
+            if isinstance(member, Html):
+                self.left.update(member.left)
+                self.readings += member.readings
         keep = frozenset(self.references())
         lines = dict.fromkeys(line for member in self.members.values() for line in member.lines)
         self.lines = [line for line in lines if line not in keep]
@@ -150,6 +158,15 @@ class Archive(Document):
                     counts[kind] += len(re.findall(pattern, content.decode(errors="replace")))
         return counts
 
+    def count_readings(self) -> int:
+        """How many words in office documents have readings."""
+        return sum(
+            len(re.findall(pattern, content.decode(errors="replace")))
+            for files, pattern in READINGS
+            for name, content in self.contents.items()
+            if re.fullmatch(files, name)
+        )
+
     def attributes(self, file: str, *names: str) -> list[list[dict[str, str]]]:
         """For each name, the attributes of a file's elements of that name."""
         require(file in self.contents, f"damaged: {file[:100]} is missing")
@@ -170,7 +187,7 @@ class Archive(Document):
                 name = normpath(join(dirname(package), unquote(href)))
                 if id in spine or kind == "application/x-dtbncx+xml" or "nav" in properties.split():
                     require(name in self.contents, f"damaged: {name[:100]} is missing")
-                    yield name, Html if "html" in kind else Flow
+                    yield name, Html if "html" in kind else Contents
 
     def references(self) -> Iterator[str]:
         """Cell text to leave unchanged: a formula quotes it, a filter or a list allows it, or it names a column."""
@@ -185,7 +202,8 @@ class Archive(Document):
         new, contents = dict(zip(self.lines, translations, strict=True)), self.contents.copy()
         for name, member in self.members.items():
             contents[name] = member.join([new.get(line, Translated(line)) for line in member.lines])
-        self.notice = notice_of(*((f"{what} left untranslated", number) for what, number in self.left.items()))
+        left = ((f"{what} left untranslated", number) for what, number in self.left.items())
+        self.notice = notice_of(*left, (READINGS_LEFT_OUT, self.readings))
         if contents == self.contents:
             return self.content
         written = io.BytesIO()

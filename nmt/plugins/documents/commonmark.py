@@ -78,6 +78,7 @@ class NestedPage(Part):
         self.text = "\n".join(lines)
         self.page = Page(self.text)
         self.left = self.page.left
+        self.readings = self.page.readings
         super().__init__(begin, begin + len(raw), self.page.lines)
 
     def render(self, translations: Sequence[Translated]) -> str:

@@ -62,6 +62,8 @@ escape = partial(re.compile(rf"{ACTIVE}|[\[\]]").sub, r"\\\g<0>")
 # Leaves most brackets as they are, because the document rarely defines the label in them.
 escape_few = partial(re.compile(rf"{ACTIVE}|(?<=\^)\[|\[(?=[\[\]^!@])|\](?=[\[(:])").sub, r"\\\g<0>")
 TEXTS = frozenset(("text", "text_special", "softbreak", "hardbreak"))
+MAY_BE_LEFT_OUT = re.compile(r"(?:em|strong|s)_|html_inline \{\} </?(?i:ruby|rb|rt|rp|rtc)\b")
+"""Markup, as `markup_of` describes it, that a translation may lack: emphasis and readings."""
 TITLE = re.compile(r"\[!\w[\w|-]{0,40}\][+-]?[ \t]+[^\s][^\n]*\n[ \t>]*")
 LINE_PREFIX = re.compile(r"\n[ \t>]+")
 # Elements whose content is not text.
@@ -291,9 +293,15 @@ class Scanner:
         kind: Kind = "point"
         if is_element:
             kind = "close" if raw[1] == "/" else "open"
-        is_script = kind == "open" and name in NAMES_OF_SCRIPTS
-        separates = name in SEPARATORS | BLOCKS
-        self.tokens.append(Token(kind, raw, name=name, breaks=separates, is_script=is_script))
+        token = Token(
+            kind,
+            raw,
+            name=name,
+            breaks=name in SEPARATORS | BLOCKS,
+            is_script=kind == "open" and name in NAMES_OF_SCRIPTS,
+            is_dropped=name in html.RUBY,
+        )
+        self.tokens.append(token)
 
     def end_of_copied(self, raw: str, name: str) -> int:
         """The end of an element to copy, whose opening tag has been read; 0 if there is none."""
@@ -339,6 +347,7 @@ class Inline(Sentence):
         self.labels = references.get("references", {})
         scanner = Scanner(text[begin:end], self.labels)
         super().__init__(begin, keep_apart(join_scripts(scanner.tokens)), escape)
+        self.readings = html.readings_in(scanner.tokens) if self.lines else 0
         self.references, self.in_paragraph = references, in_paragraph
         self.before, self.after = text[begin : self.begin], text[self.end : end]
         self.literal = signs_in(scanner.literal)
@@ -395,8 +404,8 @@ class Inline(Sentence):
     def keeps(self, written: str, plain: str) -> bool:
         """True if `written` has the source's markup, perhaps without emphasis, and adds no emphasis characters."""
         (before, _), (after, signs), (_, others) = map(self.markup_of, (self.raw, written, plain))
-        left_out = all(re.match("em_|strong_|s_", markup) for markup in before - after)
-        closed, closed_before = (sum(tag.partner > 0 for tag in html.tags_of(text)) for text in (written, self.raw))
+        left_out = all(MAY_BE_LEFT_OUT.match(markup) for markup in before - after)
+        closed, closed_before = map(closed_elements, (written, self.raw))
         whole = self.before + written + self.after
         few_signs = signs <= others + self.literal
         is_same = after <= before and left_out and few_signs and closed >= closed_before
@@ -410,6 +419,11 @@ class Inline(Sentence):
         if not MAY_BE_OTHER.search(whole):
             return True
         return [token.type for token in PARSER.parse(whole)][1:] == ["inline", "paragraph_close"]
+
+
+def closed_elements(text: str) -> int:
+    """The number of elements of HTML with a closing tag, without those of readings."""
+    return sum(tag.partner > 0 and tag.name not in html.RUBY for tag in html.tags_of(text))
 
 
 def with_blanks_around(urls: Collection[str], text: str) -> str:
@@ -451,6 +465,7 @@ class Markdown(Text):
     def notice_with(self, refused: int) -> str:
         left = [(f"{what} left untranslated", number) for what, number in self.blocks.left.items()]
         left.append((REFUSED, refused))
+        left.append((html.READINGS_LEFT_OUT, self.blocks.readings))
         return "; ".join(filter(None, (self.front, notice_of(*left))))
 
     def join(self, translations: Sequence[Translated]) -> bytes:
@@ -467,6 +482,7 @@ class Blocks:
         """`begin` is the end of the front matter."""
         self.text, self.at = text, begin
         self.parts, self.left = list[Part](), Counter[str]()
+        self.readings = 0
         body = text[begin:]
         lines = re.finditer(r"\r\n?|\n|.\Z", body)
         self.begins = [begin, *(begin + line.end() for line in lines)]
@@ -495,6 +511,7 @@ class Blocks:
         if page:
             self.parts.append(page)
             self.left.update(page.left)
+            self.readings += page.readings
         else:
             self.left["HTML blocks"] += 1
 
@@ -514,6 +531,7 @@ class Blocks:
                 is_first = in_paragraph and not number
                 inline = Inline(self.text, *stretch, self.references, is_first)
                 self.parts += [inline] if inline.lines else []
+                self.readings += inline.readings
                 self.parts += inline.outside
 
     def span_of(self, token: Parsed, is_cell: bool) -> tuple[int, int] | None:

@@ -7,6 +7,7 @@ from functools import partial
 from html import escape, unescape
 
 from nmt.plugins.documents.document import Part, Text
+from nmt.plugins.documents.html import READING, READINGS_LEFT_OUT
 from nmt.plugins.documents.strings import COMMENT, STRING_MARKUP, Kind, Reader
 
 LINE = re.compile(r"[^\r\n]+(?:\r\n?|\n|\Z)|\r\n?|\n")
@@ -90,9 +91,11 @@ class Subtitles(Text):
         mark_times(rows)
         mark_structure(rows, is_webvtt)
         first = next((index for index, row in enumerate(rows) if row.is_timing), len(rows))
-        self.notice = notice_of(rows, first)
         kind = WEBVTT if is_webvtt else SUBRIP
-        spans = stretches(rows[first:])
+        spans = [*stretches(rows[first:])]
+        readings = sum(len(READING.findall(text, begin, end)) for begin, end in spans)
+        notices = notice_of(rows, first), f"{READINGS_LEFT_OUT}: {readings:,}" if readings else ""
+        self.notice = "; ".join(filter(None, notices))
         return [part for begin, end in spans for part in Reader(text[begin:end], begin, kind).parts]
 
 
