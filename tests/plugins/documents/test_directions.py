@@ -12,7 +12,7 @@ from pptx.enum.text import PP_ALIGN
 from pptx.util import Inches
 from pseudo import capitals, same
 
-from nmt.plugins.documents import read_document
+from nmt.plugins.documents import Translated, read_document
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
@@ -251,3 +251,20 @@ def test_books_turn_their_pages_from_the_other_side():
     same_side = files_of(translated("epub", packed(**BOOK), "en", "ja"))
     assert '<package xmlns:dc="d" xml:lang="ja" dir="ltr">' in same_side["a.opf"]
     assert '<spine page-progression-direction="ltr">' in same_side["a.opf"]
+
+
+@pytest.mark.parametrize("format", ["srt", "vtt"])
+def test_lines_of_subtitles_begin_at_the_right_in_every_player(format):
+    head = "WEBVTT\n\n" if format == "vtt" else ""
+    override = "" if format == "vtt" else "{\\an8}"
+    times = "00:00:01.000 --> 00:00:02.000\n"
+    file = "".join(f"{times}{text}\n\n" for text in (f"{override}one", "<i>two</i>", "<b>Linux</b> six", "ten مر"))
+    lines = ["Linux هو", "Linux مر", "Linux", "ten مر"]
+    document = read_document(format, f"{head}{file}".encode(), "ar", "en")
+    translations = [Translated(line, [(0, 0)]) for line in lines]
+    result = document.join(translations).decode()
+    texts = result.removeprefix(head).replace(times, "").split("\n\n")
+    assert texts[:2] == [f"{override}\u200fLinux هو", "\u200f<i>Linux مر</i>"]
+    assert texts[3] == "ten مر"
+    assert "\u200f" not in texts[2]
+    assert "\u200f" not in read_document(format, f"{head}{file}".encode(), "de", "en").join(translations).decode()
