@@ -44,7 +44,7 @@ from nmt.plugins.serve.parsing import formats_of_documents
 from nmt.plugins.serve.protocol import SPARE_CONNECTIONS, Connection
 from nmt.plugins.serve.suggestions import collect, is_blank
 from nmt.plugins.serve.translation import Service
-from nmt.text import language_name, match_language, read_texts
+from nmt.text import direction, language_name, language_tag, match_language, native_name, read_texts
 
 T = TypeVar("T")
 HEADER_SECONDS = 30.0  # for the headers of a request
@@ -272,11 +272,25 @@ def glossary_of(config: ServeConfig) -> dict[str, Any] | None:
     return {"name": Path(name).name, "terms": len(terms)}
 
 
+def language_facts(code: str, targets: list[str]) -> dict[str, Any]:
+    """What clients can know about a language: LibreTranslate's fields, and those that the page needs."""
+    return {
+        "code": code,
+        "name": language_name(code),
+        "targets": targets,
+        "nativeName": native_name(code),
+        "tag": language_tag(code),
+        "direction": direction(code),
+    }
+
+
 def make_app(server: Server, config: ServeConfig) -> Starlette:
-    pairs, names = server.service.pairs, {code: language_name(code) for code in server.service.languages}
-    languages = [{"code": code, "name": name, "targets": list(pairs.get(code, {}))} for code, name in names.items()]
+    pairs = server.service.pairs
+    languages = [language_facts(code, list(pairs.get(code, {}))) for code in server.service.languages]
     source, (target, *_) = next(iter(pairs.items()))
-    usual = {side: {"code": code, "name": names[code]} for side, code in (("source", source), ("target", target))}
+    usual = {
+        side: {"code": code, "name": language_name(code)} for side, code in (("source", source), ("target", target))
+    }
     settings: dict[str, Any] = {"charLimit": config.limits.characters, "language": usual, "frontendTimeout": 500}
     settings |= {"suggestions": bool(server.suggestions), "models": [Path(name).name for name in config.run]}
     settings |= dict.fromkeys(("apiKeys", "keyRequired"), server.keys is not None)
