@@ -260,6 +260,7 @@ def test_what_a_file_leaves_untranslated_is_in_the_answer(server):
         ("फ़ाइल (1).TXT", "फ़ाइल_1_de.txt"),
         ("a\u0308\u202egpj.txt", "ä_gpj_de.txt"),
         ("..\\..\\été.txt", "été_de.txt"),
+        ("پرونده\u200cها.txt", "پرونده\u200cها_de.txt"),
         ("ö" * 300 + ".txt", "ö" * 100 + "_de.txt"),
     ],
 )
