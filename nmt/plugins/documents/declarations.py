@@ -3,6 +3,7 @@
 https://html.spec.whatwg.org, sections 3.2.6.2 and 3.2.6.4.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 
 from nmt.plugins.documents.document import Part
@@ -16,6 +17,13 @@ WITHOUT_TEXT = frozenset(
     template title track wbr""".split()  # noqa: SIM905
 )
 FIELDS = frozenset(["input", "textarea", "select"])  # their direction is that of what users enter
+BOXES = frozenset("embed hr iframe img input object table".split())  # noqa: SIM905
+"""Elements that `align` moves to a side of the page, with text around them."""
+STYLE = re.compile(
+    r"(?<![\w-])(?:text-align\s*:\s*(?P<side>left|right)|direction\s*:\s*(?P<direction>ltr|rtl))\b",
+    re.IGNORECASE,
+)
+OTHER_SIDE = {"left": "right", "right": "left"}
 SETS_ITS_DIRECTION = frozenset(["math", "rp", "rt", "rtc"])
 Spans = Mapping[str, tuple[int, int]]
 
@@ -58,6 +66,23 @@ class Declarations:
                 yield Part(*spans[attribute], otherwise=f'"{self.tag}"')
         if name not in FIELDS:
             yield from self.turned(text, spans)
+            yield from self.aligned(text, name, spans)
+
+    def aligned(self, text: str, name: str, spans: Spans) -> Iterator[Part]:
+        """The other side for text that is aligned to one side."""
+        in_place = "dir" in spans and value(text, spans["dir"]) == self.after
+        if not self.turns or in_place:
+            return
+        if "align" in spans and name not in BOXES:
+            side = OTHER_SIDE.get(value(text, spans["align"]))
+            if side:
+                yield Part(*spans["align"], otherwise=f'"{side}"')
+        if "style" in spans:
+            begin, end = spans["style"]
+            for match in STYLE.finditer(text, begin, end):
+                declared = match["side"] or match["direction"]
+                changed = OTHER_SIDE.get(declared.lower(), self.after)
+                yield Part(match.end() - len(declared), match.end(), otherwise=changed)
 
     def is_source(self, code: str) -> bool:
         """Whether a declared language is the source language, in any region."""

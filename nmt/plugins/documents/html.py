@@ -238,7 +238,7 @@ class Page(Part):
 
     def render(self, translations: Sequence[Translated]) -> str:
         left = iter(translations)
-        text = self.attributes.render(left) if self.lines else self.text
+        text = self.attributes.render(left)
         return Spliced(text, Page(text).sentences).render(left)
 
 
@@ -255,4 +255,4 @@ class Html(MarkedUp):
         self.readings = page.readings
         left = ((f"{what} left untranslated", number) for what, number in self.left.items())
         self.notice = notice_of(*left, (READINGS_LEFT_OUT, self.readings))
-        return [page]
+        return [page] if page.lines else []

@@ -16,6 +16,7 @@ from markdown_it.token import Token as Parsed
 
 from nmt.plugins.documents import html
 from nmt.plugins.documents.commonmark import PARSER, NestedPage, nested_page
+from nmt.plugins.documents.declarations import Declarations
 from nmt.plugins.documents.document import Part, Spliced, Text, Translated, notice_of
 from nmt.plugins.documents.emphasis import Run, settle_emphasis
 from nmt.plugins.documents.markup import Kind, Sentence, Token, find_pairs, without_optional
@@ -454,10 +455,15 @@ def with_images(nodes: Iterable[Token], images: dict[str, str]) -> Iterator[Toke
 class Markdown(Text):
     """A Markdown file; YAML or TOML front matter is left unchanged, and its texts are reported."""
 
+    def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
+        self.source = source
+        super().__init__(content, source, target)
+
     def parts(self, text: str, target: str) -> list[Part]:
         front = FRONT_MATTER.match(text)
         keys = SHOWN_KEY.findall(front[0]) if front else []
-        self.blocks = Blocks(text, front.end() if front else 0)
+        declarations = Declarations(self.source, target) if target else None
+        self.blocks = Blocks(text, front.end() if front else 0, declarations)
         self.front = f"front matter left untranslated: {', '.join(dict.fromkeys(keys))}" if keys else ""
         self.notice = self.notice_with(refused=0)
         return self.blocks.parts
@@ -478,9 +484,10 @@ class Markdown(Text):
 class Blocks:
     """The parts of a Markdown file, and the number of texts left untranslated, by their kind."""
 
-    def __init__(self, text: str, begin: int) -> None:
-        """`begin` is the end of the front matter."""
+    def __init__(self, text: str, begin: int, declarations: Declarations | None) -> None:
+        """`begin` is the end of the front matter; `declarations` are those of blocks of HTML."""
         self.text, self.at = text, begin
+        self.declarations = declarations
         self.parts, self.left = list[Part](), Counter[str]()
         self.readings = 0
         body = text[begin:]
@@ -505,9 +512,9 @@ class Blocks:
         first, after = token.map or (0, 0)
         begin, self.at = self.begin_of(first), self.begin_of(after)
         raw = self.text[begin : self.at]
-        page: html.Page | NestedPage | None = html.Page(raw, begin)
+        page: html.Page | NestedPage | None = html.Page(raw, begin, self.declarations)
         if token.level:
-            page = nested_page(raw, begin, token.content)
+            page = nested_page(raw, begin, token.content, self.declarations)
         if page:
             self.parts.append(page)
             self.left.update(page.left)

@@ -66,6 +66,20 @@ PAGES = [
         '<html dir="rtl"><p translate=no>نص</p><p>A</p><svg direction="ltr"><text>one</text></svg>'
         "<math><mi>x</mi></math>",
     ),
+    # Sides of the page
+    (
+        "en",
+        "ar",
+        "<html><p align=left style='x-direction:ltr; Direction: LTR;text-align:RIGHT'>a<td align='Right'>b",
+        '<html dir="rtl"><p align="right" style=\'x-direction:ltr; Direction: rtl;text-align:left\'>A'
+        '<td align="left">B',
+    ),
+    (
+        "en",
+        "ar",
+        '<html><p>a<img align=left alt=b><p dir=rtl align=right>c<pre align="left">d</pre>',
+        '<html dir="rtl"><p>A<img align=left alt="B"><p dir=rtl align=right>C<pre dir="ltr" align="left">d</pre>',
+    ),
     # The direction of a field is that of what users enter.
     ("en", "ar", "<html><input dir=ltr title=a>", '<html dir="rtl"><input dir=ltr title="A">'),
     ("en", "ar", "<html translate=no><p>a</p></html>", "<html translate=no><p>a</p></html>"),
@@ -97,6 +111,60 @@ PAGES = [
 @pytest.mark.parametrize(("source", "target", "page", "translation"), PAGES)
 def test_pages_declare_the_language_and_direction_of_their_translation(source, target, page, translation):
     assert translated("html", page.encode(), source, target).decode() == translation
+
+
+def test_pages_without_text_stay_as_they_are():
+    page = b"<html lang=en dir=ltr><pre>x</pre></html>"
+    assert translated("html", page, "en", "ar") == page
+
+
+MARKDOWN = """<div dir="rtl" align="right">
+
+# a
+
+</div>
+
+> <p dir=rtl>b</p>
+
+<pre>نص</pre>
+"""
+
+
+def test_blocks_of_html_in_markdown_turn():
+    result = translated("markdown", MARKDOWN.encode(), "ar", "en").decode()
+    expected = MARKDOWN.replace('dir="rtl" align="right"', 'dir="ltr" align="left"')
+    expected = expected.replace("dir=rtl", 'dir="ltr"').replace("<pre", '<pre dir="rtl"')
+    assert result == expected.replace("# a", "# A").replace("b<", "B<")
+
+
+@pytest.mark.parametrize(
+    ("target", "tag"),
+    [("ja", "ja-JP"), ("jpn", "ja-JP"), ("zt", "zh-TW"), ("sr@latin", "sr-Latn-RS"), ("uz_Cyrl", "uz-Cyrl-UZ")],
+)
+def test_letters_name_their_language_as_word_does(target, tag):
+    body = '<w:p><w:r><w:rPr><w:lang w:val="en-US"/></w:rPr><w:t>a</w:t></w:r></w:p>'
+    assert f'w:val="{tag}"' in files_of(translated("docx", letter(body), "eng_Latn", target))["word/document.xml"]
+
+
+UNIT = "<body><trans-unit><source>a</source></trans-unit></body>"
+
+
+@pytest.mark.parametrize(
+    ("file", "target", "declared"),
+    [
+        ('<file source-language="en" original="x">', "zh_CN", ' target-language="zh-CN"'),
+        ('<file source-language="en" target-language="zh-Hans">', "zh_CN", ' target-language="zh-Hans"'),
+        ('<file original="x">', "zh_CN", ""),
+        ('<file source-language="en">', "", ""),
+    ],
+)
+def test_exchanged_files_declare_their_target_language(file, target, declared):
+    content = f'<xliff version="1.2">{file}{UNIT}</file></xliff>'
+    document = read_document("xliff", content.encode(), target, "en")
+    result = document.join(capitals(document.lines)).decode()
+    assert "<target" in result
+    assert result.count(" target-language=") == bool(declared)
+    assert declared in result
 
 
 def letter(body: str) -> bytes:
