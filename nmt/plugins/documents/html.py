@@ -212,15 +212,21 @@ class Page(Part):
             end = len(self.text) if tag.name == "body" else tag.end
             self.outermost = self.tags[tag.partner].end if tag.partner else end
         if is_kept:
-            end = self.tags[tag.partner].begin if tag.partner else tag.end
-            inside = "" if tag.name in UNREAD else unescape(MARKUP.sub("", self.text[tag.end : end]))
+            inside = "" if tag.name in UNREAD else self.text_of(tag)
             return declarations.kept(tag.begin, tag.name, spans, inside)
+        if tag.name in INLINE and "dir" in spans and not any(map(str.isalpha, self.text_of(tag))):
+            return ()  # such as a telephone number
         if tag.name == "html":
             return declarations.root(self.text, tag.begin, tag.name, spans)
         changes = [*declarations.translated(self.text, tag.name, spans)]
         if is_outermost and "dir" not in spans:
             changes += declarations.outermost(self.text, tag.begin, tag.name, spans)
         return changes
+
+    def text_of(self, tag: Tag) -> str:
+        """The text inside an element."""
+        end = self.tags[tag.partner].begin if tag.partner else tag.end
+        return unescape(MARKUP.sub("", self.text[tag.end : end]))
 
     def count_texts(self, image: str) -> None:
         """Count the texts in an SVG image."""

@@ -66,6 +66,12 @@ PAGES = [
         '<html dir="rtl"><p translate=no>نص</p><p>A</p><svg direction="ltr"><text>one</text></svg>'
         "<math><mi>x</mi></math>",
     ),
+    (
+        "en",
+        "ar",
+        "<html><p>a <span dir=ltr>5551234</span> <span dir=ltr>b</span>",
+        '<html dir="rtl"><p>A <span dir=ltr>5551234</span> <span dir="rtl">B</span>',
+    ),
     # Sides of the page
     (
         "en",
