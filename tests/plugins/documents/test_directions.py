@@ -69,8 +69,8 @@ PAGES = [
     (
         "en",
         "ar",
-        "<html><p>a <span dir=ltr>5551234</span> <span dir=ltr>b</span>",
-        '<html dir="rtl"><p>A <span dir=ltr>5551234</span> <span dir="rtl">B</span>',
+        "<html><p>a <span dir=ltr>5551234</span> and <span dir=ltr>b</span>",
+        '<html dir="rtl"><p>A <span dir=ltr>5551234</span> AND <span dir="rtl">B</span>',
     ),
     # Sides of the page
     (
