@@ -83,8 +83,9 @@ COUNTED = (
 )
 # Readings, which a translation lacks.
 READINGS = (
-    (r"word/[^/]+\.xml", r"<w:rt[\s>]"),
-    (r"content\.xml|styles\.xml", r"<text:ruby-text[\s>]"),
+    (r"word/[^/]+\.xml", rb"<w:rt[\s>]"),
+    (r"content\.xml|styles\.xml", rb"<text:ruby-text[\s>]"),
+    (r".+\.(?:x?html?|xml)", rb"(?i)<rt[\s>]"),
 )
 QUOTED = "cell texts that formulas, filters or table headers contain"
 LARGEST, MOST_TAGS = 2**26, 2**20  # maximum bytes of all unpacked files; maximum XML tags
@@ -101,6 +102,16 @@ REFERENCES = re.compile(
     r"|<(?:\w+:)?(?:filter\b[^<>]*?\sval|(?:tableColumn|cacheField)\b[^<>]*?\sname)"
     rf"{ATTRIBUTE}"
 )
+
+
+def readings_in(contents: dict[str, bytes]) -> int:
+    """How many words in the files of a document have readings."""
+    return sum(
+        len(re.findall(pattern, content))
+        for files, pattern in READINGS
+        for name, content in contents.items()
+        if re.fullmatch(files, name)
+    )
 
 
 class Archive(Document):
@@ -122,7 +133,6 @@ class Archive(Document):
         readers = dict(self.chapters() if is_book else self.named(PARTS))
         require(bool(readers), f"not a {FORMATS}, or its text is missing or encrypted")
         self.left = self.counts()
-        self.readings = self.count_readings()
         for name, reader in readers.items():
             try:
                 self.members[name] = reader(self.contents[name], source, target)
@@ -134,9 +144,7 @@ class Archive(Document):
             except NMTError:
                 self.left["damaged properties and styles"] += 1
         for member in self.members.values():
-            if isinstance(member, Html):
-                self.left.update(member.left)
-                self.readings += member.readings
+            self.left.update(member.left if isinstance(member, Html) else {})
         keep = frozenset(self.references())
         lines = dict.fromkeys(line for member in self.members.values() for line in member.lines)
         self.lines = [line for line in lines if line not in keep]
@@ -157,15 +165,6 @@ class Archive(Document):
                 if re.fullmatch(files, name) and not is_table_of_text:
                     counts[kind] += len(re.findall(pattern, content.decode(errors="replace")))
         return counts
-
-    def count_readings(self) -> int:
-        """How many words in office documents have readings."""
-        return sum(
-            len(re.findall(pattern, content.decode(errors="replace")))
-            for files, pattern in READINGS
-            for name, content in self.contents.items()
-            if re.fullmatch(files, name)
-        )
 
     def attributes(self, file: str, *names: str) -> list[list[dict[str, str]]]:
         """For each name, the attributes of a file's elements of that name."""
@@ -202,8 +201,9 @@ class Archive(Document):
         new, contents = dict(zip(self.lines, translations, strict=True)), self.contents.copy()
         for name, member in self.members.items():
             contents[name] = member.join([new.get(line, Translated(line)) for line in member.lines])
+        readings = readings_in(self.contents) - readings_in(contents)
         left = ((f"{what} left untranslated", number) for what, number in self.left.items())
-        self.notice = notice_of(*left, (READINGS_LEFT_OUT, self.readings))
+        self.notice = notice_of(*left, (READINGS_LEFT_OUT, readings))
         if contents == self.contents:
             return self.content
         written = io.BytesIO()

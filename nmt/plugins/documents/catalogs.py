@@ -10,7 +10,7 @@ import polib
 from nmt.config import NMTError, require
 from nmt.plugins.documents import icu
 from nmt.plugins.documents.document import Document, Translated, decode_file, notice_of
-from nmt.plugins.documents.html import READING, READINGS_LEFT_OUT
+from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.strings import ESCAPED, FRONT_MATTER_LEFT, String
 from nmt.plugins.protection.items import is_counted
 
@@ -123,7 +123,7 @@ class Catalog(Document):
                 texts.append(text if keeps and fits(entry, text) else "")
             if texts[-1]:
                 self.fill(entry, texts[0], texts[-1])
-                readings += len(READING.findall(strings[-1].text))
+                readings += lost_readings(strings[-1].text, texts[-1])
             else:
                 refused += 1
         self.notice = notice_of(

@@ -86,7 +86,6 @@ class NestedPage(Part):
         self.text = "\n".join(lines)
         self.page = Page(self.text, 0, declarations)
         self.left = self.page.left
-        self.readings = self.page.readings
         super().__init__(begin, begin + len(raw), self.page.lines)
 
     def render(self, translations: Sequence[Translated]) -> str:

@@ -126,10 +126,9 @@ def copied(name: str, raw: str) -> Token:
     return Token("copy", raw, "" if name == "math" else text)
 
 
-def readings_in(tokens: Iterable[Token]) -> int:
-    """The number of readings with text among tokens."""
-    names = ("rt", "rtc")
-    return sum(token.name in names and bool(MARKUP.sub("", token.raw).strip()) for token in tokens)
+def lost_readings(before: str, after: str) -> int:
+    """How many readings of a file its translation lacks."""
+    return len(READING.findall(before)) - len(READING.findall(after))
 
 
 class Page(Part):
@@ -148,7 +147,6 @@ class Page(Part):
         self.outermost = 0  # the end of the last outermost element
         self.has_root = any(tag.name == "html" for tag in self.tags)
         self.left = Counter[str]()  # what stays untranslated, by its kind
-        self.readings = 0  # how many are left out
         self.first, self.tokens = 0, list[Token]()  # where the next sentence begins, and its tokens so far
         at = 0
         for index, tag in enumerate(self.tags):
@@ -239,7 +237,6 @@ class Page(Part):
         sentence = Sentence(self.first, tokens, partial(escape, quote=False))
         if sentence.lines:
             self.sentences.append(sentence)
-            self.readings += readings_in(self.tokens)
         self.tokens = []
 
     def render(self, translations: Sequence[Translated]) -> str:
@@ -258,7 +255,12 @@ class Html(MarkedUp):
     def parts(self, text: str, target: str) -> list[Part]:
         page = Page(text, 0, self.declarations)
         self.left = page.left
-        self.readings = page.readings
+        return [page] if page.lines else []
+
+    def join(self, translations: Sequence[Translated]) -> bytes:
+        content = super().join(translations)
+        written = content.removeprefix(self.mark).decode(self.encoding)
+        self.readings = lost_readings(self.text.text, written)
         left = ((f"{what} left untranslated", number) for what, number in self.left.items())
         self.notice = notice_of(*left, (READINGS_LEFT_OUT, self.readings))
-        return [page] if page.lines else []
+        return content

@@ -8,7 +8,7 @@ from itertools import islice
 from nmt.config import NMTError
 from nmt.plugins.documents import icu
 from nmt.plugins.documents.document import Document, Part, Spliced, Translated, decode_file, notice_of
-from nmt.plugins.documents.html import READING, READINGS_LEFT_OUT
+from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.strings import FRONT_MATTER_LEFT, String
 
 VALUE = re.compile(r'"(?>(?:[^"\\]|\\.)*)"(?>(?P<is_name>\s*+:)|)')
@@ -42,7 +42,7 @@ class Strings(Document):
                 ascii_only = "\\u" in value[0]
                 written = json.dumps(text, ensure_ascii=ascii_only)
                 parts.append(Part(*value.span(), otherwise=written))
-                readings += len(READING.findall(string.text))
+                readings += lost_readings(string.text, text)
             else:
                 refused += 1
         unreadable = sum(not string.is_readable for string in self.strings)

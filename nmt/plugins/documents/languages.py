@@ -1,10 +1,11 @@
 """The languages that office documents declare for their text and spelling checkers go by."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from babel.core import get_global
 
+from nmt.plugins.documents.directions import Turn
 from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.elements import Element
 from nmt.text import language_tag, subtags
@@ -109,3 +110,10 @@ class Change:
                 added += f' {prefix}{name}="{value}"'
         end = max(end for _, end in spans.values()) + 1  # behind the quote of the last attribute
         yield Part(end, end, otherwise=added)
+
+
+def declared(elements: Sequence[Element], change: Change | None, turn: Turn | None) -> list[Part]:
+    """What a change of the language and of the direction changes in a file."""
+    languages = change.parts(elements) if change else ()
+    directions = turn.parts(elements) if turn else ()
+    return [*languages, *directions]

@@ -348,7 +348,6 @@ class Inline(Sentence):
         self.labels = references.get("references", {})
         scanner = Scanner(text[begin:end], self.labels)
         super().__init__(begin, keep_apart(join_scripts(scanner.tokens)), escape)
-        self.readings = html.readings_in(scanner.tokens) if self.lines else 0
         self.references, self.in_paragraph = references, in_paragraph
         self.before, self.after = text[begin : self.begin], text[self.end : end]
         self.literal = signs_in(scanner.literal)
@@ -465,19 +464,21 @@ class Markdown(Text):
         declarations = Declarations(self.source, target) if target else None
         self.blocks = Blocks(text, front.end() if front else 0, declarations)
         self.front = f"front matter left untranslated: {', '.join(dict.fromkeys(keys))}" if keys else ""
-        self.notice = self.notice_with(refused=0)
+        self.notice = self.notice_with(refused=0, readings=0)
         return self.blocks.parts
 
-    def notice_with(self, refused: int) -> str:
+    def notice_with(self, refused: int, readings: int) -> str:
         left = [(f"{what} left untranslated", number) for what, number in self.blocks.left.items()]
         left.append((REFUSED, refused))
-        left.append((html.READINGS_LEFT_OUT, self.blocks.readings))
+        left.append((html.READINGS_LEFT_OUT, readings))
         return "; ".join(filter(None, (self.front, notice_of(*left))))
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         content = super().join(translations)
         inlines = [part for part in self.blocks.parts if isinstance(part, Inline)]
-        self.notice = self.notice_with(sum(inline.is_refused for inline in inlines))
+        refused = sum(inline.is_refused for inline in inlines)
+        written = content.removeprefix(self.mark).decode(self.encoding)
+        self.notice = self.notice_with(refused, html.lost_readings(self.text.text, written))
         return content
 
 
@@ -489,7 +490,6 @@ class Blocks:
         self.text, self.at = text, begin
         self.declarations = declarations
         self.parts, self.left = list[Part](), Counter[str]()
-        self.readings = 0
         body = text[begin:]
         lines = re.finditer(r"\r\n?|\n|.\Z", body)
         self.begins = [begin, *(begin + line.end() for line in lines)]
@@ -518,7 +518,6 @@ class Blocks:
         if page:
             self.parts.append(page)
             self.left.update(page.left)
-            self.readings += page.readings
         else:
             self.left["HTML blocks"] += 1
 
@@ -538,7 +537,6 @@ class Blocks:
                 is_first = in_paragraph and not number
                 inline = Inline(self.text, *stretch, self.references, is_first)
                 self.parts += [inline] if inline.lines else []
-                self.readings += inline.readings
                 self.parts += inline.outside
 
     def span_of(self, token: Parsed, is_cell: bool) -> tuple[int, int] | None:

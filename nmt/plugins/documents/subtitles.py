@@ -7,7 +7,7 @@ from functools import partial
 from html import escape, unescape
 
 from nmt.plugins.documents.document import Part, Spliced, Text, Translated
-from nmt.plugins.documents.html import READING, READINGS_LEFT_OUT
+from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.strings import COMMENT, STRING_MARKUP, Kind, Reader
 from nmt.text import direction, direction_of_text
 
@@ -93,14 +93,15 @@ class Subtitles(Text):
         is_webvtt = HEADER.match(text) is not None
         rows, first = rows_of(text)
         kind = WEBVTT if is_webvtt else SUBRIP
-        spans = [*stretches(rows[first:])]
-        readings = sum(len(READING.findall(text, begin, end)) for begin, end in spans)
-        notices = notice_of(rows, first), f"{READINGS_LEFT_OUT}: {readings:,}" if readings else ""
-        self.notice = "; ".join(filter(None, notices))
+        spans = stretches(rows[first:])
+        self.notice = self.left = notice_of(rows, first)
         return [part for begin, end in spans for part in Reader(text[begin:end], begin, kind).parts]
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         text = self.text.render(translations)
+        readings = lost_readings(self.text.text, text)
+        notices = self.left, f"{READINGS_LEFT_OUT}: {readings:,}" if readings else ""
+        self.notice = "; ".join(filter(None, notices))
         if self.is_rtl and can_encode(RIGHT_TO_LEFT_MARK, self.encoding):
             text = with_marks(text, self.text.text)
         return self.mark + text.encode(self.encoding, "xmlcharrefreplace")

@@ -12,7 +12,7 @@ from typing import Any
 from nmt.plugins.documents.directions import Turn, turn_of
 from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
 from nmt.plugins.documents.elements import INVALID, Element, escaped, parse_xml, text_of
-from nmt.plugins.documents.languages import Change, change_of
+from nmt.plugins.documents.languages import Change, change_of, declared
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 from nmt.plugins.documents.nested import INSIDE, MARK, Paragraph, marked, paragraph_parts
 from nmt.plugins.documents.scripts import join_scripts
@@ -73,13 +73,6 @@ def styles_of_scripts(elements: Iterable[Element]) -> Iterator[tuple[str, str]]:
             position = properties.attributes.get("text-position", "").split()
             if position and re.fullmatch(r"super|sub|-?\d+(\.\d+)?%", position[0]) and position[0] not in ("0%", "-0%"):
                 yield style.attributes.get("name", ""), "sub" if position[0].startswith(("sub", "-")) else "sup"
-
-
-def declared(elements: Sequence[Element], change: Change | None, turn: Turn | None) -> list[Part]:
-    """What a change of the language and of the direction changes in a file."""
-    languages = change.parts(elements) if change else ()
-    directions = turn.parts(elements) if turn else ()
-    return [*languages, *directions]
 
 
 class Flow(MarkedUp):

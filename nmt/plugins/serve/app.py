@@ -39,12 +39,12 @@ from nmt.plugins.serve.command import ServeConfig, is_loopback
 from nmt.plugins.serve.failures import Failed, PlaceHandler, Rate, failure_of, log, log_client
 from nmt.plugins.serve.fields import AnyForm, FileForm, SuggestForm, TextForm, TranslateForm, read_fields, validated
 from nmt.plugins.serve.keys import name_of_key, read_keys
-from nmt.plugins.serve.languages import detect, identifier
+from nmt.plugins.serve.languages import detect, identifier, language_facts
 from nmt.plugins.serve.parsing import formats_of_documents
 from nmt.plugins.serve.protocol import SPARE_CONNECTIONS, Connection
 from nmt.plugins.serve.suggestions import collect, is_blank
 from nmt.plugins.serve.translation import Service
-from nmt.text import direction, language_name, language_tag, match_language, native_name, read_texts
+from nmt.text import language_name, match_language, read_texts
 
 T = TypeVar("T")
 HEADER_SECONDS = 30.0  # for the headers of a request
@@ -270,18 +270,6 @@ def glossary_of(config: ServeConfig) -> dict[str, Any] | None:
     name = options.glossary
     terms = [line for line in read_texts(name) if line.strip() and not line.startswith("#")]
     return {"name": Path(name).name, "terms": len(terms)}
-
-
-def language_facts(code: str, targets: list[str]) -> dict[str, Any]:
-    """What clients can know about a language: LibreTranslate's fields, and those that the page needs."""
-    return {
-        "code": code,
-        "name": language_name(code),
-        "targets": targets,
-        "nativeName": native_name(code),
-        "tag": language_tag(code),
-        "direction": direction(code),
-    }
 
 
 def make_app(server: Server, config: ServeConfig) -> Starlette:

@@ -15,7 +15,7 @@ from typing import Any
 
 import regex
 
-from nmt.text import match_language, subtags
+from nmt.text import direction, language_name, language_tag, match_language, native_name, subtags
 
 MOST_CHARACTERS = 2000  # a text's language is detected from at most this many leading characters
 SHARPNESS = 1.7  # exponent of py3langid's probabilities, which are too even for short texts
@@ -228,3 +228,15 @@ def choose(text: str, sources: list[str], target: str, codes: list[str]) -> tupl
     if not source:
         raise Unserved(likeliest if probability > SURE else "")
     return source, of_source
+
+
+def language_facts(code: str, targets: list[str]) -> dict[str, Any]:
+    """What clients can know about a language: LibreTranslate's fields, and those that the page needs."""
+    return {
+        "code": code,
+        "name": language_name(code),
+        "targets": targets,
+        "nativeName": native_name(code),
+        "tag": language_tag(code),
+        "direction": direction(code),
+    }

@@ -46,6 +46,7 @@ def notice_of(count: int) -> str:
 def test_a_translation_has_the_word_without_its_reading(format, file, translation, count):
     document = read_document(format, file.encode(), "en", "ja")
     assert document.join(same(document.lines)).decode() == file
+    assert document.notice == ""
     assert document.join(capitals(document.lines)).decode() == translation
     assert document.notice == notice_of(count)
 
