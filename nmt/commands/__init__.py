@@ -29,7 +29,8 @@ class Commands(Mapping[str, "Command"]):
 COMMANDS = Commands()
 LIKE_A_PATH = re.compile(r"[/\\]|\.[A-Za-z0-9]{1,10}$")
 SENTENCE = (
-    r"[\p{L}\p{M}\p{N}].*[\p{Sentence_Terminal}\u2026\u037e\u055e][\p{Pe}\p{Pf}\p{Sentence_Terminal}\"']*$"
+    r"[\p{L}\p{M}\p{N}].*[\p{Sentence_Terminal}\u2026\u037e\u055e]"
+    r"[\p{Pe}\p{Pf}\p{Sentence_Terminal}\"']*$"
     r"|^[\u00bf\u00a1]"
 )
 """The end of a sentence, in any script, or the beginning of a Spanish question or exclamation."""

@@ -55,7 +55,7 @@ def subtags(code: str) -> Subtags:
 
 
 def without_modifier(code: str) -> str:
-    """A code with its script, but without other modifiers: sr-Latn for sr@latin, ca for ca@valencia."""
+    """A code without a modifier, unless this is a script: sr-Latn for sr@latin."""
     match = LOCALE.fullmatch(code)
     if match is None or match.end() == match.end("code"):
         return code
@@ -148,9 +148,11 @@ def language_tag(code: str) -> str:
     if not regex.fullmatch(r"[a-z]{2,8}", language):
         return ""
     usual = usual_subtags(f"{language}_{region}") or usual_subtags(language)
-    is_usual = script == usual.get("script") and f"{language}_{script}" not in english().languages
-    has_script = not is_plain and script and not is_usual and not (region and script == usual.get("script"))
-    return "-".join(filter(None, (language, script if has_script else "", region)))
+    is_usual = script == usual.get("script")
+    has_name = f"{language}_{script}" in english().languages  # such as Simplified Chinese
+    if is_plain or (is_usual and (region or not has_name)):
+        script = ""
+    return "-".join(filter(None, (language, script, region)))
 
 
 def with_code(code: str) -> str:

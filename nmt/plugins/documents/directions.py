@@ -1,4 +1,4 @@
-"""The direction of text in office documents: what changes when a language is read from the other side.
+"""The direction of text in office documents, which changes if the target is read from the other side.
 
 Word: ECMA-376 part 1, 17.3.1.6 (bidi), 17.3.2.30 (rtl), 17.4.1 (bidiVisual). DrawingML: 21.1.2.2.7.
 Excel: 18.3.1.87. OpenDocument 1.3 part 3, 20.404 (writing-mode).
@@ -7,13 +7,15 @@ Excel: 18.3.1.87. OpenDocument 1.3 part 3, 20.404 (writing-mode).
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.elements import Element
 from nmt.text import direction
 
 NAMESPACE = re.compile(
-    r"""\sxmlns:?(\w*)=["'][^"']*/(word|drawing|spreadsheet|presentation)(?:processing)?ml/[^"']*main["']"""
+    r"""\sxmlns:?(\w*)=["'][^"']*/(word|drawing|spreadsheet|presentation)"""
+    r"""(?:processing)?ml/[^"']*main["']"""
 )
 # Word requires an order of children. These are the ones that follow the element to be added.
 AFTER_BIDI = frozenset(
@@ -36,6 +38,7 @@ AFTER_VIEWS = frozenset(["sheetFormatPr", "cols", "sheetData"])
 # OpenDocument
 MODES = {"ltr": "lr-tb", "rtl": "rl-tb"}
 OF_LINES = {"lr-tb": "ltr", "lr": "ltr", "rl-tb": "rtl", "rl": "rtl"}
+OF_BOXES = frozenset(["tblPr", "bodyPr"])  # properties of tables and of boxes with text
 SIDES = {
     "rtl": {"start": "right", "left": "right", "end": "left", "right": "left"},
     "ltr": {"start": "left", "left": "right", "end": "left", "right": "left"},
@@ -73,8 +76,10 @@ class Turn:
             kind = namespaces.get(prefix, "")
             if kind == "word":
                 yield from self.word(element)
-            elif kind == "drawing" and (LEVEL.fullmatch(element.name) or element.name in ("tblPr", "bodyPr")):
+            elif kind == "drawing" and LEVEL.fullmatch(element.name):
                 yield from self.drawing(element)
+            elif kind == "drawing" and element.name in OF_BOXES:
+                yield from self.box(element)
             elif kind == "presentation" and element.name in STYLES and self.is_rtl:
                 for level in element.children:
                     yield from self.inherited(level)
@@ -111,16 +116,20 @@ class Turn:
         """Turn what slides and drawings declare; alignments are to a side of the page."""
         attributes = element.attributes
         value = "1" if self.is_rtl else "0"
-        if element.name == "bodyPr":
-            if attributes.get("rtlCol") not in (None, value):
-                yield with_attribute(element, "rtlCol", value)
-            return
         if attributes.get("rtl") == value:  # a text in the other direction already
             return
-        if "rtl" in attributes or (element.name == "tblPr" and self.is_rtl):
+        if "rtl" in attributes:
             yield with_attribute(element, "rtl", value)
         if attributes.get("algn") in SWAPPED:
             yield with_attribute(element, "algn", SWAPPED[attributes["algn"]])
+
+    def box(self, element: Element) -> Iterator[Part]:
+        """Turn the columns of a table, or of a box with text."""
+        is_table = element.name == "tblPr"
+        name = "rtl" if is_table else "rtlCol"
+        is_declared = name in element.attributes
+        if is_declared or (is_table and self.is_rtl):
+            yield with_attribute(element, name, "1" if self.is_rtl else "0")
 
     @staticmethod
     def inherited(level: Element) -> Iterator[Part]:
@@ -132,7 +141,8 @@ class Turn:
 
     def worksheet(self, element: Element) -> Iterator[Part]:
         value = "1" if self.is_rtl else "0"
-        views = [view for child in element.children for view in child.children if view.name == "sheetView"]
+        inside = chain.from_iterable(child.children for child in element.children)
+        views = [view for view in inside if view.name == "sheetView"]
         for view in views:
             if self.is_rtl or "rightToLeft" in view.attributes:
                 yield with_attribute(view, "rightToLeft", value)
@@ -149,7 +159,8 @@ class Turn:
             yield with_attribute(element, "style:writing-mode", MODES[self.after])
         if element.name == "paragraph-properties" and "text-align" in attributes:
             yield from self.aligned(element)
-        if self.is_rtl and element.tag == "style:default-style" and attributes.get("family") in FAMILIES:
+        is_default = element.tag == "style:default-style" and attributes.get("family") in FAMILIES
+        if is_default and self.is_rtl:
             yield from self.default_style(element)
 
     def aligned(self, element: Element) -> Iterator[Part]:
@@ -163,7 +174,8 @@ class Turn:
     def default_style(self, style: Element) -> Iterator[Part]:
         """Set the direction and the side of paragraphs that declare none."""
         mode = f'style:writing-mode="{MODES[self.after]}"'
-        properties = next((child for child in style.children if child.name == "paragraph-properties"), None)
+        of_paragraphs = (child for child in style.children if child.name == "paragraph-properties")
+        properties = next(of_paragraphs, None)
         if properties is None:
             written = f'<style:paragraph-properties {mode} fo:text-align="right"/>'
             at = place_behind(style, frozenset(["graphic-properties"]))
@@ -191,7 +203,7 @@ def is_empty(element: Element) -> bool:
 
 
 def with_attribute(element: Element, name: str, value: str) -> Part:
-    """An element's attribute with another value, or a new one directly behind the name of its tag."""
+    """An element's attribute with another value, or a new one behind the name of its tag."""
     local = name.rpartition(":")[2]
     if local in element.spans:
         return Part(*element.spans[local], otherwise=value)
@@ -209,7 +221,12 @@ def twins(properties: Element) -> Iterator[Part]:
             yield Part(child.end, child.end, otherwise=raw)
 
 
-def with_switch(element: Element, properties: str, name: str, following: Iterable[str]) -> Iterator[Part]:
+def with_switch(
+    element: Element,
+    properties: str,
+    name: str,
+    following: Iterable[str],
+) -> Iterator[Part]:
     """Add a switch of Word to the properties of a paragraph or run with content."""
     if is_empty(element):
         return
@@ -229,7 +246,8 @@ def place_before(element: Element, names: Iterable[str]) -> int:
 
 def place_behind(element: Element, names: Iterable[str]) -> int:
     """The offset behind an element's last child with one of these names, or of its beginning."""
-    return max((child.end for child in element.children if child.name in names), default=element.inside)
+    ends = (child.end for child in element.children if child.name in names)
+    return max(ends, default=element.inside)
 
 
 def inserted(element: Element, name: str, at: int) -> Part:

@@ -28,14 +28,18 @@ RUBY = BASES | READINGS | {"rtc"}
 """The elements of readings. A translation has none: they tell how to pronounce the source."""
 READING = re.compile(r"<rt[\s/>]", re.IGNORECASE)
 # The tags of bases, and whole readings.
-RUBY_MARKUP = re.compile(r"</?(?:ruby|rb)\b[^<>]*>|<(rtc?|rp)\b[^<>]*>.*?</\1\s*>", re.IGNORECASE | re.DOTALL)
+RUBY_MARKUP = re.compile(
+    r"</?(?:ruby|rb)\b[^<>]*>|<(rtc?|rp)\b[^<>]*>.*?</\1\s*>",
+    re.IGNORECASE | re.DOTALL,
+)
 ENDED_BY_OPENING = READINGS | {"rb", "rtc"}
 ENDED_BY_CLOSING = frozenset(["ruby", "rtc"])
 # Inline elements whose content is copied.
 COPIED = READINGS | {"rtc", "code", "kbd", "samp", "tt", "var", "math", "svg"}
 UNSEEN = frozenset(["script", "style"])
 RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext", "pre", "listing"])  # left unchanged
-UNREAD = frozenset(["iframe", "noembed", "noframes", "plaintext"])  # texts that browsers do not show, or do not end
+# Texts that browsers do not show, or do not end.
+UNREAD = frozenset(["iframe", "noembed", "noframes", "plaintext"])
 # Attributes with human-readable text: of all elements, of some, and of <meta> with these names.
 READ = frozenset(
     """alt title placeholder aria-label aria-description aria-placeholder aria-roledescription

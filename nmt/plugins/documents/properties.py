@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import chain
 
 from nmt.plugins.documents.declarations import Declarations
 from nmt.plugins.documents.directions import with_attribute
@@ -37,7 +38,7 @@ class Contents(Flow):
         super().__init__(content, source, target)
 
     def declarations(self, elements: Sequence[Element]) -> list[Part]:
-        return [part for element in elements for part in self.declared(element)] if self.book else []
+        return list(chain.from_iterable(map(self.declared, elements))) if self.book else []
 
     def declared(self, element: Element) -> Iterator[Part]:
         """What changes in the language and direction of an element, and in the order of pages."""

@@ -122,8 +122,9 @@ def with_marks(text: str, source: str) -> str:
     marks = list[Part]()
     for row in rows[first:]:
         shown = STRING_MARKUP.sub("", row.text)
+        is_translation = row.is_text and row.text not in unchanged
         has_rtl = any(direction_of_text(letter) == "rtl" for letter in shown)
-        if row.is_text and has_rtl and direction_of_text(shown) == "ltr" and row.text not in unchanged:
+        if is_translation and has_rtl and direction_of_text(shown) == "ltr":
             override = OVERRIDES.match(row.text)
             at = row.begin + (override.end() if override else 0)
             marks.append(Part(at, at, otherwise=RIGHT_TO_LEFT_MARK))

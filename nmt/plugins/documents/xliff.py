@@ -49,8 +49,8 @@ class Xliff(Flow):
         self.units = list[MessageUnit]()
         self.language = target
         elements = parse_xml(text)
-        files = (element for element in elements if element.name == "file")
-        declarations = [declared_target(file, target) for file in files if target and needs_target(file)]
+        files = [element for element in elements if element.name == "file" and target]
+        declarations = [declared_target(file, target) for file in files if needs_target(file)]
         return [*declarations, *self.sentences(elements[0])]
 
     def text_tokens(self, raw: str) -> list[Token]:

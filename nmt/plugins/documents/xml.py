@@ -145,7 +145,8 @@ class Flow(MarkedUp):
                 )
                 tokens += spaced(tag, separates)
                 tokens += self.tokens_of(child, notes)
-                closing = Token("close", element.file[child.outside : at], name=name, is_dropped=name in RUBY)
+                raw = element.file[child.outside : at]
+                closing = Token("close", raw, name=name, is_dropped=name in RUBY)
                 tokens += spaced(closing, separates)
             elif name in CODES:  # code from the original file; opening and closing codes share an id
                 shared = attributes.get("rid") or attributes.get("id", "")
@@ -225,7 +226,8 @@ class Story(Part):
     def __init__(self, text: str, change: Change | None, turn: Turn | None) -> None:
         elements = parse_xml(text)
         declarations = declared(elements, change, turn)
-        self.attributes = Spliced(text, [*declarations, *chain.from_iterable(map(attribute_parts, elements))])
+        attributes = chain.from_iterable(map(attribute_parts, elements))
+        self.attributes = Spliced(text, [*declarations, *attributes])
         self.content = Spliced(text, SentencesInRuns(text, elements).sentences)
         super().__init__(0, len(text), self.attributes.lines + self.content.lines)
 

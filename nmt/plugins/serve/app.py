@@ -274,10 +274,12 @@ def glossary_of(config: ServeConfig) -> dict[str, Any] | None:
 
 def make_app(server: Server, config: ServeConfig) -> Starlette:
     pairs = server.service.pairs
-    languages = [language_facts(code, list(pairs.get(code, {}))) for code in server.service.languages]
+    codes = server.service.languages
+    languages = [language_facts(code, list(pairs.get(code, {}))) for code in codes]
     source, (target, *_) = next(iter(pairs.items()))
     usual = {
-        side: {"code": code, "name": language_name(code)} for side, code in (("source", source), ("target", target))
+        "source": {"code": source, "name": language_name(source)},
+        "target": {"code": target, "name": language_name(target)},
     }
     settings: dict[str, Any] = {"charLimit": config.limits.characters, "language": usual, "frontendTimeout": 500}
     settings |= {"suggestions": bool(server.suggestions), "models": [Path(name).name for name in config.run]}

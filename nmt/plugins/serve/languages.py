@@ -231,7 +231,7 @@ def choose(text: str, sources: list[str], target: str, codes: list[str]) -> tupl
 
 
 def language_facts(code: str, targets: list[str]) -> dict[str, Any]:
-    """What clients can know about a language: LibreTranslate's fields, and those that the page needs."""
+    """A language for clients: LibreTranslate's fields, and those that the page needs."""
     return {
         "code": code,
         "name": language_name(code),
