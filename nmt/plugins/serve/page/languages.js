@@ -13,10 +13,10 @@ const find = (code) => languages.find((language) => language.code === code);
 export const nameOf = (code) => find(code)?.name ?? code;
 const targetsOf = (code) => find(code)?.targets ?? [];
 
-/** A language code as BCP 47 has it, such as zh-CN for zh_CN; empty, which means unknown, if it is not served. */
+/** A language code as BCP 47 has it, such as zh-CN for zh_CN; empty (unknown) if it is not served. */
 export const tag = (code) => find(code)?.tag ?? "";
 
-/** The direction of a language's text: ltr, rtl, or that of the text itself if the language is unknown. */
+/** The direction of a language: ltr, rtl, or that of the text itself if the language is unknown. */
 export const direction = (code) => find(code)?.direction ?? "auto";
 
 /** The language and direction of an element with text in a language. */
@@ -46,7 +46,8 @@ export function pairs() {
 function fill(select, codes, chosen) {
   const options = codes.map((code) => {
     const option = new Option(code === "auto" ? "Detect language" : label(code), code);
-    option.lang = code === "auto" ? "en" : tag(code); // for the letters: Chinese and Japanese share characters
+    // Chinese and Japanese share characters, but write them differently.
+    option.lang = code === "auto" ? "en" : tag(code);
     return option;
   });
   select.replaceChildren(...options);

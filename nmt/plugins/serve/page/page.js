@@ -57,7 +57,8 @@ function show(text, answer) {
   page.empty.hidden = !blank;
   const example = exampleFor(spoken());
   page.example.hidden = !blank || Boolean(text) || !example;
-  page.example.replaceChildren("Try an example: “", element("bdi", attributesOf(spoken()), example ?? ""), "”");
+  const quoted = element("bdi", attributesOf(spoken()), example ?? "");
+  page.example.replaceChildren("Try an example: “", quoted, "”");
   page.copy.disabled = page.suggest.disabled = blank;
   showFlags(answer.details ?? []);
 }

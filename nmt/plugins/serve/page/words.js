@@ -12,12 +12,14 @@ let spans = [], open = null, asking = new AbortController(), chosen = () => {};
 export function onChoice(listener) { chosen = listener; }
 
 /**
- * A line of the source, which begins at `start`, and its translation, `text`. `alignment` has pairs of numbers of
- * `sourceSpans` and `targetSpans`, which are stretches of these two; it is null if the server gave none.
+ * A line of the source, which begins at `start`, and its translation, `text`. `alignment` has pairs of
+ * numbers of `sourceSpans` and `targetSpans`, which are stretches of these two; it is null if the
+ * server gave none.
  */
 function rowOf(source, start, text, details) {
   const { alignment = null } = details;
-  const sourceSpans = spansIn(source, details.source_words), targetSpans = spansIn(text, details.target_words);
+  const sourceSpans = spansIn(source, details.source_words);
+  const targetSpans = spansIn(text, details.target_words);
   return { source, start, text, alignment, sourceSpans, targetSpans };
 }
 
@@ -41,7 +43,8 @@ function draw(line = -1, word = 0) {
   page.translation.replaceChildren(...lines.flatMap((row, n) => {
     const pieces = n ? ["\n"] : [];
     let at = 0;
-    for (const [index, { text, begin, end }] of row.alignment ? wordsIn(row.text, page.target.value).entries() : []) {
+    const words = row.alignment ? wordsIn(row.text, page.target.value) : [];
+    for (const [index, { text, begin, end }] of words.entries()) {
       const numbers = touching(row.targetSpans, begin, end);
       const span = Object.assign(element("span", {}, text), { row, index, numbers });
       spans.push(span);
@@ -77,14 +80,20 @@ function light(stretches) {
 
 /** The words of the source, as { text, begin, end }, that a word of the translation translates. */
 function sourcesOf({ row, numbers }) {
-  const aligned = row.alignment.filter(([, target]) => numbers.has(target)).map(([source]) => row.sourceSpans[source]);
-  const isAligned = ({ begin, end }) => aligned.some((span) => span && span[0] < end && span[1] > begin);
+  const sources = new Set(row.alignment.flatMap(([source, target]) => (numbers.has(target) ? [source] : [])));
+  const isAligned = ({ begin, end }) => meet(touching(row.sourceSpans, begin, end), sources);
   return wordsIn(row.source, spoken()).filter(isAligned);
+}
+
+/** Whether two sets have an element in common. */
+function meet(one, other) {
+  return [...one].some((number) => other.has(number));
 }
 
 /** The text of words, with a blank where words were left out or separate. */
 function joined(words) {
-  return words.map(({ text, begin }, index) => (index && words[index - 1].end < begin ? ` ${text}` : text)).join("");
+  const isApart = (index) => index > 0 && words[index - 1].end < words[index].begin;
+  return words.map(({ text }, index) => (isApart(index) ? ` ${text}` : text)).join("");
 }
 
 /** Mark the words of the source that a word translates. */
@@ -99,16 +108,17 @@ function point(event) {
 /** Mark the translation of the word at the cursor. */
 function follow() {
   const at = page.text.selectionStart, row = lines.findLast(({ start }) => start <= at);
-  const isShown = document.activeElement === page.text && row?.alignment && !page.translation.classList.contains("old");
+  const isCurrent = !page.translation.classList.contains("old");
+  const isShown = document.activeElement === page.text && row?.alignment && isCurrent;
   const lit = isShown ? targetsOf(row, at - row.start) : new Set();
-  for (const span of spans) span.classList.toggle("lit", span.row === row && [...span.numbers].some((number) => lit.has(number)));
+  for (const span of spans) span.classList.toggle("lit", span.row === row && meet(span.numbers, lit));
 }
 
-/** The numbers of the words of the translation that are aligned with the word at an offset of the source. */
+/** The numbers of the spans of the translation that are aligned with the word at an offset of the source. */
 function targetsOf(row, at) {
   const word = wordsIn(row.source, spoken()).findLast(({ begin }) => begin <= at);
   const sources = word ? touching(row.sourceSpans, word.begin, word.end) : new Set();
-  return new Set(row.alignment.filter(([source]) => sources.has(source)).map(([, target]) => target));
+  return new Set(row.alignment.flatMap(([source, target]) => (sources.has(source) ? [target] : [])));
 }
 
 /** The nearest word in the next or previous row of the page. */
@@ -117,7 +127,8 @@ function vertical(span, step) {
   const places = spans.map((other) => [other, other.getBoundingClientRect()]).filter(([, place]) => (place.top - top) * step > height / 2);
   const nearest = Math.min(...places.map(([, place]) => Math.abs(place.top - top)));
   const row = places.filter(([, place]) => Math.abs(place.top - top) < nearest + height / 2);
-  const middle = (place) => place.left + place.width / 2, from = middle(span.getBoundingClientRect());
+  const middle = (place) => place.left + place.width / 2;
+  const from = middle(span.getBoundingClientRect());
   const distance = ([, place]) => Math.abs(middle(place) - from);
   return row.sort((one, two) => distance(one) - distance(two))[0]?.[0];
 }
@@ -169,7 +180,8 @@ async function choose(span) {
       seen.add(word);
       const shown = others[Math.min(at + CONTEXT, others.length - 1)];
       const more = text.slice(others[at].end, shown.end) + (shown === others.at(-1) ? "" : " …");
-      const option = element("button", { type: "button", role: "option", ...attributesOf(language) }, word, element("small", {}, more.trim()));
+      const context = element("small", {}, more.trim());
+      const option = element("button", { type: "button", role: "option", ...attributesOf(language) }, word, context);
       option.addEventListener("click", () => replace(row, index, text));
       options.push(option);
     }
