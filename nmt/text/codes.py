@@ -135,24 +135,23 @@ def name_in(locale: Any, code: str) -> str:
     return f"{written or name} ({described})" if described else str(written or name)
 
 
-def language_tag(code: str) -> str:
-    """A language code as documents and browsers expect it (BCP 47): zh-CN for zh_CN, ja for jpn.
+def language_tag(code: str | None) -> str:
+    """A language code as HTML's `lang` has it (BCP 47): zh-CN for zh_CN, ja for jpn.
 
-    Returns "" for what cannot be a language code.
+    Returns "", which stands for an unknown language, for None and for what is no code.
     """
-    language, script, region, is_plain = subtags(code)
-    written = regex.split("[-_]", without_modifier(code).lower())[0]
+    code = without_modifier(code or "")
+    if not is_language(code):
+        return ""
+    code = names().get(code.lower(), code)
+    language, script, region, _ = subtags(code)
+    written, *others = regex.split("[-_]", code.lower())
     # `no` and `nb` are both valid, and so are other codes of two letters that CLDR replaces.
     if len(written) == 2 and written in english().languages:
         language = written
-    if not regex.fullmatch(r"[a-z]{2,8}", language):
-        return ""
     usual = usual_subtags(f"{language}_{region}") or usual_subtags(language)
-    is_usual = script == usual.get("script")
-    has_name = f"{language}_{script}" in english().languages  # such as Simplified Chinese
-    if is_plain or (is_usual and (region or not has_name)):
-        script = ""
-    return "-".join(filter(None, (language, script, region)))
+    is_needed = script.lower() in others or script != usual.get("script")
+    return "-".join(filter(None, (language, script if is_needed else "", region)))
 
 
 def with_code(code: str) -> str:

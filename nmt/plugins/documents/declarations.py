@@ -38,7 +38,7 @@ class Declarations:
 
     def __init__(self, source: str, target: str) -> None:
         self.source = source
-        self.tag = language_tag(target) or target
+        self.tag = language_tag(target) or target.replace("_", "-")
         self.before = direction(source) if source else "ltr"
         self.after = direction(target)
         self.turns = self.before != self.after

@@ -33,7 +33,7 @@ class Contents(Flow):
     """A part of an EPUB besides its chapters, such as a table of contents."""
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        self.target = language_tag(target) or target
+        self.target = language_tag(target) or target.replace("_", "-")
         self.book = Declarations(source, target) if target else None
         super().__init__(content, source, target)
 

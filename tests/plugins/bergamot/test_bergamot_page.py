@@ -20,7 +20,7 @@ CODES = [
     ("sr@latin", "Serbian (Latin)", "sr-Latn", "ltr"),
     ("fa", "Persian", "fa", "rtl"),
     ("pa_Arab", "Punjabi (Arabic)", "pa-Arab", "rtl"),
-    ("xx", "xx", "xx", "ltr"),
+    ("xx", "xx", "", "ltr"),
     ("<b>", "<b>", "", "ltr"),
 ]
 

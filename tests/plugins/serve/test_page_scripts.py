@@ -88,6 +88,14 @@ def test_a_word_shows_all_that_its_characters_translate(page, word, source):
     assert "".join(marked(page)) == source
 
 
+def test_spans_count_from_the_beginning_of_a_line(page):
+    shifted = [[[begin + 2, end + 2] for begin, end in words] for words in (SOURCE_WORDS, JAPANESE_WORDS)]
+    details = dict(zip(("source_words", "target_words"), shifted, strict=True), alignment=ALIGNMENT)
+    answer(page, f"  {JAPANESE}", details)
+    show(page, "ja", f"  {SOURCE}").get_by_text("新しい", exact=True).hover()
+    assert marked(page) == ["new"]
+
+
 def test_the_cursor_in_the_source_shows_whole_words(page):
     into_japanese(page)
     at = len((SOURCE[:12]).encode("utf-16-le")) // 2

@@ -12,14 +12,14 @@ const CHARACTER = /[^\p{M}]\p{M}*/gu;
 export const leadOf = (line) => line.match(LEAD)[0];
 
 /**
- * The stretches [begin, end) of a line that an alignment counts. The server counts code points, from
- * the first one that is not blank; without such `words`, they are what is between blanks.
+ * The stretches [begin, end) of a line that an alignment counts. The server counts code points;
+ * without such `words`, the stretches are what is between blanks.
  */
 export function spansIn(line, words) {
   if (!words) return piecesOf(line).map(({ begin, end }) => [begin, end]);
   const offsets = [];
-  let at = leadOf(line).length;
-  for (const character of line.slice(at)) {
+  let at = 0;
+  for (const character of line) {
     offsets.push(at);
     at += character.length;
   }
