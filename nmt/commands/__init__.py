@@ -28,7 +28,11 @@ class Commands(Mapping[str, "Command"]):
 
 COMMANDS = Commands()
 LIKE_A_PATH = re.compile(r"[/\\]|\.[A-Za-z0-9]{1,10}$")
-SENTENCE = re.compile(r"\w.*[.!?\u2026\u061f\u0964\u06d4\u055e\u037e][\"'\u201d\u2019\u00bb)]*$|^[\u00bf\u00a1]")
+SENTENCE = (
+    r"[\p{L}\p{M}\p{N}].*[\p{Sentence_Terminal}\u2026\u037e\u055e]"
+    r"[\p{Pe}\p{Pf}\p{Sentence_Terminal}\"']*$"
+    r"|^[\u00bf\u00a1]"
+)
 """The end of a sentence, in any script, or the beginning of a Spanish question or exclamation."""
 
 
@@ -41,11 +45,15 @@ def compose(command: str, overrides: list[str], config_dir: Path | None = None) 
 
 def is_text(word: str) -> bool:
     """Whether a word that names no file must be text: it has sentence punctuation or a script without spaces."""
+    import regex  # takes 20 ms, which most commands need not spend
+
     from nmt.text import WITHOUT_BLANKS
 
+    is_sentence = regex.search(SENTENCE, word) is not None
     if LIKE_A_PATH.search(word):
-        return False
-    return bool(SENTENCE.search(word) or WITHOUT_BLANKS.search(word))
+        # A sentence may contain a slash, but the name of a file does not end like one in Chinese.
+        return is_sentence and not word[-1].isascii()
+    return is_sentence or WITHOUT_BLANKS.search(word) is not None
 
 
 def paths_and_texts(words: list[str], forms: str, command: str = "") -> tuple[list[str], list[str], list[str]]:

@@ -23,7 +23,7 @@ from .affixes import ARABIC_ARTICLE as ARABIC_ARTICLE, may_begin as may_begin, m
 from .affixes import without_particles as without_particles, without_prefixes as without_prefixes
 from .affixes import without_vowel_points as without_vowel_points
 from .codes import is_language as is_language, language_name as language_name, match_language as match_language
-from .codes import language_tag as language_tag
+from .codes import language_tag as language_tag, native_name as native_name
 from .codes import subtags as subtags, with_code as with_code
 from .tags import BETWEEN as BETWEEN, BLOCKS as BLOCKS, INLINE as INLINE, SEPARATORS as SEPARATORS
 from .tags import AMBIGUOUS as AMBIGUOUS, separates_words as separates_words

@@ -12,6 +12,8 @@ SUBTAG = regex.compile(r"[a-z]{4}|[a-z]{2}|\d{3}")
 """A script or a region in a language code, in lower case."""
 ALIASES = {"nb": "no", "zt": "zh_Hant", "pb": "pt_BR", "pbt": "ps", "quy": "qu"}
 """Codes in use besides CLDR's: `no` is written as `nb`; `zt` and `pb` are LibreTranslate's."""
+LOCALE = regex.compile(r"(?P<code>[^.@]*)(?:\.[^@]*)?(?:@(?P<modifier>.*))?")
+"""A code as POSIX writes it, with an encoding or a modifier: sr_RS.UTF-8@latin."""
 
 
 def english() -> Any:
@@ -39,8 +41,8 @@ class Subtags(NamedTuple):
 
 @cache
 def subtags(code: str) -> Subtags:
-    """Split a code such as pt-BR, zh_Hant_TW or eng_Latn."""
-    language, *others = code.replace("_", "-").split("-")
+    """Split a code such as pt-BR, zh_Hant_TW, eng_Latn or sr@latin."""
+    language, *others = without_modifier(code).replace("_", "-").split("-")
     canonical = language.lower()
     for aliases in (ALIASES, data_of("language_aliases"), ALIASES):
         canonical = aliases.get(canonical) or canonical
@@ -52,30 +54,25 @@ def subtags(code: str) -> Subtags:
     return Subtags(language, script or usual.get("script", ""), region, is_plain=not script and not region)
 
 
+def without_modifier(code: str) -> str:
+    """A code without a modifier, unless this is a script: sr-Latn for sr@latin."""
+    match = LOCALE.fullmatch(code)
+    if match is None or match.end() == match.end("code"):
+        return code
+    script = codes_of_scripts().get((match["modifier"] or "").lower())
+    return f"{match['code']}-{script}" if script else match["code"]
+
+
+@cache
+def codes_of_scripts() -> dict[str, str]:
+    """Map the English names of scripts, in lower case, to their codes."""
+    return {name.lower(): code for code, name in english().scripts.items()}
+
+
 def usual_subtags(code: str) -> dict[str, str]:
     """CLDR's usual script and region of a language, or of a language in a region."""
     parts = (data_of("likely_subtags").get(code) or "").split("_")
     return {"script": parts[1], "region": parts[2]} if len(parts) == 3 else {}
-
-
-def language_tag(code: str | None) -> str:
-    """A language code as HTML's `lang` has it (BCP 47): zh-CN for zh_CN, ja for jpn.
-
-    Returns "", which stands for an unknown language, for None and for what is no code.
-    """
-    if not code or not is_language(code):
-        return ""
-    code = names().get(code.lower(), code)
-    language, script, region, _ = subtags(code)
-    is_written = script.lower() in regex.split("[-_]", code.lower())
-    written = [script] if is_written or script != usual_script(language, region) else []
-    return "-".join([language, *written, *([region] if region else [])])
-
-
-def usual_script(language: str, region: str) -> str | None:
-    """The script that a language is usually written in, in a region if there is one."""
-    usual = usual_subtags(f"{language}_{region}") or usual_subtags(language)
-    return usual.get("script")
 
 
 def match_language(code: str, codes: Iterable[str]) -> str | None:
@@ -102,11 +99,32 @@ def match_language(code: str, codes: Iterable[str]) -> str | None:
 
 def language_name(code: str) -> str:
     """A language's English name, such as Brazilian Portuguese for pt_BR; if unknown, its code."""
-    locale = english()
+    return name_in(english(), code) or code
+
+
+@cache
+def native_name(code: str) -> str:
+    """A language's name in that language, such as Deutsch for de; if unknown, its English name."""
+    from babel import Locale, UnknownLocaleError
+
+    language, script, region, _ = subtags(code)
+    for parts in ((language, script, region), (language, script), (language,)):
+        try:
+            locale = Locale.parse("_".join(filter(None, parts)))
+        except (UnknownLocaleError, ValueError):  # CLDR has no names in this language
+            continue
+        name = name_in(locale, code)
+        # In a list, names begin with a capital letter where the script has one.
+        return name[:1].title() + name[1:] or language_name(code)
+    return language_name(code)
+
+
+def name_in(locale: Any, code: str) -> str:
+    """The name of a language in the language of a locale; "" if it is unknown."""
     language, script, region, is_plain = subtags(code)
     name = locale.languages.get(language)
     if name is None or is_plain:
-        return str(locale.languages.get(code.lower(), name or code))
+        return str(locale.languages.get(code.lower()) or name or "")
     has_usual_script = script == usual_subtags(language).get("script")
     written = locale.languages.get(f"{language}_{script}")  # such as Traditional Chinese
     if region and f"{language}_{region}" in locale.languages:
@@ -115,6 +133,25 @@ def language_name(code: str) -> str:
     notes.append(locale.territories.get(region))
     described = ", ".join(note for note in notes if note)
     return f"{written or name} ({described})" if described else str(written or name)
+
+
+def language_tag(code: str | None) -> str:
+    """A language code as HTML's `lang` has it (BCP 47): zh-CN for zh_CN, ja for jpn.
+
+    Returns "", which stands for an unknown language, for None and for what is no code.
+    """
+    code = without_modifier(code or "")
+    if not is_language(code):
+        return ""
+    code = names().get(code.lower(), code)
+    language, script, region, _ = subtags(code)
+    written, *others = regex.split("[-_]", code.lower())
+    # `no` and `nb` are both valid, and so are other codes of two letters that CLDR replaces.
+    if len(written) == 2 and written in english().languages:
+        language = written
+    usual = usual_subtags(f"{language}_{region}") or usual_subtags(language)
+    is_needed = script.lower() in others or script != usual.get("script")
+    return "-".join(filter(None, (language, script if is_needed else "", region)))
 
 
 def with_code(code: str) -> str:

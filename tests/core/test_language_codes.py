@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmt.text import is_language, language_tag, match_language, with_code
+from nmt.text import is_language, language_tag, match_language, native_name, with_code
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,12 @@ from nmt.text import is_language, language_tag, match_language, with_code
         ("sr-Latn", ["sr", "sr_Latn"], "sr_Latn"),
         ("sr-Cyrl", ["sr", "sr_Latn"], "sr"),
         ("arb_Arab", ["ar"], "ar"),
+        ("sr@latin", ["sr", "sr_Latn"], "sr_Latn"),
+        ("sr-Latn", ["sr", "sr_RS@latin"], "sr_RS@latin"),
+        ("sr", ["sr@latin", "sr"], "sr"),
+        ("ca@valencia", ["ca"], "ca"),
+        ("uz@cyrillic", ["uz", "uz_Cyrl"], "uz_Cyrl"),
+        ("ja_JP.UTF-8", ["ja"], "ja"),
         ("e" * 40, ["en"], None),
         ("x", ["xx"], None),
         ("-", ["de"], None),
@@ -63,13 +69,51 @@ def test_codes_match_if_they_name_the_same_language(code, codes, match):
 @pytest.mark.parametrize(
     ("code", "tag"),
     [
-        *(("zh_CN", "zh-CN"), ("zh_Hans", "zh-Hans"), ("zh_hant_TW", "zh-Hant-TW"), ("cmn", "zh")),
-        *(("jpn", "ja"), ("pt_BR", "pt-BR"), ("es-419", "es-419"), ("uz_Cyrl", "uz-Cyrl")),
-        *(("German", "de"), ("mine", ""), ("", ""), (None, "")),
+        ("de", "de"),
+        ("zh_CN", "zh-CN"),
+        ("zh-TW", "zh-TW"),
+        ("zh_Hans", "zh-Hans"),
+        ("zt", "zh-Hant"),
+        ("jpn", "ja"),
+        ("eng_Latn", "en-Latn"),
+        ("zh_hant_TW", "zh-Hant-TW"),
+        ("uz_Cyrl", "uz-Cyrl"),
+        ("German", "de"),
+        ("iw", "he"),
+        ("nb", "nb"),
+        ("no", "no"),
+        ("PT_br", "pt-BR"),
+        ("es-419", "es-419"),
+        ("sr@latin", "sr-Latn"),
+        ("sr_RS@latin", "sr-Latn-RS"),
+        ("sr-Cyrl", "sr-Cyrl"),
+        ("xx", ""),
+        ("mine", ""),
+        ("", ""),
+        (None, ""),
+        ("e", ""),
+        ("not a code", ""),
+        ('"><script>', ""),
     ],
 )
-def test_a_language_tag_is_valid_in_html(code, tag):
+def test_codes_are_written_as_browsers_expect_them(code, tag):
     assert language_tag(code) == tag
+
+
+def test_languages_have_a_name_in_their_language():
+    names = {
+        "de": "Deutsch",
+        "jpn": "日本語",
+        "ar": "العربية",
+        "zh_CN": "简体中文 (中国)",
+        "zh-Hant": "繁體中文",
+        "pt_BR": "Português (Brasil)",
+        "sr@latin": "Srpski (latinica)",
+        "ka": "ქართული",  # small letters: capital ones look foreign in a name
+        "xx": "xx",
+        "tlh": "Klingon",
+    }
+    assert {code: native_name(code) for code in names} == names
 
 
 def test_what_a_language_code_looks_like():

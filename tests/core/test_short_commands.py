@@ -53,6 +53,14 @@ def prepared(folder: str, **changed: object) -> None:
         (["打开文件"], ["runs/latest"], "-", "打开文件"),
         (["Node.jsを使う"], ["runs/latest"], "-", "Node.jsを使う"),
         (["เปิดไฟล์"], ["runs/latest"], "-", "เปิดไฟล์"),
+        (["入力/出力を設定します。"], ["runs/latest"], "-", "入力/出力を設定します。"),
+        (["네！"], ["runs/latest"], "-", "네！"),
+        (["हाँ।"], ["runs/latest"], "-", "हाँ।"),
+        (["نعم؟!"], ["runs/latest"], "-", "نعم؟!"),
+        (["أهلاً."], ["runs/latest"], "-", "أهلاً."),
+        (["Բարեւ։"], ["runs/latest"], "-", "Բարեւ։"),
+        (["ሰላም።"], ["runs/latest"], "-", "ሰላም።"),
+        (["「はい。」"], ["runs/latest"], "-", "「はい。」"),
     ],
 )
 def test_a_file_a_text_and_a_run_are_told_apart(words, run, input, text):
@@ -77,6 +85,8 @@ def test_a_file_a_text_and_a_run_are_told_apart(words, run, input, text):
         ("translate", ["corpus/hello"], "corpus/hello: no such file or folder; `nmt translate FILE RUN"),
         ("translate", ["日本語.txt"], "日本語.txt: no such file or folder; `nmt translate FILE RUN"),
         ("translate", ["文書/日本語"], "文書/日本語: no such file or folder; `nmt translate FILE RUN"),
+        ("translate", ["हिन्दी"], "to translate this one word, run `nmt translate 'text=हिन्दी'`"),
+        ("translate", ["설정"], "to translate this one word, run `nmt translate 'text=설정'`"),
         ("parse", ["hello"], "run `nmt parse text=hello`"),
         ("score", ["日本語", "ref.de"], "日本語: no such file or folder"),
         ("translate", ["hyp.de", "o.docx"], "o.docx: no such file or folder; `nmt translate FILE RUN output=o.docx`"),

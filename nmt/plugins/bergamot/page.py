@@ -11,6 +11,7 @@ import yaml
 
 from nmt.config import require
 from nmt.files import ModelDescription, check_regular, sha256
+from nmt.text import direction, language_name, language_tag
 
 ENGINE = ("package/worker/bergamot-translator-worker.js", "package/worker/bergamot-translator-worker.wasm")
 PARTS = "engine", "wasm", "model", "lexicon", "source", "target"
@@ -31,7 +32,11 @@ def page_of(files: list[bytes], description: ModelDescription) -> bytes:
     contents = dict(zip(PARTS, files, strict=False))
     packed = {name: b64encode(gzip.compress(content, 9, mtime=0)).decode() for name, content in contents.items()}
     scripts = [f'<script type="text/plain" id="{name}">{text}</script>' for name, text in packed.items()]
-    values = {"SOURCE": description.source, "TARGET": description.target, "SEARCH": yaml.safe_dump(SEARCH)}
+    values = {"SEARCH": yaml.safe_dump(SEARCH)}
+    for side, code in (("SOURCE", description.source), ("TARGET", description.target)):
+        values[side] = language_name(code)
+        values[f"{side}_TAG"] = language_tag(code)
+        values[f"{side}_DIRECTION"] = direction(code)
     for name, value in values.items():
         template = template.replace(f"{{{name}}}", html.escape(value))
     return template.replace("{FILES}", "\n".join(scripts)).encode()

@@ -15,8 +15,8 @@ from zipfile import BadZipFile, ZipFile
 from nmt.config import NMTError, one_line, require
 from nmt.plugins.documents.document import Document, Translated, notice_of
 from nmt.plugins.documents.elements import parse_xml
-from nmt.plugins.documents.html import Html
-from nmt.plugins.documents.properties import Languages, Package, Properties
+from nmt.plugins.documents.html import READINGS_LEFT_OUT, Html
+from nmt.plugins.documents.properties import Contents, Languages, Package, Properties
 from nmt.plugins.documents.xml import Flow, Runs
 
 PARTS: dict[str, type[Document]] = {
@@ -81,6 +81,12 @@ COUNTED = (
     ("custom properties", r"meta\.xml", rf"<meta:user-defined\b[^<>]*>[^<>]*{LETTER}"),
     ("keywords", r"docProps/core\.xml|meta\.xml", r"<(?:cp:keywords|meta:keyword)>[^<>]*[^\W\d_]"),
 )
+# Readings, which a translation lacks.
+READINGS = (
+    (r"word/[^/]+\.xml", rb"<w:rt[\s>]"),
+    (r"content\.xml|styles\.xml", rb"<text:ruby-text[\s>]"),
+    (r".+\.(?:x?html?|xml)", rb"(?i)<rt[\s>]"),
+)
 QUOTED = "cell texts that formulas, filters or table headers contain"
 LARGEST, MOST_TAGS = 2**26, 2**20  # maximum bytes of all unpacked files; maximum XML tags
 LOCKED = "save it in its current format, without a password, or convert it: soffice --convert-to docx FILE"
@@ -96,6 +102,16 @@ REFERENCES = re.compile(
     r"|<(?:\w+:)?(?:filter\b[^<>]*?\sval|(?:tableColumn|cacheField)\b[^<>]*?\sname)"
     rf"{ATTRIBUTE}"
 )
+
+
+def readings_in(contents: dict[str, bytes]) -> int:
+    """How many words in the files of a document have readings."""
+    return sum(
+        len(re.findall(pattern, content))
+        for files, pattern in READINGS
+        for name, content in contents.items()
+        if re.fullmatch(files, name)
+    )
 
 
 class Archive(Document):
@@ -170,7 +186,7 @@ class Archive(Document):
                 name = normpath(join(dirname(package), unquote(href)))
                 if id in spine or kind == "application/x-dtbncx+xml" or "nav" in properties.split():
                     require(name in self.contents, f"damaged: {name[:100]} is missing")
-                    yield name, Html if "html" in kind else Flow
+                    yield name, Html if "html" in kind else Contents
 
     def references(self) -> Iterator[str]:
         """Cell text to leave unchanged: a formula quotes it, a filter or a list allows it, or it names a column."""
@@ -185,7 +201,9 @@ class Archive(Document):
         new, contents = dict(zip(self.lines, translations, strict=True)), self.contents.copy()
         for name, member in self.members.items():
             contents[name] = member.join([new.get(line, Translated(line)) for line in member.lines])
-        self.notice = notice_of(*((f"{what} left untranslated", number) for what, number in self.left.items()))
+        readings = readings_in(self.contents) - readings_in(contents)
+        left = ((f"{what} left untranslated", number) for what, number in self.left.items())
+        self.notice = notice_of(*left, (READINGS_LEFT_OUT, readings))
         if contents == self.contents:
             return self.content
         written = io.BytesIO()

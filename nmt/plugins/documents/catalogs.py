@@ -10,6 +10,7 @@ import polib
 from nmt.config import NMTError, require
 from nmt.plugins.documents import icu
 from nmt.plugins.documents.document import Document, Translated, decode_file, notice_of
+from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.strings import ESCAPED, FRONT_MATTER_LEFT, String
 from nmt.plugins.protection.items import is_counted
 
@@ -112,7 +113,7 @@ class Catalog(Document):
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         catalog, left = self.read(), iter(translations)
-        refused = 0
+        refused = readings = 0
         for index, strings in self.messages:
             entry, texts = catalog[index], list[str]()
             for string in strings:
@@ -122,11 +123,13 @@ class Catalog(Document):
                 texts.append(text if keeps and fits(entry, text) else "")
             if texts[-1]:
                 self.fill(entry, texts[0], texts[-1])
+                readings += lost_readings(strings[-1].text, texts[-1])
             else:
                 refused += 1
         self.notice = notice_of(
             ("messages left untranslated because the model lost their format directives", refused),
             *self.left.items(),
+            (READINGS_LEFT_OUT, readings),
             self.lacking,
         )
         if not translations:

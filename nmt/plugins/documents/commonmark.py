@@ -7,6 +7,7 @@ from markdown_it import MarkdownIt
 from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 
+from nmt.plugins.documents.declarations import Declarations
 from nmt.plugins.documents.document import Part, Translated
 from nmt.plugins.documents.html import Page
 
@@ -73,10 +74,17 @@ PARSER.block.ruler.before("footnote", "admonition", read_admonition, INTERRUPTS)
 class NestedPage(Part):
     """HTML inside a list or quotation, whose lines have prefixes."""
 
-    def __init__(self, raw: str, begin: int, prefixes: Sequence[str], lines: Sequence[str]) -> None:
+    def __init__(
+        self,
+        raw: str,
+        begin: int,
+        prefixes: Sequence[str],
+        lines: Sequence[str],
+        declarations: Declarations | None,
+    ) -> None:
         self.raw, self.prefixes = raw, prefixes
         self.text = "\n".join(lines)
-        self.page = Page(self.text)
+        self.page = Page(self.text, 0, declarations)
         self.left = self.page.left
         super().__init__(begin, begin + len(raw), self.page.lines)
 
@@ -95,7 +103,12 @@ class NestedPage(Part):
         return line_end.join(written) + after
 
 
-def nested_page(raw: str, begin: int, content: str) -> NestedPage | None:
+def nested_page(
+    raw: str,
+    begin: int,
+    content: str,
+    declarations: Declarations | None,
+) -> NestedPage | None:
     """The page with this content, whose lines in the file are `raw`; None if they differ."""
     in_file = raw.rstrip("\r\n").splitlines()
     lines = content.rstrip("\n").split("\n")
@@ -106,4 +119,4 @@ def nested_page(raw: str, begin: int, content: str) -> NestedPage | None:
         if not whole.endswith(line):
             return None
         prefixes.append(whole.removesuffix(line) if line else whole)
-    return NestedPage(raw, begin, prefixes, lines)
+    return NestedPage(raw, begin, prefixes, lines, declarations)

@@ -2,13 +2,14 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape, unescape
 
+from nmt.plugins.documents.declarations import Declarations, value
 from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated, notice_of
-from nmt.plugins.documents.markup import Sentence, Token
+from nmt.plugins.documents.markup import Kind, Sentence, Token
 from nmt.plugins.documents.neighbors import keep_apart
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
 from nmt.text import BETWEEN as BETWEEN, INLINE
@@ -22,12 +23,23 @@ MARKUP = re.compile(
     re.DOTALL,
 )
 READINGS = frozenset(["rt", "rp"])  # above a word, or their parentheses
+BASES = frozenset(["ruby", "rb"])  # of readings
+RUBY = BASES | READINGS | {"rtc"}
+"""The elements of readings. A translation has none: they tell how to pronounce the source."""
+READING = re.compile(r"<rt[\s/>]", re.IGNORECASE)
+# The tags of bases, and whole readings.
+RUBY_MARKUP = re.compile(
+    r"</?(?:ruby|rb)\b[^<>]*>|<(rtc?|rp)\b[^<>]*>.*?</\1\s*>",
+    re.IGNORECASE | re.DOTALL,
+)
 ENDED_BY_OPENING = READINGS | {"rb", "rtc"}
 ENDED_BY_CLOSING = frozenset(["ruby", "rtc"])
 # Inline elements whose content is copied.
-COPIED = READINGS | {"code", "kbd", "samp", "tt", "var", "math", "svg"}
+COPIED = READINGS | {"rtc", "code", "kbd", "samp", "tt", "var", "math", "svg"}
 UNSEEN = frozenset(["script", "style"])
 RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext", "pre", "listing"])  # left unchanged
+# Texts that browsers do not show, or do not end.
+UNREAD = frozenset(["iframe", "noembed", "noframes", "plaintext"])
 # Attributes with human-readable text: of all elements, of some, and of <meta> with these names.
 READ = frozenset(
     """alt title placeholder aria-label aria-description aria-placeholder aria-roledescription
@@ -36,6 +48,7 @@ READ = frozenset(
 LABELED = frozenset(["optgroup", "option", "track"])
 TEXT_OF_IMAGE = re.compile(r"<(?P<name>text|title|desc)\b[^>]*+>(?P<inside>.*?)</(?P=name)\s*>", re.DOTALL)
 TEXTS_IN_IMAGES = "texts in SVG images"
+READINGS_LEFT_OUT = "readings (ruby) left out"
 BUTTONS = frozenset(["submit", "button", "reset"])
 META = frozenset(
     """description og:title og:description og:image:alt twitter:title twitter:description twitter:image:alt
@@ -82,7 +95,7 @@ def tags_of(text: str) -> list[Tag]:
 
 def value_of(tag: Tag, name: str, text: str) -> str:
     """The value of an attribute in lower case; empty if a tag of this text lacks it."""
-    return text[slice(*tag.attributes.get(name, (0, 0)))].lower().strip("\"' \t\r\n")
+    return value(text, tag.attributes.get(name, (0, 0)))
 
 
 def is_fixed(tag: Tag, text: str) -> bool:
@@ -105,24 +118,38 @@ def readable_attributes(tag: Tag, text: str) -> set[str]:
 
 
 def copied(name: str, raw: str) -> Token:
-    """The token for an element that is copied.
+    """The token for an element that is copied, or for a reading, which is left out.
 
-    An icon, an empty element or a reading is not part of the text around it.
+    An icon or an empty element is not part of the text around it.
     """
-    if name in READINGS:
-        return Token("point", raw)
+    if name in RUBY:
+        return Token("point", raw, name=name, is_dropped=True)
     text = "" if name == "svg" else unescape(MARKUP.sub("", raw)).strip()
     if not text and name != "math":
         return Token("point", raw, breaks=True)
     return Token("copy", raw, "" if name == "math" else text)
 
 
+def lost_readings(before: str, after: str) -> int:
+    """How many readings of a file its translation lacks."""
+    return len(READING.findall(before)) - len(READING.findall(after))
+
+
 class Page(Part):
     """A page or a fragment of one; its lines are the translatable attribute values, followed by the sentences."""
 
-    def __init__(self, text: str, begin: int = 0, language: str = "") -> None:
-        self.text, self.language = text, language
+    def __init__(
+        self,
+        text: str,
+        begin: int = 0,
+        declarations: Declarations | None = None,
+    ) -> None:
+        """`declarations` change what the page declares about its text."""
+        self.text = text
+        self.declarations = declarations
         self.tags, self.sentences, self.values = tags_of(text), list[Sentence](), list[Part]()
+        self.outermost = 0  # the end of the last outermost element
+        self.has_root = any(tag.name == "html" for tag in self.tags)
         self.left = Counter[str]()  # what stays untranslated, by its kind
         self.first, self.tokens = 0, list[Token]()  # where the next sentence begins, and its tokens so far
         at = 0
@@ -144,6 +171,9 @@ class Page(Part):
         tag = self.tags[index]
         fixed, whole = is_fixed(tag, self.text), tag.partner or index
         raw, element = self.text[tag.begin : tag.end], slice(tag.begin, self.tags[whole].end)
+        is_kept = fixed or tag.name in COPIED | RAW
+        if self.declarations and tag.name and not tag.closes:
+            self.values += self.changes(tag, self.declarations, is_kept)
         if (tag.name in COPIED or (fixed and tag.name in INLINE)) and tag.partner:
             self.tokens.append(copied(tag.name, self.text[element]))
             if tag.name == "svg" and not fixed:
@@ -154,16 +184,17 @@ class Page(Part):
             return whole
         if tag.name in INLINE and raw[-2:-1] != "/" and not fixed:
             is_script = tag.name in NAMES_OF_SCRIPTS and not tag.closes
-            self.tokens.append(Token("close" if tag.closes else "open", raw, name=tag.name, is_script=is_script))
+            kind: Kind = "close" if tag.closes else "open"
+            is_base = tag.name in BASES
+            token = Token(kind, raw, name=tag.name, is_script=is_script, is_dropped=is_base)
+            self.tokens.append(token)
         elif tag.name in INLINE | BETWEEN | COPIED | {""}:
-            self.tokens.append(Token("point", raw, breaks=tag.name in BETWEEN - {"wbr"}))
+            breaks = tag.name in BETWEEN - {"wbr"}
+            self.tokens.append(Token("point", raw, breaks=breaks, is_dropped=tag.name in RUBY))
         else:
             index = whole if fixed or tag.name in RAW else index
             self.end_sentence()
             self.first = self.tags[index].end
-            if tag.name == "html" and self.language:
-                spans = [tag.attributes[name] for name in ("lang", "xml:lang") if name in tag.attributes]
-                self.values += (Part(*span, otherwise=f'"{self.language}"') for span in spans)
         if "srcdoc" in tag.attributes and not fixed:
             self.left["embedded pages"] += 1
         names = set[str]() if fixed else readable_attributes(tag, self.text)
@@ -174,6 +205,31 @@ class Page(Part):
             self.values.append(Sentence(begin + quoted, [Token("text", value, unescape(value))], write))
         return index
 
+    def changes(self, tag: Tag, declarations: Declarations, is_kept: bool) -> Iterable[Part]:
+        """What changes in an opening tag; the text of an element that `is_kept` stays as it is."""
+        spans = tag.attributes
+        is_outermost = not self.has_root and tag.begin >= self.outermost and tag.name not in INLINE
+        if is_outermost:
+            # Everything else is inside of <body>, whose closing tag is optional.
+            end = len(self.text) if tag.name == "body" else tag.end
+            self.outermost = self.tags[tag.partner].end if tag.partner else end
+        if is_kept:
+            inside = "" if tag.name in UNREAD else self.text_of(tag)
+            return declarations.kept(tag.begin, tag.name, spans, inside)
+        if tag.name in INLINE and "dir" in spans and not any(map(str.isalpha, self.text_of(tag))):
+            return ()  # such as a telephone number
+        if tag.name == "html":
+            return declarations.root(self.text, tag.begin, tag.name, spans)
+        changes = [*declarations.translated(self.text, tag.name, spans)]
+        if is_outermost and "dir" not in spans:
+            changes += declarations.outermost(self.text, tag.begin, tag.name, spans)
+        return changes
+
+    def text_of(self, tag: Tag) -> str:
+        """The text inside an element."""
+        end = self.tags[tag.partner].begin if tag.partner else tag.end
+        return unescape(MARKUP.sub("", self.text[tag.end : end]))
+
     def count_texts(self, image: str) -> None:
         """Count the texts in an SVG image."""
         texts = TEXT_OF_IMAGE.finditer(image)
@@ -183,20 +239,32 @@ class Page(Part):
     def end_sentence(self) -> None:
         tokens = keep_apart(join_scripts(self.tokens))
         sentence = Sentence(self.first, tokens, partial(escape, quote=False))
-        self.sentences += [sentence] if sentence.lines else []
+        if sentence.lines:
+            self.sentences.append(sentence)
         self.tokens = []
 
     def render(self, translations: Sequence[Translated]) -> str:
         left = iter(translations)
-        text = self.attributes.render(left) if self.lines else self.text
+        text = self.attributes.render(left)
         return Spliced(text, Page(text).sentences).render(left)
 
 
 class Html(MarkedUp):
-    """A page or a fragment of one. The languages that <html> declares are set to the target language."""
+    """A page or a fragment of one, which declares the target language and its direction."""
+
+    def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
+        self.declarations = Declarations(source, target) if target else None
+        super().__init__(content, source, target)
 
     def parts(self, text: str, target: str) -> list[Part]:
-        page = Page(text, 0, target.replace("_", "-"))
+        page = Page(text, 0, self.declarations)
         self.left = page.left
-        self.notice = notice_of(*((f"{what} left untranslated", number) for what, number in self.left.items()))
-        return [page]
+        return [page] if page.lines else []
+
+    def join(self, translations: Sequence[Translated]) -> bytes:
+        content = super().join(translations)
+        written = content.removeprefix(self.mark).decode(self.encoding)
+        self.readings = lost_readings(self.text.text, written)
+        left = ((f"{what} left untranslated", number) for what, number in self.left.items())
+        self.notice = notice_of(*left, (READINGS_LEFT_OUT, self.readings))
+        return content

@@ -8,6 +8,7 @@ from itertools import islice
 from nmt.config import NMTError
 from nmt.plugins.documents import icu
 from nmt.plugins.documents.document import Document, Part, Spliced, Translated, decode_file, notice_of
+from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.strings import FRONT_MATTER_LEFT, String
 
 VALUE = re.compile(r'"(?>(?:[^"\\]|\\.)*)"(?>(?P<is_name>\s*+:)|)')
@@ -31,7 +32,7 @@ class Strings(Document):
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         left, parts = iter(translations), list[Part]()
-        refused = 0
+        refused = readings = 0
         for value, string in zip(self.values, self.strings, strict=True):
             lines = list(islice(left, len(string.lines)))
             text = string.render(lines)
@@ -41,6 +42,7 @@ class Strings(Document):
                 ascii_only = "\\u" in value[0]
                 written = json.dumps(text, ensure_ascii=ascii_only)
                 parts.append(Part(*value.span(), otherwise=written))
+                readings += lost_readings(string.text, text)
             else:
                 refused += 1
         unreadable = sum(not string.is_readable for string in self.strings)
@@ -49,6 +51,7 @@ class Strings(Document):
             ("strings left untranslated because the model lost their placeholders", refused),
             ("strings left untranslated because nmt cannot parse their ICU syntax", unreadable),
             (FRONT_MATTER_LEFT, fronts),
+            (READINGS_LEFT_OUT, readings),
             icu.lacking([string.message for string in self.strings if string.message], self.target),
         )
         return self.mark + Spliced(self.text, parts).render(()).encode(self.encoding)

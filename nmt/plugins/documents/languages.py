@@ -1,12 +1,14 @@
 """The languages that office documents declare for their text and spelling checkers go by."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from babel.core import get_global, parse_locale
+from babel.core import get_global
 
+from nmt.plugins.documents.directions import Turn
 from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.elements import Element
+from nmt.text import language_tag, subtags
 
 # Documents declare three languages for a text: one for characters of each kind of script.
 EAST_ASIAN = frozenset(["Hans", "Hant", "Jpan", "Kore"])
@@ -27,7 +29,11 @@ class Language:
 
     @property
     def tag(self) -> str:
-        return f"{self.language}-{self.region}" if self.region else self.language
+        """The language as Word names it, such as ja-JP; with its script only if it has several."""
+        likely = get_global("likely_subtags")
+        usual = likely.get(f"{self.language}_{self.region}") or likely.get(self.language) or ""
+        script = "" if f"_{self.script}_" in usual else self.script
+        return "-".join(filter(None, (self.language, script, self.region)))
 
     def is_named(self, value: str) -> bool:
         """True if a document's value, such as en or en-US, means this language in any region."""
@@ -42,18 +48,16 @@ def change_of(source: str, target: str) -> "Change | None":
 
 def language_of(code: str) -> Language | None:
     """A language with its usual region and script (CLDR); None for an empty or unknown code."""
-    try:
-        language, region, script, *_ = parse_locale(code.replace("-", "_"))
-    except ValueError:
-        return None
-    language = get_global("language_aliases").get(language, language)
+    _, script, region, is_plain = subtags(code)
+    language = language_tag(code).partition("-")[0]
     likely = get_global("likely_subtags")
-    names = [f"{language}_{script}", f"{language}_{region}", language]
+    by_script = "" if is_plain else f"{language}_{script}"
+    names = [by_script, f"{language}_{region}", language]
     usual = next((likely[name] for name in names if name in likely), None)
     if usual is None:
         return None
-    _, usual_region, usual_script, *_ = parse_locale(usual)
-    return Language(language, region or usual_region or "", script or usual_script or "")
+    _, usual_script, usual_region = usual.split("_")
+    return Language(language, region or usual_region, script or usual_script)
 
 
 @dataclass(frozen=True)
@@ -106,3 +110,10 @@ class Change:
                 added += f' {prefix}{name}="{value}"'
         end = max(end for _, end in spans.values()) + 1  # behind the quote of the last attribute
         yield Part(end, end, otherwise=added)
+
+
+def declared(elements: Sequence[Element], change: Change | None, turn: Turn | None) -> list[Part]:
+    """What a change of the language and of the direction changes in a file."""
+    languages = change.parts(elements) if change else ()
+    directions = turn.parts(elements) if turn else ()
+    return [*languages, *directions]

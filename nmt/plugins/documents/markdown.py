@@ -16,6 +16,7 @@ from markdown_it.token import Token as Parsed
 
 from nmt.plugins.documents import html
 from nmt.plugins.documents.commonmark import PARSER, NestedPage, nested_page
+from nmt.plugins.documents.declarations import Declarations
 from nmt.plugins.documents.document import Part, Spliced, Text, Translated, notice_of
 from nmt.plugins.documents.emphasis import Run, settle_emphasis
 from nmt.plugins.documents.markup import Kind, Sentence, Token, find_pairs, without_optional
@@ -62,6 +63,8 @@ escape = partial(re.compile(rf"{ACTIVE}|[\[\]]").sub, r"\\\g<0>")
 # Leaves most brackets as they are, because the document rarely defines the label in them.
 escape_few = partial(re.compile(rf"{ACTIVE}|(?<=\^)\[|\[(?=[\[\]^!@])|\](?=[\[(:])").sub, r"\\\g<0>")
 TEXTS = frozenset(("text", "text_special", "softbreak", "hardbreak"))
+MAY_BE_LEFT_OUT = re.compile(r"(?:em|strong|s)_|html_inline \{\} </?(?i:ruby|rb|rt|rp|rtc)\b")
+"""Markup, as `markup_of` describes it, that a translation may lack: emphasis and readings."""
 TITLE = re.compile(r"\[!\w[\w|-]{0,40}\][+-]?[ \t]+[^\s][^\n]*\n[ \t>]*")
 LINE_PREFIX = re.compile(r"\n[ \t>]+")
 # Elements whose content is not text.
@@ -291,9 +294,15 @@ class Scanner:
         kind: Kind = "point"
         if is_element:
             kind = "close" if raw[1] == "/" else "open"
-        is_script = kind == "open" and name in NAMES_OF_SCRIPTS
-        separates = name in SEPARATORS | BLOCKS
-        self.tokens.append(Token(kind, raw, name=name, breaks=separates, is_script=is_script))
+        token = Token(
+            kind,
+            raw,
+            name=name,
+            breaks=name in SEPARATORS | BLOCKS,
+            is_script=kind == "open" and name in NAMES_OF_SCRIPTS,
+            is_dropped=name in html.RUBY,
+        )
+        self.tokens.append(token)
 
     def end_of_copied(self, raw: str, name: str) -> int:
         """The end of an element to copy, whose opening tag has been read; 0 if there is none."""
@@ -395,8 +404,8 @@ class Inline(Sentence):
     def keeps(self, written: str, plain: str) -> bool:
         """True if `written` has the source's markup, perhaps without emphasis, and adds no emphasis characters."""
         (before, _), (after, signs), (_, others) = map(self.markup_of, (self.raw, written, plain))
-        left_out = all(re.match("em_|strong_|s_", markup) for markup in before - after)
-        closed, closed_before = (sum(tag.partner > 0 for tag in html.tags_of(text)) for text in (written, self.raw))
+        left_out = all(MAY_BE_LEFT_OUT.match(markup) for markup in before - after)
+        closed, closed_before = map(closed_elements, (written, self.raw))
         whole = self.before + written + self.after
         few_signs = signs <= others + self.literal
         is_same = after <= before and left_out and few_signs and closed >= closed_before
@@ -410,6 +419,11 @@ class Inline(Sentence):
         if not MAY_BE_OTHER.search(whole):
             return True
         return [token.type for token in PARSER.parse(whole)][1:] == ["inline", "paragraph_close"]
+
+
+def closed_elements(text: str) -> int:
+    """The number of elements of HTML with a closing tag, without those of readings."""
+    return sum(tag.partner > 0 and tag.name not in html.RUBY for tag in html.tags_of(text))
 
 
 def with_blanks_around(urls: Collection[str], text: str) -> str:
@@ -440,32 +454,41 @@ def with_images(nodes: Iterable[Token], images: dict[str, str]) -> Iterator[Toke
 class Markdown(Text):
     """A Markdown file; YAML or TOML front matter is left unchanged, and its texts are reported."""
 
+    def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
+        self.source = source
+        super().__init__(content, source, target)
+
     def parts(self, text: str, target: str) -> list[Part]:
         front = FRONT_MATTER.match(text)
         keys = SHOWN_KEY.findall(front[0]) if front else []
-        self.blocks = Blocks(text, front.end() if front else 0)
+        declarations = Declarations(self.source, target) if target else None
+        self.blocks = Blocks(text, front.end() if front else 0, declarations)
         self.front = f"front matter left untranslated: {', '.join(dict.fromkeys(keys))}" if keys else ""
-        self.notice = self.notice_with(refused=0)
+        self.notice = self.notice_with(refused=0, readings=0)
         return self.blocks.parts
 
-    def notice_with(self, refused: int) -> str:
+    def notice_with(self, refused: int, readings: int) -> str:
         left = [(f"{what} left untranslated", number) for what, number in self.blocks.left.items()]
         left.append((REFUSED, refused))
+        left.append((html.READINGS_LEFT_OUT, readings))
         return "; ".join(filter(None, (self.front, notice_of(*left))))
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         content = super().join(translations)
         inlines = [part for part in self.blocks.parts if isinstance(part, Inline)]
-        self.notice = self.notice_with(sum(inline.is_refused for inline in inlines))
+        refused = sum(inline.is_refused for inline in inlines)
+        written = content.removeprefix(self.mark).decode(self.encoding)
+        self.notice = self.notice_with(refused, html.lost_readings(self.text.text, written))
         return content
 
 
 class Blocks:
     """The parts of a Markdown file, and the number of texts left untranslated, by their kind."""
 
-    def __init__(self, text: str, begin: int) -> None:
-        """`begin` is the end of the front matter."""
+    def __init__(self, text: str, begin: int, declarations: Declarations | None) -> None:
+        """`begin` is the end of the front matter; `declarations` are those of blocks of HTML."""
         self.text, self.at = text, begin
+        self.declarations = declarations
         self.parts, self.left = list[Part](), Counter[str]()
         body = text[begin:]
         lines = re.finditer(r"\r\n?|\n|.\Z", body)
@@ -489,9 +512,9 @@ class Blocks:
         first, after = token.map or (0, 0)
         begin, self.at = self.begin_of(first), self.begin_of(after)
         raw = self.text[begin : self.at]
-        page: html.Page | NestedPage | None = html.Page(raw, begin)
+        page: html.Page | NestedPage | None = html.Page(raw, begin, self.declarations)
         if token.level:
-            page = nested_page(raw, begin, token.content)
+            page = nested_page(raw, begin, token.content, self.declarations)
         if page:
             self.parts.append(page)
             self.left.update(page.left)

@@ -49,14 +49,14 @@ def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
             pieces += [piece for piece in (separator, node.text) if piece]
             size += node.breaks + len(node.text)
             node = replace(node, end=node.begin + len(node.text), closing="")
-            if node.kind != "text":
+            if node.kind != "text" and not node.is_dropped:
                 stack[-1].children.append(node)
         elif token.kind == "open":
             stack.append(node)
         else:
             element = stack.pop()
             element.end, element.closing = size, token.closing or token.raw
-            stack[-1].children.append(element)
+            stack[-1].children += element.children if element.is_dropped else [element]
     return "".join(pieces), stack[0].children
 
 
@@ -143,7 +143,9 @@ def without_empty(tokens: Sequence[Token]) -> list[Token]:
             element = tokens[at : last + 1]
             # A break or blank inside it separates the words around it.
             breaks = any(token.breaks or token.text for token in element)
-            result.append(Token("point", "".join(token.raw for token in element), breaks=breaks))
+            raw = "".join(token.raw for token in element)
+            is_dropped = all(token.is_dropped for token in element)
+            result.append(Token("point", raw, breaks=breaks, is_dropped=is_dropped))
         else:
             last = at
             result.append(replace(tokens[at]))
@@ -154,13 +156,17 @@ def without_empty(tokens: Sequence[Token]) -> list[Token]:
 def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
     """The offset and the tokens of the span from the first to the last word, extended to all elements that it touches.
 
-    A line break absorbs the whitespace around it; any other tag between two spaces absorbs one of them.
+    It also grows by elements to drop that contain all of it. A line break absorbs the whitespace
+    around it; any other tag between two spaces absorbs one of them.
     """
     partners = find_pairs(tokens)
     worded = [index for index, token in enumerate(tokens) if has_text(token) or token.closing] or [0, -1]
     first, last = worded[0], worded[-1]
     begin = min([first, *(i for i in range(first) if first < partners.get(i, -1) <= last)])
     end = max([last, *(i for i in range(last + 1, len(tokens)) if first <= partners.get(i, -1) <= last)])
+    around = (i for i in range(begin) if tokens[i].is_dropped and partners.get(i, -1) > end)
+    if (outermost := next(around, None)) is not None:
+        begin, end = outermost, partners[outermost]
     size = sum(len(token.raw) for token in tokens[:begin])
     inside = without_empty(tokens[begin : end + 1])
     if inside and inside[0].kind == "text":

@@ -22,6 +22,7 @@ class Token:
     is_script: bool = False  # opens a superscript or subscript
     closing: str = ""  # what closes an element in a translation, if not the closing tag's `raw`
     is_apart: bool = False  # directly after a blank that the file lacks
+    is_dropped: bool = False  # not in a translation, such as how to pronounce the source
     # Set in the markup tree: the span in the plain text, whether a word directly precedes it, and the nodes inside.
     begin: int = 0
     end: int = 0

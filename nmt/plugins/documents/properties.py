@@ -1,13 +1,17 @@
 """What documents say about themselves: titles, descriptions and languages."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import chain
 
+from nmt.plugins.documents.declarations import Declarations
+from nmt.plugins.documents.directions import with_attribute
 from nmt.plugins.documents.document import Part, Translated
 from nmt.plugins.documents.elements import Element, parse_xml
 from nmt.plugins.documents.html import Page
 from nmt.plugins.documents.xml import Flow
+from nmt.text import language_tag
 
 HTML = re.compile(r"</?[a-zA-Z][^<>]*>|&#?\w{1,32};")
 
@@ -25,14 +29,36 @@ class Properties(Flow):
         return super().sentences(element)
 
 
-class Package(Flow):
+class Contents(Flow):
+    """A part of an EPUB besides its chapters, such as a table of contents."""
+
+    def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
+        self.target = language_tag(target) or target.replace("_", "-")
+        self.book = Declarations(source, target) if target else None
+        super().__init__(content, source, target)
+
+    def declarations(self, elements: Sequence[Element]) -> list[Part]:
+        return list(chain.from_iterable(map(self.declared, elements))) if self.book else []
+
+    def declared(self, element: Element) -> Iterator[Part]:
+        """What changes in the language and direction of an element, and in the order of pages."""
+        assert self.book is not None
+        attributes = element.attributes
+        spans = element.spans
+        if self.book.is_source(attributes.get("lang", "")):
+            yield Part(*spans["lang"], otherwise=self.book.tag)
+        if not self.book.turns:
+            return
+        if attributes.get("dir") == self.book.before:
+            yield Part(*spans["dir"], otherwise=self.book.after)
+        if element.name == "spine":
+            yield with_attribute(element, "page-progression-direction", self.book.after)
+
+
+class Package(Contents):
     """The package of an EPUB, with its metadata."""
 
     paragraphs = frozenset(["dc:title", "dc:description"])
-
-    def parts(self, text: str, target: str) -> Sequence[Part]:
-        self.target = target.replace("_", "-")
-        return super().parts(text, target)
 
     def sentences(self, element: Element) -> list[Part]:
         if element.tag == "dc:language" and self.target:
@@ -56,7 +82,7 @@ class Description(Part):
 
 
 class Languages(Flow):
-    """A part in which only the languages change, such as the styles of a DOCX file."""
+    """A part in which only declarations change, such as the styles of a DOCX file."""
 
     def parts(self, text: str, target: str) -> Sequence[Part]:
-        return list(self.change.parts(parse_xml(text))) if self.change else []
+        return self.declarations(parse_xml(text)) if self.change or self.turn else []

@@ -11,6 +11,10 @@ from nmt.plugins.documents.document import Part, Spliced, Translated
 from nmt.plugins.documents.html import (
     COPIED,
     RAW,
+    READING,
+    READINGS,
+    RUBY,
+    RUBY_MARKUP,
     UNSEEN,
     copied,
     is_fixed,
@@ -133,9 +137,9 @@ class Reader:
         self.text, self.begin, self.kind = text, begin, kind
         self.scanned = masked(text, arguments) if arguments else text
         self.closed = {name.lower() for name in CLOSED.findall(text)}
-        has_tags = kind.is_html and "<" in text
+        has_tags = "<" in text if kind.is_html else bool(READING.search(text))
         self.tags = tags_of(self.scanned) if has_tags else []
-        self.tag_at = {tag.begin: tag for tag in self.tags}
+        self.tag_at = {tag.begin: tag for tag in self.tags if kind.is_html}
         self.parts = list[Part]()
         self.first = 0  # where the next sentence begins
         self.tokens, self.notes = list[Token](), list[Spliced]()  # of that sentence
@@ -166,6 +170,9 @@ class Reader:
             is_copied = tag.name in COPIED and not any(
                 argument.note and tag.begin < argument.begin < end for argument in arguments
             )
+            is_reading = tag.name in READINGS
+            if not (self.kind.is_html or is_reading):
+                continue
             if is_copied or tag.name in UNSEEN | RAW or is_fixed(tag, self.scanned):
                 raw = self.text[tag.begin : end]
                 token = Token("point", raw) if tag.name in UNSEEN else copied(tag.name, raw)
@@ -233,14 +240,17 @@ class Reader:
         elif is_single:
             is_space = bool(groups.get("literal") or groups.get("hard_space"))
             breaks = is_space or name in SEPARATORS
-            self.add_token(Token("point", written, breaks=breaks), note)
+            is_dropped = name in RUBY
+            self.add_token(Token("point", written, breaks=breaks, is_dropped=is_dropped), note)
         else:
             # A token without `raw` is for the model only.
             space = [Token("text", "", " ")] if name in SEPARATORS else []
             is_script = name in NAMES_OF_SCRIPTS and not closes
             kind: Literal["open", "close"] = "close" if closes else "open"
             self.tokens += space
-            self.add_token(Token(kind, written, name=name, is_script=is_script), note)
+            is_dropped = name in RUBY
+            token = Token(kind, written, name=name, is_script=is_script, is_dropped=is_dropped)
+            self.add_token(token, note)
             self.tokens += space
 
     def attributes_of(self, markup: re.Match[str]) -> Spliced | None:
@@ -346,10 +356,11 @@ class String(Spliced):
     def keeps(self, translations: Sequence[Translated], text: str) -> bool:
         """True if `text`, made from these translations, has the placeholders of the string."""
         if self.message is None:
-            before, after = without_attributes(self.text), without_attributes(text)
+            without_readings = RUBY_MARKUP.sub("", self.text)
+            before, after = without_attributes(without_readings), without_attributes(text)
             if not has_items(before, after):
                 return False
-            if before == self.text:
+            if before == without_readings:
                 return True
         elif not self.keeps_arguments(text):
             return False

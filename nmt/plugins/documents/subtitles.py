@@ -1,13 +1,15 @@
 """Subtitles: SubRip and WebVTT (https://www.w3.org/TR/webvtt1), told apart by their content."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape, unescape
 
-from nmt.plugins.documents.document import Part, Text
+from nmt.plugins.documents.document import Part, Spliced, Text, Translated
+from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.strings import COMMENT, STRING_MARKUP, Kind, Reader
+from nmt.text import direction, direction_of_text
 
 LINE = re.compile(r"[^\r\n]+(?:\r\n?|\n|\Z)|\r\n?|\n")
 HEADER = re.compile(r"WEBVTT(?=[ \t\r\n]|\Z)")
@@ -47,6 +49,8 @@ DAMAGED_TIMES = re.compile(
 CLOCK_TIMES = re.compile(
     rf"{HAS_DIGITS}{LEAD}(?:{CLOCK}{SIGN}{{1,20}}{CLOCK}|{SECONDS}[^\d\r\n]{{1,12}}{SECONDS}){REST}"
 )
+RIGHT_TO_LEFT_MARK = "\u200f"
+OVERRIDES = re.compile(r"(?:\{\\[^{}]*\})+")  # of the style, at the beginning of a subtitle
 INDEX = re.compile(r"[ \t\ufeff]*#?\d+[.:]?[ \t]*")
 REMARK = re.compile(r"(?:NOTE(?:[ \t].*)?|STYLE[ \t]*|REGION[ \t]*)")
 WEBVTT_MARKUP = re.compile(
@@ -85,15 +89,55 @@ class Subtitles(Text):
     """The text below each line of times up to the next such line, even after an empty line."""
 
     def parts(self, text: str, target: str) -> list[Part]:
+        self.is_rtl = bool(target) and direction(target) == "rtl"
         is_webvtt = HEADER.match(text) is not None
-        rows = [Row(*line.span(), line[0].rstrip("\r\n")) for line in LINE.finditer(text)]
-        mark_times(rows)
-        mark_structure(rows, is_webvtt)
-        first = next((index for index, row in enumerate(rows) if row.is_timing), len(rows))
-        self.notice = notice_of(rows, first)
+        rows, first = rows_of(text)
         kind = WEBVTT if is_webvtt else SUBRIP
         spans = stretches(rows[first:])
+        self.notice = self.left = notice_of(rows, first)
         return [part for begin, end in spans for part in Reader(text[begin:end], begin, kind).parts]
+
+    def join(self, translations: Sequence[Translated]) -> bytes:
+        text = self.text.render(translations)
+        readings = lost_readings(self.text.text, text)
+        notices = self.left, f"{READINGS_LEFT_OUT}: {readings:,}" if readings else ""
+        self.notice = "; ".join(filter(None, notices))
+        if self.is_rtl and can_encode(RIGHT_TO_LEFT_MARK, self.encoding):
+            text = with_marks(text, self.text.text)
+        return self.mark + text.encode(self.encoding, "xmlcharrefreplace")
+
+
+def can_encode(character: str, encoding: str) -> bool:
+    return bool(character.encode(encoding, "ignore"))
+
+
+def with_marks(text: str, source: str) -> str:
+    """Mark the lines of a translation that players would show from left to right.
+
+    Players take the direction of a line from its first letter, so that a line of Arabic that begins
+    with a Latin name would be shown in the wrong order. Lines of the source stay as they are.
+    """
+    rows, first = rows_of(text)
+    unchanged = frozenset(source.splitlines())
+    marks = list[Part]()
+    for row in rows[first:]:
+        shown = STRING_MARKUP.sub("", row.text)
+        is_translation = row.is_text and row.text not in unchanged
+        has_rtl = any(direction_of_text(letter) == "rtl" for letter in shown)
+        if is_translation and has_rtl and direction_of_text(shown) == "ltr":
+            override = OVERRIDES.match(row.text)
+            at = row.begin + (override.end() if override else 0)
+            marks.append(Part(at, at, otherwise=RIGHT_TO_LEFT_MARK))
+    return Spliced(text, marks).render(())
+
+
+def rows_of(text: str) -> tuple[list[Row], int]:
+    """The lines of a file, and the index of the first line with times."""
+    rows = [Row(*line.span(), line[0].rstrip("\r\n")) for line in LINE.finditer(text)]
+    mark_times(rows)
+    mark_structure(rows, is_webvtt=HEADER.match(text) is not None)
+    first = next((index for index, row in enumerate(rows) if row.is_timing), len(rows))
+    return rows, first
 
 
 def notice_of(rows: list[Row], first: int) -> str:

@@ -15,6 +15,7 @@ from nmt.plugins.documents.markup import Sentence, Token, find_pairs
 from nmt.plugins.documents.scripts import join_scripts
 from nmt.plugins.documents.strings import CODE, FIRST_CODE, String
 from nmt.plugins.documents.xml import CODES, Flow, text_token
+from nmt.text import language_tag
 
 OPEN = ("new", "needs-translation")  # states of targets that nmt replaces
 STATE = re.compile(r"""(?<!\s)(?:\s++state\s*=\s*("[^"]*"|'[^']*')|\s*+/?>$)""")
@@ -29,6 +30,17 @@ UNREADABLE = "{n, plural, {"  # stands for a message that cannot be translated
 LOST = "units left untranslated because the model lost their placeholders"
 
 
+def needs_target(file: Element) -> bool:
+    """Whether a file of XLIFF declares a source language only."""
+    return "source-language" in file.spans and "target-language" not in file.spans
+
+
+def declared_target(file: Element, target: str) -> Part:
+    """The target language of a file, behind its source language."""
+    at = file.spans["source-language"][1] + 1
+    return Part(at, at, otherwise=f' target-language="{language_tag(target) or target}"')
+
+
 class Xliff(Flow):
     """Units without a translation are translated, segment by segment if they have segments."""
 
@@ -36,7 +48,10 @@ class Xliff(Flow):
         self.left = Counter[str]()  # what stays untranslated, by the reason
         self.units = list[MessageUnit]()
         self.language = target
-        return self.sentences(parse_xml(text)[0])
+        elements = parse_xml(text)
+        files = [element for element in elements if element.name == "file" and target]
+        declarations = [declared_target(file, target) for file in files if needs_target(file)]
+        return [*declarations, *self.sentences(elements[0])]
 
     def text_tokens(self, raw: str) -> list[Token]:
         """Line breaks and tabs keep their places: Xcode's units and others contain whole paragraphs."""

@@ -9,9 +9,10 @@ from html import escape, unescape
 from itertools import chain, groupby
 from typing import Any
 
+from nmt.plugins.documents.directions import Turn, turn_of
 from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
 from nmt.plugins.documents.elements import INVALID, Element, escaped, parse_xml, text_of
-from nmt.plugins.documents.languages import Change, change_of
+from nmt.plugins.documents.languages import Change, change_of, declared
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 from nmt.plugins.documents.nested import INSIDE, MARK, Paragraph, marked, paragraph_parts
 from nmt.plugins.documents.scripts import join_scripts
@@ -84,14 +85,18 @@ class Flow(MarkedUp):
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.change = change_of(source, target)
+        self.turn = turn_of(source, target)
         self.scripts = dict[str, str]()  # style -> "sup" or "sub"
         super().__init__(content, source, target)
 
     def parts(self, text: str, target: str) -> Sequence[Part]:
         elements = parse_xml(text)
         self.scripts = dict(styles_of_scripts(elements))
-        languages = self.change.parts(elements) if self.change else ()
-        return [*languages, *self.sentences(elements[0])]
+        return [*self.declarations(elements), *self.sentences(elements[0])]
+
+    def declarations(self, elements: Sequence[Element]) -> list[Part]:
+        """What changes in the languages and directions that the file declares."""
+        return declared(elements, self.change, self.turn)
 
     def script_of(self, span: Element) -> str | None:
         """Whether a span raises ("sup") or lowers ("sub") its text."""
@@ -130,16 +135,24 @@ class Flow(MarkedUp):
                 is_span = name == "span"
                 script = self.script_of(child) if is_span else None
                 name = script or name
-                tag = Token("open", opening, name=name, optional=is_span, is_script=script is not None)
+                tag = Token(
+                    "open",
+                    opening,
+                    name=name,
+                    optional=is_span,
+                    is_script=script is not None,
+                    is_dropped=name in RUBY,
+                )
                 tokens += spaced(tag, separates)
                 tokens += self.tokens_of(child, notes)
-                closing = Token("close", element.file[child.outside : at], name=name)
+                raw = element.file[child.outside : at]
+                closing = Token("close", raw, name=name, is_dropped=name in RUBY)
                 tokens += spaced(closing, separates)
             elif name in CODES:  # code from the original file; opening and closing codes share an id
                 shared = attributes.get("rid") or attributes.get("id", "")
                 tokens += spaced(Token(CODES[name], child.raw, name=shared), separates)
             elif name == "ruby-text":  # a reading, in letters that people pronounce
-                tokens.append(Token("point", child.raw))
+                tokens.append(Token("point", child.raw, is_dropped=True))
             elif not child.children and child.text:  # a field, such as a page number
                 tokens.append(Token("copy", child.raw, child.text))
             else:
@@ -200,19 +213,21 @@ class Runs(MarkedUp):
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.change = change_of(source, target)
+        self.turn = turn_of(source, target)
         super().__init__(content, source, target)
 
     def parts(self, text: str, target: str) -> list[Part]:
-        return [Story(text, self.change)]
+        return [Story(text, self.change, self.turn)]
 
 
 class Story(Part):
     """The text of a part: first its attributes that people read, then its sentences."""
 
-    def __init__(self, text: str, change: Change | None) -> None:
+    def __init__(self, text: str, change: Change | None, turn: Turn | None) -> None:
         elements = parse_xml(text)
-        languages = list(change.parts(elements)) if change else []
-        self.attributes = Spliced(text, [*languages, *chain.from_iterable(map(attribute_parts, elements))])
+        declarations = declared(elements, change, turn)
+        attributes = chain.from_iterable(map(attribute_parts, elements))
+        self.attributes = Spliced(text, [*declarations, *attributes])
         self.content = Spliced(text, SentencesInRuns(text, elements).sentences)
         super().__init__(0, len(text), self.attributes.lines + self.content.lines)
 

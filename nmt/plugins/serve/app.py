@@ -39,7 +39,7 @@ from nmt.plugins.serve.command import ServeConfig, is_loopback
 from nmt.plugins.serve.failures import Failed, PlaceHandler, Rate, failure_of, log, log_client
 from nmt.plugins.serve.fields import AnyForm, FileForm, SuggestForm, TextForm, TranslateForm, read_fields, validated
 from nmt.plugins.serve.keys import name_of_key, read_keys
-from nmt.plugins.serve.languages import detect, identifier
+from nmt.plugins.serve.languages import detect, identifier, language_facts
 from nmt.plugins.serve.parsing import formats_of_documents
 from nmt.plugins.serve.protocol import SPARE_CONNECTIONS, Connection
 from nmt.plugins.serve.suggestions import collect, is_blank
@@ -273,10 +273,14 @@ def glossary_of(config: ServeConfig) -> dict[str, Any] | None:
 
 
 def make_app(server: Server, config: ServeConfig) -> Starlette:
-    pairs, names = server.service.pairs, {code: language_name(code) for code in server.service.languages}
-    languages = [{"code": code, "name": name, "targets": list(pairs.get(code, {}))} for code, name in names.items()]
+    pairs = server.service.pairs
+    codes = server.service.languages
+    languages = [language_facts(code, list(pairs.get(code, {}))) for code in codes]
     source, (target, *_) = next(iter(pairs.items()))
-    usual = {side: {"code": code, "name": names[code]} for side, code in (("source", source), ("target", target))}
+    usual = {
+        "source": {"code": source, "name": language_name(source)},
+        "target": {"code": target, "name": language_name(target)},
+    }
     settings: dict[str, Any] = {"charLimit": config.limits.characters, "language": usual, "frontendTimeout": 500}
     settings |= {"suggestions": bool(server.suggestions), "models": [Path(name).name for name in config.run]}
     settings |= dict.fromkeys(("apiKeys", "keyRequired"), server.keys is not None)

@@ -15,7 +15,7 @@ from typing import Any
 
 import regex
 
-from nmt.text import match_language, subtags
+from nmt.text import direction, language_name, language_tag, match_language, native_name, subtags
 
 MOST_CHARACTERS = 2000  # a text's language is detected from at most this many leading characters
 SHARPNESS = 1.7  # exponent of py3langid's probabilities, which are too even for short texts
@@ -32,7 +32,7 @@ RARE, LEAST_SHARE = 0.1, 1e-30
 """How often texts are in each language, relative to each other; `RARE` stands for all other languages."""
 VARIETIES = {
     **{"arz": "ar", "ary": "ar", "wuu": "zh", "yue": "zh", "uzs": "uz", "hbo": "he", "grc": "el", "pcm": "en"},
-    **{"nn": "no", "sdh": "ckb"},
+    **{"nn": "no", "sdh": "ckb", "dz": "bo"},
 }
 """Languages of py3langid that count as another language, unless they are served themselves."""
 CONFUSED = ("bs hr sr", "id ms")
@@ -215,6 +215,8 @@ def choose(text: str, sources: list[str], target: str, codes: list[str]) -> tupl
     source = max(sources, key=lambda language: probabilities.get(language, 0.0), default="")
     of_source, of_target = probabilities.get(source, 0.0), probabilities.get(target, 0.0)
     likeliest, probability = ranked[0] if ranked else ("", 0.0)
+    if not ranked and sum(map(str.isalpha, text)) >= ENOUGH_OF_A_SCRIPT:
+        raise Unserved("")  # in a script of no known language
     if likeliest == target and of_target > SURE * (of_target + of_source):
         return target, of_target
     if likeliest not in (source, target) and not may_be_meant(likeliest, text, sources):
@@ -226,3 +228,15 @@ def choose(text: str, sources: list[str], target: str, codes: list[str]) -> tupl
     if not source:
         raise Unserved(likeliest if probability > SURE else "")
     return source, of_source
+
+
+def language_facts(code: str, targets: list[str]) -> dict[str, Any]:
+    """A language for clients: LibreTranslate's fields, and those that the page needs."""
+    return {
+        "code": code,
+        "name": language_name(code),
+        "targets": targets,
+        "nativeName": native_name(code),
+        "tag": language_tag(code),
+        "direction": direction(code),
+    }

@@ -204,7 +204,8 @@ class Service:
         if route.model is None:
             return [text.text]
         if text.document:
-            written = await self.parsers.run(client, write, text.document, lines)
+            document = text.document._replace(source=route.source, target=route.target)
+            written = await self.parsers.run(client, write, document, lines)
             return [written.content.decode()]
         # A line with fewer translations repeats its last one.
         ranks = ([line[min(rank, len(line) - 1)] for line in lines] for rank in range(n_best))
@@ -243,4 +244,5 @@ class Service:
         [translated] = await self.translate_lines([(route, lines)], 1, marked_up)
         if not route.model:
             return route.target, Written(document.content)
+        document = document._replace(source=route.source, target=route.target)
         return route.target, await self.parsers.run(client, write, document, translated)

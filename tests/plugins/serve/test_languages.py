@@ -74,6 +74,9 @@ def test_latin_letters_are_in_no_language_of_another_script(text):
         ("Ovo je rečenica na srpskom jeziku", "en sr", "sr"),
         ("สวัสดีครับ", "eng_Latn tha", "tha"),
         ("ᏣᎳᎩ", "chr en", "chr"),  # not known to py3langid
+        ("ཡིག་ཆ་ཁ་ཕྱེ།", "bo en", "bo"),  # py3langid: Dzongkha
+        ("ཡིག་ཆ་ཁ་ཕྱེ།", "dz en", "dz"),
+        ("Otvorite datoteku i izaberite uređaj.", "en sr@latin", "sr@latin"),
         ("Hello world, this is a test.", "deu_Latn eng_Latn", "eng_Latn"),
     ],
 )
@@ -121,6 +124,8 @@ def test_confidence_says_how_many_texts_are_detected_correctly():
         ("La maison est petite et se trouve à la fin de la rue.", "en fr", "de", "fr"),
         ("La maison est petite et se trouve à la fin de la rue.", "fr-CA", "de", "fr-CA"),
         (GREEK, "en", "de", None),
+        ("ފައިލް ހުޅުވާ", "en", "de", None),  # in a script that py3langid does not know
+        ("ފައިލް ހުޅުވާ", "en dv", "de", "dv"),
         ("设定文件", "en", "de", None),
         ("Das Haus steht am Ende der Straße.", "", "de", "de"),
         ("Postavke su sačuvane i program je ponovo pokrenut.", "bs", "de", "bs"),

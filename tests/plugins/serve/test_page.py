@@ -15,12 +15,9 @@ from nmt.plugins.serve.parsing import formats_of_documents
 from tests.plugins.serve.serving import serving
 
 playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 LINE = "va so tu pe mika."
 # Answers the page's next request in the page: a busy Chromium may send a request past a new route of Playwright's.
 ANSWER = "([body, init]) => { const real = fetch; fetch = async () => ((fetch = real), Response.json(body, init)); }"
-playwright.expect.set_options(timeout=30_000)  # milliseconds, like Playwright's default for actions
 
 
 @pytest.fixture(scope="module")
@@ -31,38 +28,6 @@ def address(word_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     (back / "config.json").write_text(json.dumps(description | {"source": "de", "target": "en"}))
     with serving(word_model, back) as server:
         yield f"{server.url}/"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as library:
-        browser = library.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def open_page(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
-    """Opens the page in a new context; checks afterwards that it sent nothing elsewhere and caused no errors."""
-    contexts, requests, problems = [], list[str](), list[str]()
-
-    def open_page(at: str = address, **options: Any) -> Any:
-        context = browser.new_context(permissions=["clipboard-read", "clipboard-write"], **options)
-        contexts.append((context, at))
-        page = context.new_page()
-        page.on("request", lambda request: requests.append(request.url))
-        page.on("console", lambda message: problems.append(message.text))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.goto(at)
-        playwright.expect(page.get_by_role("combobox", name="To").get_by_role("option")).not_to_have_count(0)
-        return page
-
-    yield open_page
-    for context, _ in contexts:
-        context.close()
-    assert requests
-    assert {url for url in requests if not url.startswith(tuple(at for _, at in contexts))} == set()
-    assert [text for text in problems if "Failed to load resource:" not in text] == []  # Chromium's own reports
 
 
 @pytest.fixture

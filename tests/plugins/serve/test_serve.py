@@ -81,8 +81,11 @@ def test_translations_equal_those_of_nmt_translate(server, expected):
 def test_the_client_of_libretranslate_works_unchanged(server, expected):
     client = LibreTranslateAPI(server.url)
     assert client.translate(LINES[0], "en", "de") == expected[0]
-    german = {"code": "de", "name": "German", "targets": []}
-    assert client.languages() == [{"code": "en", "name": "English", "targets": ["de"]}, german]
+    english, german = client.languages()
+    more = {"tag": "en", "direction": "ltr", "nativeName": "English"}
+    assert english == {"code": "en", "name": "English", "targets": ["de"], **more}
+    more = {"tag": "de", "direction": "ltr", "nativeName": "Deutsch"}
+    assert german == {"code": "de", "name": "German", "targets": [], **more}
     assert client.detect("This is a small house in the middle of the town.")[0]["language"] == "en"
 
 
@@ -207,8 +210,11 @@ def test_codes_in_other_forms_find_their_model(polyglot):
         status, answer = polyglot.translate("ka", target=target)
         assert (status, problem in answer["error"]) == (400, True), answer
         assert answer["languages"] == ["en", "de", "it", "fr", "zh_TW", "pt-BR"]
-    names = {language["code"]: language["name"] for language in polyglot.ask("/languages")[1]}
-    assert (names["zh_TW"], names["pt-BR"]) == ("Traditional Chinese (Taiwan)", "Brazilian Portuguese")
+    languages = {language.pop("code"): language for language in polyglot.ask("/languages")[1]}
+    names = {code: (language["name"], language["nativeName"]) for code, language in languages.items()}
+    assert names["zh_TW"] == ("Traditional Chinese (Taiwan)", "繁體中文 (台灣)")
+    assert names["pt-BR"] == ("Brazilian Portuguese", "Português (Brasil)")
+    assert languages["zh_TW"]["tag"] == "zh-TW"
 
 
 def test_a_file_is_translated_and_fetched_also_behind_a_prefix(server, expected):
@@ -255,6 +261,7 @@ def test_what_a_file_leaves_untranslated_is_in_the_answer(server):
         ("फ़ाइल (1).TXT", "फ़ाइल_1_de.txt"),
         ("a\u0308\u202egpj.txt", "ä_gpj_de.txt"),
         ("..\\..\\été.txt", "été_de.txt"),
+        ("پرونده\u200cها.txt", "پرونده\u200cها_de.txt"),
         ("ö" * 300 + ".txt", "ö" * 100 + "_de.txt"),
     ],
 )

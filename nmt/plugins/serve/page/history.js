@@ -1,6 +1,6 @@
 // The history of this browser: off by default, and only in the browser's own storage.
 import { element, listen, local, page } from "./elements.js";
-import { nameOf, tag } from "./languages.js";
+import { attributesOf, nameOf } from "./languages.js";
 
 const MOST = 100, MOST_CHARACTERS = 1_000_000;
 let reopen = () => {};
@@ -33,7 +33,7 @@ function draw() {
   page.forget.hidden = !kept.length;
   const rows = kept.map((entry, index) => {
     const when = new Date(entry.time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-    const text = (content, lang) => element("span", { lang: tag(lang), dir: "auto" }, content.slice(0, 300));
+    const text = (content, lang) => element("span", attributesOf(lang), content.slice(0, 300));
     const about = element("small", {}, `${nameOf(entry.source)} → ${nameOf(entry.target)}, ${when}`);
     const button = element("button", { type: "button", className: "entry" }, text(entry.text, entry.source), text(entry.translation, entry.target), about);
     const remove = element("button", { type: "button", className: "plain remove", ariaLabel: "Delete this translation", title: "Delete" }, "✕");

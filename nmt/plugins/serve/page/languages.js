@@ -9,12 +9,23 @@ export function question(more) {
   return { source: page.source.value, target: page.target.value, ...(session.apiKey && { api_key: session.apiKey }), ...more };
 }
 
-export const nameOf = (code) => languages.find((language) => language.code === code)?.name ?? code;
-const targetsOf = (code) => languages.find((language) => language.code === code)?.targets ?? [];
+const find = (code) => languages.find((language) => language.code === code);
+export const nameOf = (code) => find(code)?.name ?? code;
+const targetsOf = (code) => find(code)?.targets ?? [];
 
-/** A language code as BCP 47 has it, such as zh-CN for zh_CN; empty, which means unknown, if it is none. */
-export function tag(code) {
-  try { return Intl.getCanonicalLocales(code.replaceAll("_", "-"))[0] ?? ""; } catch { return ""; }
+/** A language code as BCP 47 has it, such as zh-CN for zh_CN; empty (unknown) if it is not served. */
+export const tag = (code) => find(code)?.tag ?? "";
+
+/** The direction of a language: ltr, rtl, or that of the text itself if the language is unknown. */
+export const direction = (code) => find(code)?.direction ?? "auto";
+
+/** The language and direction of an element with text in a language. */
+export const attributesOf = (code) => ({ lang: tag(code), dir: direction(code) });
+
+/** A language for those who speak it and those who do not: 日本語 (Japanese). */
+function label(code) {
+  const { name = code, nativeName = name } = find(code) ?? {};
+  return nativeName.toLowerCase() === name.toLowerCase() ? name : `${nativeName} (${name})`;
 }
 
 /** The language of the source text; empty if it has not been detected yet. */
@@ -33,8 +44,15 @@ export function pairs() {
 }
 
 function fill(select, codes, chosen) {
-  select.replaceChildren(...codes.map((code) => new Option(code === "auto" ? "Detect language" : nameOf(code), code)));
+  const options = codes.map((code) => {
+    const option = new Option(code === "auto" ? "Detect language" : label(code), code);
+    // Chinese and Japanese share characters, but write them differently.
+    option.lang = code === "auto" ? "en" : tag(code);
+    return option;
+  });
+  select.replaceChildren(...options);
   if (codes.includes(chosen)) select.value = chosen;
+  select.title = select.value === "auto" ? "" : nameOf(select.value);
 }
 
 export function setLanguages(source, target) {
@@ -49,10 +67,10 @@ export function setLanguages(source, target) {
 /** Show the language that the server detected. */
 export function setDetected(code, confidence = 0) {
   detected = code;
-  const label = `${nameOf(code)} (${confidence < SURE ? "guessed" : "detected"})`;
-  page.source.options[0].text = code && page.source.value === "auto" ? label : "Detect language";
-  page.text.lang = tag(spoken());
-  page.translation.lang = tag(page.target.value);
+  const guess = `${nameOf(code)} (${confidence < SURE ? "guessed" : "detected"})`;
+  page.source.options[0].text = code && page.source.value === "auto" ? guess : "Detect language";
+  for (const box of [page.text, page.mirror]) Object.assign(box, attributesOf(spoken()));
+  Object.assign(page.translation, attributesOf(page.target.value));
   page.swap.hidden = !targetsOf(page.target.value).includes(spoken());
   page.arrow.toggleAttribute("hidden", !page.swap.hidden);
 }

@@ -2,7 +2,7 @@
 import { announce, attempt, element, listen, local, notify, page, session } from "./elements.js";
 import { offerFiles, translateFiles } from "./files.js";
 import { onReopen, record } from "./history.js";
-import { offer, pairs, question, setDetected, setLanguages, spoken, tag } from "./languages.js";
+import { attributesOf, offer, pairs, question, setDetected, setLanguages, spoken, tag } from "./languages.js";
 import { ask } from "./server.js";
 import { onChoice, showWords } from "./words.js";
 
@@ -10,9 +10,25 @@ const LONG = 600; // characters; longer texts are shown in smaller letters
 const NEAR = 0.9; // share of the limit from which the count warns
 const SETTLED = 3000; // milliseconds after which a translation belongs to the history
 const EXAMPLES = {
-  en: "Open the file and select the device.", de: "Öffne die Datei und wähle das Gerät aus.",
-  fr: "Ouvrez le fichier et choisissez l’appareil.", es: "Abra el archivo y elija el dispositivo.",
-  it: "Apri il file e scegli il dispositivo.", pt: "Abra o arquivo e escolha o dispositivo.",
+  ar: "افتح الملف واختر الجهاز.",
+  de: "Öffne die Datei und wähle das Gerät aus.",
+  el: "Ανοίξτε το αρχείο και επιλέξτε τη συσκευή.",
+  en: "Open the file and select the device.",
+  es: "Abra el archivo y elija el dispositivo.",
+  fa: "پرونده را باز کنید و دستگاه را انتخاب کنید.",
+  fr: "Ouvrez le fichier et choisissez l’appareil.",
+  he: "פתחו את הקובץ ובחרו את ההתקן.",
+  hi: "फ़ाइल खोलें और डिवाइस चुनें।",
+  it: "Apri il file e scegli il dispositivo.",
+  ja: "ファイルを開いてデバイスを選択してください。",
+  ka: "გახსენით ფაილი და აირჩიეთ მოწყობილობა.",
+  ko: "파일을 열고 장치를 선택하세요.",
+  pt: "Abra o arquivo e escolha o dispositivo.",
+  ru: "Откройте файл и выберите устройство.",
+  th: "เปิดไฟล์แล้วเลือกอุปกรณ์",
+  uk: "Відкрийте файл і виберіть пристрій.",
+  zh: "打开文件并选择设备。",
+  "zh-Hant": "開啟檔案並選擇裝置。",
 };
 const FLAGS = {
   empty: "has no translation", repetition: "words may be repeated by mistake", copied_source: "words may be left untranslated",
@@ -24,6 +40,13 @@ let running = new AbortController();
 let typing, settling;
 
 const mark = (old) => page.translation.classList.toggle("old", old);
+
+/** A sentence in the source language to try; undefined if there is none. */
+function exampleFor(code) {
+  const { language, script } = tag(code) ? new Intl.Locale(tag(code)).maximize() : {};
+  return EXAMPLES[`${language}-${script}`] ?? EXAMPLES[language];
+}
+
 const current = () => ({ source: spoken(), target: page.target.value, text: page.text.value, translation: page.translation.textContent });
 
 /** Show the translation of a text. */
@@ -32,8 +55,10 @@ function show(text, answer) {
   mark(false);
   const blank = !answer.translatedText;
   page.empty.hidden = !blank;
-  page.example.hidden = !blank || Boolean(text) || !(spoken() in EXAMPLES);
-  page.example.textContent = `Try an example: “${EXAMPLES[spoken()]}”`;
+  const example = exampleFor(spoken());
+  page.example.hidden = !blank || Boolean(text) || !example;
+  const quoted = element("bdi", attributesOf(spoken()), example ?? "");
+  page.example.replaceChildren("Try an example: “", quoted, "”");
   page.copy.disabled = page.suggest.disabled = blank;
   showFlags(answer.details ?? []);
 }
@@ -147,9 +172,9 @@ async function copy() {
 }
 
 function openSuggestion() {
-  const { text, translation, target } = current();
-  page.betterSource.textContent = text;
-  Object.assign(page.betterText, { value: translation, lang: tag(target) });
+  const { source, text, translation, target } = current();
+  Object.assign(page.betterSource, { textContent: text, ...attributesOf(source) });
+  Object.assign(page.betterText, { value: translation, ...attributesOf(target) });
   page.betterError.textContent = "";
   page.better.showModal();
   page.betterText.focus();
@@ -224,7 +249,7 @@ listen(
   [page.source, "change", chooseLanguages], [page.target, "change", chooseLanguages],
   [page.text, "keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && attempt(translate)],
   [page.swap, "click", swap], [page.clear, "click", clear], [page.copy, "click", () => attempt(copy)],
-  [page.example, "click", () => put(EXAMPLES[spoken()])], [page.theme, "change", chooseTheme],
+  [page.example, "click", () => put(exampleFor(spoken()))], [page.theme, "change", chooseTheme],
   [page.suggest, "click", openSuggestion], [page.send, "click", suggest],
   [page.keyField, "submit", (event) => event.preventDefault()],
   [page.key, "change", () => { session.apiKey = page.key.value; attempt(page.target.value ? translate : start); }],

@@ -1,37 +1,26 @@
 // The words of the translation: which words of the source they translate, and what else could stand in their place.
 import { element, listen, page } from "./elements.js";
-import { question, spoken, tag } from "./languages.js";
+import { attributesOf, question, spoken } from "./languages.js";
 import { ask } from "./server.js";
+import { leadOf, spansIn, touching, wordsIn } from "./segments.js";
 
-const WORD = /[^\s\x1c-\x1f\x85]+/g; // words as the server counts them
 const SHOWN = 6, CONTEXT = 7; // alternatives, and words shown with each of them
-const WITHOUT_BLANKS = /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}\p{scx=Tibt}]/u;
-const wordsOf = (text) => text.match(WORD) ?? [];
-let lines = []; // of the source and the translation: { source, start, text, alignment }
+let lines = []; // of the source and the translation, see `rowOf`
 let spans = [], open = null, asking = new AbortController(), chosen = () => {};
 
 /** Call a function with the whole text whenever the user replaces a word. */
 export function onChoice(listener) { chosen = listener; }
 
 /**
- * The words of a text in a language, as { text, begin, end, number }. In scripts without blanks between words, a word is
- * a part of what is between blanks; `number` counts what is between blanks, as the server's alignments do.
+ * A line of the source, which begins at `start`, and its translation, `text`. `alignment` has pairs of
+ * numbers of `sourceSpans` and `targetSpans`, which are stretches of these two; it is null if the
+ * server gave none.
  */
-function wordsIn(text, language) {
-  const pieces = [...text.matchAll(WORD)].map(({ 0: word, index }, number) => ({ text: word, begin: index, end: index + word.length, number }));
-  if (!Intl.Segmenter || !WITHOUT_BLANKS.test(text)) return pieces;
-  const segmenter = new Intl.Segmenter(tag(language) || undefined, { granularity: "word" });
-  return pieces.flatMap((piece) => {
-    const words = [];
-    for (const { segment, index, isWordLike } of segmenter.segment(piece.text)) {
-      const begin = piece.begin + index, end = begin + segment.length, last = words.at(-1);
-      // Punctuation belongs to the word before it, or to the first word.
-      if (last && (!isWordLike || !last.isWordLike)) {
-        Object.assign(last, { text: last.text + segment, end, isWordLike: last.isWordLike || isWordLike });
-      } else words.push({ text: segment, begin, end, number: piece.number, isWordLike });
-    }
-    return words;
-  });
+function rowOf(source, start, text, details) {
+  const { alignment = null } = details;
+  const sourceSpans = spansIn(source, details.source_words);
+  const targetSpans = spansIn(text, details.target_words);
+  return { source, start, text, alignment, sourceSpans, targetSpans };
 }
 
 /** Show a translation; `details` are the server's, one for each line of the source with text. */
@@ -39,8 +28,8 @@ export function showWords(source, text, details = []) {
   const remaining = [...details], sources = source.split("\n");
   let start = 0;
   lines = text.split("\n").map((line, index) => {
-    const of = sources[index] ?? "", { alignment = null } = wordsOf(of).length ? remaining.shift() ?? {} : {};
-    const row = { source: of, start, text: line, alignment };
+    const of = sources[index] ?? "", isBlank = leadOf(of).length === of.length;
+    const row = rowOf(of, start, line, (isBlank ? null : remaining.shift()) ?? {});
     start += of.length + 1;
     return row;
   });
@@ -54,8 +43,10 @@ function draw(line = -1, word = 0) {
   page.translation.replaceChildren(...lines.flatMap((row, n) => {
     const pieces = n ? ["\n"] : [];
     let at = 0;
-    for (const [index, { text, begin, end, number }] of row.alignment ? wordsIn(row.text, page.target.value).entries() : []) {
-      const span = Object.assign(element("span", {}, text), { row, index, number });
+    const words = row.alignment ? wordsIn(row.text, page.target.value) : [];
+    for (const [index, { text, begin, end }] of words.entries()) {
+      const numbers = touching(row.targetSpans, begin, end);
+      const span = Object.assign(element("span", {}, text), { row, index, numbers });
       spans.push(span);
       pieces.push(row.text.slice(at, begin), span);
       at = end;
@@ -87,14 +78,27 @@ function light(stretches) {
   page.mirror.replaceChildren(...pieces, `${text.slice(at)}\n`); // without a final newline, an empty last line has no height
 }
 
-function sourcesOf({ row, number: word }) {
-  const numbers = new Set(row.alignment.filter(([, target]) => target === word).map(([source]) => source));
-  return [...row.source.matchAll(WORD)].filter((_, number) => numbers.has(number));
+/** The words of the source, as { text, begin, end }, that a word of the translation translates. */
+function sourcesOf({ row, numbers }) {
+  const sources = new Set(row.alignment.flatMap(([source, target]) => (numbers.has(target) ? [source] : [])));
+  const isAligned = ({ begin, end }) => meet(touching(row.sourceSpans, begin, end), sources);
+  return wordsIn(row.source, spoken()).filter(isAligned);
+}
+
+/** Whether two sets have an element in common. */
+function meet(one, other) {
+  return [...one].some((number) => other.has(number));
+}
+
+/** The text of words, with a blank where words were left out or separate. */
+function joined(words) {
+  const isApart = (index) => index > 0 && words[index - 1].end < words[index].begin;
+  return words.map(({ text }, index) => (isApart(index) ? ` ${text}` : text)).join("");
 }
 
 /** Mark the words of the source that a word translates. */
 function lightFor(span) {
-  light(sourcesOf(span).map((match) => [match.index, match.index + match[0].length].map((at) => at + span.row.start)));
+  light(sourcesOf(span).map(({ begin, end }) => [begin + span.row.start, end + span.row.start]));
 }
 
 function point(event) {
@@ -104,20 +108,29 @@ function point(event) {
 /** Mark the translation of the word at the cursor. */
 function follow() {
   const at = page.text.selectionStart, row = lines.findLast(({ start }) => start <= at);
-  const before = row ? row.source.slice(0, at - row.start) : "";
-  const word = row ? [...row.source.matchAll(WORD)].findLastIndex((match) => match.index <= before.length) : -1;
-  const inside = document.activeElement === page.text && row?.alignment && !page.translation.classList.contains("old");
-  const lit = new Set(inside ? row.alignment.filter(([source]) => source === word).map(([, target]) => target) : []);
-  for (const span of spans) span.classList.toggle("lit", span.row === row && lit.has(span.number));
+  const isCurrent = !page.translation.classList.contains("old");
+  const isShown = document.activeElement === page.text && row?.alignment && isCurrent;
+  const lit = isShown ? targetsOf(row, at - row.start) : new Set();
+  for (const span of spans) span.classList.toggle("lit", span.row === row && meet(span.numbers, lit));
+}
+
+/** The numbers of the spans of the translation that are aligned with the word at an offset of the source. */
+function targetsOf(row, at) {
+  const word = wordsIn(row.source, spoken()).findLast(({ begin }) => begin <= at);
+  const sources = word ? touching(row.sourceSpans, word.begin, word.end) : new Set();
+  return new Set(row.alignment.flatMap(([source, target]) => (sources.has(source) ? [target] : [])));
 }
 
 /** The nearest word in the next or previous row of the page. */
 function vertical(span, step) {
-  const { top, left, height } = span.getBoundingClientRect();
+  const { top, height } = span.getBoundingClientRect();
   const places = spans.map((other) => [other, other.getBoundingClientRect()]).filter(([, place]) => (place.top - top) * step > height / 2);
   const nearest = Math.min(...places.map(([, place]) => Math.abs(place.top - top)));
   const row = places.filter(([, place]) => Math.abs(place.top - top) < nearest + height / 2);
-  return row.sort(([, one], [, two]) => Math.abs(one.left - left) - Math.abs(two.left - left))[0]?.[0];
+  const middle = (place) => place.left + place.width / 2;
+  const from = middle(span.getBoundingClientRect());
+  const distance = ([, place]) => Math.abs(middle(place) - from);
+  return row.sort((one, two) => distance(one) - distance(two))[0]?.[0];
 }
 
 function pressed(event) {
@@ -145,10 +158,10 @@ async function choose(span) {
   span.classList.add("open");
   lightFor(span);
   const { row, index } = span, signal = (asking = new AbortController()).signal;
-  const language = page.target.value, lang = tag(language), current = wordsIn(row.text, language)[index];
-  const from = sourcesOf(span).map(([word]) => word).join(" ");
-  const origin = from ? [" from “", element("bdi", { lang: tag(spoken()) }, from), "”"] : [];
-  page.word.replaceChildren(element("b", { lang, dir: "auto" }, current.text), ...origin);
+  const language = page.target.value, current = wordsIn(row.text, language)[index];
+  const from = joined(sourcesOf(span));
+  const origin = from ? [" from “", element("bdi", attributesOf(spoken()), from), "”"] : [];
+  page.word.replaceChildren(element("b", attributesOf(language), current.text), ...origin);
   show([], "Looking for alternatives …");
   page.words.showPopover();
   place(span);
@@ -167,7 +180,8 @@ async function choose(span) {
       seen.add(word);
       const shown = others[Math.min(at + CONTEXT, others.length - 1)];
       const more = text.slice(others[at].end, shown.end) + (shown === others.at(-1) ? "" : " …");
-      const option = element("button", { type: "button", role: "option", lang, dir: "auto" }, word, element("small", {}, more.trim()));
+      const context = element("small", {}, more.trim());
+      const option = element("button", { type: "button", role: "option", ...attributesOf(language) }, word, context);
       option.addEventListener("click", () => replace(row, index, text));
       options.push(option);
     }
@@ -191,12 +205,13 @@ function place(span) {
   const word = span.getBoundingClientRect(), { width, height } = page.words.getBoundingClientRect();
   const below = word.bottom + 6 + height < innerHeight || word.top < height + 6;
   const top = below ? Math.min(word.bottom + 6, innerHeight - height - 8) : word.top - height - 6;
-  Object.assign(page.words.style, { left: `${Math.max(8, Math.min(word.left, innerWidth - width - 8))}px`, top: `${Math.max(8, top)}px` });
+  const start = span.matches(":dir(rtl)") ? word.right - width : word.left;
+  const left = Math.max(8, Math.min(start, innerWidth - width - 8));
+  Object.assign(page.words.style, { left: `${left}px`, top: `${Math.max(8, top)}px` });
 }
 
 function replace(row, index, text) {
-  const [lead] = row.text.match(/^\s*/);
-  Object.assign(row, { text: lead + text.trim(), alignment: [] });
+  Object.assign(row, { text: leadOf(row.text) + text.trim(), alignment: [], targetSpans: [] });
   draw(lines.indexOf(row), index);
   chosen(page.translation.textContent);
 }

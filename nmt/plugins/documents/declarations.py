@@ -1,0 +1,118 @@
+"""What pages in HTML declare about their text: its language and its direction.
+
+https://html.spec.whatwg.org, sections 3.2.6.2 and 3.2.6.4.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from nmt.plugins.documents.document import Part
+from nmt.text import direction, direction_of_text, language_tag, match_language
+
+LANGUAGES = ("lang", "xml:lang")
+# Elements outside of <html> that need no direction, because no text in them is shown or they are
+# empty.
+WITHOUT_TEXT = frozenset(
+    """area base br col embed frame head hr img input link meta noscript param script source style
+    template title track wbr""".split()  # noqa: SIM905
+)
+FIELDS = frozenset(["input", "textarea", "select"])  # their direction is that of what users enter
+BOXES = frozenset("embed hr iframe img input object table".split())  # noqa: SIM905
+"""Elements that `align` moves to a side of the page, with text around them."""
+STYLE = re.compile(
+    r"(?<![\w-])(?:text-align\s*:\s*(?P<side>left|right)|direction\s*:\s*(?P<direction>ltr|rtl))\b",
+    re.IGNORECASE,
+)
+OTHER_SIDE = {"left": "right", "right": "left"}
+SETS_ITS_DIRECTION = frozenset(["math", "rp", "rt", "rtc"])
+Spans = Mapping[str, tuple[int, int]]
+
+
+class Declarations:
+    """Changes what a page declares when its text is translated from `source` to `target`.
+
+    Both are language codes, and `source` may be empty. Each method yields the changes of one tag:
+    `text` is the page, `begin` the offset of the tag, `name` its name in lower case, and `spans`
+    maps the names of its attributes to the spans of their values with their quotes.
+    """
+
+    def __init__(self, source: str, target: str) -> None:
+        self.source = source
+        self.tag = language_tag(target) or target.replace("_", "-")
+        self.before = direction(source) if source else "ltr"
+        self.after = direction(target)
+        self.turns = self.before != self.after
+
+    def root(self, text: str, begin: int, name: str, spans: Spans) -> Iterator[Part]:
+        """The changes of <html>, whose language is always the target language."""
+        for attribute in LANGUAGES:
+            if attribute in spans:
+                yield Part(*spans[attribute], otherwise=f'"{self.tag}"')
+        yield from self.outermost(text, begin, name, spans)
+
+    def outermost(self, text: str, begin: int, name: str, spans: Spans) -> Iterator[Part]:
+        """The direction of an element that no other element with a direction contains."""
+        if not self.turns or name in WITHOUT_TEXT:
+            return
+        if "dir" in spans:
+            yield from self.turned(text, spans)
+        else:
+            yield self.added(begin, name, self.after)
+
+    def translated(self, text: str, name: str, spans: Spans) -> Iterator[Part]:
+        """The changes of an element with translated text."""
+        for attribute in LANGUAGES:
+            if attribute in spans and self.is_source(value(text, spans[attribute])):
+                yield Part(*spans[attribute], otherwise=f'"{self.tag}"')
+        if name not in FIELDS:
+            yield from self.turned(text, spans)
+            yield from self.aligned(text, name, spans)
+
+    def aligned(self, text: str, name: str, spans: Spans) -> Iterator[Part]:
+        """The other side for text that is aligned to one side."""
+        in_place = "dir" in spans and value(text, spans["dir"]) == self.after
+        if not self.turns or in_place:
+            return
+        if "align" in spans and name not in BOXES:
+            side = OTHER_SIDE.get(value(text, spans["align"]))
+            if side:
+                yield Part(*spans["align"], otherwise=f'"{side}"')
+        if "style" in spans:
+            begin, end = spans["style"]
+            for match in STYLE.finditer(text, begin, end):
+                declared = match["side"] or match["direction"]
+                changed = OTHER_SIDE.get(declared.lower(), self.after)
+                yield Part(match.end() - len(declared), match.end(), otherwise=changed)
+
+    def is_source(self, code: str) -> bool:
+        """Whether a declared language is the source language, in any region."""
+        return bool(self.source and match_language(code, [self.source]))
+
+    def turned(self, text: str, spans: Spans) -> Iterator[Part]:
+        """The change of a declared direction, if it is that of the source language."""
+        if self.turns and "dir" in spans and value(text, spans["dir"]) == self.before:
+            yield Part(*spans["dir"], otherwise=f'"{self.after}"')
+
+    def kept(self, begin: int, name: str, spans: Spans, inside: str) -> Iterator[Part]:
+        """The direction of an element whose text, `inside`, is not translated, such as code.
+
+        Without one, the order of its letters and signs would become that of the text around it.
+        """
+        has_direction = "dir" in spans or name in FIELDS | SETS_ITS_DIRECTION
+        if has_direction or not self.turns or not inside.strip():
+            return
+        of_text = direction_of_text(inside)
+        if of_text != self.after:
+            attribute = "direction" if name == "svg" else "dir"
+            yield self.added(begin, name, of_text, attribute)
+
+    @staticmethod
+    def added(begin: int, name: str, direction: str, attribute: str = "dir") -> Part:
+        """A new attribute, directly after the name of a tag."""
+        at = begin + 1 + len(name)
+        return Part(at, at, otherwise=f' {attribute}="{direction}"')
+
+
+def value(text: str, span: tuple[int, int]) -> str:
+    """The value of an attribute in lower case, without quotes."""
+    return text[slice(*span)].lower().strip("\"' \t\r\n")

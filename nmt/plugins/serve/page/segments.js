@@ -1,0 +1,76 @@
+// The words of a text, in every script, and the stretches that the server's alignments count.
+import { tag } from "./languages.js";
+
+// The blanks of the server (Python), which are not those of JavaScript.
+const BLANK = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+const WORD = new RegExp(`[^${BLANK}]+`, "g"), LEAD = new RegExp(`^[${BLANK}]*`);
+const SCRIPTS = ["Han", "Hira", "Kana", "Thai", "Laoo", "Khmr", "Mymr", "Tibt"];
+const WITHOUT_BLANKS = new RegExp(`[${SCRIPTS.map((name) => `\\p{scx=${name}}`).join("")}]`, "u");
+const CHARACTER = /[^\p{M}]\p{M}*/gu;
+
+/** The blanks at the beginning of a line. */
+export const leadOf = (line) => line.match(LEAD)[0];
+
+/**
+ * The stretches [begin, end) of a line that an alignment counts. The server counts code points;
+ * without such `words`, the stretches are what is between blanks.
+ */
+export function spansIn(line, words) {
+  if (!words) return piecesOf(line).map(({ begin, end }) => [begin, end]);
+  const offsets = [];
+  let at = 0;
+  for (const character of line) {
+    offsets.push(at);
+    at += character.length;
+  }
+  offsets.push(at);
+  return words.map(([begin, end]) => [offsets[begin], offsets[end]]);
+}
+
+/** The numbers of the spans that share characters with the stretch from `begin` to `end`. */
+export function touching(spans, begin, end) {
+  const numbers = new Set();
+  for (const [number, [first, last]] of spans.entries()) {
+    if (first < end && last > begin) numbers.add(number);
+  }
+  return numbers;
+}
+
+/** The words and signs of a text without blanks, as { segment, index, isWordLike }. */
+function segmentsOf(text, language) {
+  if (Intl.Segmenter) {
+    const segmenter = new Intl.Segmenter(tag(language) || undefined, { granularity: "word" });
+    return segmenter.segment(text);
+  }
+  // Without a dictionary, each character is a word.
+  const isWordLike = (segment) => /[\p{L}\p{N}]/u.test(segment);
+  const characters = [...text.matchAll(CHARACTER)];
+  return characters.map(({ 0: segment, index }) => ({ segment, index, isWordLike: isWordLike(segment) }));
+}
+
+/** What is between blanks in a text, as { text, begin, end }. */
+function piecesOf(text) {
+  const matches = [...text.matchAll(WORD)];
+  return matches.map(({ 0: word, index }) => ({ text: word, begin: index, end: index + word.length }));
+}
+
+/**
+ * The words of a text in a language, as { text, begin, end }: what is between blanks, or a part of it
+ * in scripts without blanks between words.
+ */
+export function wordsIn(text, language) {
+  const pieces = piecesOf(text);
+  if (!WITHOUT_BLANKS.test(text)) return pieces;
+  return pieces.flatMap((piece) => {
+    const words = [];
+    for (const { segment, index, isWordLike } of segmentsOf(piece.text, language)) {
+      const begin = piece.begin + index, end = begin + segment.length, last = words.at(-1);
+      // Punctuation belongs to the word before it, or to the first word.
+      if (last && (!isWordLike || !last.isWordLike)) {
+        const isWord = last.isWordLike || isWordLike;
+        Object.assign(last, { text: last.text + segment, end, isWordLike: isWord });
+      } else words.push({ text: segment, begin, end, isWordLike });
+    }
+    return words;
+  });
+}
