@@ -39,6 +39,7 @@ PART_OF = r"A-Za-z\d_/@\\"
 """If one of these adjoins a letter, digit or underscore at an item's edge, the item is a part."""
 NUMERIC = re.compile(r"[\d.:/-]+")
 """Times, dates and versions, which other scripts may write with their own digits."""
+ENDING_OF_FILES = re.compile(r"\.\w+")
 NOTHING = "(?!)"
 Span = tuple[int, int]
 COPIES, BLANK = "".join(map(chr, range(0x10E000, 0x10E7FF))), "\U0010e7ff"
@@ -179,15 +180,19 @@ def pattern_of(text: str) -> str:
     return re.escape(text)
 
 
-def edge(character: str, neighbor: str) -> str:
+def edge(text: str, character: str, neighbor: str) -> str:
     """What an item that begins or ends with a character may not adjoin.
 
     The result is part of a character class. `neighbor` is what it adjoins in the source, or empty.
     """
     if not re.match(r"[A-Za-z\d_]", character):
         return re.escape(character)
-    # Where other letters adjoin it, Latin ones may adjoin it in the translation: %1ファイル, %1file.
-    return r"\d" if neighbor.isalpha() else PART_OF
+    if neighbor.isalpha() and PLACEHOLDER.fullmatch(text):
+        # Where other letters adjoin it, Latin ones may in the translation: %1ファイル, %1file.
+        return r"\d"
+    if ENDING_OF_FILES.fullmatch(text):
+        return PART_OF.replace("/", "")  # as in .odt/.ods
+    return PART_OF
 
 
 def edges(line: str, stretch: Span) -> tuple[str, str]:
@@ -197,9 +202,8 @@ def edges(line: str, stretch: Span) -> tuple[str, str]:
     """
     start, end = stretch
     text = item(line, stretch)
-    is_placeholder = PLACEHOLDER.fullmatch(text) is not None
-    before = f"(?<![{edge(line[start], line[start - 1 : start] if is_placeholder else '')}])"
-    after = f"(?!\\.?[{edge(line[end - 1], line[end : end + 1] if is_placeholder else '')}])"
+    before = f"(?<![{edge(text, line[start], line[start - 1 : start])}])"
+    after = f"(?!\\.?[{edge(text, line[end - 1], line[end : end + 1])}])"
     if text.endswith(")"):
         after = ""  # the text may enclose it in parentheses
     if text.startswith("--") or URL.fullmatch(text):

@@ -189,6 +189,7 @@ def test_a_measurement_that_babel_formats_is_the_same(language: str, unit: str) 
         ("%1ファイル", "%1 files", True),
         ("%1ファイル", "%12 files", False),
         ("Read robots.txt here", "robots.txt-Datei", True),
+        ("Файлы .ifo, .idx", "Files .ifo/.idx", True),
         ("setup.pyを実行", "Run setup.py now", True),
         ("setup.pyを実行", "Run setup.pyc now", False),
         ("詳細はhttps://a.org/xを", "See https://a.org/xy", False),
