@@ -1,11 +1,17 @@
 """`nmt preprocess`: prepare a parallel corpus for training."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 from nmt import files, preparation, registry, text
 from nmt.commands import talker
 from nmt.config import MISSING, Command, ExperimentConfig, exists, require, without_compression
+from nmt.data import TOKENIZER
+
+EAST_ASIAN = re.compile(f"[{text.HAN}{text.KANA}{text.HANGUL}]")
+LARGEST_SHARE = 0.3
+"""The largest share of the vocabulary that single characters may have without a notice."""
 
 
 def run(config: ExperimentConfig) -> None:
@@ -28,7 +34,19 @@ def run(config: ExperimentConfig) -> None:
     entries, limit = manifest.vocabulary_size, config.tokenizer.vocabulary_size
     if entries < limit:
         console.print(f"notice: the vocabulary has only {entries:,} entries; tokenizer.vocabulary_size={limit:,}")
+    characters = east_asian_characters(Path(name))
+    if characters > LARGEST_SHARE * entries:
+        console.print(
+            f"notice: {characters:,} of {entries:,} vocabulary entries are single characters, which leaves few for "
+            f"words: pass tokenizer.vocabulary_size={4 * characters // 1000 * 1000 + 1000} or more"
+        )
     console.print(f"prepared corpus: {name} ({data.source} to {data.target}, {entries:,} subwords)")
+
+
+def east_asian_characters(corpus: Path) -> int:
+    """The number of vocabulary entries that are single characters of Chinese, Japanese or Korean."""
+    vocabulary = text.load_tokenizer(corpus / TOKENIZER).vocabulary()
+    return sum(bool(EAST_ASIAN.fullmatch(entry)) for entry in vocabulary)
 
 
 def corpus_files(words: list[str]) -> dict[str, Any]:

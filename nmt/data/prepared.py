@@ -74,7 +74,10 @@ class Manifest:
     vocabulary_size: int
     tokenizer: str  # SHA-256 of tokenizer.model
     versions: dict[str, str]
-    characters: dict[str, str] | None = None  # side -> sorted characters of the training lines; None if too many
+    characters: dict[str, str] | None = None
+    """Maps each side to the characters of its training lines that a model can learn, and
+    `files.RARE_LETTERS` to the letters of sources that occur too rarely for that. Each value is sorted. None
+    if there are too many characters to record."""
 
     @classmethod
     def of(cls, content: dict[str, Any], *record: Any) -> "Manifest":

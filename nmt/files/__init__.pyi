@@ -2,6 +2,7 @@ from .description import find_model_directory as find_model_directory, tokenizer
 from .description import ModelDescription as ModelDescription, Shapes as Shapes, read_description as read_description
 from .description import check_direction as check_direction, duration as duration, weights_in_words as weights_in_words
 from .description import MODEL_FILES as MODEL_FILES, expected_search as expected_search, stored_shapes as stored_shapes
+from .description import RARE_LETTERS as RARE_LETTERS
 from .description import EMBEDDINGS as EMBEDDINGS, architecture as architecture, model_card as model_card, tied as tied
 from .description import is_parser as is_parser, positions as positions, within as within
 from .disk import check_replaceable as check_replaceable, load_plain as load_plain, remove_leftovers as remove_leftovers

@@ -32,6 +32,9 @@ FORMAT_VERSION = 1
 MODEL_FILES = ("config.json", "tokenizer.model", "model.safetensors")
 EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weight")  # may share a matrix (section 3.4)
 FLOATS = {"F64", "F32", "F16", "BF16"}
+RARE_LETTERS = "rare"
+"""The key of the letters that a model's training sources have too rarely, beside the characters
+that it can learn (`characters` in `training`)."""
 Shapes = dict[str, tuple[int, ...]]
 TRAINING: dict[str, Any] = {"averaged": list[int], "candidates": dict[str, float], "versions": dict[str, str]}
 TRAINING |= dict.fromkeys(("updates", "tokens"), int) | dict.fromkeys(("seconds", "length_penalty"), float)

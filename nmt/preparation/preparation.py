@@ -23,16 +23,21 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import regex
 
 from nmt import compat, files
 from nmt.config import ExperimentConfig, NMTError, difference, held_out_name, require, sources_of, to_tree
 from nmt.data import IDS_SCHEMA, TOKENIZER, Manifest, check_ours, decisive, read_manifest, source_copies, transforms_for
 from nmt.preparation.reading import EMPTY, HELD_OUT, Reading, Say, arrow_writer, corpus_for, learn_vocabulary
-from nmt.text import NORMALIZATIONS, Tokenizer, load_tokenizer, read_tokenizer
+from nmt.text import NORMALIZATIONS, SOURCE, Tokenizer, load_tokenizer, read_tokenizer
 
 SIDES = ("source", "target")
 RECORDED_CHARACTERS = 20_000  # maximum per side; a corpus with more is assumed to contain every character
-LEARNED = 50  # a character spelled in bytes is assumed to be learned if it occurs at least this often in train
+LEARNED = 50
+"""A character spelled in bytes is assumed to be learned if it occurs at least this often in train."""
+
+
+LETTER_OR_MARK = regex.compile(r"[\p{L}\p{M}]")
 
 
 def begin() -> None:
@@ -105,7 +110,7 @@ class Preparation:
         self.config, self.folder, self.say, self.pool, self.initial = config, folder, say, pool, initial
         self.tokenizer_file, self.sources = folder / TOKENIZER, sources_of(config.data)
         self.counts: dict[str, Any] = {}
-        self.characters: dict[str, str] | None = None  # side -> characters of the training pairs
+        self.characters: dict[str, str] | None = None  # see `Manifest`
         normalization = NORMALIZATIONS[config.tokenizer.normalization]
         self.readings = [
             Reading(source.data, config.seed, folder / f"text-{number}.arrow", say, self.map, normalization)
@@ -235,13 +240,18 @@ class Preparation:
             counts["sources"] = dict(zip([source.name for source in self.sources], kept_of, strict=True))
 
     def recorded(self, characters: list[Counter[str]]) -> dict[str, str] | None:
-        """Side -> the characters that the model can learn, sorted; None if there are too many."""
+        """The characters that the model can learn, and the rare letters of sources; None if there are too many."""
         if max(map(len, characters)) > RECORDED_CHARACTERS:
             return None
-        tokenizer, recorded = load_tokenizer(self.tokenizer_file), {}
+        tokenizer = load_tokenizer(self.tokenizer_file)
+        recorded = dict[str, str]()
         for number, counts in enumerate(characters):
             spelled = {" ", *"".join(tokenizer.vocabulary(number))}
-            recorded[SIDES[number]] = "".join(sorted(c for c in counts if c in spelled or counts[c] >= LEARNED))
+            learned = {sign for sign, count in counts.items() if sign in spelled or count >= LEARNED}
+            recorded[SIDES[number]] = "".join(sorted(learned))
+            if number == SOURCE:
+                letters = filter(LETTER_OR_MARK.match, counts.keys() - learned)
+                recorded[files.RARE_LETTERS] = "".join(sorted(letters))
         return recorded
 
 

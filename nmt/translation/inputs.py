@@ -112,7 +112,12 @@ CONTENTS = (
     (BEFORE_ROOT + rb"(?:<!DOCTYPE TS|<TS[\s>])", Kind("a Qt catalog", ADVICE_BY_SUFFIX["ts"])),
     (BEFORE_ROOT + rb"<resources[\s>]", Kind("Android strings", THROUGH_XLIFF)),
     (rb"<\?xml\s|<!DOCTYPE\s|<[\w:.-]+\s[^<>]{0,2000}\bxmlns\b", OF_XML),
-    (rb"(?:<(?:[A-Za-z/][\w:.-]*(?:\s[^<>\n]{0,2000})?|!--[^\n]{0,2000}?--)>[ \t]*)+\r?\n", OF_XML),
+    # A line of tags, before another tag or the end of an element.
+    (
+        rb"(?:<(?:[A-Za-z/][\w:.-]*(?:\s[^<>\n]{0,2000})?|!--[^\n]{0,2000}?--)>[ \t]*)+\r?\n"
+        rb"(?=\s*<|[\s\S]*</)",
+        OF_XML,
+    ),
     (rb"<(?:" + ROOTS + rb")>\s*\n", OF_XML),
     (rb"<\?php\b", Kind("PHP", ADVICE_BY_SUFFIX["php"])),
     (rb"\{.{0,2000}\}\s*\n\s*\{\s*\"", Kind("JSON Lines", ADVICE_BY_SUFFIX["jsonl"])),

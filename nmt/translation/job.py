@@ -205,7 +205,7 @@ def report(stages: Sequence[Stage], line: str, best: Translation, where: str, co
     """Return the fields that stages add to a line's record; count its notes, and print each when it first occurs."""
     fields = dict[str, Any]()
     if best.copied:
-        fields["copied"], copied = best.copied, "characters that do not occur in the training data were copied"
+        fields["copied"], copied = best.copied, "characters that the model did not learn were copied"
         best.notes[copied] = shown(", ".join(map(repr, best.copied)))
     for stage in reversed(stages):  # translations leave the stages in reverse order
         fields |= stage.report(line, best)

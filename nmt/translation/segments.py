@@ -9,7 +9,7 @@ from typing import Any
 
 import regex
 
-from nmt.files import ModelDescription, is_parser, positions, within
+from nmt.files import RARE_LETTERS, ModelDescription, is_parser, positions, within
 from nmt.registry import entries_of
 from nmt.text import WITHOUT_BLANKS, Tokenizer, clusters, origins, single_blanks
 
@@ -45,6 +45,7 @@ class Limits:
     positions: int | None = None  # number of tokens that the model has positions for
     language: str = ""  # source language, whose rules split lines into sentences
     characters: frozenset[str] | None = None  # seen in training sources; words with other characters are copied
+    rare: frozenset[str] = frozenset()  # those of `characters` that are letters too rare to be learned
     copies_signs: bool = False  # text without a letter is copied, such as a rule or a smiley
 
 
@@ -56,9 +57,17 @@ def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
 
     ends = [end for end in map(positions, descriptions) if end]
     lengths = [number for number in recorded("lengths", "source", "max") if type(number) is int and number > 0]
-    texts, characters = recorded("characters", "source"), None
+    texts = recorded("characters", "source")
+    characters = None
+    rare = frozenset[str]()
     if all(isinstance(text, str) for text in texts) and not any(map(is_parser, descriptions)):
-        characters = frozenset(" ").union(frozenset.intersection(*map(frozenset, texts)))
+        # Models of earlier versions do not record rare letters.
+        seen = [
+            frozenset(text + (letters or ""))
+            for text, letters in zip(texts, recorded("characters", RARE_LETTERS), strict=True)
+        ]
+        characters = frozenset(" ").union(frozenset.intersection(*seen))
+        rare = characters.difference(" ", frozenset.intersection(*map(frozenset, texts)))
     longest = min([*lengths, *ends], default=None) if split else None
     # Toy models, which reverse digits for example, have never seen a letter.
     reads_letters = characters is None or any(map(str.isalpha, characters))
@@ -68,6 +77,7 @@ def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
         min(ends, default=None),
         descriptions[0].source,
         characters,
+        rare,
         copies_signs=reads_letters and not any(map(is_parser, descriptions)),
     )
 
@@ -172,11 +182,28 @@ class Segmenter:
             if sign not in characters and characters.issuperset(plain)
         }
 
+    @cached_property
+    def learned(self) -> frozenset[str]:
+        """The characters that occur often enough in the training sources."""
+        return (self.limits.characters or frozenset()) - self.limits.rare
+
+    def in_learned_case(self, text: str) -> str:
+        """The text, with letters that the model has learned only in the other case in that case."""
+        cases = dict[int, str]()
+        for letter in set(text) - self.learned:
+            for other in (letter.lower(), letter.upper()):
+                if other in self.learned:
+                    cases[ord(letter)] = other
+        return text.translate(cases) if cases else text
+
     def clean(self, text: str) -> str:
         """A text as the model reads it, without invisible characters that it does not know."""
         text = self.tokenizer.clean(text)
         characters = self.limits.characters
-        if characters is None or text.isascii():
+        if characters is None:
+            return text
+        text = self.in_learned_case(text)
+        if text.isascii():
             return text
         text = text.translate(self.plain_signs)
         unknown = {sign for sign in IGNORABLE.findall(text) if sign not in characters}

@@ -198,12 +198,23 @@ def test_ids_spell_the_corpus_and_lengths_count_the_end_symbol(tmp_path, kind):
 def test_vocabulary_and_recorded_characters_are_of_the_training_pairs_alone(tmp_path, monkeypatch):
     write(tmp_path / "train", [("ab", "d e"), ("b c", "f")])
     changes = dict.fromkeys(("valid", "test"), write(tmp_path / "held_out", [("\u0436\u0436 xyz", "uvw")] * 50))
-    for most, characters in ((4, {"source": " abc", "target": " def"}), (3, None)):
+    few = {"source": " abc", "rare": "", "target": " def"}
+    for most, characters in ((4, few), (3, None)):
         monkeypatch.setattr("nmt.preparation.preparation.RECORDED_CHARACTERS", most)
         prepare(tmp_path, **changes, overwrite=True)
         assert read_manifest(tmp_path / "out" / "toy").characters == characters
     model = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "out" / "toy" / "tokenizer.model"))
     assert not any("\u0436" in model.id_to_piece(i) for i in range(model.vocab_size()))
+
+
+def test_letters_that_are_too_rare_to_learn_are_recorded_apart(tmp_path):
+    # A vocabulary of 99.99% of all characters has no entry for these, which it spells in bytes.
+    rare = [("Ж", "x"), ("舌", "x"), ("ก\u0e34", "x"), ("☺", "x")]
+    write(tmp_path / "train", [*sentences(3_000), *rare])
+    prepare(tmp_path)
+    recorded = read_manifest(tmp_path / "out" / "toy").characters
+    assert recorded["rare"] == "Жก\u0e34舌"
+    assert not set(recorded["source"]) & {*"Жก\u0e34舌☺"}
 
 
 def test_the_number_of_workers_does_not_change_anything(tmp_path):

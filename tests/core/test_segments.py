@@ -114,6 +114,31 @@ def test_invisible_characters_that_the_model_does_not_know_do_not_cut_a_sentence
     assert (best.text, best.copied) == ("ka lo mi \u6f22\u5b57", [])
 
 
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("Жук ka", "жук ka"),  # learned only in lower case
+        ("ёж", "Ёж"),  # learned only in upper case
+        ("ЖУК", "жуК"),  # one of its letters is learned as it is
+        ("ŻUK", "ŻUK"),  # not learned in either case, but rare
+        ("舌 ka", "舌 ka"),
+    ],
+)
+def test_letters_that_occur_in_training_in_either_case_are_translated(tokenizer, line, read):
+    learned = frozenset("жукКUЁ ") | KNOWN
+    rare = frozenset("ЖŻ舌")
+    engine = Echo()
+    ours = Translator(engine, tokenizer, Limits(characters=learned | rare, rare=rare))
+    [[best]] = ours.translate([line])
+    assert best.copied == []
+    assert engine.asked == tokenizer.encode([read])
+
+
+def test_letters_that_never_occur_are_copied_with_their_word(tokenizer):
+    [[best]] = Translator(Echo(), tokenizer, Limits(characters=KNOWN)).translate(["ka Жук lo"])
+    assert best.copied == ["Жук"]
+
+
 SIGNS = [
     *("---", "***", "* * *", "\u2022", "1.", "12:30", ":-)", "\u00af\\_(\u30c4)_/\u00af"[:3], "=====  ====="),
     *("\u2500\u2500\u2500", "50 %", "3.14", "2\u00bd", "\U0001f600", "(1)", "\u2026", "\u2192", "$5"),
@@ -249,6 +274,8 @@ def test_limits_are_what_a_model_has_seen(training, split, longest):
 
 def test_limits_of_an_ensemble_are_those_of_all_its_models():
     other = {"lengths": {"source": {"p99": 40, "max": 50}}, "characters": {"source": "bcd"}}
-    found = limits([described(**LENGTHS, characters={"source": "abc"}), described(**other)], True)
-    assert (found.longest, found.characters) == (50, frozenset(" bc"))
+    characters = {"source": "abc", "rare": "dé"}
+    found = limits([described(**LENGTHS, characters=characters), described(**other)], True)
+    assert (found.longest, found.characters) == (50, frozenset(" bcd"))
+    assert found.rare == {"d"}
     assert limits([described(**LENGTHS), described(**other)], True).characters is None
