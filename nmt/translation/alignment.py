@@ -189,23 +189,37 @@ class Describer:
         first = self.place(begin)
         return self.words.at(first, max(first, self.place(end)))
 
-    def of(self, segment: Segment) -> list[range]:
-        """The source words of each of a segment's tokens; none for tokens of the prefix."""
-        text = self.clean(segment.text)
-        whole = text if segment.prefixed else self.clean(self.prefix + segment.text)
-        before = len(whole) - len(text)
+    def encoding(self, segment: Segment) -> tuple[str, list[Span]]:
+        """The text whose tokens a segment consists of, with its prefix, and the spans of the tokens.
+
+        Tokens that a part of a sentence repeats from the prefix are left out.
+        """
+        text = self.prefix + segment.text
+        whole = self.clean(segment.text if segment.prefixed else text)
         if whole not in self.encoded:
             ids = self.tokenizer.encode([whole])[0]
             self.encoded[whole] = token_spans(self.tokenizer, ids, whole, SOURCE)
         last = segment.skipped + len(segment.ids) - segment.prefixed
+        return whole, self.encoded[whole][segment.skipped : last]
+
+    def of(self, segment: Segment) -> list[range]:
+        """The source words of each of a segment's tokens; none for tokens of the prefix."""
+        whole, spans = self.encoding(segment)
+        before = len(whole) - len(self.clean(segment.text))
+        offset = segment.start - before
         words = [range(0)] * segment.prefixed
-        for begin, end in self.encoded[whole][segment.skipped : last]:
-            if end < before:
-                words.append(range(0))
-            else:
-                offset = segment.start - before
-                words.append(self.words_at(max(begin, before) + offset, end + offset))
+        for begin, end in spans:
+            is_prefix = end < before
+            span = max(begin, before) + offset, end + offset
+            words.append(range(0) if is_prefix else self.words_at(*span))
         return words
+
+    def has_letters(self, segment: Segment) -> list[bool]:
+        """Whether each of a segment's tokens is part of a word, and not only of punctuation."""
+        whole, spans = self.encoding(segment)
+        texts = (whole[begin:end] for begin, end in spans)
+        in_words = [WORD_CHARACTER.search(text) is not None for text in texts]
+        return [False] * segment.prefixed + in_words
 
     def of_copy(self, segment: Segment, span: Span, targets: Words) -> set[tuple[int, int]]:
         """The pairs of words for a segment that was copied to a span of the translation."""
@@ -273,13 +287,15 @@ class Describer:
             return set()
         assert part.token_scores is not None
         assert part.token_scores.attention is not None
-        symbols = self.tokenizer.subwords(segment.ids, SOURCE)
         # Skip target prefix tokens that are not in the text: they come first and belong to no word.
         attention = part.token_scores.attention[-len(targets) :, [index for index, _ in sources]]
+        has_letters = self.has_letters(segment)
         of_letters = attention.copy()
         for column, (index, _) in enumerate(sources):
-            if not WORD_CHARACTER.search(symbols[index]):
+            if not has_letters[index]:
                 of_letters[:, column] = 0
+        if not of_letters.any():
+            of_letters = attention
         pairs = set[tuple[int, int]]()
         for row, (of_target, text) in enumerate(zip(targets, texts, strict=True)):
             weights = of_letters if WITHOUT_BLANKS.search(text) else attention

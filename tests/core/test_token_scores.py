@@ -3,16 +3,18 @@
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from test_segments import Echo
 
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.model import Transformer
-from nmt.search import Hypothesis, TorchEngine
+from nmt.search import Hypothesis, TokenScores, TorchEngine
 from nmt.text import Tokenizer, clean, train_tokenizer, word_spans
 from nmt.translation import Limits, Segment, Translator
 from nmt.translation.alignment import Describer, Words, token_spans
+from nmt.translation.joining import join
 
 WORDS = ["ka", "lo", "mi", "nu.", "Pe", "ri", "so,", "tu", "va", "we"]
 ODD = [
@@ -141,6 +143,25 @@ def test_a_language_tag_is_no_word_of_the_source():
     segment = Segment(tokenizer.encode(["<2de> ka lo mi"])[0], line)
     words = Describer(tokenizer, line, "<2de> ", tokenizer.clean).of(segment)
     assert words == [range(0), range(1), range(1, 2), range(2, 3)]
+
+
+@pytest.mark.parametrize(("target", "pairs"), [("\u6f22", [(0, 0)]), ("so", [(1, 0)])])
+def test_only_words_with_blanks_align_with_punctuation(target, pairs):
+    config = TokenizerConfig(kind="bpe", vocabulary_size=300)
+    tokenizer = train_tokenizer(["ka lo. so", "\u6f22"] * 50, config)
+    line = "ka lo."
+    ids = tokenizer.encode([line])[0]
+    tokens = tokenizer.encode([target], 1)[0]
+    # Every target token attends most to the period, and then to the first word.
+    weights = np.zeros((len(tokens), len(ids)), dtype=np.float32)
+    weights[:, 0] = 0.4
+    weights[:, -1] = 0.6
+    scores = TokenScores([-1.0] * (len(tokens) + 1), weights)
+    segments = [Segment(ids, line)]
+    part = Hypothesis(tokens, -1.0, -1.0, scores)
+    joined = join(tokenizer, segments, [part], [])
+    describer = Describer(tokenizer, line, "", tokenizer.clean)
+    assert describer.describe(segments, [part], joined).alignment == pairs
 
 
 class Halves(Echo):
