@@ -259,12 +259,15 @@ class Html(MarkedUp):
     def parts(self, text: str, target: str) -> list[Part]:
         page = Page(text, 0, self.declarations)
         self.left = page.left
+        self.notice = self.notice_with(readings=0)
         return [page] if page.lines else []
+
+    def notice_with(self, readings: int) -> str:
+        left = ((f"{what} left untranslated", number) for what, number in self.left.items())
+        return notice_of(*left, (READINGS_LEFT_OUT, readings))
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         content = super().join(translations)
         written = content.removeprefix(self.mark).decode(self.encoding)
-        self.readings = lost_readings(self.text.text, written)
-        left = ((f"{what} left untranslated", number) for what, number in self.left.items())
-        self.notice = notice_of(*left, (READINGS_LEFT_OUT, self.readings))
+        self.notice = self.notice_with(lost_readings(self.text.text, written))
         return content
