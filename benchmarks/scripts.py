@@ -30,7 +30,7 @@ from nmt.config import TokenizerConfig
 from nmt.evaluation import score
 from nmt.plugins.judge.judge import flags
 from nmt.plugins.protection.items import USUAL, Finder, Items
-from nmt.plugins.protection.protection import Glossary, Terms, judge
+from nmt.plugins.protection.glossary import Glossary, Terms, judge
 from nmt.plugins.sentences.sentences import split_sentences
 from nmt.text import TARGET, Tokenizer, clean, scripts_of_language, single_blanks, train_tokenizer
 from nmt.translation import Segment
