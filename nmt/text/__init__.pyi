@@ -19,7 +19,8 @@ from .scripts import direction_of_text as direction_of_text, is_word_border as i
 from .scripts import joined as joined, letters as letters, script as script
 from .scripts import scripts_of_characters as scripts_of_characters
 from .scripts import scripts_of_text as scripts_of_text, word_spans as word_spans, words as words
-from .affixes import ARABIC_ARTICLE as ARABIC_ARTICLE, may_begin as may_begin, may_end as may_end
+from .affixes import ARABIC_ARTICLE as ARABIC_ARTICLE
+from .affixes import is_part_of_compound as is_part_of_compound, may_begin as may_begin, may_end as may_end
 from .affixes import without_particles as without_particles, without_prefixes as without_prefixes
 from .affixes import without_vowel_points as without_vowel_points
 from .codes import is_language as is_language, language_name as language_name, match_language as match_language

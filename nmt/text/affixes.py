@@ -33,6 +33,10 @@ AFTER_ONE_SYLLABLE = frozenset("은 는 을 를 에 에서".split())  # noqa: SI
 KOREAN_PLURAL = "들"
 MOST_PARTICLES = 3
 LONGEST_AFFIX = 12  # characters
+KATAKANA_TERM = regex.compile(r"[\p{Katakana}\u30fc]{3,}")
+HANGUL_TERM = regex.compile(r"\p{Hangul}{2,}")
+CONTINUES_SOUND = re.compile("[ァィゥェォッャュョヮー]")
+"""Katakana that belong to the letter before them."""
 FIRST_SYLLABLE, LAST_SYLLABLE, FINALS = 0xAC00, 0xD7A3, 28
 FINAL_L = 8  # after which "to" is 로, as after a vowel
 OPTIONAL_MARKS = regex.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u0652\u0670]+")
@@ -85,6 +89,20 @@ def may_end(text: str, begin: int, end: int, *, plural: bool = False) -> bool:
     if plural and (ending := PERSIAN_ENDING.match(text, end)):
         return is_word_border(text, ending.end())
     return is_particle(text[end : end_of_word(text, end)], text[begin:end], plural=plural)
+
+
+def is_part_of_compound(text: str, begin: int, end: int) -> bool:
+    """Whether a term may be part of a compound, which Japanese and Korean write as one word.
+
+    データファイル uses ファイル, and 메타패키지 uses 패키지. A single letter before the term is no word: 컴파일
+    does not use 파일. Without a dictionary, プロファイル counts as a use of ファイル, too.
+    """
+    word = text[begin:end]
+    if not (KATAKANA_TERM.fullmatch(word) or HANGUL_TERM.fullmatch(word)):
+        return False
+    if CONTINUES_SOUND.match(text, begin) or CONTINUES_SOUND.match(text, end):
+        return False
+    return is_word_border(text, begin) or not is_word_border(text, begin - 1)
 
 
 def end_of_word(text: str, at: int) -> int:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmt.text import may_begin, may_end, without_particles, without_prefixes, without_vowel_points
+from nmt.text import is_part_of_compound, may_begin, may_end, without_particles, without_prefixes, without_vowel_points
 
 
 def occurs(term: str, text: str, plural: bool = False) -> bool:
@@ -100,3 +100,25 @@ def test_vowel_points_are_optional() -> None:
 @pytest.mark.parametrize("text", ["ل" * 3000, "가" * 3000, "a" + "\u0301" * 3000])
 def test_long_words(text: str) -> None:
     assert not any(may_begin(text, at, len(text)) for at in range(1000, 2900, 100))
+
+
+@pytest.mark.parametrize(
+    ("term", "text", "is_used"),
+    [
+        ("ファイル", "データファイル", True),
+        ("ファイル", "ファイルシステム", True),
+        ("プリンタ", "プリンター", False),
+        ("プリンタ", "ネットワークプリンタ", True),
+        ("ツール", "コマンドラインツール", True),
+        ("イル", "ファイル", False),
+        ("파일", "실행파일", True),
+        ("파일", "파일시스템", True),
+        ("파일", "컴파일", False),  # to compile
+        ("패키지", "메타패키지는", True),
+        ("수", "수정", False),
+        ("file", "filename", False),
+    ],
+)
+def test_compounds_that_contain_a_term(term: str, text: str, is_used: bool) -> None:
+    begin = text.find(term)
+    assert is_part_of_compound(text, begin, begin + len(term)) == is_used

@@ -11,6 +11,7 @@ from nmt.text import (
     ARABIC_ARTICLE,
     EXTENDING,
     canonical,
+    is_part_of_compound,
     is_word_border,
     may_begin,
     may_end,
@@ -63,7 +64,8 @@ def occurrences(term: str, text: str) -> Iterator[Span]:
         pattern, at = pattern_of_term(form), 0
         while match := pattern.search(text, at):
             begin, end = match.span()
-            if may_begin(text, begin, end) and may_end(text, begin, end, plural=True):
+            is_word = may_begin(text, begin, end) and may_end(text, begin, end, plural=True)
+            if is_word or is_part_of_compound(text, begin, end):
                 yield begin, end
             at = begin + 1
 

@@ -20,7 +20,7 @@ def glossary(term: str, translation: str, **languages: str) -> Glossary:
     ("term", "line", "found"),
     [
         ("파일", "새 파일을 엽니다", ["파일"]),
-        ("파일", "프로파일을 엽니다", []),
+        ("파일", "컴파일을 엽니다", []),
         ("Linux", "Linux를 씁니다", ["Linux"]),
         ("설정 파일", "설정 파일에서는", ["설정 파일"]),
         ("ملف", "افتح والملف الجديد", ["ملف"]),
@@ -62,7 +62,7 @@ def test_turkish_letters_match_where_the_language_is_known() -> None:
         ("Linux 内核", "这个Linux内核", True),
         ("ข้อมูล", "ฐานข้อมูล", True),
         ("파일", "새 파일에서는", True),
-        ("파일", "프로파일을", False),
+        ("파일", "컴파일을", False),
         ("ملف", "افتح الملفّ", True),
         ("ملف", "الملفات", False),
         ("الجدول", "انتقل للجدول", True),
