@@ -2,7 +2,7 @@
 # English-Japanese (or another language of Debian's translations: run.sh zh_CN), from nothing to a score.
 set -euo pipefail
 language=${1:-ja}
-text=data/debian-text
+text=data/debian-text-$language
 data=data/debian_en_$language
 run=runs/debian_en_$language
 
