@@ -9,6 +9,6 @@ run=runs/debian_en_$language
 python "$(dirname "$0")/corpus.py" "$language" $text
 nmt preprocess $text/train.en "$text/train.$language" experiment=laptop "data.name=$(basename "$data")" \
     data.valid=$text/valid data.test=$text/test
-nmt train "$data" experiment=laptop trainer.max_steps=4500 "name=$(basename "$run")"
+nmt train "$data" experiment=laptop trainer.max_steps=4500 checkpoints.every_steps=250 "name=$(basename "$run")"
 nmt translate "run=$run" protect=none < "$data/test.en" > "$run/test.$language"
 nmt score "hypothesis=$run/test.$language" "reference=$data/test.$language" "source=$data/test.en" examples=10
