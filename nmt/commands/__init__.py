@@ -56,6 +56,13 @@ def is_text(word: str) -> bool:
     return is_sentence or WITHOUT_BLANKS.search(word) is not None
 
 
+def names_document(word: str) -> bool:
+    """Whether a word with blanks must name a file, such as `my report.docx`."""
+    from nmt.config.translation import document_format
+
+    return document_format(word) is not None or word.lower().endswith(".txt")
+
+
 def paths_and_texts(words: list[str], forms: str, command: str = "") -> tuple[list[str], list[str], list[str]]:
     """Sort words into files, folders and texts; for any other word, raise an NMTError that ends in `forms`.
 
@@ -67,18 +74,19 @@ def paths_and_texts(words: list[str], forms: str, command: str = "") -> tuple[li
     for index, word in enumerate(words):
         if word == "-" or (word.strip() and exists(word)):
             (folders if Path(word).is_dir() else files).append(word)
-        elif len(word.split()) > 1 or (command and is_text(word)):
+        elif (len(word.split()) > 1 and not names_document(word)) or (command and is_text(word)):
             texts.append(word)
         elif word == "runs/latest":
             raise NMTError("runs/latest: no such run; train a model first with `nmt preprocess` and `nmt train`")
         else:
             advice = forms
             if files:
-                advice = forms.replace(" output=OUTPUT", f" output={word}")
-            elif command and word.strip() and not LIKE_A_PATH.search(word):
+                advice = forms.replace("output=OUTPUT", f"output={word}")
+            elif command and word.strip() and (" " in word or not LIKE_A_PATH.search(word)):
                 others = [*words[:index], *words[index + 1 :]]
                 line = shlex.join(["nmt", command, f"text={word}", *others])
-                advice = f"to {command} this one word, run `{line}`; otherwise, {forms}"
+                what = "text" if " " in word else "one word"
+                advice = f"to {command} this {what}, run `{line}`; otherwise, {forms}"
             raise NMTError(f"{word or repr(word)}: no such file or folder; {advice}")
     return files, folders, texts
 

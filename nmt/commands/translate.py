@@ -51,7 +51,8 @@ def run(config: TranslateConfig) -> None:
 
 def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, Any]:
     """Return the file or text to translate or parse, and the run or runs."""
-    forms = forms or f"`nmt {command} FILE RUN output=OUTPUT` or `nmt {command} 'SOME TEXT' RUN`; all are optional"
+    usage = f"`nmt {command} [FILE] [RUN] [output=OUTPUT]` or `nmt {command} 'SOME TEXT' [RUN]`"
+    forms = forms or usage
     files, folders, texts = paths_and_texts(words, forms, command)
     require(len(files) + len(texts) < 2, f"{', '.join([*files, *texts])}: give one file or text; {forms}")
     values = {"input": files, "text": texts, "run": folders}

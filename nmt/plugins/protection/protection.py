@@ -21,7 +21,7 @@ from nmt.text import Tokenizer, clean, word_spans
 from nmt.translation import Limits, Line, Outcome, RefusedLine, Rest, Stage, Translation
 
 NOTES = {
-    "cut": "cut at protected items, which were lost otherwise, and translated in parts",
+    "cut": "translated in parts, because placeholders or addresses were lost otherwise",
     "protected": "protected items do not match the source; check the translation",
 }
 MARKS = "".join(map(chr, range(0x10F000, 0x10F800)))  # private-use characters at which a line is cut
