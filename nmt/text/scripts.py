@@ -40,6 +40,8 @@ WITHOUT_BLANKS = re.compile(f"[{HAN}{KANA}{SOUTH_EAST}]")
 """A letter or sign of a script that does not separate words with blanks."""
 NO_BLANK_BESIDE = re.compile(f"[{HAN}{KANA}{EAST_ASIAN_SIGNS}]")
 """A character of a script that has no blanks at all, not even between sentences. Thai has those."""
+WITH_WHITE_SPACE = re.compile("[\u3001\u3002\uff01\uff0c\uff0e\uff1a\uff1b\uff1f]")
+"""Full-width commas, full stops and the like."""
 CHARACTERS_OF_A_WORD = (
     (re.compile(f"[{HAN}]"), 2),
     (re.compile(f"[{KANA}]"), 4),
@@ -183,10 +185,13 @@ def last_base(text: str, at: int) -> int:
 def blank_between(before: str, after: str) -> str:
     """What separates two sentences or lines of a paragraph: nothing in Chinese and Japanese.
 
-    Signs that these share with other scripts, such as quotation marks, are ignored.
+    Signs that these share with other scripts, such as quotation marks, are ignored. Full-width
+    marks contain their own white space, so nothing follows them whatever the script.
     """
     before = SHARED_AFTER.sub("", before[-LONGEST_SHARED:])
     after = SHARED_BEFORE.sub("", after[:LONGEST_SHARED])
+    if WITH_WHITE_SPACE.match(before[-1:]):
+        return ""
     ends = before[-1:], after[:1]
     return "" if all(map(NO_BLANK_BESIDE.match, ends)) else " "
 

@@ -37,7 +37,7 @@ def joined(tokenizer: Tokenizer, rows: list[tuple[str, str | None, bool]], prefi
     ("rows", "text"),
     [
         ([("A.", "開く。", False), ("B.", "古い。", False)], "開く。古い。"),
-        ([("A.", "開く。", False), ("B.", "Debian。", False)], "開く。 Debian。"),
+        ([("A.", "開く。", False), ("B.", "Debian。", False)], "開く。Debian。"),
         ([("A.", "ไฟล์", False), ("B.", "ใหม่", False)], "ไฟล์ ใหม่"),
         ([("A.", "파일.", False), ("B.", "엽니다.", False)], "파일. 엽니다."),
         ([("開く。", "Open.", False), ("古い。", "Old.", False)], "Open. Old."),
