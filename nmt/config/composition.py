@@ -129,9 +129,14 @@ def literal(value: Any) -> Any:
 
 
 def is_bare(word: str) -> bool:
-    """True for an argument that is neither KEY=VALUE nor ~KEY: it has no =, or a slash or space precedes the =."""
+    """True for an argument that is neither KEY=VALUE nor ~KEY: no key precedes an =.
+
+    Keys are in ASCII, without slashes and blanks.
+    """
     key, equals, _ = word.partition("=")
-    return bool(re.search(r"[/\s]", key)) if equals else not re.fullmatch(r"~[\w.]+", word)
+    if not equals:
+        return not re.fullmatch(r"~[\w.]+", word)
+    return re.search(r"[^!-~]|/", key) is not None
 
 
 def read_words(command: Command, words: list[str]) -> tuple[list[str], dict[str, Any]]:

@@ -50,6 +50,7 @@ def prepared(folder: str, **changed: object) -> None:
         (["(Wait.)"], ["runs/latest"], "-", "(Wait.)"),
         (["¡Hola"], ["runs/latest"], "-", "¡Hola"),
         (["このファイルは端末から使います。", "runs/mine"], ["runs/mine"], "-", "このファイルは端末から使います。"),
+        (["変数x=3です。"], ["runs/latest"], "-", "変数x=3です。"),
         (["打开文件"], ["runs/latest"], "-", "打开文件"),
         (["Node.jsを使う"], ["runs/latest"], "-", "Node.jsを使う"),
         (["เปิดไฟล์"], ["runs/latest"], "-", "เปิดไฟล์"),
