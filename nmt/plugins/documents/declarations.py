@@ -132,6 +132,12 @@ class Declarations:
         return Part(at, at, otherwise=f' {attribute}="{value}"')
 
 
+def declares_direction(text: str, spans: Spans) -> bool:
+    """Whether a tag declares a direction, with `dir` or `style`."""
+    styles = STYLE.finditer(text, *spans["style"]) if "style" in spans else ()
+    return "dir" in spans or any(style["direction"] for style in styles)
+
+
 def value(text: str, span: tuple[int, int]) -> str:
     """The value of an attribute in lower case, without quotes."""
     return text[slice(*span)].lower().strip("\"' \t\r\n")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from html import escape, unescape
 
-from nmt.plugins.documents.declarations import Declarations, value
+from nmt.plugins.documents.declarations import Declarations, declares_direction, value
 from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated, notice_of
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 from nmt.plugins.documents.neighbors import keep_apart
@@ -273,7 +273,7 @@ class Page(Part):
         if is_kept:
             inside = "" if tag.name in UNREAD else self.text_of(index)
             return declarations.kept(tag.begin, tag.name, spans, inside)
-        if tag.name in INLINE and "dir" in spans and not any(map(str.isalpha, self.text_of(index))):
+        if declares_direction(self.text, spans) and self.is_without_words(index):
             return ()  # such as a telephone number
         if tag.name == "html":
             return declarations.root(self.text, tag.begin, tag.name, spans)
@@ -281,6 +281,18 @@ class Page(Part):
         if is_outermost and "dir" not in spans:
             changes += declarations.outermost(self.text, tag.begin, tag.name, spans)
         return changes
+
+    def is_without_words(self, index: int) -> bool:
+        """Whether an element has signs or digits, but neither letters nor blocks inside.
+
+        The order of signs, as in a telephone number, is the same in all languages.
+        """
+        inside = self.tags[index + 1 : self.tags[index].partner]
+        has_blocks = any(tag.name and tag.name not in INLINE for tag in inside)
+        if has_blocks:
+            return False
+        text = self.text_of(index)
+        return bool(text.strip()) and not any(map(str.isalpha, text))
 
     def text_of(self, index: int) -> str:
         """The text inside the element that a tag opens."""

@@ -118,6 +118,20 @@ PAGES = [
         '<?xml version="1.0"?><html xmlns="x"><p>a</p></html>',
         '<?xml version="1.0"?><html xml:lang="ja" xmlns="x"><p>A</p></html>',
     ),
+    # The order of signs and digits stays.
+    (
+        "en",
+        "ar",
+        '<table dir=ltr><td dir="ltr">+1 (555) 123-4567</td><td>a</td></table>',
+        '<table dir="rtl"><td dir="ltr">+1 (555) 123-4567</td><td>A</td></table>',
+    ),
+    (
+        "en",
+        "he",
+        '<div><p style="direction:ltr">+1 <b>55</b></p><p style="text-align:left">a</p><p dir=ltr>5',
+        '<div dir="rtl"><p style="direction:ltr">+1 <b>55</b></p><p dir="rtl" style="text-align:right">A</p>'
+        "<p dir=ltr>5",
+    ),
     # The template of a page may declare any language.
     ("en", "ja", "<html lang=de><body lang=de><p>a", '<html lang="ja"><body lang="ja"><p>A'),
     # Passages in other languages stay, whether their closing tags are there or not.
