@@ -12,6 +12,7 @@ from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated, 
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 from nmt.plugins.documents.neighbors import keep_apart
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
+from nmt.plugins.protection.items import USUAL, Finder
 from nmt.text import BETWEEN as BETWEEN, BLOCKS, INLINE
 
 # Quantifiers are possessive or atomic so that every input takes linear time.
@@ -283,16 +284,18 @@ class Page(Part):
         return changes
 
     def is_without_words(self, index: int) -> bool:
-        """Whether an element has signs or digits, but neither letters nor blocks inside.
+        """Whether an element has signs, digits and items, but neither words nor blocks inside.
 
-        The order of signs, as in a telephone number, is the same in all languages.
+        The order of signs, as in a telephone number or path, is the same in all languages.
         """
         inside = self.tags[index + 1 : self.tags[index].partner]
         has_blocks = any(tag.name and tag.name not in INLINE for tag in inside)
         if has_blocks:
             return False
         text = self.text_of(index)
-        return bool(text.strip()) and not any(map(str.isalpha, text))
+        items = Finder([USUAL]).stretches(text)
+        rest = "".join(Spliced(text, (Part(*span) for span in items)).render(()))
+        return bool(text.strip()) and not any(map(str.isalpha, rest))
 
     def text_of(self, index: int) -> str:
         """The text inside the element that a tag opens."""

@@ -132,6 +132,7 @@ PAGES = [
         '<div dir="rtl"><p style="direction:ltr">+1 <b>55</b></p><p dir="rtl" style="text-align:right">A</p>'
         "<p dir=ltr>5",
     ),
+    ("en", "ar", "<p>a<p dir=ltr>/usr/local/bin/</p>", '<p dir="rtl">A<p dir=ltr>/USR/LOCAL/BIN/</p>'),
     # The template of a page may declare any language.
     ("en", "ja", "<html lang=de><body lang=de><p>a", '<html lang="ja"><body lang="ja"><p>A'),
     # Passages in other languages stay, whether their closing tags are there or not.
@@ -321,6 +322,10 @@ def test_letters_turn_back_to_the_left():
     values = {name: tree.find(f".//w:{name}", {"w": WORD}).get(f"{{{WORD}}}val") for name in ("bidi", "rtl")}
     assert values == {"bidi": "0", "rtl": "0"}
     assert names_in(tree, ".//w:rPr") == [["b", "rtl"]]
+    properties = '<w:bCs/><w:sz w:val="20"/><w:szCs w:val="36"/><w:rtl/>'
+    body = f"<w:p><w:r><w:rPr>{properties}</w:rPr><w:t>a</w:t></w:r></w:p>"
+    result = files_of(translated("docx", letter(body), "ar", "en"))["word/document.xml"]
+    assert names_in(ElementTree.fromstring(result), ".//w:rPr") == [["b", "bCs", "sz", "szCs", "rtl"]]
 
 
 @pytest.mark.parametrize(("source", "target"), [("en", "de"), ("he", "ar")])
@@ -340,6 +345,7 @@ def test_slides_turn_to_the_right():
         paragraph = frame.add_paragraph()
         paragraph.text, paragraph.alignment = text, side
     slide.shapes.add_table(1, 2, 0, 0, Inches(1), Inches(1)).table.cell(0, 0).text = "red"
+    slide.notes_slide.notes_text_frame.text = "note"
     deck.save(file)
     result = translated("pptx", file.getvalue(), "en", "ar")
     slide = pptx.Presentation(io.BytesIO(result)).slides[0]
@@ -352,6 +358,9 @@ def test_slides_turn_to_the_right():
     assert [(style.get("rtl"), style.get("algn")) for style in inherited] == [("1", "ctr"), ("1", "r"), ("1", "r")]
     usual = ElementTree.fromstring(files["ppt/presentation.xml"]).find(f".//{{{DRAWING}}}lvl1pPr")
     assert (usual.get("rtl"), usual.get("algn")) == ("1", "r")
+    notes = ElementTree.fromstring(files["ppt/notesMasters/notesMaster1.xml"])
+    levels = notes.iterfind(f".//{{*}}notesStyle/{{{DRAWING}}}lvl1pPr")
+    assert [(level.get("rtl"), level.get("algn")) for level in levels] == [("1", "r")]
     back = files_of(translated("pptx", result, "ar", "en"))
     usual = ElementTree.fromstring(back["ppt/presentation.xml"]).find(f".//{{{DRAWING}}}lvl1pPr")
     assert (usual.get("rtl"), usual.get("algn")) == ("0", "l")
