@@ -25,7 +25,8 @@ from .affixes import without_particles as without_particles, without_prefixes as
 from .affixes import without_vowel_points as without_vowel_points
 from .codes import is_language as is_language, language_name as language_name, match_language as match_language
 from .codes import language_tag as language_tag, native_name as native_name
-from .codes import subtags as subtags, with_code as with_code
+from .codes import script_name as script_name, subtags as subtags
+from .codes import usual_subtags as usual_subtags, with_code as with_code
 from .tags import BETWEEN as BETWEEN, BLOCKS as BLOCKS, INLINE as INLINE, SEPARATORS as SEPARATORS
 from .tags import AMBIGUOUS as AMBIGUOUS, separates_words as separates_words
 from .tokenizers import CONTINUES as CONTINUES, ESCAPE as ESCAPE, META as META, SYMBOLS as SYMBOLS

@@ -69,6 +69,11 @@ def codes_of_scripts() -> dict[str, str]:
     return {name.lower(): code for code, name in english().scripts.items()}
 
 
+def script_name(script: str) -> str:
+    """The English name of a script, such as Latin for Latn; if unknown, its code."""
+    return str(english().scripts.get(script, script))
+
+
 def usual_subtags(code: str) -> dict[str, str]:
     """CLDR's usual script and region of a language, or of a language in a region."""
     parts = (data_of("likely_subtags").get(code) or "").split("_")

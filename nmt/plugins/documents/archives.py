@@ -29,7 +29,7 @@ PARTS: dict[str, type[Document]] = {
 # Parts without the text of a document; they stay unchanged if they are damaged.
 BESIDE: dict[str, type[Document]] = {
     r"docProps/core\.xml|meta\.xml": Properties,
-    r"word/styles\.xml|ppt/presentation\.xml|ppt/slide(?:Master|Layout)s/[^/]+\.xml": Languages,
+    r"word/styles\.xml|ppt/presentation\.xml|ppt/(?:slideMaster|slideLayout|notesMaster)s/[^/]+\.xml": Languages,
 }
 # A header or footer with letters besides the codes for fonts, places and fields, such as
 # &amp;C&amp;"Arial"&amp;P.

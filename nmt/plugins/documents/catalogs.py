@@ -10,6 +10,7 @@ import polib
 from nmt.config import NMTError, require
 from nmt.plugins.documents import icu
 from nmt.plugins.documents.document import Document, Translated, decode_file, notice_of
+from nmt.plugins.documents.headers import LANGUAGE, new_language, plural_header
 from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.strings import ESCAPED, FRONT_MATTER_LEFT, String
 from nmt.plugins.protection.items import is_counted
@@ -80,6 +81,11 @@ class Catalog(Document):
         require(is_usual, f"declares the charset {charset}: {CONVERT}")
         nplurals = FORMS.search(catalog.metadata.get("Plural-Forms", ""))
         self.forms = int(nplurals[1]) if nplurals else 0
+        declared = catalog.metadata.get(LANGUAGE)
+        self.language: str | None = None  # what the header of the translation declares
+        self.relabeled = ""
+        if declared is not None:
+            self.language, self.relabeled = new_language(declared.strip(), source, target)
         self.left = Counter[str]()  # what stays untranslated, by the reason
         # The index of each entry to translate, its text, and perhaps its plural.
         self.messages = list[tuple[int, list[String]]]()
@@ -126,20 +132,31 @@ class Catalog(Document):
                 readings += lost_readings(strings[-1].text, texts[-1])
             else:
                 refused += 1
-        self.notice = notice_of(
+        counts = notice_of(
             ("messages left untranslated because the model lost their format directives", refused),
             *self.left.items(),
             (READINGS_LEFT_OUT, readings),
             self.lacking,
         )
+        relabeled = self.relabeled if translations else ""
+        self.notice = "; ".join(filter(None, (counts, self.advice(), relabeled)))
         if not translations:
             return self.content
+        if self.language is not None:
+            catalog.metadata[LANGUAGE] = self.language
         text = str(catalog).replace(ESCAPED, "\\")
         if not catalog.metadata:
             text = text.partition('msgstr ""\n\n')[2]  # polib adds a header if there was none
         if "\r\n" in self.text:
             text = text.replace("\n", "\r\n")
         return self.mark + text.encode(self.encoding)
+
+    def advice(self) -> str:
+        """How to get plural messages translated, if they were left out."""
+        if not self.left[WITHOUT_FORMS] or not self.target:
+            return ""
+        line = plural_header(self.target)
+        return f"to translate them, add this line to the header: {line}" if line else ""
 
     def fill(self, entry: polib.POEntry, first: str, last: str) -> None:
         """Write a translation, and the one of the plural, into the forms that are empty."""

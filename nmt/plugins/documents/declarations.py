@@ -45,9 +45,13 @@ class Declarations:
 
     def root(self, text: str, begin: int, name: str, spans: Spans) -> Iterator[Part]:
         """The changes of <html>, whose language is always the target language."""
-        for attribute in LANGUAGES:
-            if attribute in spans:
-                yield Part(*spans[attribute], otherwise=f'"{self.tag}"')
+        declared = [attribute for attribute in LANGUAGES if attribute in spans]
+        for attribute in declared:
+            yield Part(*spans[attribute], otherwise=f'"{self.tag}"')
+        if not declared:
+            # XHTML 1.1, which EPUB 2 is based on, has no `lang`.
+            attribute = "xml:lang" if text.startswith("<?xml") else "lang"
+            yield self.added(begin, name, self.tag, attribute)
         yield from self.outermost(text, begin, name, spans)
 
     def outermost(self, text: str, begin: int, name: str, spans: Spans) -> Iterator[Part]:
@@ -61,8 +65,9 @@ class Declarations:
 
     def translated(self, text: str, name: str, spans: Spans) -> Iterator[Part]:
         """The changes of an element with translated text."""
-        for attribute in LANGUAGES:
-            if attribute in spans and self.is_source(value(text, spans[attribute])):
+        for attribute in filter(spans.__contains__, LANGUAGES):
+            # All text of a page is in <body>, whatever its template declares.
+            if name == "body" or self.is_source(value(text, spans[attribute])):
                 yield Part(*spans[attribute], otherwise=f'"{self.tag}"')
         if name not in FIELDS:
             yield from self.turned(text, spans)
@@ -83,6 +88,20 @@ class Declarations:
                 declared = match["side"] or match["direction"]
                 changed = OTHER_SIDE.get(declared.lower(), self.after)
                 yield Part(match.end() - len(declared), match.end(), otherwise=changed)
+
+    def is_foreign(self, text: str, spans: Spans) -> bool:
+        """Whether an element declares a language other than the source language.
+
+        False if the source language is unknown, and for what is no language code.
+        """
+        codes = (value(text, spans[attribute]) for attribute in LANGUAGES if attribute in spans)
+        declared = next((code for code in codes if language_tag(code)), "")
+        return bool(declared and self.source) and not self.is_source(declared)
+
+    def is_target(self, text: str, spans: Spans) -> bool:
+        """Whether an element declares the target language."""
+        codes = (value(text, spans[attribute]) for attribute in LANGUAGES if attribute in spans)
+        return any(match_language(code, [self.tag]) for code in codes)
 
     def is_source(self, code: str) -> bool:
         """Whether a declared language is the source language, in any region."""
@@ -107,10 +126,16 @@ class Declarations:
             yield self.added(begin, name, of_text, attribute)
 
     @staticmethod
-    def added(begin: int, name: str, direction: str, attribute: str = "dir") -> Part:
+    def added(begin: int, name: str, value: str, attribute: str = "dir") -> Part:
         """A new attribute, directly after the name of a tag."""
         at = begin + 1 + len(name)
-        return Part(at, at, otherwise=f' {attribute}="{direction}"')
+        return Part(at, at, otherwise=f' {attribute}="{value}"')
+
+
+def declares_direction(text: str, spans: Spans) -> bool:
+    """Whether a tag declares a direction, with `dir` or `style`."""
+    styles = STYLE.finditer(text, *spans["style"]) if "style" in spans else ()
+    return "dir" in spans or any(style["direction"] for style in styles)
 
 
 def value(text: str, span: tuple[int, int]) -> str:

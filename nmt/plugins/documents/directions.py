@@ -32,7 +32,7 @@ SWITCHES = frozenset(["bidi", "rtl", "bidiVisual"])
 OFF = frozenset(["0", "false", "off"])
 LEVEL = re.compile(r"(?:lvl[1-9]|def)?[pP]Pr")  # properties of paragraphs in DrawingML
 # Elements of presentations with the styles that all others inherit from.
-STYLES = frozenset(["titleStyle", "bodyStyle", "otherStyle", "defaultTextStyle"])
+STYLES = frozenset(["titleStyle", "bodyStyle", "otherStyle", "notesStyle", "defaultTextStyle"])
 SWAPPED = {"l": "r", "r": "l"}
 AFTER_VIEWS = frozenset(["sheetFormatPr", "cols", "sheetData"])
 # OpenDocument
@@ -91,11 +91,11 @@ class Turn:
     def word(self, element: Element) -> Iterator[Part]:
         if element.name in SWITCHES and not element.children:
             yield from self.switch(element)
-        if not self.is_rtl:  # without a switch, text is from left to right
-            return
         for child in element.children:
             if child.name == "rPr":
-                yield from twins(child)
+                yield from twins(child, self.is_rtl)
+        if not self.is_rtl:  # without a switch, text is from left to right
+            return
         if element.name == "p":
             yield from with_switch(element, "pPr", "bidi", AFTER_BIDI)
         elif element.name == "r":
@@ -211,14 +211,19 @@ def with_attribute(element: Element, name: str, value: str) -> Part:
     return Part(at, at, otherwise=f' {name}="{value}"')
 
 
-def twins(properties: Element) -> Iterator[Part]:
-    """The formatting of a run of Word, for text from right to left, too."""
+def twins(properties: Element, is_rtl: bool) -> Iterator[Part]:
+    """The formatting of a run of Word, also for text in its new direction."""
     names = {child.name for child in properties.children}
-    for child in properties.children:
-        twin = TWINS.get(child.name)
-        if twin and twin not in names:
-            raw = child.raw.replace(child.tag, prefix_of(child) + twin)
-            yield Part(child.end, child.end, otherwise=raw)
+    for name, of_rtl in TWINS.items():
+        before, after = (name, of_rtl) if is_rtl else (of_rtl, name)
+        if after in names:
+            continue
+        for child in properties.children:
+            if child.name == before:
+                raw = child.raw.replace(child.tag, prefix_of(child) + after)
+                # Word has the twin for text from right to left behind the other one.
+                at = child.end if is_rtl else child.begin
+                yield Part(at, at, otherwise=raw)
 
 
 def with_switch(

@@ -2,17 +2,18 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape, unescape
 
-from nmt.plugins.documents.declarations import Declarations, value
+from nmt.plugins.documents.declarations import Declarations, declares_direction, value
 from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated, notice_of
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 from nmt.plugins.documents.neighbors import keep_apart
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
-from nmt.text import BETWEEN as BETWEEN, INLINE
+from nmt.plugins.protection.items import USUAL, Finder
+from nmt.text import BETWEEN as BETWEEN, BLOCKS, INLINE
 
 # Quantifiers are possessive or atomic so that every input takes linear time.
 VALUE = r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z))"""
@@ -48,6 +49,19 @@ READ = frozenset(
 LABELED = frozenset(["optgroup", "option", "track"])
 TEXT_OF_IMAGE = re.compile(r"<(?P<name>text|title|desc)\b[^>]*+>(?P<inside>.*?)</(?P=name)\s*>", re.DOTALL)
 TEXTS_IN_IMAGES = "texts in SVG images"
+# Elements whose closing tag is optional, and the elements that end them.
+ENDED_BY = {
+    "p": BLOCKS,
+    "li": {"li"},
+    "dt": {"dt", "dd"},
+    "dd": {"dt", "dd"},
+    "td": {"td", "th", "tr", "tbody", "tfoot"},
+    "th": {"td", "th", "tr", "tbody", "tfoot"},
+    "tr": {"tr", "tbody", "tfoot"},
+    "option": {"option", "optgroup"},
+}
+FOREIGN = "passages declared in other languages"
+ROOTS = frozenset(["html", "body"])
 READINGS_LEFT_OUT = "readings (ruby) left out"
 BUTTONS = frozenset(["submit", "button", "reset"])
 META = frozenset(
@@ -143,11 +157,19 @@ class Page(Part):
         text: str,
         begin: int = 0,
         declarations: Declarations | None = None,
+        foreign: Collection[int] | None = None,
     ) -> None:
-        """`declarations` change what the page declares about its text."""
+        """`declarations` change what the page declares about its text.
+
+        `foreign` are the indices of tags of passages in other languages, if they are known.
+        """
         self.text = text
         self.declarations = declarations
         self.tags, self.sentences, self.values = tags_of(text), list[Sentence](), list[Part]()
+        if foreign is None:
+            indices = range(len(self.tags))
+            foreign = frozenset(index for index in indices if self.is_foreign(self.tags[index]))
+        self.foreign = foreign
         self.outermost = 0  # the end of the last outermost element
         self.has_root = any(tag.name == "html" for tag in self.tags)
         self.left = Counter[str]()  # what stays untranslated, by its kind
@@ -156,7 +178,7 @@ class Page(Part):
         for index, tag in enumerate(self.tags):
             if tag.begin >= at:
                 self.add_text(at, tag.begin)
-                at = self.tags[self.add(index)].end
+                at = self.add(index)
         self.add_text(at, len(text))
         self.end_sentence()
         self.attributes = Spliced(text, self.values)
@@ -167,21 +189,25 @@ class Page(Part):
             self.tokens.append(Token("text", self.text[begin:end], unescape(self.text[begin:end])))
 
     def add(self, index: int) -> int:
-        """Add a tag or a whole element; return the index of its last tag."""
+        """Add a tag or a whole element; return its end."""
         tag = self.tags[index]
-        fixed, whole = is_fixed(tag, self.text), tag.partner or index
-        raw, element = self.text[tag.begin : tag.end], slice(tag.begin, self.tags[whole].end)
+        fixed = index in self.foreign or is_fixed(tag, self.text)
+        end = self.end_of_element(index)
+        if index in self.foreign and self.declarations:
+            self.count_foreign(index, self.declarations)
+        last = tag.end
+        raw, element = self.text[tag.begin : tag.end], slice(tag.begin, end)
         is_kept = fixed or tag.name in COPIED | RAW
         if self.declarations and tag.name and not tag.closes:
-            self.values += self.changes(tag, self.declarations, is_kept)
+            self.values += self.changes(index, self.declarations, is_kept)
         if (tag.name in COPIED or (fixed and tag.name in INLINE)) and tag.partner:
             self.tokens.append(copied(tag.name, self.text[element]))
             if tag.name == "svg" and not fixed:
                 self.count_texts(self.text[element])
-            return whole
+            return end
         if tag.name in UNSEEN:
             self.tokens.append(Token("point", self.text[element]))
-            return whole
+            return end
         if tag.name in INLINE and raw[-2:-1] != "/" and not fixed:
             is_script = tag.name in NAMES_OF_SCRIPTS and not tag.closes
             kind: Kind = "close" if tag.closes else "open"
@@ -192,9 +218,10 @@ class Page(Part):
             breaks = tag.name in BETWEEN - {"wbr"}
             self.tokens.append(Token("point", raw, breaks=breaks, is_dropped=tag.name in RUBY))
         else:
-            index = whole if fixed or tag.name in RAW else index
+            if fixed or tag.name in RAW:
+                last = end
             self.end_sentence()
-            self.first = self.tags[index].end
+            self.first = last
         if "srcdoc" in tag.attributes and not fixed:
             self.left["embedded pages"] += 1
         names = set[str]() if fixed else readable_attributes(tag, self.text)
@@ -203,10 +230,41 @@ class Page(Part):
             value = self.text[begin + quoted : end - (quoted and end > begin + 1)]
             write = escape if quoted else lambda text: f'"{escape(text)}"'
             self.values.append(Sentence(begin + quoted, [Token("text", value, unescape(value))], write))
-        return index
+        return last
 
-    def changes(self, tag: Tag, declarations: Declarations, is_kept: bool) -> Iterable[Part]:
+    def end_of_element(self, index: int) -> int:
+        """The end of the element that a tag opens, whose closing tag may be optional."""
+        tag = self.tags[index]
+        if tag.partner:
+            return self.tags[tag.partner].end
+        if tag.closes or tag.name not in ENDED_BY:
+            return tag.end
+        at = index + 1
+        while at < len(self.tags):
+            other = self.tags[at]
+            if other.closes or other.name in ENDED_BY[tag.name]:
+                return other.begin
+            at = (other.partner or at) + 1
+        return len(self.text)
+
+    def is_foreign(self, tag: Tag) -> bool:
+        """Whether an element declares a language other than the source language.
+
+        The language of a whole page is often that of a template, and does not count.
+        """
+        if self.declarations is None or tag.closes or tag.name in ROOTS:
+            return False
+        return self.declarations.is_foreign(self.text, tag.attributes)
+
+    def count_foreign(self, index: int, declarations: Declarations) -> None:
+        """Count an element in a third language, if it has text."""
+        is_target = declarations.is_target(self.text, self.tags[index].attributes)
+        if not is_target and any(map(str.isalpha, self.text_of(index))):
+            self.left[FOREIGN] += 1
+
+    def changes(self, index: int, declarations: Declarations, is_kept: bool) -> Iterable[Part]:
         """What changes in an opening tag; the text of an element that `is_kept` stays as it is."""
+        tag = self.tags[index]
         spans = tag.attributes
         is_outermost = not self.has_root and tag.begin >= self.outermost and tag.name not in INLINE
         if is_outermost:
@@ -214,9 +272,9 @@ class Page(Part):
             end = len(self.text) if tag.name == "body" else tag.end
             self.outermost = self.tags[tag.partner].end if tag.partner else end
         if is_kept:
-            inside = "" if tag.name in UNREAD else self.text_of(tag)
+            inside = "" if tag.name in UNREAD else self.text_of(index)
             return declarations.kept(tag.begin, tag.name, spans, inside)
-        if tag.name in INLINE and "dir" in spans and not any(map(str.isalpha, self.text_of(tag))):
+        if declares_direction(self.text, spans) and self.is_without_words(index):
             return ()  # such as a telephone number
         if tag.name == "html":
             return declarations.root(self.text, tag.begin, tag.name, spans)
@@ -225,9 +283,25 @@ class Page(Part):
             changes += declarations.outermost(self.text, tag.begin, tag.name, spans)
         return changes
 
-    def text_of(self, tag: Tag) -> str:
-        """The text inside an element."""
-        end = self.tags[tag.partner].begin if tag.partner else tag.end
+    def is_without_words(self, index: int) -> bool:
+        """Whether an element has signs, digits and items, but neither words nor blocks inside.
+
+        The order of signs, as in a telephone number or path, is the same in all languages.
+        """
+        inside = self.tags[index + 1 : self.tags[index].partner]
+        has_blocks = any(tag.name and tag.name not in INLINE for tag in inside)
+        if has_blocks:
+            return False
+        text = self.text_of(index)
+        items = Finder([USUAL]).stretches(text)
+        rest = "".join(Spliced(text, (Part(*span) for span in items)).render(()))
+        return bool(text.strip()) and not any(map(str.isalpha, rest))
+
+    def text_of(self, index: int) -> str:
+        """The text inside the element that a tag opens."""
+        tag = self.tags[index]
+        partner = self.tags[tag.partner] if tag.partner else None
+        end = partner.begin if partner else self.end_of_element(index)
         return unescape(MARKUP.sub("", self.text[tag.end : end]))
 
     def count_texts(self, image: str) -> None:
@@ -246,7 +320,9 @@ class Page(Part):
     def render(self, translations: Sequence[Translated]) -> str:
         left = iter(translations)
         text = self.attributes.render(left)
-        return Spliced(text, Page(text).sentences).render(left)
+        # The attributes now declare the target language.
+        page = Page(text, foreign=self.foreign)
+        return Spliced(text, page.sentences).render(left)
 
 
 class Html(MarkedUp):

@@ -20,6 +20,8 @@ from nmt.plugins.documents.words import Tokens
 from nmt.plugins.protection.items import COPIES
 from nmt.text import INLINE, WITHOUT_BLANKS
 
+BEGINS_WITH_BREAK = regex.compile(r"\A[ \t]*+\\?\r?\n[ \t>]*+")
+ENDS_WITH_BREAK = regex.compile(r"\n[ \t>]*+\Z")
 NEAR = 20
 """How many tokens away an element may find a word if none is aligned with it."""
 
@@ -33,6 +35,16 @@ def adjoin(one: Token, other: Token) -> bool:
     """True if only a blank for the model separates two nodes in the source, in any order."""
     pairs = ((one, other), (other, one))
     return any(after.is_apart and before.end + 1 == after.begin for before, after in pairs)
+
+
+def after_line_break(before: Token | None, node: Token) -> str:
+    """A node as written directly after another one, without a second line break.
+
+    In Markdown, whose line breaks are optional, an empty line would end the paragraph.
+    """
+    if before is None or not (before.breaks and node.breaks and (before.optional or node.optional)):
+        return node.raw
+    return BEGINS_WITH_BREAK.sub("", node.raw) if ENDS_WITH_BREAK.search(before.raw) else node.raw
 
 
 class Placed(NamedTuple):
@@ -116,10 +128,11 @@ class Projection:
                 text = text.rstrip()  # a mark between two links
             if node.is_apart and node.name == "note":
                 text = text.rstrip()
+            raw = node.raw if text.strip() else after_line_break(before, node)
             before = node
             pieces.append(escape(text))
             if inside or not (node.optional and is_element):
-                pieces += [node.raw, inside, node.closing]
+                pieces += [raw, inside, node.closing]
             at = inner.end
         pieces.append(escape(self.text(at, place.end)))
         return "".join(pieces)

@@ -50,6 +50,8 @@ CLOCK_TIMES = re.compile(
     rf"{HAS_DIGITS}{LEAD}(?:{CLOCK}{SIGN}{{1,20}}{CLOCK}|{SECONDS}[^\d\r\n]{{1,12}}{SECONDS}){REST}"
 )
 RIGHT_TO_LEFT_MARK = "\u200f"
+# What players do not show: tags, with names of speakers and classes, and overrides of the style.
+TAGS = re.compile(r"</?[a-zA-Z][^<>]*>|\{\\[^{}]*\}")
 OVERRIDES = re.compile(r"(?:\{\\[^{}]*\})+")  # of the style, at the beginning of a subtitle
 INDEX = re.compile(r"[ \t\ufeff]*#?\d+[.:]?[ \t]*")
 REMARK = re.compile(r"(?:NOTE(?:[ \t].*)?|STYLE[ \t]*|REGION[ \t]*)")
@@ -121,7 +123,7 @@ def with_marks(text: str, source: str) -> str:
     unchanged = frozenset(source.splitlines())
     marks = list[Part]()
     for row in rows[first:]:
-        shown = STRING_MARKUP.sub("", row.text)
+        shown = unescape(TAGS.sub("", row.text))
         is_translation = row.is_text and row.text not in unchanged
         has_rtl = any(direction_of_text(letter) == "rtl" for letter in shown)
         if is_translation and has_rtl and direction_of_text(shown) == "ltr":

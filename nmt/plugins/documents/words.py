@@ -38,10 +38,17 @@ IN_HIRAGANA = regex.compile(rf"{HIRAGANA}+")
 NEVER_BEFORE_BREAK = regex.compile(r"[\p{Ps}\p{Pi}]$")
 NEVER_AFTER_BREAK = regex.compile(r"[\p{Pe}\p{Pf}\p{Po}]")
 PUNCTUATION = regex.compile(r"\p{P}$")
+FIRST_DIGITS = regex.compile(r"\d+")
 DETOUR = 4
 """How many tokens away a line break goes to fall between phrases."""
 NEVER = 1000
 """The detour around a place where a line must not break."""
+
+
+def first_digits(item: str) -> str:
+    """The digits at the beginning of an item; "" if it begins otherwise."""
+    digits = FIRST_DIGITS.match(item)
+    return digits[0] if digits else ""
 
 
 class Tokens:
@@ -59,23 +66,27 @@ class Tokens:
     ) -> None:
         """Find the words of a text with these marks of copies.
 
-        `edges` are those of elements, and `divided` the measurements of which an element has only a
-        part on the other side: also here, they are not one word.
+        `edges` are those of elements, and `divided` the first digits of measurements of which an
+        element has only a part on the other side: also here, they are not one word. Their units
+        may be written otherwise.
         """
         self.text = text
         self.chunks = word_spans(text)
         edges = {*edges}
         copies = [copy.span() for copy in COPY.finditer(text) if copy[1] in marks] if marks else []
         stretches = Finder([USUAL]).stretches(text)
-        items = [span for span in stretches if text[slice(*span)] not in divided]
+        items = [span for span in stretches if first_digits(text[slice(*span)]) not in divided]
         in_items = set[int]()
         for begin, end in items:
             in_items.update(range(begin + 1, end))
         self.divided = {
-            text[begin:end]
+            first_digits(text[begin:end])
             for begin, end in items
-            if text[begin].isdigit() and not edges.isdisjoint(range(begin + 1, end))
+            if first_digits(text[begin:end]) and not edges.isdisjoint(range(begin + 1, end))
         }
+        # What follows may be a unit on the other side only, such as B for bytes.
+        numbers = FIRST_DIGITS.finditer(text)
+        self.divided.update(number[0] for number in numbers if number.end() in edges)
         words = [word.span() for word in WORD.finditer(text)]
         cuts = {edge for span in [*items, *words] for edge in span}
         cuts = (cuts - in_items).union(edges, *copies)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from html import unescape
 from itertools import chain
 
-from nmt.config import require
+from nmt.config import NMTError, require
 from nmt.plugins.documents import icu
 from nmt.plugins.documents.document import Part, Translated, notice_of
 from nmt.plugins.documents.elements import Element, escaped, parse_xml, text_of
@@ -15,7 +15,7 @@ from nmt.plugins.documents.markup import Sentence, Token, find_pairs
 from nmt.plugins.documents.scripts import join_scripts
 from nmt.plugins.documents.strings import CODE, FIRST_CODE, String
 from nmt.plugins.documents.xml import CODES, Flow, text_token
-from nmt.text import language_tag
+from nmt.text import language_tag, match_language, with_code
 
 OPEN = ("new", "needs-translation")  # states of targets that nmt replaces
 STATE = re.compile(r"""(?<!\s)(?:\s++state\s*=\s*("[^"]*"|'[^']*')|\s*+/?>$)""")
@@ -32,17 +32,35 @@ LOST = "units left untranslated because the model lost their placeholders"
 
 def needs_target(file: Element) -> bool:
     """Whether a file of XLIFF declares a source language only."""
-    return "source-language" in file.spans and "target-language" not in file.spans
+    return "source-language" in file.spans and not file.attributes.get("target-language")
 
 
 def declared_target(file: Element, target: str) -> Part:
     """The target language of a file, behind its source language."""
+    tag = language_tag(target) or target
+    if "target-language" in file.spans:  # which is empty
+        return Part(*file.spans["target-language"], otherwise=tag)
     at = file.spans["source-language"][1] + 1
-    return Part(at, at, otherwise=f' target-language="{language_tag(target) or target}"')
+    return Part(at, at, otherwise=f' target-language="{tag}"')
+
+
+def check_languages(file: Element, source: str, target: str) -> None:
+    """Raise NMTError if a file orders a translation between other languages than the model's."""
+    for name, language in (("source-language", source), ("target-language", target)):
+        declared = file.attributes.get(name, "").strip()[:40]
+        if declared and language and not match_language(declared, [language]):
+            line = file.file.count("\n", 0, file.begin) + 1
+            problem = f'line {line}: declares {name}="{declared}", but the model has'
+            advice = f"use a model for {with_code(declared)}, or change {name}"
+            raise NMTError(f"{problem} {with_code(language)}: {advice}")
 
 
 class Xliff(Flow):
     """Units without a translation are translated, segment by segment if they have segments."""
+
+    def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
+        self.source = source
+        super().__init__(content, source, target)
 
     def parts(self, text: str, target: str) -> Sequence[Part]:
         self.left = Counter[str]()  # what stays untranslated, by the reason
@@ -50,6 +68,8 @@ class Xliff(Flow):
         self.language = target
         elements = parse_xml(text)
         files = [element for element in elements if element.name == "file" and target]
+        for file in files:
+            check_languages(file, self.source, target)
         declarations = [declared_target(file, target) for file in files if needs_target(file)]
         return [*declarations, *self.sentences(elements[0])]
 

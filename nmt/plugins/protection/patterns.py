@@ -168,6 +168,18 @@ NAMES = (
     r"(?<![\L])(?i:Ctrl|Strg|Alt|Shift|Cmd|Meta|Super|Win)(?>(?:\+(?:[\L]{1,12}+|[-+,.←-↓](?![\L]))){1,4})",
     rf"(?<![\L])[€$£¥] ?{NUMBER}(?![\L\d])",  # $10
 )
+IN_PHONE = "[ \u00a0-]?"
+# Telephone numbers, in forms that neither dates, years, ISBNs nor amounts have.
+PHONES = (
+    # International, with 8 to 15 digits: +20 2 1234 5678, +1 (555) 123-4567
+    r"(?<![\L.,+-])\+(?=[1-9](?:[ \u00a0()-]{0,2}\d){7,14}(?![\L]))"
+    rf"\d{{1,15}}+(?>(?:{IN_PHONE}(?:\(\d{{1,5}}\)|\d{{1,14}}+)){{0,7}})(?![\L]|-\d)",
+    r"(?<![\L.,+-])(?:1-)?[2-9]\d\d-\d{3}-\d{4}(?![\L]|[.,-]\d)",  # 212-555-0100
+    r"(?<![\L.,+-])\([2-9]\d\d\) ?\d{3}-\d{4}(?![\L]|[.,-]\d)",  # (212) 555-0100
+    # 03-1234-5678, 0120-123-456
+    r"(?<![\L.,+-])(?=0(?:-?\d){8,10}(?![\L-]))\d{2,5}-\d{1,4}-\d{3,4}(?![\L]|[.,-]\d)",
+    r"(?<![\L.,+-])\(0\d{1,4}\) ?\d{2,4}-\d{4}(?![\L]|[.,-]\d)",  # (03) 1234-5678
+)
 SCRIPT = "[²³¹⁰ⁱ⁴-ⁿ₀-₎]"
 IN_FORMULA = "A-Za-z0-9\u0370-\u03ffµ"
 LONG_WORD = "[a-z\u0370-\u03ff]{4}|[A-Z][a-z]{3}"
@@ -183,7 +195,7 @@ RAISED = (
 URL = compiled(*ADDRESSES)
 ADDRESS = compiled(*ADDRESSES, *FILES)
 PLACEHOLDER = compiled(*PLACEHOLDERS)
-ALL = compiled(*PLACEHOLDERS, *ADDRESSES, *FILES, *NAMES, MEASURE.pattern, *RAISED)
+ALL = compiled(*PLACEHOLDERS, *ADDRESSES, *FILES, *PHONES, *NAMES, MEASURE.pattern, *RAISED)
 # Items that are extended to whole words, without final punctuation; GLUE joins the rest of a word to an item.
 WHOLE = compiled(*ADDRESSES, *FILES, *NAMES[:2])
 GLUE = compiled(r"[-+~:/](?=[\L])[\L.+~:/-]{1,200}+")

@@ -12,7 +12,9 @@ from pptx.enum.text import PP_ALIGN
 from pptx.util import Inches
 from pseudo import capitals, same
 
+from nmt.config import NMTError
 from nmt.plugins.documents import Translated, read_document
+from nmt.plugins.documents.subtitles import with_marks
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
@@ -42,52 +44,53 @@ def packed(**files: str) -> bytes:
 PAGES = [
     # Source and target language, page, and translation.
     ("en", "ar", '<html lang="en"><p>a</p></html>', '<html dir="rtl" lang="ar"><p>A</p></html>'),
-    ("en", "fa", "<html dir=ltr><p>a", '<html dir="rtl"><p>A'),
-    ("en", "he", "<html dir=LTR><p dir='ltr'>a", '<html dir="rtl"><p dir="rtl">A'),
-    ("en", "ur", "<html><p dir=auto>a<p dir=rtl>b", '<html dir="rtl"><p dir=auto>A<p dir=rtl>B'),
+    ("en", "fa", "<html dir=ltr><p>a", '<html lang="fa" dir="rtl"><p>A'),
+    ("en", "he", "<html dir=LTR><p dir='ltr'>a", '<html lang="he" dir="rtl"><p dir="rtl">A'),
+    ("en", "ur", "<html><p dir=auto>a<p dir=rtl>b", '<html lang="ur" dir="rtl"><p dir=auto>A<p dir=rtl>B'),
     # Text that stays as it is keeps its direction.
     (
         "en",
         "ar",
         "<html><p>a <code>-x</code></p><pre>f(x);</pre><pre dir=ltr>y</pre>",
-        '<html dir="rtl"><p>A <code dir="ltr">-x</code></p><pre dir="ltr">f(x);</pre><pre dir=ltr>y</pre>',
+        '<html lang="ar" dir="rtl"><p>A <code dir="ltr">-x</code></p><pre dir="ltr">f(x);</pre><pre dir=ltr>y</pre>',
     ),
     (
         "en",
         "ar",
         "<html><p translate=no>Acme.</p><p>a <b class=notranslate>B.</b></p><pre></pre><p>b</p>",
-        '<html dir="rtl"><p dir="ltr" translate=no>Acme.</p><p>A <b dir="ltr" class=notranslate>B.</b></p>'
+        '<html lang="ar" dir="rtl"><p dir="ltr" translate=no>Acme.</p><p>A <b dir="ltr" class=notranslate>B.</b></p>'
         "<pre></pre><p>B</p>",
     ),
     (
         "en",
         "ar",
         "<html><p translate=no>نص</p><p>a</p><svg><text>one</text></svg><math><mi>x</mi></math>",
-        '<html dir="rtl"><p translate=no>نص</p><p>A</p><svg direction="ltr"><text>one</text></svg>'
+        '<html lang="ar" dir="rtl"><p translate=no>نص</p><p>A</p><svg direction="ltr"><text>one</text></svg>'
         "<math><mi>x</mi></math>",
     ),
     (
         "en",
         "ar",
         "<html><p>a <span dir=ltr>5551234</span> and <span dir=ltr>b</span>",
-        '<html dir="rtl"><p>A <span dir=ltr>5551234</span> AND <span dir="rtl">B</span>',
+        '<html lang="ar" dir="rtl"><p>A <span dir=ltr>5551234</span> AND <span dir="rtl">B</span>',
     ),
     # Sides of the page
     (
         "en",
         "ar",
         "<html><p align=left style='x-direction:ltr; Direction: LTR;text-align:RIGHT'>a<td align='Right'>b",
-        '<html dir="rtl"><p align="right" style=\'x-direction:ltr; Direction: rtl;text-align:left\'>A'
+        '<html lang="ar" dir="rtl"><p align="right" style=\'x-direction:ltr; Direction: rtl;text-align:left\'>A'
         '<td align="left">B',
     ),
     (
         "en",
         "ar",
         '<html><p>a<img align=left alt=b><p dir=rtl align=right>c<pre align="left">d</pre>',
-        '<html dir="rtl"><p>A<img align=left alt="B"><p dir=rtl align=right>C<pre dir="ltr" align="left">d</pre>',
+        '<html lang="ar" dir="rtl"><p>A<img align=left alt="B"><p dir=rtl align=right>C'
+        '<pre dir="ltr" align="left">d</pre>',
     ),
     # The direction of a field is that of what users enter.
-    ("en", "ar", "<html><input dir=ltr title=a>", '<html dir="rtl"><input dir=ltr title="A">'),
+    ("en", "ar", "<html><input dir=ltr title=a>", '<html lang="ar" dir="rtl"><input dir=ltr title="A">'),
     ("en", "ar", "<html translate=no><p>a</p></html>", "<html translate=no><p>a</p></html>"),
     # Fragments
     (
@@ -108,7 +111,52 @@ PAGES = [
     ),
     # Without a turn, only languages change.
     ("he", "ar", "<html dir=rtl lang=he><p lang=he>a", '<html dir=rtl lang="ar"><p lang="ar">A'),
-    ("en", "zh_CN", "<html><p lang=en-GB>a<p lang=fr dir=ltr>b", '<html><p lang="zh-CN">A<p lang=fr dir=ltr>B'),
+    ("en", "zh_CN", "<html><p lang=en-GB>a<p dir=ltr>b", '<html lang="zh-CN"><p lang="zh-CN">A<p dir=ltr>B'),
+    (
+        "en",
+        "ja",
+        '<?xml version="1.0"?><html xmlns="x"><p>a</p></html>',
+        '<?xml version="1.0"?><html xml:lang="ja" xmlns="x"><p>A</p></html>',
+    ),
+    # The order of signs and digits stays.
+    (
+        "en",
+        "ar",
+        '<table dir=ltr><td dir="ltr">+1 (555) 123-4567</td><td>a</td></table>',
+        '<table dir="rtl"><td dir="ltr">+1 (555) 123-4567</td><td>A</td></table>',
+    ),
+    (
+        "en",
+        "he",
+        '<div><p style="direction:ltr">+1 <b>55</b></p><p style="text-align:left">a</p><p dir=ltr>5',
+        '<div dir="rtl"><p style="direction:ltr">+1 <b>55</b></p><p dir="rtl" style="text-align:right">A</p>'
+        "<p dir=ltr>5",
+    ),
+    ("en", "ar", "<p>a<p dir=ltr>/usr/local/bin/</p>", '<p dir="rtl">A<p dir=ltr>/USR/LOCAL/BIN/</p>'),
+    # The template of a page may declare any language.
+    ("en", "ja", "<html lang=de><body lang=de><p>a", '<html lang="ja"><body lang="ja"><p>A'),
+    # Passages in other languages stay, whether their closing tags are there or not.
+    (
+        "en",
+        "ar",
+        "<blockquote lang=fr>oui</blockquote><p lang=en-US>a</p><p lang=ar>نص</p>",
+        '<blockquote dir="ltr" lang=fr>oui</blockquote><p dir="rtl" lang="ar">A</p><p lang=ar>نص</p>',
+    ),
+    (
+        "en",
+        "zh_CN",
+        "<p>a <a lang=fr title=b>oui</a> b<p lang='fr-CA' title=oui>oui<p>c<ul><li xml:lang=ja>はい<li>d</ul>e",
+        "<p>A <a lang=fr title=b>oui</a> B<p lang='fr-CA' title=oui>oui<p>C<ul><li xml:lang=ja>はい<li>D</ul>E",
+    ),
+    (
+        "en",
+        "zh_CN",
+        "<table><tr lang=fr><td>oui<td>non<tr><td>a<td lang=fr>oui</table><select><option lang=fr>non<option>b",
+        "<table><tr lang=fr><td>oui<td>non<tr><td>A<td lang=fr>oui</table><select><option lang=fr>non<option>B",
+    ),
+    ("zh_CN", "en", "<p lang=zh>a</p><p lang=zh-TW>b</p>", '<p lang="en">A</p><p lang=zh-TW>b</p>'),
+    ("en", "ja", '<p lang="">a</p><p lang=x-y>b</p>', '<p lang="">A</p><p lang=x-y>B</p>'),
+    ("", "ja", "<p lang=fr>a</p>", "<p lang=fr>A</p>"),
     ("", "ja", "<html lang=en><p lang=en>a", '<html lang="ja"><p lang=en>A'),
     ("en", "sr@latin", "<html lang=en><p>a", '<html lang="sr-Latn"><p>A'),
 ]
@@ -136,6 +184,14 @@ MARKDOWN = """<div dir="rtl" align="right">
 """
 
 
+def test_passages_in_other_languages_are_counted():
+    page = "<p>a <i lang=fr>oui</i></p><p lang=fr>non</p><p lang=ar>نص</p><p lang=fr>12</p>"
+    for source, notice in (("en", "passages declared in other languages left untranslated: 2"), ("", "")):
+        document = read_document("html", page.encode(), "ar", source)
+        document.join(capitals(document.lines))
+        assert document.notice == notice
+
+
 def test_blocks_of_html_in_markdown_turn():
     result = translated("markdown", MARKDOWN.encode(), "ar", "en").decode()
     expected = MARKDOWN.replace('dir="rtl" align="right"', 'dir="ltr" align="left"')
@@ -160,6 +216,7 @@ UNIT = "<body><trans-unit><source>a</source></trans-unit></body>"
     [
         ('<file source-language="en" original="x">', "zh_CN", ' target-language="zh-CN"'),
         ('<file source-language="en" target-language="zh-Hans">', "zh_CN", ' target-language="zh-Hans"'),
+        ('<file source-language="en-us" target-language="">', "zh_CN", ' target-language="zh-CN"'),
         ('<file original="x">', "zh_CN", ""),
         ('<file source-language="en">', "", ""),
     ],
@@ -171,6 +228,58 @@ def test_exchanged_files_declare_their_target_language(file, target, declared):
     assert "<target" in result
     assert result.count(" target-language=") == bool(declared)
     assert declared in result
+
+
+@pytest.mark.parametrize(
+    ("declared", "problem"),
+    [
+        ('source-language="de"', r'source-language="de", but the model has English \(en\)'),
+        ('source-language="en" target-language="fr"', r"use a model for French \(fr\), or change"),
+        ('source-language="en" target-language="zh-TW"', 'target-language="zh-TW", but'),
+    ],
+)
+def test_files_for_other_languages_than_the_model_are_refused(declared, problem):
+    files = f'<file source-language="en">{UNIT}</file>\n<file {declared}>{UNIT}</file>'
+    content = f'<xliff version="1.2">{files}</xliff>'.encode()
+    with pytest.raises(NMTError, match=f"line 2: declares .*{problem}"):
+        read_document("xliff", content, "zh_CN", "en")
+    assert read_document("xliff", content).lines
+
+
+CATALOG = """msgid ""
+msgstr ""
+"Language: {}\\n"
+"Content-Type: text/plain; charset=UTF-8\\n"
+
+msgid "a"
+msgstr ""
+"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "source", "target", "language", "has_notice"),
+    [
+        ("", "en", "ar", "ar", False),
+        ("en_US", "en", "zh_Hant", "zh_TW", False),
+        ("English", "en", "pt-BR", "pt_BR", False),
+        ("ar_EG", "en", "ar", "ar_EG", False),
+        ("fr", "en", "sr-Latn", "sr@latin", True),
+        ("sr", "en", "sr@latin", "sr", False),
+        ("fr", "", "uz_Cyrl", "uz@cyrillic", True),
+        ("fr", "en", "eng_Latn", "en", True),
+        ("fr", "en", "", "fr", False),
+        ("", "en", "Arabic", "ar", False),
+        ("", "en", "xx", "xx", False),
+    ],
+)
+def test_catalogs_declare_the_language_of_their_translation(declared, source, target, language, has_notice):
+    document = read_document("po", CATALOG.format(declared).encode(), target, source)
+    result = document.join(capitals(document.lines)).decode()
+    assert f'"Language: {language}\\n"' in result
+    assert document.notice == has_notice * (
+        f"the header declared Language: {declared}, and now declares {language}: "
+        "check the translations that the file had before"
+    )
 
 
 def letter(body: str) -> bytes:
@@ -213,6 +322,10 @@ def test_letters_turn_back_to_the_left():
     values = {name: tree.find(f".//w:{name}", {"w": WORD}).get(f"{{{WORD}}}val") for name in ("bidi", "rtl")}
     assert values == {"bidi": "0", "rtl": "0"}
     assert names_in(tree, ".//w:rPr") == [["b", "rtl"]]
+    properties = '<w:bCs/><w:sz w:val="20"/><w:szCs w:val="36"/><w:rtl/>'
+    body = f"<w:p><w:r><w:rPr>{properties}</w:rPr><w:t>a</w:t></w:r></w:p>"
+    result = files_of(translated("docx", letter(body), "ar", "en"))["word/document.xml"]
+    assert names_in(ElementTree.fromstring(result), ".//w:rPr") == [["b", "bCs", "sz", "szCs", "rtl"]]
 
 
 @pytest.mark.parametrize(("source", "target"), [("en", "de"), ("he", "ar")])
@@ -232,6 +345,7 @@ def test_slides_turn_to_the_right():
         paragraph = frame.add_paragraph()
         paragraph.text, paragraph.alignment = text, side
     slide.shapes.add_table(1, 2, 0, 0, Inches(1), Inches(1)).table.cell(0, 0).text = "red"
+    slide.notes_slide.notes_text_frame.text = "note"
     deck.save(file)
     result = translated("pptx", file.getvalue(), "en", "ar")
     slide = pptx.Presentation(io.BytesIO(result)).slides[0]
@@ -244,6 +358,9 @@ def test_slides_turn_to_the_right():
     assert [(style.get("rtl"), style.get("algn")) for style in inherited] == [("1", "ctr"), ("1", "r"), ("1", "r")]
     usual = ElementTree.fromstring(files["ppt/presentation.xml"]).find(f".//{{{DRAWING}}}lvl1pPr")
     assert (usual.get("rtl"), usual.get("algn")) == ("1", "r")
+    notes = ElementTree.fromstring(files["ppt/notesMasters/notesMaster1.xml"])
+    levels = notes.iterfind(f".//{{*}}notesStyle/{{{DRAWING}}}lvl1pPr")
+    assert [(level.get("rtl"), level.get("algn")) for level in levels] == [("1", "r")]
     back = files_of(translated("pptx", result, "ar", "en"))
     usual = ElementTree.fromstring(back["ppt/presentation.xml"]).find(f".//{{{DRAWING}}}lvl1pPr")
     assert (usual.get("rtl"), usual.get("algn")) == ("0", "l")
@@ -342,3 +459,24 @@ def test_lines_of_subtitles_begin_at_the_right_in_every_player(format):
     assert texts[3] == "ten مر"
     assert "\u200f" not in texts[2]
     assert "\u200f" not in read_document(format, f"{head}{file}".encode(), "de", "en").join(translations).decode()
+
+
+@pytest.mark.parametrize(
+    ("line", "is_marked"),
+    [
+        ("<v Ann>مر", False),
+        ("<v Ann>Linux مر", True),
+        ("<c.yellow>مر</c> Linux", False),
+        ("<lang en>مر", False),
+        ("<00:00:01.000>مر", False),
+        ("&amp; مر", False),
+        ("<i>مر</i>", False),
+        ('<font color="red">مر</font>', False),
+        ("{\\an8}<i>مر", False),
+        ("{\\an8}<i>Linux مر", True),
+        ("a <b مر", True),
+    ],
+)
+def test_markup_does_not_count_for_the_direction_of_a_subtitle(line, is_marked):
+    file = f"WEBVTT\n\n00:01.000 --> 00:02.000\n{line}\n"
+    assert ("\u200f" in with_marks(file, "")) == is_marked

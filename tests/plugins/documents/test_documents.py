@@ -331,6 +331,9 @@ def markdown_skeleton(text: str, left_out: tuple[str, ...] = ()) -> list[object]
 @example("<b>*![x](y) *C#\nwort** ![x](y)</b>  \n~~*`ein *code*`*  \n![x](y)~~", turned, "\n")
 @example("[`ein *code*` *![x](y) *wort**](z)", turned, "\n")
 @example("*a <ins>b* c</ins> wort", turned, "\n")
+@example("wort\n\n`ein *code*`  \n`ein *code*`\n![bild](x.png) *wort*", turned, "\n")
+@example("> `ein *code*`\\\n> `ein *code*`\n> ![bild](x.png) *wort*", turned, "\r\n")
+@example("`ein *code*` ![bild](x.png)\n`ein *code*`  \n*wort*", turned, "\n")
 def test_a_translation_of_markdown_has_the_same_blocks_and_markup(page, by, line_end):
     # The second paragraph of a footnote, which is code for markdown-it without its extension.
     assume("Eine Note\n\n    code" not in page)

@@ -77,6 +77,10 @@ def test_elements_go_around_the_aligned_characters(source, target, expected):
         # Names that stay the same are aligned with themselves, whatever a model says.
         ("Use <b>Vim</b> 9 here", "ここでVim 9を使う", "0-0123 1-67 2-5", "ここで<b>Vim</b> 9を使う"),
         ("Use <b>5</b> GB here", "这里用5 GB吧", "0-012 1-5 2-3", "这里用<b>5</b> GB吧"),
+        # A unit in the translation only.
+        ("a <b>55</b> <i>b</i>", "A 55 B", "0-0 1-1 2-2", "A <b>55</b> <i>B</i>"),
+        ("a <b>55</b> <i>b</i>", "B 55 A", "0-2 1-1 2-0", "<i>B</i> <b>55</b> A"),
+        ("<b>10</b> <i>км</i> here", "10 km ici", "0-0 1-1 2-2", "<b>10</b> <i>km</i> ici"),
         ("Use <b>Vim</b> here", "Используй Vim здесь", "0-1 1-0", "Используй <b>Vim</b> здесь"),
         # No element is empty.
         ("Close the <b>red</b> <i>window</i>.", "赤い窓を閉じます。", "0-01234567", "<b>赤い</b><i>窓</i>を閉じます。"),

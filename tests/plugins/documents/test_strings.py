@@ -110,6 +110,8 @@ def test_what_stays_is_counted():
         header + plural,
         "plural messages left untranslated because the header has no valid Plural-Forms: 1",
     )
+    notice = pseudo("po", header + plural, target="ja")[2]
+    assert notice.endswith(r'add this line to the header: "Plural-Forms: nplurals=1; plural=0;\n"')
     lose = lambda lines: [Translated("x")] * len(lines)  # noqa: E731
     _, result, notice = pseudo("json", '["Hi {name}", "Hi"]', by=lose)
     assert (result, notice.endswith("placeholders: 1")) == ('["Hi {name}", "x"]', True)
