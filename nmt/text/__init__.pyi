@@ -15,7 +15,8 @@ from .scripts import EXTENDING as EXTENDING, KANA as KANA, NO_BLANK_BESIDE as NO
 from .scripts import SOUTH_EAST as SOUTH_EAST, SYLLABLE as SYLLABLE, WITHOUT_BLANKS as WITHOUT_BLANKS
 from .scripts import KATAKANA as KATAKANA, SPELLING as SPELLING
 from .scripts import WORD_CHARACTER as WORD_CHARACTER, blank_between as blank_between
-from .scripts import direction_of_text as direction_of_text, is_word_border as is_word_border
+from .scripts import direction_of_text as direction_of_text, foreign_han as foreign_han
+from .scripts import is_word_border as is_word_border
 from .scripts import joined as joined, letters as letters, script as script
 from .scripts import scripts_of_characters as scripts_of_characters
 from .scripts import scripts_of_text as scripts_of_text, word_spans as word_spans, words as words
