@@ -24,9 +24,10 @@ from .affixes import ARABIC_ARTICLE as ARABIC_ARTICLE
 from .affixes import is_part_of_compound as is_part_of_compound, may_begin as may_begin, may_end as may_end
 from .affixes import without_particles as without_particles, without_prefixes as without_prefixes
 from .affixes import without_vowel_points as without_vowel_points
-from .codes import is_language as is_language, language_name as language_name, match_language as match_language
+from .codes import did_you_mean as did_you_mean, is_language as is_language
+from .codes import language_name as language_name, match_language as match_language
 from .codes import language_tag as language_tag, native_name as native_name
-from .codes import subtags as subtags, with_code as with_code
+from .codes import subtags as subtags, with_code as with_code, without_region as without_region
 from .tags import BETWEEN as BETWEEN, BLOCKS as BLOCKS, INLINE as INLINE, SEPARATORS as SEPARATORS
 from .tags import AMBIGUOUS as AMBIGUOUS, separates_words as separates_words
 from .tokenizers import CONTINUES as CONTINUES, ESCAPE as ESCAPE, META as META, SYMBOLS as SYMBOLS

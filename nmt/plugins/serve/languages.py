@@ -16,7 +16,15 @@ from typing import Any
 import regex
 
 from nmt.plugins.serve.han import chinese_script, han_fits
-from nmt.text import direction, language_name, language_tag, match_language, native_name, subtags
+from nmt.text import (
+    direction,
+    language_name,
+    language_tag,
+    match_language,
+    native_name,
+    subtags,
+    without_region,
+)
 
 MOST_CHARACTERS = 2000  # a text's language is detected from at most this many leading characters
 SHARPNESS = 1.7  # exponent of py3langid's probabilities, which are too even for short texts
@@ -235,11 +243,14 @@ def choose(text: str, sources: list[str], target: str, codes: list[str]) -> tupl
 
 def language_facts(code: str, targets: list[str]) -> dict[str, Any]:
     """A language for clients: LibreTranslate's fields, and those that the page needs."""
+    without = without_region(code)
     return {
         "code": code,
         "name": language_name(code),
         "targets": targets,
         "nativeName": native_name(code),
+        "shortName": language_name(without),
+        "shortNativeName": native_name(without),
         "tag": language_tag(code),
         "direction": direction(code),
     }
