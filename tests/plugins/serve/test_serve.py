@@ -294,12 +294,6 @@ def test_files_keep_their_names_in_all_languages(server, sent, name):
     assert message.get_filename() == unicodedata.normalize("NFC", name)
 
 
-def test_lines_that_are_not_in_the_source_language_are_flagged(server):
-    _, answer = server.translate("ファイル\n\nka", details=True)
-    assert answer["translatedText"].startswith("ファイル\n")
-    assert ["copied_source" in line["flags"] for line in answer["details"]] == [True, False]
-
-
 @pytest.mark.parametrize(
     ("sent", "name"),
     [
