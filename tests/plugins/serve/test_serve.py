@@ -83,9 +83,21 @@ def test_the_client_of_libretranslate_works_unchanged(server, expected):
     client = LibreTranslateAPI(server.url)
     assert client.translate(LINES[0], "en", "de") == expected[0]
     english, german = client.languages()
-    more = {"tag": "en", "direction": "ltr", "nativeName": "English"}
+    more = {
+        "tag": "en",
+        "direction": "ltr",
+        "nativeName": "English",
+        "shortNativeName": "English",
+        "shortName": "English",
+    }
     assert english == {"code": "en", "name": "English", "targets": ["de"], **more}
-    more = {"tag": "de", "direction": "ltr", "nativeName": "Deutsch"}
+    more = {
+        "tag": "de",
+        "direction": "ltr",
+        "nativeName": "Deutsch",
+        "shortNativeName": "Deutsch",
+        "shortName": "German",
+    }
     assert german == {"code": "de", "name": "German", "targets": [], **more}
     assert client.detect("This is a small house in the middle of the town.")[0]["language"] == "en"
 
