@@ -15,7 +15,13 @@ LARGEST_SHARE = 0.3
 
 
 def run(config: ExperimentConfig) -> None:
-    console, data, name = talker(), config.data, config.prepared
+    console = talker()
+    data = config.data
+    name = config.prepared
+    for key, code in (("data.source", data.source), ("data.target", data.target)):
+        hint = text.did_you_mean(code)
+        if hint:
+            console.print(f"notice: {key}={code}: no such language; {hint}")
     with console.status("preparing") as status:
         manifest, done = preparation.preprocess(config, lambda words: status.update(words))
     if not done:

@@ -15,7 +15,8 @@ from .scripts import EXTENDING as EXTENDING, KANA as KANA, NO_BLANK_BESIDE as NO
 from .scripts import SOUTH_EAST as SOUTH_EAST, SYLLABLE as SYLLABLE, WITHOUT_BLANKS as WITHOUT_BLANKS
 from .scripts import KATAKANA as KATAKANA, SPELLING as SPELLING
 from .scripts import WORD_CHARACTER as WORD_CHARACTER, blank_between as blank_between
-from .scripts import direction_of_text as direction_of_text, is_word_border as is_word_border
+from .scripts import direction_of_text as direction_of_text, foreign_han as foreign_han
+from .scripts import is_word_border as is_word_border
 from .scripts import joined as joined, letters as letters, script as script
 from .scripts import scripts_of_characters as scripts_of_characters
 from .scripts import scripts_of_text as scripts_of_text, word_spans as word_spans, words as words
@@ -23,10 +24,12 @@ from .affixes import ARABIC_ARTICLE as ARABIC_ARTICLE
 from .affixes import is_part_of_compound as is_part_of_compound, may_begin as may_begin, may_end as may_end
 from .affixes import without_particles as without_particles, without_prefixes as without_prefixes
 from .affixes import without_vowel_points as without_vowel_points
-from .codes import is_language as is_language, language_name as language_name, match_language as match_language
+from .codes import did_you_mean as did_you_mean, is_language as is_language
+from .codes import language_name as language_name, match_language as match_language
 from .codes import language_tag as language_tag, native_name as native_name
 from .codes import script_name as script_name, subtags as subtags
 from .codes import usual_subtags as usual_subtags, with_code as with_code
+from .codes import without_region as without_region
 from .tags import BETWEEN as BETWEEN, BLOCKS as BLOCKS, INLINE as INLINE, SEPARATORS as SEPARATORS
 from .tags import AMBIGUOUS as AMBIGUOUS, separates_words as separates_words
 from .tokenizers import CONTINUES as CONTINUES, ESCAPE as ESCAPE, META as META, SYMBOLS as SYMBOLS

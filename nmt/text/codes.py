@@ -12,6 +12,8 @@ SUBTAG = regex.compile(r"[a-z]{4}|[a-z]{2}|\d{3}")
 """A script or a region in a language code, in lower case."""
 ALIASES = {"nb": "no", "zt": "zh_Hant", "pb": "pt_BR", "pbt": "ps", "quy": "qu"}
 """Codes in use besides CLDR's: `no` is written as `nb`; `zt` and `pb` are LibreTranslate's."""
+MISTAKEN = ("br", "kr", "se")
+"""Countries whose codes are often written for their languages, and are those of rare languages."""
 LOCALE = regex.compile(r"(?P<code>[^.@]*)(?:\.[^@]*)?(?:@(?P<modifier>.*))?")
 """A code as POSIX writes it, with an encoding or a modifier: sr_RS.UTF-8@latin."""
 
@@ -74,6 +76,12 @@ def script_name(script: str) -> str:
     return str(english().scripts.get(script, script))
 
 
+def without_region(code: str) -> str:
+    """A code without its region, which may have decided its script: zh-Hant for zh_TW."""
+    language, script, region, _ = subtags(code)
+    return f"{language}-{script}" if region and script else code
+
+
 def usual_subtags(code: str) -> dict[str, str]:
     """CLDR's usual script and region of a language, or of a language in a region."""
     parts = (data_of("likely_subtags").get(code) or "").split("_")
@@ -84,12 +92,15 @@ def match_language(code: str, codes: Iterable[str]) -> str | None:
     """The one of `codes` that means the same language in the same script; of several, the one for the same region.
 
     A code without script and region, such as zh, also means a language that is only there in another script. English
-    names of languages are accepted, too.
+    names of languages are accepted, too, and the names of `codes` in their own languages.
     """
     codes = list(codes)
     if code in codes:
         return code
     code = names().get(code.lower(), code)
+    if subtags(code).language not in english().languages:
+        named = (other for other in codes if code.casefold() in all_names(other))
+        code = next(named, code)
     same = [other for other in codes if other.lower().replace("_", "-") == code.lower().replace("_", "-")]
     if same:
         return same[0]
@@ -100,6 +111,38 @@ def match_language(code: str, codes: Iterable[str]) -> str | None:
     regions = region, "", usual_subtags(language).get("region")
     rank = {place: number for number, place in reversed([*enumerate(regions)])}
     return min(same, key=lambda other: rank.get(subtags(other).region, len(rank)), default=None)
+
+
+@cache
+def all_names(code: str) -> frozenset[str]:
+    """The names of a language with and without its region, in English and itself, in lower case."""
+    codes = code, without_region(code)
+    names_of_codes = (name(one) for one in codes for name in (language_name, native_name))
+    return frozenset(name.casefold() for name in names_of_codes)
+
+
+def language_of_country(code: str) -> str:
+    """The language of a country whose code was written instead: ja for jp; "" if there is none."""
+    country = code.upper()
+    if len(country) != 2 or country not in english().territories:
+        return ""
+    language, _, _ = (data_of("likely_subtags").get(f"und_{country}") or "").partition("_")
+    return str(language)
+
+
+def did_you_mean(code: str, codes: Iterable[str] | None = None) -> str:
+    """A hint for messages if a code is that of a country, otherwise "".
+
+    If `codes` are given, it names one of them if possible. The codes in `MISTAKEN`, which are also
+    those of languages, then stand for countries, too.
+    """
+    language = language_of_country(code)
+    if not language or language == code.lower():
+        return ""
+    match = match_language(language, codes or ())
+    if is_language(code) and (match is None or code.lower() not in MISTAKEN):
+        return ""
+    return f"did you mean {match or language} ({language_name(match or language)})?"
 
 
 def language_name(code: str) -> str:

@@ -157,6 +157,11 @@ def is_name_of_text(suffix: str) -> bool:
     return not suffix or bool(CORPUS_WORD.fullmatch(small)) or is_language(suffix)
 
 
+def may_be_code(suffix: str) -> bool:
+    """Whether only the content decides if a file with this suffix is source code."""
+    return bool(suffix) and (bool(ALSO_CODE.fullmatch(suffix.lower())) or not is_name_of_text(suffix))
+
+
 def kind_of_content(head: bytes, may_be_code: bool) -> Kind | None:
     """The kind of a file that begins with these bytes; None for text to translate line by line."""
     start = head.removeprefix(codecs.BOM_UTF8).lstrip()
@@ -188,8 +193,7 @@ def check_content(name: str, head: bytes, suffix: str = "") -> None:
     """Raise NMTError if an input that begins with `head` is not text to translate line by line."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         head = head.decode("utf-16", "replace").encode()
-    may_be_code = bool(suffix) and (bool(ALSO_CODE.fullmatch(suffix.lower())) or not is_name_of_text(suffix))
-    kind = kind_of_content(head, may_be_code)
+    kind = kind_of_content(head, may_be_code(suffix))
     if kind:
         what = f"its content is {kind.name}, which line-by-line translation would damage"
         raise refusal(name, what, kind)

@@ -13,15 +13,19 @@ from nmt.files import ModelDescription, expected_search, find_model_directory, r
 from nmt.registry import Entry, entries_of, import_attribute
 from nmt.text import (
     Tokenizer,
+    did_you_mean,
     match_language,
     read_tokenizer,
     scripts_of_characters,
     scripts_of_language,
     with_code,
 )
+from nmt.translation.foreign import is_left_as_it_is
 from nmt.translation.job import warn
 from nmt.translation.segments import limits
 from nmt.translation.translator import LANGUAGE_TAG, Notice, Stage, Translation, Translator
+
+COPIED = "copied_source"
 
 
 class Models(NamedTuple):
@@ -75,7 +79,9 @@ def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
     tag = find_tag(target, tokenizer)
     if tag is None:
         names = ", ".join(map(language_of, tokenizer.tags))
-        raise NMTError(f"target={target:.40}: the model supports {names}")
+        hint = did_you_mean(language_of(target), languages(tokenizer))
+        problem = f"{hint} The model supports {names}" if hint else f"the model supports {names}"
+        raise NMTError(f"target={target:.40}: {problem}")
     return f"{tag} "
 
 
@@ -88,7 +94,9 @@ def tag_of_target(options: TranslatorOptions, models: Models) -> str:
     if match_language(language_of(target), [about.target]):
         return ""
     direction = f"translates from {with_code(about.source)} to {with_code(about.target)}"
-    raise NMTError(f"target={target:.40}: {options.run[0]} {direction}; omit target, or name another model")
+    hint = did_you_mean(language_of(target), filter(None, [about.target]))
+    advice = hint or "omit target, or name another model"
+    raise NMTError(f"target={target:.40}: {options.run[0]} {direction}; {advice}")
 
 
 def stages_of(options: TranslatorOptions, models: Models | None = None) -> tuple[Stage, ...]:
@@ -194,12 +202,19 @@ def kind_of_corpus(corpus: "data.PreparedCorpus") -> CorpusKind:
 
 def flagger(models: Models) -> Callable[[str, Translation], list[str]]:
     """A function that returns flags for likely failures, given a line and its translation."""
-    finders, scripts = [entry.load() for entry in entries_of("flags").values()], target_scripts(models.descriptions)
+    finders = [entry.load() for entry in entries_of("flags").values()]
+    scripts = target_scripts(models.descriptions)
+    language = models.descriptions[0].source
 
     def flags_of(source: str, translation: Translation) -> list[str]:
         log_probabilities = translation.details.token_log_probabilities if translation.details else []
         untagged = source.removeprefix(models.tokenizer.leading_tag(source))
-        return [flag for find in finders for flag in find(untagged, translation.text, scripts, log_probabilities)]
+        arguments = untagged, translation.text, scripts, log_probabilities
+        flags = [flag for find in finders for flag in find(*arguments)]
+        # Finders know only the target language, in which the whole line may be written.
+        if COPIED not in flags and is_left_as_it_is(untagged, translation.text, language):
+            flags.append(COPIED)
+        return flags
 
     return flags_of
 

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nmt.config import NMTError, TranslatorOptions, require
 from nmt.search import Constraints, Engine, Hypothesis, Pair, penalty
-from nmt.text import SOURCE, TARGET, Tokenizer
+from nmt.text import SOURCE, TARGET, Tokenizer, with_code
 from nmt.translation.alignment import Describer, Details, PairScore
+from nmt.translation.foreign import foreign_source
 from nmt.translation.joining import join
 from nmt.translation.segments import Limits, Line, Segment, Segmenter
 
@@ -188,6 +189,9 @@ class Translator:
             limit = self.limits.longest or 0
             notes["too long for the model, translated in parts"] = f"a sentence of {length:,} tokens (limit: {limit:,})"
         copied = [segment.text for segment in segments if segment.copied]
+        source = foreign_source(line.text, copied, self.models.descriptions[0]) if self.models else None
+        if source:
+            notes[f"the text does not seem to be in {with_code(source)}"] = ""
         translations = []
         for n in range(max(map(len, hypotheses), default=1)):
             parts = [row[min(n, len(row) - 1)] for row in hypotheses]  # a shorter row repeats its last hypothesis

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmt.text import is_language, language_tag, match_language, native_name, with_code
+from nmt.text import did_you_mean, is_language, language_tag, match_language, native_name, with_code
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,13 @@ from nmt.text import is_language, language_tag, match_language, native_name, wit
         ("ca@valencia", ["ca"], "ca"),
         ("uz@cyrillic", ["uz", "uz_Cyrl"], "uz_Cyrl"),
         ("ja_JP.UTF-8", ["ja"], "ja"),
+        ("日本語", ["en", "jpn"], "jpn"),
+        ("العربية", ["en", "ar"], "ar"),
+        ("简体中文", ["zh_TW", "zh_CN"], "zh_CN"),
+        ("Traditional Chinese", ["zh_CN", "zh_TW"], "zh_TW"),
+        ("français", ["en", "fr-CA"], "fr-CA"),
+        ("日本語", ["en"], None),
+        ("jp", ["ja"], None),
         ("e" * 40, ["en"], None),
         ("x", ["xx"], None),
         ("-", ["de"], None),
@@ -122,6 +129,36 @@ def test_what_a_language_code_looks_like():
     for word in ("", "doc", "md", "po", "py", "foo", "de-", "de-foo-bar-x", "vtt", "json", "xml"):
         assert not is_language(word), word
     assert [with_code(code) for code in ("de", "pt-BR", "xx")] == ["German (de)", "Brazilian Portuguese (pt-BR)", "xx"]
+
+
+@pytest.mark.parametrize(
+    ("code", "codes", "hint"),
+    [
+        ("jp", None, "did you mean ja (Japanese)?"),
+        ("JP", ["en", "jpn"], "did you mean jpn (Japanese)?"),
+        ("cn", None, "did you mean zh (Chinese)?"),
+        ("cn", ["zh_CN"], "did you mean zh_CN (Simplified Chinese (China))?"),
+        ("ua", ["en"], "did you mean uk (Ukrainian)?"),
+        ("kr", ["ko"], "did you mean ko (Korean)?"),  # also Kanuri
+        ("kr", None, ""),
+        ("ca", ["en"], ""),  # Catalan, and Canada
+        ("de", ["en"], ""),
+        ("ja", None, ""),
+        ("xx", None, ""),
+        ("src", None, ""),
+        ("", None, ""),
+    ],
+)
+def test_codes_of_countries_are_frequent_mistakes(code, codes, hint):
+    assert did_you_mean(code, codes) == hint
+
+
+def test_the_command_line_names_the_language_of_a_country(checkpoint, nmt):
+    words = ["translate", f"run={checkpoint}", "text=ka lo", "device=cpu", "decode=greedy"]
+    outcome = nmt(*words, "target=at")
+    assert outcome.code == 2
+    assert outcome.err.startswith("nmt: target=at: ")
+    assert outcome.err.endswith("; did you mean de (German)?\n")
 
 
 @pytest.mark.parametrize("target", ["de", "DE", "de-DE", "deu", "<2de>"])

@@ -12,6 +12,7 @@ from nmt.text import (
     blank_between,
     direction,
     direction_of_text,
+    foreign_han,
     is_word_border,
     joined,
     script,
@@ -175,3 +176,19 @@ def test_direction_of_a_text_is_its_first_letters(text: str, expected: str) -> N
 )
 def test_scripts_of_codes_with_a_script(code: str, scripts: set[str]) -> None:
     assert scripts_of_language(code) == scripts
+
+
+@pytest.mark.parametrize(
+    ("text", "systems"),
+    [
+        ("検索", {"Jpan"}),
+        ("東区", {"Jpan"}),
+        ("设定", {"Hans"}),
+        ("設定", {"Jpan", "Hant"}),
+        ("開啟", {"Hant"}),
+        ("文字 abc あ", {"Jpan", "Hans", "Hant"}),
+    ],
+)
+def test_forms_of_han_characters(text: str, systems: set[str]) -> None:
+    foreign = foreign_han(text)
+    assert {system for system, count in foreign.items() if not count} == systems

@@ -94,7 +94,11 @@ def test_a_file_a_text_and_a_run_are_told_apart(words, run, input, text):
         ("translate", ["설정"], "to translate this one word, run `nmt translate 'text=설정'`"),
         ("parse", ["hello"], "run `nmt parse text=hello`"),
         ("score", ["日本語", "ref.de"], "日本語: no such file or folder"),
-        ("translate", ["hyp.de", "o.docx"], "o.docx: no such file or folder; `nmt translate [FILE] [RUN] [output=o.docx]`"),
+        (
+            "translate",
+            ["hyp.de", "o.docx"],
+            "o.docx: no such file or folder; `nmt translate [FILE] [RUN] [output=o.docx]`",
+        ),
         ("translate", ["runs/latest"], "train a model first"),
         ("translate", ["hyp.de", "Hello world"], "hyp.de, Hello world: give one file or text"),
         ("translate", ["Hello world", "input=hyp.de"], "omit it"),

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -40,11 +40,11 @@ from nmt.plugins.serve.failures import Failed, PlaceHandler, Rate, failure_of, l
 from nmt.plugins.serve.fields import AnyForm, FileForm, SuggestForm, TextForm, TranslateForm, read_fields, validated
 from nmt.plugins.serve.keys import name_of_key, read_keys
 from nmt.plugins.serve.languages import detect, identifier, language_facts
-from nmt.plugins.serve.parsing import formats_of_documents
+from nmt.plugins.serve.parsing import file_name, file_suffix, formats_of_documents
 from nmt.plugins.serve.protocol import SPARE_CONNECTIONS, Connection
 from nmt.plugins.serve.suggestions import collect, is_blank
 from nmt.plugins.serve.translation import Service
-from nmt.text import language_name, match_language, read_texts
+from nmt.text import is_language, language_name, match_language, read_texts
 
 T = TypeVar("T")
 HEADER_SECONDS = 30.0  # for the headers of a request
@@ -63,7 +63,7 @@ HEADERS = {
 }
 LOCAL = ("localhost", "127.0.0.1", "[::1]", "")  # names of this machine; browsers never send an empty name
 PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)  # a path prefix removed by a proxy on this machine
-UNSAFE = regex.compile(r"[^\w\p{M}.-]+")  # in file names
+UNSAFE = regex.compile(r"[^\w\p{M} ().-]+")  # in file names
 MOST_NAME_BYTES = 200  # of a file name without its suffix
 PAGE = Path(__file__).parent / "page"
 UNFINISHED = (413, 503, 504)  # statuses that close the connection, since the client may still be sending
@@ -139,16 +139,35 @@ async def unless_gone(request: Request, work: Awaitable[T]) -> T:
 
 
 def safe_name(name: str, target: str) -> str:
-    """The name for a translated file, containing only letters of any language, digits, dots, dashes and underscores."""
-    path = PurePath(unicodedata.normalize("NFC", name).replace("\\", "/"))
-    stem = UNSAFE.sub("_", path.stem).strip("._")
-    stem = stem.encode()[:MOST_NAME_BYTES].decode(errors="ignore")
-    return f"{stem or 'file'}_{target}{path.suffix.lower()}"
+    """The name for a translated file, with only letters, digits, blanks and a few signs.
+
+    The target language replaces a suffix that names a language: `test.de` for `test.en`.
+    """
+    name = file_name(unicodedata.normalize("NFC", name))
+    suffix = file_suffix(name)
+    stem = name.removesuffix(suffix)
+    stem = UNSAFE.sub("_", stem).strip("._ ")
+    stem = stem.encode()[:MOST_NAME_BYTES].decode(errors="ignore") or "file"
+    is_of_language = suffix not in formats_of_documents() and is_language(suffix[1:])
+    return f"{stem}.{target}" if is_of_language else f"{stem}_{target}{suffix.lower()}"
+
+
+def name_in_ascii(name: str) -> str:
+    """A file's name without accents; if letters would be lost, "translation" replaces the stem."""
+    ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    if sum(map(str.isalnum, ascii_name)) == sum(map(str.isalnum, name)):
+        return ascii_name
+    # In 設定_de.txt, the language code begins after the last underscore.
+    _, underscore, ending = name.rpartition("_")
+    if not underscore:
+        ending = name.rpartition(".")[2]
+    return f"translation{'_' if underscore else '.'}{ending}"
 
 
 def attachment(name: str) -> str:
-    """The header for a download: the name in ASCII for old programs, and encoded as RFC 8187 says."""
-    ascii_name = re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII).lstrip("_")
+    """The header for a download, as RFC 6266 recommends: the name in ASCII for programs such as curl,
+    and then in UTF-8, which browsers prefer."""
+    ascii_name = name_in_ascii(name)
     header = f'attachment; filename="{ascii_name}"'
     return header if ascii_name == name else f"{header}; filename*=UTF-8''{quote(name)}"
 

@@ -15,7 +15,16 @@ from typing import Any
 
 import regex
 
-from nmt.text import direction, language_name, language_tag, match_language, native_name, subtags
+from nmt.plugins.serve.han import chinese_script, han_fits
+from nmt.text import (
+    direction,
+    language_name,
+    language_tag,
+    match_language,
+    native_name,
+    subtags,
+    without_region,
+)
 
 MOST_CHARACTERS = 2000  # a text's language is detected from at most this many leading characters
 SHARPNESS = 1.7  # exponent of py3langid's probabilities, which are too even for short texts
@@ -51,8 +60,8 @@ a Chinese, Japanese or Korean letter stands for several letters of an alphabet."
 COVERED = 0.8  # a language is possible if its scripts cover at least this share of what the best ones cover
 SURE = 0.8  # the probability from which a language counts as certain
 ENOUGH_LETTERS, ENOUGH_OF_A_SCRIPT = 12, 4.0
-"""The letters that a text must have to be refused because of its language, and the weighted letters to be refused
-because of its script."""
+"""The letters that a text must have to be refused because of its language, and the letters, weighted
+or not, to be refused because of its script."""
 
 
 LOADING = threading.Lock()  # so that requests that come at the same time do not load the identifier several times
@@ -99,21 +108,10 @@ def prior(language: str) -> float:
     return next((weight for weight, languages in PRIORS if language in languages.split()), RARE)
 
 
-def chinese_script(text: str) -> str:
-    """Hans or Hant: the script of most characters of a Chinese text that only one of them has; "" if there are none.
-
-    GB 2312 is a character set for simplified characters, and Big5 is one for traditional characters.
-    """
-
-    def is_in(character: str, charset: str) -> bool:
-        return bool(character.encode(charset, "ignore"))
-
-    characters = set(letters_of("Hani").findall(text))
-    simplified = sum(is_in(character, "gb2312") and not is_in(character, "big5") for character in characters)
-    traditional = sum(is_in(character, "big5") and not is_in(character, "gb2312") for character in characters)
-    if simplified == traditional:
-        return ""
-    return "Hans" if simplified > traditional else "Hant"
+@cache
+def general_language(language: str) -> str:
+    """The language that a language of the identifier or a code counts as, such as zh for wuu."""
+    return subtags(VARIETIES.get(language, language)).language
 
 
 def script_of_text(text: str, language: str, counts: dict[str, float]) -> str:
@@ -128,7 +126,7 @@ def script_of_text(text: str, language: str, counts: dict[str, float]) -> str:
 @cache
 def served_code(language: str, script: str, codes: tuple[str, ...]) -> str:
     """The served code for a text in a language of the identifier; if it is not served, CLDR's code."""
-    general = subtags(VARIETIES.get(language, language)).language
+    general = general_language(language)
     own = "" if language in VARIETIES else language
     in_script = f"{general}-{script}" if script else ""
     for code in (language if language in VARIETIES else "", in_script, own, general):
@@ -153,17 +151,20 @@ def rank(text: str, codes: Iterable[str]) -> list[tuple[str, float]]:
     if least == 0.0:
         return []
     possible = [language for language in languages if covered[language] >= least]
+    fits = han_fits(text, codes)
     weights = {
         language: max(shares[language], LEAST_SHARE) ** SHARPNESS * prior(subtags(language).language)
         for language in possible
         if language in shares
     }
+    for language in weights:
+        weights[language] *= fits.get(general_language(language), 1.0)
     if not weights:  # the script is one of served languages that the identifier does not know
         weights = dict.fromkeys(possible, 1.0)
     total = math.fsum(weights.values())
     scripts, probabilities = dict[str, str](), dict[str, float]()
     for language, weight in weights.items():
-        general = subtags(VARIETIES.get(language, language)).language
+        general = general_language(language)
         if general not in scripts:
             scripts[general] = script_of_text(text, general, counts)
         code = served_code(language, scripts[general], codes)
@@ -185,11 +186,16 @@ def identified() -> frozenset[str]:
     return frozenset(subtags(code).language for label in labels for code in (label, VARIETIES.get(label, label)))
 
 
+def in_script_of(detected: str, text: str, sources: list[str]) -> list[str]:
+    """The sources whose script a text in the detected language is in."""
+    counts = letter_counts(text, [detected, *sources])
+    least = COVERED * coverage(counts, detected)
+    return [code for code in sources if coverage(counts, code) >= least]
+
+
 def may_be_meant(detected: str, text: str, sources: list[str]) -> bool:
     """Whether a text could be in a source that the identifier does not know, or confuses with the detected language."""
-    counts = letter_counts(text, [detected, *sources])
-    in_script = [code for code in sources if coverage(counts, code) >= COVERED * coverage(counts, detected)]
-    languages = {subtags(code).language for code in in_script}
+    languages = {subtags(code).language for code in in_script_of(detected, text, sources)}
     confused = {language for group in CONFUSED if detected in group.split() for language in group.split()}
     return bool(languages & confused or languages - identified())
 
@@ -213,7 +219,8 @@ def choose(text: str, sources: list[str], target: str, codes: list[str]) -> tupl
     ranked = rank(text, [*sources, target, *codes])
     probabilities = dict(ranked)
     source = max(sources, key=lambda language: probabilities.get(language, 0.0), default="")
-    of_source, of_target = probabilities.get(source, 0.0), probabilities.get(target, 0.0)
+    of_source = probabilities.get(source, 0.0)
+    of_target = probabilities.get(target, 0.0)
     likeliest, probability = ranked[0] if ranked else ("", 0.0)
     if not ranked and sum(map(str.isalpha, text)) >= ENOUGH_OF_A_SCRIPT:
         raise Unserved("")  # in a script of no known language
@@ -222,9 +229,13 @@ def choose(text: str, sources: list[str], target: str, codes: list[str]) -> tupl
     if likeliest not in (source, target) and not may_be_meant(likeliest, text, sources):
         is_certain = probability > SURE and sum(map(str.isalpha, text)) >= ENOUGH_LETTERS
         in_script = coverage(letter_counts(text, [likeliest]), likeliest)
-        is_foreign = of_source == 0.0 and in_script >= ENOUGH_OF_A_SCRIPT
+        # Latin letters have a small weight, but a word of them is a word.
+        has_enough = max(in_script, sum(map(str.isalpha, text))) >= ENOUGH_OF_A_SCRIPT
+        is_foreign = of_source == 0.0 and has_enough
         if is_certain or is_foreign:
             raise Unserved(likeliest)
+    if of_target > 0.0 and not in_script_of(target, text, sources):
+        return target, of_target  # a few letters, such as OK, that no source is written in
     if not source:
         raise Unserved(likeliest if probability > SURE else "")
     return source, of_source
@@ -232,11 +243,14 @@ def choose(text: str, sources: list[str], target: str, codes: list[str]) -> tupl
 
 def language_facts(code: str, targets: list[str]) -> dict[str, Any]:
     """A language for clients: LibreTranslate's fields, and those that the page needs."""
+    without = without_region(code)
     return {
         "code": code,
         "name": language_name(code),
         "targets": targets,
         "nativeName": native_name(code),
+        "shortName": language_name(without),
+        "shortNativeName": native_name(without),
         "tag": language_tag(code),
         "direction": direction(code),
     }

@@ -7,10 +7,10 @@ import time
 from pathlib import PurePath
 from typing import NamedTuple
 
-from nmt.config import NMTError, require
+from nmt.config import NMTError
 from nmt.plugins.documents import Document, Translated, read_document
 from nmt.registry import entries_of
-from nmt.translation import HEAD_BYTES, advice_for, kind_of_content
+from nmt.translation import HEAD_BYTES, advice_for, is_name_of_text, kind_of_content, may_be_code
 
 NICENESS = 5  # translation has priority, but parsing still gets a quarter of a busy core
 Line = list[Translated]  # the translations of a line, best first
@@ -30,21 +30,49 @@ def formats_of_documents() -> dict[str, str]:
     return {suffix: name for name, entry in entries_of("document").items() for suffix in entry.facts["suffixes"]}
 
 
+def format_of(sent: SentDocument) -> str:
+    """The format of a document; NMTError if it is unknown, or if it is text with markup.
+
+    Like the command line, the server translates files line by line if their name says that they
+    are text, as `test.en` and names without a suffix do.
+    """
+    formats = formats_of_documents()
+    format = formats.get(PurePath(sent.name).suffix.lower(), "")
+    # Unlike the command line, the server reads no compressed files.
+    suffix = file_suffix(file_name(sent.name)).removeprefix(".")
+    if not format and is_name_of_text(suffix):
+        format = "text"
+    if not format:
+        advice = advice_for(suffix)
+        hint = f"; {advice}" if advice else ""
+        raise NMTError(f"unsupported file type{hint}; supported: {', '.join(formats)}")
+    head = sent.content[:HEAD_BYTES]
+    kind = kind_of_content(head, may_be_code(suffix)) if format == "text" else None
+    if kind:
+        convert = f"give its name the suffix of {kind.format}" if kind.format else kind.advice
+        problem = f"its content is {kind.name}, which line-by-line translation would damage"
+        raise NMTError(f"{problem}; {convert}")
+    return format
+
+
+def file_suffix(name: str) -> str:
+    """The suffix of a file name, with its dot. In "Notes of Mr. Smith", the dot begins no suffix."""
+    suffix = PurePath(name).suffix
+    return "" if " " in suffix else suffix
+
+
+def file_name(name: str) -> str:
+    """The last part of a path of any operating system."""
+    return PurePath(name.replace("\\", "/")).name
+
+
 def parsed(limits: tuple[int, int], sent: SentDocument) -> tuple[str, Document]:
     """Return a document's format and the parsed document; exceeding a limit raises MemoryError or kills the process."""
     for kind, most in zip((resource.RLIMIT_AS, resource.RLIMIT_CPU), limits, strict=True):
         used = math.ceil(time.process_time()) if kind == resource.RLIMIT_CPU else 0
         resource.setrlimit(kind, (used + most, resource.getrlimit(kind)[1]))
     os.nice(NICENESS - os.nice(0))
-    formats = formats_of_documents()
-    suffix = PurePath(sent.name).suffix.lower()
-    format = formats.get(suffix, "")
-    advice = advice_for(suffix.removeprefix("."))
-    hint = f"; {advice}" if advice else ""
-    require(bool(format), f"unsupported file type{hint}; supported: {', '.join(formats)}")
-    if format == "text" and (other := kind_of_content(sent.content[:HEAD_BYTES], may_be_code=False)):
-        convert = f"give its name the suffix of {other.format}" if other.format else other.advice
-        raise NMTError(f"its content is {other.name}, which line-by-line translation would damage; {convert}")
+    format = format_of(sent)
     return format, read_document(format, sent.content, sent.target, sent.source)
 
 

@@ -11,13 +11,14 @@ from anyio import BrokenWorkerProcess, CapacityLimiter, to_process
 
 from nmt.config import NMTError
 from nmt.plugins.serve.failures import Failed
-from nmt.plugins.serve.parsing import SentDocument
+from nmt.plugins.serve.parsing import SentDocument, file_name
 
 T = TypeVar("T")
 MEMORY = 2**30  # maximum bytes of a process
 SHORT_SECONDS, LONG_SECONDS = 2, 10  # CPU time to parse or write a document
 SHORT_PROCESSES, LONG_PROCESSES = 2, 1
 LONG_BYTES = 2**18  # documents above this size count as long without an attempt
+MOST_OF_NAME = 100  # characters of a file's name in a message
 NEWEST = 0.2  # weight of the newest document in the average time
 
 
@@ -105,7 +106,7 @@ class Parsers:
         try:
             return await self.run_in(self.long, client, function, document, *arguments)
         except BrokenWorkerProcess as error:
-            raise too_large() from error
+            raise too_large(document) from error
 
     async def run_in(
         self, lane: Lane, client: str, function: Callable[..., T], document: SentDocument, *arguments: Any
@@ -119,15 +120,20 @@ class Parsers:
                     function, lane.limits, document, *arguments, cancellable=True, limiter=self.limiter
                 )
             except NMTError as error:
-                raise Failed(400, f"file: {error}") from error
+                raise Failed(400, f"{label_of(document)}: {error}") from error
             except MemoryError as error:
-                raise too_large() from error
+                raise too_large(document) from error
 
 
 def too_busy(wait: float) -> Failed:
     return Failed(503, "too many documents are waiting; try again later", retry_seconds=max(1, round(wait)))
 
 
-def too_large() -> Failed:
+def label_of(document: SentDocument) -> str:
+    """The name of a client's file for messages."""
+    return file_name(document.name)[:MOST_OF_NAME] or "file"
+
+
+def too_large(document: SentDocument) -> Failed:
     most = f"{MEMORY // 2**20:,} MiB of memory or {LONG_SECONDS} seconds"
-    return Failed(400, f"file: parsing takes more than {most}; split the file")
+    return Failed(400, f"{label_of(document)}: parsing takes more than {most}; split the file")

@@ -13,7 +13,7 @@ from nmt.plugins.serve.languages import Unserved, choose
 from nmt.plugins.serve.models import Request, Search, ServedModel
 from nmt.plugins.serve.parsing import Line, SentDocument, Written, read_lines, write
 from nmt.plugins.serve.processes import Parsers
-from nmt.text import match_language, with_code, word_spans
+from nmt.text import did_you_mean, match_language, with_code, word_spans
 from nmt.translation import Translation
 
 AUTO = "auto"
@@ -72,6 +72,9 @@ class Service:
                 return code
         name = with_code(language[:40])
         problem = f"{name} is not supported"
+        hint = did_you_mean(language, self.languages)
+        if hint:
+            problem += f"; {hint}"
         if name != language[:40]:  # for what is no language, LibreTranslate's own tests expect only the first words
             problem += f"; supported languages: {in_words(self.languages)}"
         raise Failed(400, problem, languages=self.languages)
@@ -175,7 +178,7 @@ class Service:
     async def read_text(self, text: str, is_html: bool, client: str) -> Text:
         if not is_html:
             return Text(plain_text(text).lines, text)
-        document = SentDocument(text.encode(), "a.html")
+        document = SentDocument(text.encode(), "q.html")
         lines, _ = await self.parsers.run(client, read_lines, document, self.most_lines)
         return Text(lines, text, document)
 

@@ -4,6 +4,7 @@ import statistics
 from itertools import pairwise
 
 import pytest
+import regex
 from babel import Locale
 
 from nmt.plugins.serve.languages import Unserved, choose, detect, rank
@@ -12,6 +13,8 @@ from nmt.text import language_name
 LATIN = ["a", "Hi", "No", "ok", "OK!", "Go", "Ja", "Menu", "PDF", "Wi-Fi", "A4", "x²", "Café", "naïve"]
 LATIN.append("\N{FULLWIDTH LATIN CAPITAL LETTER O}\N{FULLWIDTH LATIN CAPITAL LETTER K}")
 GREEK = "Γειά σου"
+HAN_WORD = regex.compile(r"\p{Script=Han}{2,}")
+KANJI = ["東京都千代田区", "株式会社", "会社概要", "設定画面", "検索", "設定", "広島県", "図書館"]
 OTHER_SCRIPTS = ["am", "ar", "bn", "el", "fa", "he", "hi", "hy", "ja", "ka", "ko", "ru", "sr-Cyrl", "th", "uk", "zh"]
 
 
@@ -61,6 +64,13 @@ def test_latin_letters_are_in_no_language_of_another_script(text):
         ("Eg veit ikkje kva dette er for noko", "en nb", "nb"),
         ("設定ファイル", "eng jpn zho", "jpn"),
         ("设定文件", "eng jpn zho", "zho"),
+        *((text, "en ja zh_CN", "ja") for text in KANJI),
+        *((text, "en zh_TW zh_CN ja", "ja") for text in ("検索", "東京駅", "渋谷区")),
+        *((text, "en ja zh_CN", "zh_CN") for text in ("编辑", "电脑", "文件类型", "北京市朝阳区")),
+        *((text, "en ja zh_CN zh_TW", "zh_TW") for text in ("開啟檔案", "選擇裝置與檔案類型")),
+        ("開啟檔案", "en ja zh_CN", "zh_CN"),  # only served in the other script
+        ("設定", "en zh_CN", "zh_CN"),
+        ("設定", "en zh_TW", "zh_TW"),
         ("设定文件", "zh_TW zh_CN", "zh_CN"),
         ("這是一個測試", "zh_CN zh_TW", "zh_TW"),
         ("這是一個測試", "zh-Hans zh-Hant", "zh-Hant"),
@@ -127,6 +137,11 @@ def test_confidence_says_how_many_texts_are_detected_correctly():
         ("ފައިލް ހުޅުވާ", "en", "de", None),  # in a script that py3langid does not know
         ("ފައިލް ހުޅުވާ", "en dv", "de", "dv"),
         ("设定文件", "en", "de", None),
+        *((text, "en", "ja", "ja") for text in KANJI),
+        ("Guten", "ja", "en", None),  # in a script of no source
+        ("Guten", "ja ru", "de", "de"),
+        ("OK", "ja", "en", "en"),
+        ("Файл", "ja", "en", None),
         ("Das Haus steht am Ende der Straße.", "", "de", "de"),
         ("Postavke su sačuvane i program je ponovo pokrenut.", "bs", "de", "bs"),
         ("Wobraz so njeda na serwer składować.", "hsb", "de", "hsb"),  # not known to py3langid
@@ -141,3 +156,16 @@ def test_texts_in_another_language_are_refused_if_certain(text, sources, target,
     else:
         with pytest.raises(Unserved):
             choose(text, sources, target, served)
+
+
+def test_japanese_and_chinese_words_without_kana():
+    """Oracle: CLDR's names of languages, countries and currencies."""
+    codes = ["ja", "zh_CN", "zh_TW"]
+    least = {"ja": 0.85, "zh_CN": 0.85, "zh_TW": 0.5}  # most traditional words are also Japanese
+    for code in codes:
+        locale = Locale.parse({"ja": "ja", "zh_CN": "zh_Hans", "zh_TW": "zh_Hant"}[code])
+        names = [*locale.languages.values(), *locale.territories.values(), *locale.currencies.values()]
+        words = [name for name in names if HAN_WORD.fullmatch(name)][::5]
+        assert len(words) > 5
+        right = statistics.mean(detect(word, codes)[0][0] == code for word in words)
+        assert right >= least[code], code

@@ -11,7 +11,6 @@ from typing import Any
 import httpx
 import pytest
 
-from nmt.plugins.serve.parsing import formats_of_documents
 from tests.plugins.serve.serving import serving
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -103,8 +102,8 @@ def test_a_dropped_file_comes_back_as_a_download(page, address, tmp_path):
     waiting.value.save_as(tmp_path / "talk")
     assert (tmp_path / "talk").read_text() == translated(address, text)
     page.evaluate(DROP, ["talk.pdf", list(b"no text")])
-    rows, served = page.get_by_role("list", name="Files").get_by_role("listitem"), ", ".join(formats_of_documents())
-    playwright.expect(rows.last).to_contain_text(f"Unsupported file type. This server translates {served} files.")
+    rows = page.get_by_role("list", name="Files").get_by_role("listitem")
+    playwright.expect(rows.last).to_contain_text("talk.pdf: unsupported file type; run `pdftotext")
     page.get_by_role("button", name="Remove talk.pdf").click()
     playwright.expect(rows).to_have_count(1)
 

@@ -168,10 +168,32 @@ def test_a_text_from_right_to_left_begins_at_the_right(page):
 
 def test_languages_have_their_own_names(page):
     target = page.get_by_role("combobox", name="To")
-    assert target.get_by_role("option").all_inner_texts() == ["日本語 (Japanese)", "العربية (Arabic)"]
+    assert target.get_by_role("option").all_inner_texts() == ["日本語 – Japanese", "العربية – Arabic"]
     target.select_option("ar")
     assert target.get_attribute("title") == "Arabic"
     assert [option.get_attribute("lang") for option in target.get_by_role("option").all()] == ["ja", "ar"]
+
+
+def test_flags_name_lines_of_the_text(page):
+    details = [{"flags": []}, {"flags": ["number"]}]
+    content = {"translatedText": "A\n\n \u3000\nB", "details": details}
+    page.route("**/translate", lambda route: route.fulfill(json=content))
+    page.get_by_role("textbox", name="Text to translate").fill("A\n\n \u3000\nB")
+    playwright.expect(page.locator("#flags")).to_contain_text("(line 4)")
+
+
+def test_long_names_of_languages_do_not_run_under_the_arrow(open_page):
+    page = open_page(viewport={"width": 390, "height": 800})
+    page.get_by_role("combobox", name="From").select_option("ja")
+    target = page.get_by_role("combobox", name="To")
+    assert target.get_by_role("option").all_inner_texts() == ["简体中文 – Simplified Chinese"]
+    assert target.get_attribute("title") == "Simplified Chinese (China)"
+    page.locator("#source option:checked").evaluate("option => { option.text = 'A long name '.repeat(9); }")
+    source = page.locator("#source")
+    box = source.bounding_box()
+    arrow = page.locator(".languages > svg, #swap").locator("visible=true").first.bounding_box()
+    assert box["x"] + box["width"] <= arrow["x"]
+    assert source.evaluate("box => getComputedStyle(box).textOverflow") == "ellipsis"
 
 
 def test_pages_of_clients_turn_to_the_right(address):

@@ -8,6 +8,7 @@ import resource
 import secrets
 import signal
 import socket
+import subprocess
 import time
 import unicodedata
 from collections.abc import Iterator
@@ -82,9 +83,21 @@ def test_the_client_of_libretranslate_works_unchanged(server, expected):
     client = LibreTranslateAPI(server.url)
     assert client.translate(LINES[0], "en", "de") == expected[0]
     english, german = client.languages()
-    more = {"tag": "en", "direction": "ltr", "nativeName": "English"}
+    more = {
+        "tag": "en",
+        "direction": "ltr",
+        "nativeName": "English",
+        "shortNativeName": "English",
+        "shortName": "English",
+    }
     assert english == {"code": "en", "name": "English", "targets": ["de"], **more}
-    more = {"tag": "de", "direction": "ltr", "nativeName": "Deutsch"}
+    more = {
+        "tag": "de",
+        "direction": "ltr",
+        "nativeName": "Deutsch",
+        "shortNativeName": "Deutsch",
+        "shortName": "German",
+    }
     assert german == {"code": "de", "name": "German", "targets": [], **more}
     assert client.detect("This is a small house in the middle of the town.")[0]["language"] == "en"
 
@@ -204,9 +217,16 @@ def test_codes_in_other_forms_find_their_model(polyglot):
     expected = polyglot.translated(LINES[0])
     for source, target in (("EN", "DE"), ("en-US", "de_AT"), ("eng", "deu_Latn"), ("en", "pt"), ("en", "zh-Hant")):
         assert polyglot.translated(LINES[0], source=source, target=target) == expected
+    for target in ("Deutsch", "繁體中文"):
+        assert polyglot.translated(LINES[0], target=target) == expected
     assert polyglot.translate("ok", source="AUTO", target="De")[1]["detectedLanguage"]["language"] == "en"
     assert upload(polyglot, "a.txt", b"ka", source="eng")[0] == 200
-    for target, problem in (("zh-CN", "Simplified Chinese (China) (zh-CN) is not supported"), ("zz", "zz is not supp")):
+    for target, problem in (
+        ("zh-CN", "Simplified Chinese (China) (zh-CN) is not supported"),
+        ("zz", "zz is not supp"),
+        ("jp", "jp is not supported; did you mean ja (Japanese)?"),
+        ("at", "did you mean de (German)?"),
+    ):
         status, answer = polyglot.translate("ka", target=target)
         assert (status, problem in answer["error"]) == (400, True), answer
         assert answer["languages"] == ["en", "de", "it", "fr", "zh_TW", "pt-BR"]
@@ -223,7 +243,7 @@ def test_a_file_is_translated_and_fetched_also_behind_a_prefix(server, expected)
     assert answer["translatedFileUrl"].startswith(server.url + "/download_file/")
     for _ in range(2):
         file = httpx.get(answer["translatedFileUrl"])
-        assert file.headers["Content-Disposition"] == 'attachment; filename="my_notes_de.txt"'
+        assert file.headers["Content-Disposition"] == 'attachment; filename="my notes_de.txt"'
         assert file.text == "\n".join(expected[:4])
     url = upload(server, "a.txt", b"ka", prefix="/mt/")[1]["translatedFileUrl"]
     assert url.startswith(f"{server.url}/mt/download_file/")
@@ -237,8 +257,12 @@ def test_a_file_is_translated_and_fetched_also_behind_a_prefix(server, expected)
     [
         ("a.txt", b'{"a": "ka lo"}', "its content is JSON, .* the suffix of json"),
         ("a.txt", b"<!DOCTYPE html><p>ka lo</p>", "its content is HTML"),
-        ("a.ipynb", b"{}", "unsupported file type; run `jupytext"),
-        ("a.xyz", b"ka lo", "unsupported file type; supported: "),
+        ("a", b'{"a": "ka lo"}', "a: its content is JSON"),
+        ("a.tr", b"let a = 1;\nlet b = 2;\n", "a.tr: its content is source code"),
+        ("a.ipynb", b"{}", "a.ipynb: unsupported file type; run `jupytext"),
+        ("../\u8a2d\u5b9a.xyz", b"ka lo", "^\u8a2d\u5b9a.xyz: unsupported file type; supported: "),
+        ("a.txt.gz", b"\x1f\x8b", "a.txt.gz: unsupported file type; unpack it"),
+        ("a", b"\x7fELF\0\0\0\0\xff\0", "a: "),
     ],
 )
 def test_files_that_would_be_damaged_are_refused(server, name, content, advice):
@@ -258,7 +282,13 @@ def test_what_a_file_leaves_untranslated_is_in_the_answer(server):
     ("sent", "name"),
     [
         ("設定.txt", "設定_de.txt"),
-        ("फ़ाइल (1).TXT", "फ़ाइल_1_de.txt"),
+        ("फ़ाइल (1).TXT", "फ़ाइल (1)_de.txt"),
+        ("原稿 その1.txt", "原稿 その1_de.txt"),
+        ("原稿", "原稿_de"),
+        ("Notes of Mr. Smith", "Notes of Mr. Smith_de"),
+        ("test.en", "test.de"),
+        ("原稿.zh_CN", "原稿.de"),
+        ("a:\x7f;c.txt", "a_c_de.txt"),
         ("a\u0308\u202egpj.txt", "ä_gpj_de.txt"),
         ("..\\..\\été.txt", "été_de.txt"),
         ("پرونده\u200cها.txt", "پرونده\u200cها_de.txt"),
@@ -272,8 +302,24 @@ def test_files_keep_their_names_in_all_languages(server, sent, name):
     assert answer["translatedFileUrl"].isascii()
     header = httpx.get(answer["translatedFileUrl"]).headers["Content-Disposition"]
     message = Message()
-    message["Content-Disposition"] = re.sub(r' filename="[\w.-]+";', "", header, flags=re.ASCII)
+    message["Content-Disposition"] = re.sub(r' filename="[\w ().-]+";', "", header, flags=re.ASCII)
     assert message.get_filename() == unicodedata.normalize("NFC", name)
+
+
+@pytest.mark.parametrize(
+    ("sent", "name"),
+    [
+        ("原稿 その1.txt", "translation_de.txt"),
+        ("原稿", "translation_de"),
+        ("原稿.en", "translation.de"),
+        ("été (1).txt", "ete (1)_de.txt"),
+        ("my notes.txt", "my notes_de.txt"),
+    ],
+)
+def test_programs_that_only_know_ascii_get_a_useful_name(server, sent, name, tmp_path):
+    url = upload(server, sent, b"ka")[1]["translatedFileUrl"]
+    subprocess.run(["curl", "-sOJ", url], cwd=tmp_path, check=True)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 def test_unsuitable_files_are_refused(server):

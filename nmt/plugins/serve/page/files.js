@@ -3,13 +3,11 @@ import { announce, attempt, element, listen, page } from "./elements.js";
 import { question } from "./languages.js";
 import { ask } from "./server.js";
 
-let settings = { supportedFilesFormat: [] }, turn = Promise.resolve();
+let turn = Promise.resolve();
 const size = (bytes) => (bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`);
 
 export function offerFiles(served) {
-  settings = served;
-  page.choose.hidden = !settings.filesTranslation;
-  page.file.accept = settings.supportedFilesFormat.join();
+  page.choose.hidden = !served.filesTranslation;
 }
 
 /** Translate files one after the other. */
@@ -41,9 +39,6 @@ async function translateFile(file, row, said, signal) {
   row.append(progress);
   tick();
   try {
-    const suffixes = settings.filesTranslation ? settings.supportedFilesFormat : [];
-    const served = suffixes.some((suffix) => file.name.toLowerCase().endsWith(suffix));
-    if (!served) throw new Error(`Unsupported file type. This server translates ${suffixes.join(", ") || "no"} files.`);
     const form = new FormData();
     for (const [key, value] of Object.entries(question({ file }))) form.append(key, value);
     const { translatedFileUrl, notice } = await ask("translate_file", form, signal);
@@ -58,7 +53,7 @@ async function translateFile(file, row, said, signal) {
     if (error.name === "AbortError") return;
     row.className = "failed";
     said.textContent = error.message;
-    announce(`${file.name}: ${error.message}`);
+    announce(error.message.startsWith(file.name) ? error.message : `${file.name}: ${error.message}`);
     const again = element("button", { type: "button" }, "Try again");
     again.addEventListener("click", () => { again.remove(); turn = turn.then(() => translateFile(file, row, said, signal)); });
     if (error.lost || error.seconds) said.after(again);

@@ -22,10 +22,20 @@ export const direction = (code) => find(code)?.direction ?? "auto";
 /** The language and direction of an element with text in a language. */
 export const attributesOf = (code) => ({ lang: tag(code), dir: direction(code) });
 
-/** A language for those who speak it and those who do not: 日本語 (Japanese). */
+/**
+ * The names of a language without its region, which matters only if the language is served for
+ * several ones: 简体中文 for 简体中文 (中国).
+ */
+function namesOf(code) {
+  const { name = code, nativeName = name, shortName = name, shortNativeName = nativeName } = find(code) ?? {};
+  const isAlone = languages.every((other) => other.code === code || other.shortName !== shortName);
+  return isAlone ? [shortNativeName, shortName] : [nativeName, name];
+}
+
+/** A language for those who speak it and those who do not: 日本語 – Japanese. */
 function label(code) {
-  const { name = code, nativeName = name } = find(code) ?? {};
-  return nativeName.toLowerCase() === name.toLowerCase() ? name : `${nativeName} (${name})`;
+  const [nativeName, name] = namesOf(code);
+  return nativeName.toLowerCase() === name.toLowerCase() ? name : `${nativeName} – ${name}`;
 }
 
 /** The language of the source text; empty if it has not been detected yet. */
@@ -67,7 +77,7 @@ export function setLanguages(source, target) {
 /** Show the language that the server detected. */
 export function setDetected(code, confidence = 0) {
   detected = code;
-  const guess = `${nameOf(code)} (${confidence < SURE ? "guessed" : "detected"})`;
+  const guess = `${namesOf(code)[1]} (${confidence < SURE ? "guessed" : "detected"})`;
   page.source.options[0].text = code && page.source.value === "auto" ? guess : "Detect language";
   for (const box of [page.text, page.mirror]) Object.assign(box, attributesOf(spoken()));
   Object.assign(page.translation, attributesOf(page.target.value));

@@ -3,6 +3,7 @@ import { announce, attempt, element, listen, local, notify, page, session } from
 import { offerFiles, translateFiles } from "./files.js";
 import { onReopen, record } from "./history.js";
 import { attributesOf, offer, pairs, question, setDetected, setLanguages, spoken, tag } from "./languages.js";
+import { linesWithText } from "./segments.js";
 import { ask } from "./server.js";
 import { onChoice, showWords } from "./words.js";
 
@@ -60,14 +61,16 @@ function show(text, answer) {
   const quoted = element("bdi", attributesOf(spoken()), example ?? "");
   page.example.replaceChildren("Try an example: “", quoted, "”");
   page.copy.disabled = page.suggest.disabled = blank;
-  showFlags(answer.details ?? []);
+  showFlags(text, answer.details ?? []);
 }
 
-/** Name likely failures, with the lines that have them if there are several. */
-function showFlags(details) {
-  const kinds = Object.keys(FLAGS).map((flag) => [flag, details.flatMap(({ flags }, index) => (flags.includes(flag) ? [index + 1] : []))]);
+/** Name likely failures, with the lines of the text that have them if there are several. */
+function showFlags(text, details) {
+  const numbers = linesWithText(text);
+  const linesOf = (flag) => numbers.filter((number, index) => details[index]?.flags.includes(flag));
+  const kinds = Object.keys(FLAGS).map((flag) => [flag, linesOf(flag)]);
   page.flags.replaceChildren(...kinds.filter(([, lines]) => lines.length).map(([flag, lines]) => {
-    const where = details.length > 1 ? ` (line ${lines.slice(0, 5).join(", ")}${lines.length > 5 ? ", …" : ""})` : "";
+    const where = numbers.length > 1 ? ` (line ${lines.slice(0, 5).join(", ")}${lines.length > 5 ? ", …" : ""})` : "";
     return element("li", {}, `Please check: ${FLAGS[flag]}${where}.`);
   }));
   page.flags.hidden = !page.flags.children.length;

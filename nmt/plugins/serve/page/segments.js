@@ -11,6 +11,15 @@ const CHARACTER = /[^\p{M}]\p{M}*/gu;
 /** The blanks at the beginning of a line. */
 export const leadOf = (line) => line.match(LEAD)[0];
 
+/** The numbers, from 1, of the lines that are not blank; only these have details in an answer. */
+export function linesWithText(text) {
+  const numbers = [];
+  for (const [index, line] of text.split("\n").entries()) {
+    if (leadOf(line).length < line.length) numbers.push(index + 1);
+  }
+  return numbers;
+}
+
 /**
  * The stretches [begin, end) of a line that an alignment counts. The server counts code points;
  * without such `words`, the stretches are what is between blanks.

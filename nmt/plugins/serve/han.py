@@ -1,0 +1,71 @@
+"""Chinese and Japanese in short texts: which of them a text can be in by the forms of its characters."""
+
+from collections.abc import Iterable
+
+import regex
+
+from nmt.text import foreign_han, subtags
+
+MISFIT = 0.01
+"""How likely a character is in a writing system whose character set lacks it."""
+UNSERVED = 0.05
+"""How likely a writing system that is not served is, if another one that fits as well is served."""
+WITHOUT_KANA = 35.0
+"""The factor for Japanese texts without kana, which py3langid takes for Chinese, because the texts
+that it learned from have kana. In translations of LibreOffice's user interface and names of CLDR
+that fit both languages, the factor makes both equally likely at the border that separates them
+best."""
+RARE_CHARACTER = 0.3
+"""The factor for each character of a Japanese text that is not among the common ones."""
+HAN = regex.compile(r"\p{Script=Han}")
+KANA = regex.compile(r"[\p{Script=Hiragana}\p{Script=Katakana}]")
+LANGUAGE_OF_SYSTEM = {"Jpan": "ja", "Hans": "zh", "Hant": "zh"}
+FIRST_RARE_ROW = 0xD0  # of JIS X 0208 in EUC: the characters of its second level begin here
+
+
+def chinese_script(text: str) -> str:
+    """Hans or Hant: the script that has more characters of a Chinese text; "" if it is undecided."""
+    foreign = foreign_han(text)
+    if foreign["Hans"] == foreign["Hant"]:
+        return ""
+    return "Hans" if foreign["Hans"] < foreign["Hant"] else "Hant"
+
+
+def is_rare_in_japanese(character: str) -> bool:
+    encoded = character.encode("euc_jp", "ignore")
+    return len(encoded) == 2 and encoded[0] >= FIRST_RARE_ROW
+
+
+def served_systems(systems: set[str], codes: Iterable[str]) -> set[str]:
+    """Those of the writing systems that are served.
+
+    If none is, Chinese that is served in its other script counts, because that model translates it.
+    """
+    parts = [subtags(code) for code in codes]
+    pairs = {(part.language, part.script) for part in parts}
+    exact = {system for system in systems if (LANGUAGE_OF_SYSTEM[system], system) in pairs}
+    if exact:
+        return exact
+    languages = {part.language for part in parts}
+    return {system for system in systems if LANGUAGE_OF_SYSTEM[system] in languages}
+
+
+def han_fits(text: str, codes: Iterable[str]) -> dict[str, float]:
+    """How well a text with Han characters fits Japanese (ja) and Chinese (zh), as factors.
+
+    `codes` are the served languages. The result is empty if the text has no Han characters.
+    """
+    characters = set(HAN.findall(text))
+    if not characters:
+        return {}
+    foreign = foreign_han(text)
+    fewest = min(foreign.values())
+    fits = {system: MISFIT ** (count - fewest) for system, count in foreign.items()}
+    best = {system for system, count in foreign.items() if count == fewest}
+    served = served_systems(best, codes)
+    if served:
+        for system in fits.keys() - served:
+            fits[system] *= UNSERVED
+    if not KANA.search(text):
+        fits["Jpan"] *= WITHOUT_KANA * RARE_CHARACTER ** sum(map(is_rare_in_japanese, characters))
+    return {"ja": fits["Jpan"], "zh": max(fits["Hans"], fits["Hant"])}

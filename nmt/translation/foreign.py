@@ -1,0 +1,36 @@
+"""Lines that are in another script than the model's source language."""
+
+from nmt.files import ModelDescription
+from nmt.text import letters, script, scripts_of_language
+
+FOREIGN_SHARE = 0.9
+"""The share of a line's letters outside the scripts of the source language, and of those copied."""
+LEAST_LETTERS = 2
+"""A single letter, such as the Greek one of a formula, may be a symbol."""
+
+
+def is_in_other_script(line: str, source: str | None) -> bool:
+    """Whether nearly all letters of a line are in scripts that a language does not use.
+
+    False if the language's scripts are unknown.
+    """
+    scripts = scripts_of_language(source) if source else None
+    of_letters = [name for name in map(script, line) if name]
+    if scripts is None or len(of_letters) < LEAST_LETTERS:
+        return False
+    foreign = sum(name not in scripts for name in of_letters)
+    return foreign >= FOREIGN_SHARE * len(of_letters)
+
+
+def foreign_source(line: str, copied: list[str], description: ModelDescription) -> str | None:
+    """The model's source language if a line, nearly all of which was copied, is in another script."""
+    if not copied or not is_in_other_script(line, description.source):
+        return None
+    of_copied = sum(map(str.isalpha, "".join(copied)))
+    is_copied = of_copied >= FOREIGN_SHARE * sum(map(str.isalpha, line))
+    return description.source if is_copied else None
+
+
+def is_left_as_it_is(line: str, translation: str, source: str | None) -> bool:
+    """Whether a line in another script than the source language has the same letters as before."""
+    return is_in_other_script(line, source) and letters(line) == letters(translation)
