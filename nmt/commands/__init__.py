@@ -58,7 +58,7 @@ def is_text(word: str) -> bool:
 
 def names_document(word: str) -> bool:
     """Whether a word with blanks must name a file, such as `my report.docx`."""
-    from nmt.config.translation import document_format
+    from nmt.config import document_format
 
     return document_format(word) is not None or word.lower().endswith(".txt")
 

@@ -19,4 +19,4 @@ from .training import BatchingConfig as BatchingConfig, TrainerConfig as Trainer
 from .training import ENDING as ENDING, ModelConfig as ModelConfig, OptimConfig as OptimConfig
 from .translation import BLEU_TOKENIZERS as BLEU_TOKENIZERS, Compute as Compute, TranslatorOptions as TranslatorOptions
 from .translation import DecodeConfig as DecodeConfig, TranslateConfig as TranslateConfig, metric_names as metric_names
-from .translation import JobConfig as JobConfig, documents as documents
+from .translation import JobConfig as JobConfig, document_format as document_format, documents as documents

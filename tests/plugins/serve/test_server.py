@@ -100,7 +100,7 @@ def test_two_threads_take_turns():
         (" ", "ka", ["ka"]),
         ("設定", "を開く", ["設", "定", "を", "開", "く"]),
         ("Word", "ファイル 2", ["Word", "フ", "ァ", "イ", "ル", "2"]),
-        ("เปิด", "", ["เ", "ป", "ิ", "ด"]),
+        ("เปิด", "", ["เ", "ปิ", "ด"]),
     ],
 )
 def test_words_in_scripts_without_blanks_are_characters(prefix, rest, words):

@@ -7,7 +7,11 @@ function lost(error) {
 }
 
 /** What the server says, as a sentence. */
-const sentence = (said) => said.charAt(0).toUpperCase() + said.slice(1) + (/[.!?]$/.test(said) ? "" : ".");
+// A message that begins with the name of a file keeps the name as it is.
+const sentence = (said) => {
+  const first = /^[\w-]+\.\w+:/.test(said) ? said.charAt(0) : said.charAt(0).toUpperCase();
+  return first + said.slice(1) + (/[.!?]$/.test(said) ? "" : ".");
+};
 
 /**
  * The server's answer to a `body` that is a form or becomes JSON. Throws an Error with the server's message; if the
