@@ -23,6 +23,9 @@ from .affixes import ARABIC_ARTICLE as ARABIC_ARTICLE
 from .affixes import is_part_of_compound as is_part_of_compound, may_begin as may_begin, may_end as may_end
 from .affixes import without_particles as without_particles, without_prefixes as without_prefixes
 from .affixes import without_vowel_points as without_vowel_points
+from .affixes import ARABIC_PREFIX as ARABIC_PREFIX, HEBREW_PREFIX as HEBREW_PREFIX
+from .affixes import before_pronouns as before_pronouns
+from .spelling import comparable as comparable
 from .codes import is_language as is_language, language_name as language_name, match_language as match_language
 from .codes import language_tag as language_tag, native_name as native_name
 from .codes import subtags as subtags, with_code as with_code
