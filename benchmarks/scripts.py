@@ -28,7 +28,7 @@ import regex
 
 from nmt.config import TokenizerConfig
 from nmt.evaluation import score
-from nmt.plugins.judge.judge import flags
+from nmt.plugins.judge.flags import flags
 from nmt.plugins.protection.items import USUAL, Finder, Items
 from nmt.plugins.protection.glossary import Glossary, Terms, judge
 from nmt.plugins.sentences.sentences import split_sentences
