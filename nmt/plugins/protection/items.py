@@ -55,7 +55,7 @@ Span = tuple[int, int]
 COPIES, BLANK = "".join(map(chr, range(0x10E000, 0x10E7FF))), "\U0010e7ff"
 """Private-use characters. The first ones enclose what a document copies; see `copy_of`."""
 COPY = re.compile(rf"([{COPIES[0]}-{COPIES[-1]}])(?:([^\s{COPIES[0]}-{COPIES[-1]}]*)\1)?")
-JOINED_DIRECTIVE = r"(?![\w-]*%)"
+JOINED_DIRECTIVE = r"(?![A-Za-z\d_-]{0,60}%)"
 """What must not follow %d where words need no blanks: %dKB is %d and KB, but not %name%."""
 LONGEST_COPY = 60  # characters; a model is shown only shorter texts
 

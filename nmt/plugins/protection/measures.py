@@ -7,6 +7,7 @@ blanks and units. All forms of a measurement have a reading in common; see `read
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from itertools import product
 
 from nmt.plugins.protection.currencies import CURRENCIES
@@ -72,7 +73,10 @@ MINUS = "零下|氷点下|マイナス|영하|마이너스|负|負|минус|м
 # A word for Fahrenheit or per hour before a number gives another meaning to what follows it.
 OTHER_UNITS = "華氏 华氏 화씨 時速 时速 시속 毎時 每小时 每小時 秒速 초속 毎秒 每秒"
 OTHER_UNIT_BEFORE = "".join(f"(?<!{word})(?<!{word} )" for word in OTHER_UNITS.split())
-SIGNED_IN_TRANSLATION = rf"(?:(?:{MINUS})\s?{NUMBER}|{SIGNED})"
+POWERS = {"万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
+"""What multiplies a number before it, as powers of ten."""
+POWER_OF_TEN = f"{BLANK}?[{''.join(POWERS)}]"
+SIGNED_IN_TRANSLATION = rf"(?:(?:{MINUS})\s?{NUMBER}|{SIGNED})(?:{POWER_OF_TEN})?"
 # Marks of direction may stand before a unit in Hebrew and Arabic.
 GAP = "[ \u00a0\u202f\u2009\u200e\u200f]{0,2}"
 # 10%5 is no 5%.
@@ -84,6 +88,7 @@ SIGNS_OF_ABBREVIATION = re.compile("[.॰\\s\"'\u05f3\u05f4]")
 JOINED = re.compile(f"[{HANGUL}{KANA}]")
 PARTS = re.compile(rf"()({SIGNED_IN_TRANSLATION}){GAP}(\S.*)", re.DOTALL)
 PARTS_WITH_UNIT_FIRST = re.compile(rf"(\D+?){GAP}({SIGNED_IN_TRANSLATION}){GAP}(.*)", re.DOTALL)
+PLAIN_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?", re.ASCII)
 IS_MINUS = re.compile(rf"(?:{MINUS})\s?")
 THOUSANDS_MARKS = re.compile(rf"(?<=\d)[\s'\u2019{ARABIC_THOUSANDS}](?=\d{{3}})")
 MARKED_NUMBER = re.compile(rf"[-+]?[\d.,{ARABIC_DECIMAL}]*\d")
@@ -117,6 +122,9 @@ def numbers(text: str) -> list[str]:
     Only the language tells whether a single mark before three digits separates decimals or
     thousands. Such a number has the form `1|000`, and the form `1000` unless the mark is a point.
     """
+    if power := POWERS.get(text[-1]):
+        plain_forms = (form for form in numbers(text[:-1]) if PLAIN_NUMBER.fullmatch(form))
+        return [f"{Decimal(form).scaleb(power):f}" for form in plain_forms]
     text = IS_MINUS.sub("-", text)
     without_blanks, thousands = THOUSANDS_MARKS.subn("", text)
     plain = ascii_digits("".join(without_blanks.split())).replace("\u2212", "-")

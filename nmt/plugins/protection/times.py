@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - letters of other scripts look like Latin ones
 """Times of day, such as 12:30, in the forms that languages write them."""
 
 import re
@@ -6,11 +7,11 @@ from nmt.plugins.protection.measures import ascii_digits, same_digit
 
 TIME = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 BLANK = r"[ \u00a0\u202f]?"
-HOUR = "[\u6642\u65f6\u70b9\u9ede\uc2dc]"
-"""The signs after an hour in Japanese, Chinese and Korean."""
-HALF = "[\u534a\ubc18]"
-MINUTE = "[\u5206\ubd84]"
-SECOND = "[\u79d2\ucd08]"
+HOUR = "(?:[時时点點시]|час(?:а|ов)?|ч\\.?|годин[аиу]?|год\\.?)"
+"""What follows an hour in Japanese, Chinese, Korean, Russian and Ukrainian."""
+HALF = "[半반]"
+MINUTE = "(?:[分분]|минут[аы]?|мин\\.?|хвилин[аиу]?|хв\\.?)"
+SECOND = "[秒초]"
 COLON = "[:.\uff1ahH]"
 """Also 12.30 and 12h30."""
 NUMBERS = re.compile(r"\d+")
@@ -33,18 +34,18 @@ def pattern_of_time(text: str) -> str | None:
     hour, minute, second = time.groups()
     digits = "".join(map(same_digit, minute))
     international = f"{same_number(hour)}{BLANK}{COLON}{BLANK}{digits}"
-    east_asian = f"{same_number(hour)}{BLANK}{HOUR}"
+    in_words = f"{same_number(hour)}{BLANK}{HOUR}"
     minutes = f"{BLANK}{same_number(minute)}{BLANK}{MINUTE}"
     if second:
         international += f"{COLON}{''.join(map(same_digit, second))}"
-        east_asian += f"{minutes}{BLANK}{same_number(second)}{BLANK}{SECOND}"
+        in_words += f"{minutes}{BLANK}{same_number(second)}{BLANK}{SECOND}"
     elif minute == "30":
-        east_asian += f"(?:{minutes}|{BLANK}{HALF})"
+        in_words += f"(?:{minutes}|{BLANK}{HALF})"
     elif minute == "00":
-        east_asian += rf"(?:{minutes}|(?!{BLANK}(?:\d|{HALF})))"
+        in_words += rf"(?:{minutes}|(?<=[時时点點시])(?!{BLANK}(?:\d|{HALF})))"
     else:
-        east_asian += minutes
-    return rf"(?<!\d[.:])(?:{international}|{east_asian})"
+        in_words += minutes
+    return rf"(?<!\d[.:])(?:{international}|{in_words})"
 
 
 def standard_time(text: str) -> str:
