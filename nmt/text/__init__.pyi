@@ -26,6 +26,9 @@ from .affixes import without_particles as without_particles, without_prefixes as
 from .affixes import without_vowel_points as without_vowel_points
 from .codes import did_you_mean as did_you_mean, is_language as is_language
 from .codes import language_name as language_name, match_language as match_language
+from .affixes import ARABIC_PREFIX as ARABIC_PREFIX, HEBREW_PREFIX as HEBREW_PREFIX
+from .affixes import before_pronouns as before_pronouns
+from .spelling import comparable as comparable
 from .codes import language_tag as language_tag, native_name as native_name
 from .codes import script_name as script_name, subtags as subtags
 from .codes import usual_subtags as usual_subtags, with_code as with_code

@@ -17,16 +17,26 @@ ARABIC_PREFIX = re.compile("[وف]?(?:[بك]?ال|لل|[بكل])|[وف]")
 ARABIC_ARTICLE = "ال"
 ARABIC_PRONOUN = re.compile("ها|هما|هم|هن|نا|كما|كم|كن|ه|ك|ي")
 """Possessive pronouns."""
+ARABIC_ACCUSATIVE = "ا"
+TAA_MARBUTA, TAA = "ة", "ت"
+"""Before a pronoun, the first becomes the second."""
+NO_ACCUSATIVE = ("ا", "ى", "ء", TAA_MARBUTA)
+"""Words with these endings have no alif in the indefinite accusative."""
 FEWEST_LETTERS = 3
 """Shorter Arabic words begin and end with too many letters that look like prefixes and pronouns."""
 HEBREW_PREFIX = re.compile("ו?(?:לכש|כש|מש|ש)?[בכלמ]?ה?")
 """And; when, since, that; in, as, to, from; the article."""
 PERSIAN_ENDING = re.compile("\u200c(?:هایی|های|ها|ای|ی)")
-AFTER_CONSONANT = "은 이 을 과 으로 이랑 이나 이란 이며 이고 이라 이라는 이라고 이든지"
-AFTER_VOWEL = "는 가 를 와 로 랑 나 란 라 라는 라고 든지"
+AFTER_CONSONANT = (
+    "은 이 을 과 으로 으로서 으로써 이랑 이나 이란 이며 이고 이라 이라는 이라고 이라도 이라서 이든지 이든 "
+    "이야말로 이에요 이어서"
+)
+AFTER_VOWEL = "는 가 를 와 랑 나 란 라 라는 라고 라도 라서 라면 든지 든 야말로 예요 였습니다 여서 지만 므로"
+AFTER_VOWEL_OR_L = "로 로서 로써"
 AFTER_ANY = (
-    "의 에 에서 에게 께 한테 도 만 까지 부터 마저 조차 밖에 보다 처럼 같이 마다 하고 뿐 대로 만큼 에게서 께서 "
-    "이다 입니다 인 이지만 이므로 이었다 였다 이면 이라면"
+    "의 에 에서 에게 께 한테 도 만 까지 부터 마저 조차 밖에 보다 처럼 같이 마다 하고 뿐 대로 만큼 에게서 한테서 "
+    "께서 에다 에다가 엔 에선 에겐 한텐 께선 커녕 씩 쯤 들 이다 입니다 입니까 인 인데 인지 인가 이지만 이므로 "
+    "이었다 이었습니다 였다 이면 이라면 이죠 이니 이니까"
 )
 AFTER_ONE_SYLLABLE = frozenset("은 는 을 를 에 에서".split())  # noqa: SIM905
 """The other particles, such as 가 and 도, form other words with many single syllables."""
@@ -118,7 +128,11 @@ def is_particle(ending: str, word: str, *, plural: bool = False) -> bool:
     name = script(word[-1])
     if name == "ARABIC":
         ending = without_vowel_points(ending)
-        return len(word) >= FEWEST_LETTERS and ARABIC_PRONOUN.fullmatch(ending) is not None
+        if len(word) < FEWEST_LETTERS:
+            return False
+        if ending == ARABIC_ACCUSATIVE:
+            return not word.endswith(NO_ACCUSATIVE)
+        return ARABIC_PRONOUN.fullmatch(ending) is not None
     if name != "HANGUL":
         return False
     if plural and ending.startswith(KOREAN_PLURAL):
@@ -145,8 +159,8 @@ def particles_after(syllable: str) -> list[str]:
     if FIRST_SYLLABLE <= ord(syllable) <= LAST_SYLLABLE:
         final = (ord(syllable) - FIRST_SYLLABLE) % FINALS
         particles += (AFTER_CONSONANT if final else AFTER_VOWEL).split()
-        if final == FINAL_L:
-            particles.append("로")
+        if final in (0, FINAL_L):
+            particles += AFTER_VOWEL_OR_L.split()
     return particles
 
 
@@ -165,4 +179,13 @@ def without_prefixes(word: str) -> list[str]:
 def without_particles(word: str) -> list[str]:
     """What a word may be without the particles joined to it, such as 파일 for 파일에서는."""
     stems = (word[:at] for at in range(len(word) - 1, max(len(word) - LONGEST_AFFIX, 0), -1))
-    return [stem for stem in stems if is_particle(word[len(stem) :], stem)]
+    words = [stem for stem in stems if is_particle(word[len(stem) :], stem)]
+    for stem in [*words]:
+        if stem.endswith(TAA) and ARABIC_PRONOUN.fullmatch(without_vowel_points(word[len(stem) :])):
+            words.append(stem.removesuffix(TAA) + TAA_MARBUTA)
+    return words
+
+
+def before_pronouns(term: str) -> str | None:
+    """The form that an Arabic term has before pronouns, if it is another: مكتبت for مكتبة."""
+    return term.removesuffix(TAA_MARBUTA) + TAA if term.endswith(TAA_MARBUTA) else None

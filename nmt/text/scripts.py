@@ -84,6 +84,8 @@ FOLLOWING_VOWELS = "\u0e2f\u0e30\u0e32\u0e45\u0e46\u0eaf\u0eb0\u0eb2\u0ec6"
 DEPENDENT = f"[{SMALL_KANA}{FOLLOWING_VOWELS}]"
 """Small hiragana, signs that repeat or prolong, and vowels of Thai and Lao after their consonant: like
 marks, they begin neither a word nor a line."""
+NEVER_FIRST = "\u0e30\u0e32\u0e33\u0e45\u0eb0\u0eb2\u0eb3"
+"""Vowels of Thai and Lao after their consonant, which never begin a word."""
 LEADING_VOWEL = "[\u0e40-\u0e44\u0ec0-\u0ec4]"
 """A vowel of Thai or Lao that is written before its consonant."""
 KATAKANA_WORD = regex.compile(r"(?:(?=[\p{L}\p{M}])(?=[\u30a1-\u30ff\u31f0-\u31ff])\X)++")
@@ -175,7 +177,12 @@ def is_word_border(text: str, at: int) -> bool:
         return not (WORD_CHARACTER.match(text[at - 1]) and WORD_CHARACTER.match(text[at]))
     begin = last_base(text, at)
     cluster = CLUSTER.match(text, begin)
-    if EXTENDING.match(text, at) or IS_STACKING.match(text[at - 1]) or (cluster and cluster.end() > at):
+    if (
+        text[at] in NEVER_FIRST
+        or EXTENDING.match(text, at)
+        or IS_STACKING.match(text[at - 1])
+        or (cluster and cluster.end() > at)
+    ):
         return False
     before = text[begin]
     after = text[at]

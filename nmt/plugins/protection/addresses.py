@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from nmt.plugins.protection.patterns import LATIN_NAME, OPENING_MARKS, URL, compiled
-from nmt.text import WITHOUT_BLANKS, script
+from nmt.text import ARABIC_PREFIX, HEBREW_PREFIX, HIRAGANA, WITHOUT_BLANKS, script
 
 QUOTES = {
     **{'"': '"', "'": "'", "`": "`", "\u201c": "\u201d", "\u00ab": "\u00bb"},
@@ -23,7 +23,11 @@ ADJOINING = compiled(r"[\N]")
 LATIN_FILE = compiled(LATIN_NAME)
 LETTERS = compiled(r"(?![\L\d])[\A]+")
 """Letters that are not Latin."""
+HIRAGANA_LETTER = re.compile(HIRAGANA)
 NAME_ENDING = re.compile(r"\.[A-Za-z\d]{1,8}$")
+JOINED_PREFIX = re.compile(rf"(?:{ARABIC_PREFIX.pattern}|{HEBREW_PREFIX.pattern})[-\u0640]?")
+"""What Hebrew and Arabic join to a word, with a hyphen or the letter that stretches words."""
+IN_HOST = re.compile(r"//[^/]*\.[^/]*$")
 LEFT_BORDER = re.compile(rf"[\s{OPENING_MARKS}]")
 RIGHT_BORDER = re.compile(r"[\s.,;:!?)\"'\u201d\u00bb\u300d\u300f\u3011\u300b\uff09\u3001\u3002]")
 CONTINUED = compiled(r"[&=#%+]|[/.][\A]")
@@ -66,6 +70,9 @@ class Surroundings:
         """
         if self.is_enclosed(start, end, QUOTES):
             return start, end
+        if end < len(self.line) and LETTERS.match(self.line, end):
+            # A hyphen joins a particle: a@b.org-ზე.
+            end = start + len(self.line[start:end].rstrip("-"))
         if NAME_ENDING.search(self.line[start:end]) and not URL.match(self.line, start):
             return self.without_words_before(start, end)
         if self.is_enclosed(start, end, BRACKETS):
@@ -86,16 +93,27 @@ class Surroundings:
         """Whether letters in an address, after its beginning `before`, are text that follows it."""
         in_text = self.has_script(letters[0])
         is_direct = bool(LATIN_CHARACTER.match(before[-1:]))
+        if before.endswith("-") and IN_HOST.search(before):
+            return True
         if not ADJOINING.match(letters[0]):
             # Languages with blanks join only particles, some with a hyphen.
             is_joined = is_direct or before.endswith("-")
             return in_text and is_joined and letters.end() == end
         if is_direct:
             return in_text or not self.scripts
+        if before.endswith("/") and HIRAGANA_LETTER.match(letters[0]):
+            # Particles and verbs follow an address. A path is rather a noun in other characters.
+            in_text = True
         return in_text and not CONTINUED.match(self.line, letters.end(), end)
 
     def without_words_before(self, start: int, end: int) -> tuple[int, int]:
-        """The span of a file name, after the words before it in a script without blanks."""
+        """The span of a file name, after the words before it in a script without blanks.
+
+        Prefixes that Arabic and Hebrew join to a Latin file name are no part of it.
+        """
+        prefix = JOINED_PREFIX.match(self.line, start, end)
+        if prefix and LATIN_FILE.fullmatch(self.line, prefix.end(), end):
+            return prefix.end(), end
         name = self.line[start:end]
         if not WITHOUT_BLANKS.search(name) or not self.has_script(name):
             return start, end

@@ -25,11 +25,11 @@ from nmt.text import (
     Tokenizer,
     canonical,
     clean,
+    comparable,
     read_texts,
     subtags,
     without_particles,
     without_prefixes,
-    without_vowel_points,
 )
 from nmt.translation import Limits, Segment, Stage, Translation
 
@@ -45,8 +45,8 @@ def is_one_of(language: str, languages: Sequence[str]) -> bool:
 
 
 def folded(word: str, language: str) -> str:
-    """A word of a language without its case and vowel points."""
-    word = without_vowel_points(word)
+    """A word of a language in a form to compare, without its case."""
+    word = comparable(word)
     if is_one_of(language, WITH_DOTLESS_I):
         word = word.replace("I", "\u0131").replace("\u0130", "i")
     # Unicode's rules add a dot to the i of \u0130.

@@ -7,14 +7,16 @@ from typing import Any
 
 from nmt.errors import NMTError
 from nmt.plugins.protection.addresses import Surroundings
-from nmt.plugins.protection.measures import (
-    MEASURE,
-    UNCONTINUED,
-    Measures,
-    ascii_digits,
-    is_whole,
-    same_digit,
+from nmt.plugins.protection.directives import DIRECTIVE, as_in_source
+from nmt.plugins.protection.forms import (
+    JOINED_DIRECTIVE,
+    NUMERIC,
+    edges,
+    is_measure,
+    pattern_of,
+    with_narrow_numbers,
 )
+from nmt.plugins.protection.measures import Measures, ascii_digits, is_whole
 from nmt.plugins.protection.patterns import (
     ADDRESS,
     AFTER_ARGUMENT,
@@ -27,19 +29,14 @@ from nmt.plugins.protection.patterns import (
     OPENING,
     PLACEHOLDER,
     SIGN,
-    URL,
     WHOLE,
 )
-from nmt.text import LATIN, script, single_blanks
+from nmt.plugins.protection.times import TIME, standard_time
+from nmt.text import WITHOUT_BLANKS, script, single_blanks
 
 USUAL = "usual"
 TAG_DISTANCE = 400  # in characters, between two tags in braces
 SECONDS = 2  # the time limit per line for a user's regular expression
-PART_OF = r"A-Za-z\d_/@\\"
-"""If one of these adjoins a letter, digit or underscore at an item's edge, the item is a part."""
-NUMERIC = re.compile(r"[\d.:/-]+")
-"""Times, dates and versions, which other scripts may write with their own digits."""
-ENDING_OF_FILES = re.compile(r"\.\w+")
 NOTHING = "(?!)"
 Span = tuple[int, int]
 COPIES, BLANK = "".join(map(chr, range(0x10E000, 0x10E7FF))), "\U0010e7ff"
@@ -170,57 +167,6 @@ def item(line: str, stretch: Span) -> str:
     return single_blanks(line[slice(*stretch)])
 
 
-def pattern_of(text: str) -> str:
-    """A pattern for an item that is no measurement.
-
-    Times, dates and versions may have the digits of any script.
-    """
-    if NUMERIC.fullmatch(text):
-        return "".join(same_digit(sign) if sign.isdecimal() else re.escape(sign) for sign in text)
-    return re.escape(text)
-
-
-def edge(text: str, character: str, neighbor: str) -> str:
-    """What an item that begins or ends with a character may not adjoin.
-
-    The result is part of a character class. `neighbor` is what it adjoins in the source, or empty.
-    """
-    if not re.match(r"[A-Za-z\d_]", character):
-        return re.escape(character)
-    if neighbor.isalpha() and PLACEHOLDER.fullmatch(text):
-        # Where other letters adjoin it, Latin ones may in the translation: %1ファイル, %1file.
-        return r"\d"
-    if ENDING_OF_FILES.fullmatch(text):
-        return PART_OF.replace("/", "")  # as in .odt/.ods
-    return PART_OF
-
-
-def edges(line: str, stretch: Span) -> tuple[str, str]:
-    """Lookarounds that reject an item inside something longer.
-
-    They are empty on a side where the item is inside something longer in the source.
-    """
-    start, end = stretch
-    text = item(line, stretch)
-    before = f"(?<![{edge(text, line[start], line[start - 1 : start])}])"
-    after = f"(?!\\.?[{edge(text, line[end - 1], line[end : end + 1])}])"
-    if text.endswith(")"):
-        after = ""  # the text may enclose it in parentheses
-    if text.startswith("--") or URL.fullmatch(text):
-        # https://a.org/api does not match in https://a.org/api-Server.
-        after += rf"(?!-[{LATIN}\d_])"
-    begins = re.compile(before).match(line, start)
-    ends = re.compile(after).match(line, end)
-    return before if begins else "", after if ends else ""
-
-
-def is_measure(line: str, stretch: Span) -> bool:
-    """Whether an item is a measurement that is not part of something longer."""
-    start, end = stretch
-    match = MEASURE.match(line, start)
-    return match is not None and match.end() == end and bool(UNCONTINUED.match(line, end))
-
-
 class Items:
     """Finds the items of a line in its translations."""
 
@@ -239,13 +185,23 @@ class Items:
         alternatives = sorted(guards, key=len, reverse=True)
         # No groups: each would take time at every position.
         self.literals = dict[str, str]()
+        self.joined = dict[str, str]()
+        """The same for texts without blanks between words."""
         self.names = dict[str, str]()
+        self.times = dict[str, str]()
         for text in alternatives:
             before, after = guards[text]
             self.literals[text] = before + pattern_of(text) + after
-            self.names[ascii_digits(text) if NUMERIC.fullmatch(text) else text] = text
+            if DIRECTIVE.fullmatch(text) and after:
+                after = JOINED_DIRECTIVE
+            self.joined[text] = before + pattern_of(text) + after
+            self.names[text] = text
+            if NUMERIC.fullmatch(text):
+                self.names[ascii_digits(text)] = text
+            if TIME.fullmatch(text):
+                self.times.setdefault(standard_time(text), text)
         self.measures = Measures(measures)
-        self.patterns = dict[frozenset[str], re.Pattern[str]]()
+        self.patterns = dict[tuple[frozenset[str], bool], re.Pattern[str]]()
         self.pattern = self.pattern_for("")
         # An item's text may also occur outside items, such as the second $x in $x$x; it must stay
         # there, too.
@@ -263,17 +219,22 @@ class Items:
         scripts = frozenset[str]()
         if self.measures.units and not text.isascii():
             scripts = frozenset(map(script, {*text})) - {"", "LATIN"}
-        if scripts not in self.patterns:
-            patterns = [*self.literals.values(), *self.measures.patterns(sorted(scripts))]
-            self.patterns[scripts] = re.compile("|".join(patterns) or NOTHING)
-        return self.patterns[scripts]
+        without_blanks = not text.isascii() and WITHOUT_BLANKS.search(text) is not None
+        key = scripts, without_blanks
+        if key not in self.patterns:
+            literals = self.joined if without_blanks else self.literals
+            patterns = [*literals.values(), *self.measures.patterns(sorted(scripts))]
+            self.patterns[key] = re.compile("|".join(patterns) or NOTHING)
+        return self.patterns[key]
 
     def name_of(self, text: str) -> str | None:
         """The line's own text for an item in any form; None for other text."""
         literal = self.names.get(text) or self.names.get(ascii_digits(text))
-        if literal or not self.measures.units:
+        if literal:
             return literal
-        return self.measures.text_of(text)
+        if self.measures.units and (measure := self.measures.text_of(text)):
+            return measure
+        return self.times.get(standard_time(text)) if self.times else None
 
     def which(self, match: re.Match[str]) -> str | None:
         """The item that a match of the pattern is; None if it is none of the line."""
@@ -300,14 +261,27 @@ class Items:
     def arrive(self, text: str) -> bool:
         """Whether a text has exactly the source's items and no other placeholder.
 
-        Placeholders that take the next argument, such as %s, must be in order.
+        Placeholders that take the next argument, such as %s, must be in order, unless the text
+        numbers them.
         """
+        if self.has_items(text):
+            return True
+        folded_text = with_narrow_numbers(text)
+        if folded_text != text and self.has_items(folded_text):
+            return True
+        reordered = as_in_source(self.line, folded_text)
+        return reordered is not None and self.has_items(reordered, in_order=False)
+
+    def has_items(self, text: str, *, in_order: bool = True) -> bool:
+        """Whether a text has exactly the source's items and no other placeholder."""
         items = self.find(text)
+        if Counter(items) != Counter(self.expected):
+            return False
         rest = self.without(text)
         if any(other[0] not in self.line for other in PLACEHOLDER.finditer(rest)):
             return False
-        in_order = list(filter(is_counted, items)) == list(filter(is_counted, self.expected))
-        return in_order and Counter(items) == Counter(self.expected)
+        counted = [list(filter(is_counted, side)) for side in (items, self.expected)]
+        return not in_order or counted[0] == counted[1]
 
     def without(self, text: str) -> str:
         """The text with a blank in the place of each item."""

@@ -7,9 +7,17 @@ blanks and units. All forms of a measurement have a reading in common; see `read
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from itertools import product
 
-from nmt.plugins.protection.units import forms_of_unit, pattern_of_form, same_unit, spellings
+from nmt.plugins.protection.currencies import CURRENCIES
+from nmt.plugins.protection.units import (
+    NUMBER_PLACE,
+    forms_of_unit,
+    pattern_of_form,
+    same_unit,
+    spellings,
+)
 from nmt.text import (
     CYRILLIC,
     GREEK,
@@ -40,7 +48,7 @@ UNITS = (
     f"{FRACTION}|"  # the fraction of a mixed number may adjoin it or not: 3 ¾
     "km/h|m/s|[kMGT]?bit/s|[kMGT]i?B/s|[kMG]bps|mph|rpm|fps|[mµ]?g/m³|[kcmnµ]?m[²³]?|[kmµ]?g|t"
     "|[mµn]?s|min|h|[kMG]?Hz|[kKMGT]?i?B|bytes?|[kMG]?bits?|[mµk]?VA?|[mµ]?Ah?|[kMG]?Wh?|[kM]?Ω"
-    "|[hkM]?Pa|m?bar|psi|lx|lm|k?J|k?cal|Nm|°C|°F|[°\u2032\u2033]|K|px|pt|em|rem|dpi|[mcd]?[lL]"
+    "|[hkM]?Pa|m?bar|psi|lx|lm|k?J|k?cal|Nm|°[CFمس]|[°\u2032\u2033]|K|px|pt|em|rem|dpi|[mcd]?[lL]"
     "|dB[mA]?|ppm|ppb|lb|oz|ft|yd|%|‰|€|\\$|£|EUR|USD"
     # Percent and per mille of other scripts, ℃ and ℉, and units in a single character, such as ㎏.
     "|[\uff05\u066a\u0609\u2103\u2109\u338e\u338f\u3396\u339c-\u33a6\u2113]"
@@ -54,19 +62,34 @@ AFTER_MEASURE = rf"(?![{EUROPEAN}\d_%])"
 # one.
 SIGN_OF_NUMBER = rf"(?<![^\W{HAN}{KANA}{SOUTH_EAST}])(?<![)\]])[-+\u2212]"
 SIGNED = f"(?>{SIGN_OF_NUMBER}|){NUMBER}"
-MEASURE = re.compile(rf"{BEFORE_MEASURE}({SIGNED})([ \u00a0\u202f]?)({UNITS}){AFTER_MEASURE}")
+# The 1990s, the 80s and the '80s are no seconds.
+DECADE = r"(?:\d{4}s|(?:(?<=[Tt]he )|(?<=['\u2018\u2019]))\d0s)(?![A-Za-z\d_])"
+BEFORE_ITEM = rf"{BEFORE_MEASURE}(?!{DECADE})"
+MEASURE = re.compile(rf"{BEFORE_ITEM}({SIGNED})([ \u00a0\u202f]?)({UNITS}){AFTER_MEASURE}")
+CURRENCY = f"[{''.join(map(re.escape, CURRENCIES))}]"
+MONEY = re.compile(rf"(?<![{LATIN}\d_]){CURRENCY} ?{NUMBER}(?![{LATIN}\d_])")
+# A word for minus. It is no part of an item, only of its translations.
+MINUS = "零下|氷点下|マイナス|영하|마이너스|负|負|минус|мінус|ลบ|سالب|منفی|माइनस|ऋण|מינוס|მინუს"
+# A word for Fahrenheit or per hour before a number gives another meaning to what follows it.
+OTHER_UNITS = "華氏 华氏 화씨 時速 时速 시속 毎時 每小时 每小時 秒速 초속 毎秒 每秒"
+OTHER_UNIT_BEFORE = "".join(f"(?<!{word})(?<!{word} )" for word in OTHER_UNITS.split())
+POWERS = {"万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
+"""What multiplies a number before it, as powers of ten."""
+POWER_OF_TEN = f"{BLANK}?[{''.join(POWERS)}]"
+SIGNED_IN_TRANSLATION = rf"(?:(?:{MINUS})\s?{NUMBER}|{SIGNED})(?:{POWER_OF_TEN})?"
 # Marks of direction may stand before a unit in Hebrew and Arabic.
 GAP = "[ \u00a0\u202f\u2009\u200e\u200f]{0,2}"
-PERCENT = "%\uff05\u066a"
-# In Turkish, Basque and Persian.
-PERCENT_FIRST = rf"[{PERCENT}]{GAP}{NUMBER}(?![{PERCENT}]){AFTER_MEASURE}"
-# Also not as a file name or a quotient.
-NOT_CONTINUED = r"(?!\.?[A-Za-z\d_/@\\])"
+# 10%5 is no 5%.
+NO_PERCENT_AFTER = "(?![%\uff05\u066a])"
+# Also not as a file name or a quotient, but another measurement may follow: 30°C/86°F.
+NOT_CONTINUED = r"(?!\.?(?:[A-Za-z\d_@\\]|/(?![-+\u2212]?\d)))"
 UNCONTINUED = re.compile(NOT_CONTINUED)
 SIGNS_OF_ABBREVIATION = re.compile("[.॰\\s\"'\u05f3\u05f4]")
 JOINED = re.compile(f"[{HANGUL}{KANA}]")
-PARTS = re.compile(rf"({SIGNED}){GAP}(\S.*)", re.DOTALL)
-PARTS_OF_PERCENT = re.compile(rf"([{PERCENT}]){GAP}({NUMBER})")
+PARTS = re.compile(rf"()({SIGNED_IN_TRANSLATION}){GAP}(\S.*)", re.DOTALL)
+PARTS_WITH_UNIT_FIRST = re.compile(rf"(\D+?){GAP}({SIGNED_IN_TRANSLATION}){GAP}(.*)", re.DOTALL)
+PLAIN_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?", re.ASCII)
+IS_MINUS = re.compile(rf"(?:{MINUS})\s?")
 THOUSANDS_MARKS = re.compile(rf"(?<=\d)[\s'\u2019{ARABIC_THOUSANDS}](?=\d{{3}})")
 MARKED_NUMBER = re.compile(rf"[-+]?[\d.,{ARABIC_DECIMAL}]*\d")
 MARKS_OF_NUMBER = re.compile(f"[.,{ARABIC_DECIMAL}]")
@@ -99,6 +122,10 @@ def numbers(text: str) -> list[str]:
     Only the language tells whether a single mark before three digits separates decimals or
     thousands. Such a number has the form `1|000`, and the form `1000` unless the mark is a point.
     """
+    if power := POWERS.get(text[-1]):
+        plain_forms = (form for form in numbers(text[:-1]) if PLAIN_NUMBER.fullmatch(form))
+        return [f"{Decimal(form).scaleb(power):f}" for form in plain_forms]
+    text = IS_MINUS.sub("-", text)
     without_blanks, thousands = THOUSANDS_MARKS.subn("", text)
     plain = ascii_digits("".join(without_blanks.split())).replace("\u2212", "-")
     marks = MARKS_OF_NUMBER.findall(plain)
@@ -129,18 +156,29 @@ def readings(measure: str) -> list[Reading]:
 
     The unit is `%` for every sign of percent, and the shared form of an international unit.
     """
-    if parts := PARTS_OF_PERCENT.fullmatch(measure):
-        number, unit = parts[2], "%"
-    else:
-        parts = PARTS.fullmatch(measure)
-        assert parts
-        number, unit = parts[1], same_unit(parts[2])
+    parts = PARTS.fullmatch(measure) or PARTS_WITH_UNIT_FIRST.fullmatch(measure)
+    assert parts
+    before, number, after = parts.groups()
+    unit = same_unit(before + NUMBER_PLACE + after if before else after)
     return [(form, unit) for form in numbers(number)]
 
 
 def bare(unit: str) -> str:
     """A unit without its signs of abbreviation, which have several forms or are left out."""
     return SIGNS_OF_ABBREVIATION.sub("", unit.replace("μ", "µ"))
+
+
+def pattern_after(form: str) -> str:
+    """A pattern for a form of a unit that follows its number."""
+    return pattern_of_form(form) + (NOT_CONTINUED if WORD_CHARACTER.match(form[-1]) else "")
+
+
+def pattern_around(form: str) -> str:
+    """A pattern for a measurement whose unit stands before its number, or around it."""
+    before, _, after = form.partition(NUMBER_PLACE)
+    end = pattern_after(after) if after else NO_PERCENT_AFTER
+    begin = rf"(?<![{EUROPEAN}\d_]){pattern_of_form(before)}"
+    return f"{begin}{GAP}{SIGNED_IN_TRANSLATION}{GAP if after else ''}{end}{AFTER_MEASURE}"
 
 
 class Measures:
@@ -165,21 +203,23 @@ class Measures:
             for form in [*spellings(unit), *forms]:
                 self.units_of_forms[bare(form)].append(unit)
                 names.add(form)
-        ways = [
-            pattern_of_form(form) + (NOT_CONTINUED if WORD_CHARACTER.match(form[-1]) else "")
-            for form in sorted(names, key=lambda form: (-len(bare(form)), form))
-        ]
-        patterns = [f"{BEFORE_MEASURE}{SIGNED}{GAP}(?:{'|'.join(ways)}){AFTER_MEASURE}"]
-        if "%" in self.units:
-            patterns.append(PERCENT_FIRST)
+        by_length = sorted(names, key=lambda form: (-len(bare(form)), form))
+        around = [form for form in by_length if NUMBER_PLACE in form]
+        after = "|".join(pattern_after(form) for form in by_length if NUMBER_PLACE not in form)
+        # First those around a number, because a number may also have a unit of another measurement
+        # after it: 摂氏25度 is no angle.
+        patterns = [pattern_around(form) for form in around]
+        number = f"{BEFORE_MEASURE}{OTHER_UNIT_BEFORE}{SIGNED_IN_TRANSLATION}"
+        patterns.append(f"{number}{GAP}(?:{after}){AFTER_MEASURE}")
         return patterns
 
     def text_of(self, measure: str) -> str | None:
         """The line's own text for a measurement that these patterns match, if the line has it."""
         for number, unit in readings(measure):
             units = unit, *self.units_of_forms.get(bare(unit), ())
-            # What looks like a sign may be a dash.
-            for reading in product((number, number.lstrip("-+")), units):
+            # What looks like a sign may be a dash, but a word for minus is none.
+            unsigned = number if IS_MINUS.search(measure) else number.lstrip("-+")
+            for reading in product((number, unsigned), units):
                 if text := self.texts.get(reading):
                     return text
         return None

@@ -10,15 +10,21 @@ import regex
 from nmt.text import (
     ARABIC_ARTICLE,
     EXTENDING,
+    before_pronouns,
     canonical,
+    comparable,
     is_part_of_compound,
     is_word_border,
     may_begin,
     may_end,
-    without_vowel_points,
 )
 
-PIECE = regex.compile(r"[\p{L}\p{M}\p{N}_\u200c\u200d]+|[^\p{L}\p{M}\p{N}_\s\p{Cf}]")
+APOSTROPHE = "\u02bc"  # a letter for Unicode
+PIECE = regex.compile(
+    rf"[[\p{{L}}\p{{M}}\p{{N}}_\u200c\u200d]--{APOSTROPHE}]+|{APOSTROPHE}"
+    r"|[^\p{L}\p{M}\p{N}_\s\p{Cf}]",
+    regex.V1,
+)
 """A run of letters and digits, or any other single sign."""
 Span = tuple[int, int]
 
@@ -55,7 +61,7 @@ def pattern_of_term(term: str) -> re.Pattern[str]:
 
 
 def occurrences(term: str, text: str) -> Iterator[Span]:
-    """The spans of a term in a text, both without vowel points."""
+    """The spans of a term in a text, both in a form to compare."""
     forms = [term]
     if term.startswith(ARABIC_ARTICLE):
         # The article merges with the preposition "for".
@@ -68,6 +74,19 @@ def occurrences(term: str, text: str) -> Iterator[Span]:
             if is_word or is_part_of_compound(text, begin, end):
                 yield begin, end
             at = begin + 1
+    yield from occurrences_before_pronouns(term, text)
+
+
+def occurrences_before_pronouns(term: str, text: str) -> Iterator[Span]:
+    """The spans of an Arabic term with pronouns joined to it, if that changes its last letter."""
+    form = before_pronouns(term)
+    if not form:
+        return
+    for match in pattern_of_term(form).finditer(text):
+        begin, end = match.span()
+        has_pronoun = not is_word_border(text, end) and may_end(text, begin, end)
+        if has_pronoun and may_begin(text, begin, end):
+            yield begin, end
 
 
 def which_are_used(terms: Sequence[Sequence[str]], translation: str) -> list[bool]:
@@ -75,7 +94,7 @@ def which_are_used(terms: Sequence[Sequence[str]], translation: str) -> list[boo
 
     A word counts for one term only; of equal terms, for the first.
     """
-    text = without_vowel_points(canonical(translation))
+    text = comparable(canonical(translation))
     used = [False] * len(terms)
     taken = list[Span]()
     # A short term must not take a word from a longer one.
@@ -90,6 +109,6 @@ def which_are_used(terms: Sequence[Sequence[str]], translation: str) -> list[boo
 def free_occurrences(forms: Sequence[str], text: str, taken: Sequence[Span]) -> Iterator[Span]:
     """The spans of the forms of a term that overlap with no span taken."""
     for form in forms:
-        for begin, end in occurrences(without_vowel_points(form), text):
+        for begin, end in occurrences(comparable(form), text):
             if all(end <= first or last <= begin for first, last in taken):
                 yield begin, end

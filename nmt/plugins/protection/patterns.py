@@ -10,7 +10,7 @@ words, and Korean, Arabic and other languages join particles to foreign words.
 
 import re
 
-from nmt.plugins.protection.measures import BLANK, FRACTION, MEASURE, NUMBER
+from nmt.plugins.protection.measures import BLANK, FRACTION, MEASURE, MONEY
 from nmt.text import CYRILLIC, GREEK, HAN, HANGUL, KANA, LATIN, MARKS, SOUTH_EAST
 
 ADJOINING = HAN + KANA + SOUTH_EAST + HANGUL
@@ -130,10 +130,13 @@ TAGS = (
     r"\[[A-Za-z]\w{0,40}+(?>(?:[.!][A-Za-z]\w{0,40}+){1,5})\](?![(\[])",  # Ren'Py: [player.name]
 )
 PLACEHOLDERS = (*CODE, *TEMPLATES, *BRACES, *PERCENT, *MARKED, *TAGS)
+# After letters of other scripts, a hyphen joins a prefix to an address, as in Hebrew.
+BEFORE_MAIL = r"(?:(?<![\E.+-])|(?<=(?![\E])[\A]-))(?!(?<=[\A])-)"
 # Letters of every script, because addresses and file names have them; `Finder` cuts off what merely follows.
 ADDRESSES = (
     r"(?<![\L])(?i:https?://|s?ftp://|file:///?|ssh://|git://|wss?://|smb://|www\.)(?=[\w/])[\A!#-;=?-~]{1,2000}+",
-    r"(?<![\E.+-])(?:mailto:)?[\E.+-]{1,64}+(?>'[\E.+-]{1,64}+|)@[\E-]{1,63}+(?>(?:\.[\E-]{1,63}+){1,8})",
+    rf"{BEFORE_MAIL}(?:mailto:)?[\E.+-]{{1,64}}+(?>'[\E.+-]{{1,64}}+|)"
+    r"@[\E-]{1,63}+(?>(?:\.[\E-]{1,63}+){1,8})",
 )
 ENDINGS = (
     "py|pyi|js|ts|json|jsonl|ya?ml|toml|xml|x?html?|css|txt|md|rst|csv|tsv|pdf|docx?|xlsx?|pptx?|od[tsp]|png|jpe?g|gif"
@@ -166,7 +169,7 @@ NAMES = (
     r"(?<![\L.])[A-Za-z][\L]{0,60}+(?>(?:\.[\L]{1,60}+){0,8})\(\)",  # open()
     # Ctrl+S
     r"(?<![\L])(?i:Ctrl|Strg|Alt|Shift|Cmd|Meta|Super|Win)(?>(?:\+(?:[\L]{1,12}+|[-+,.←-↓](?![\L]))){1,4})",
-    rf"(?<![\L])[€$£¥] ?{NUMBER}(?![\L\d])",  # $10
+    MONEY.pattern,  # $10
 )
 IN_PHONE = "[ \u00a0-]?"
 # Telephone numbers, in forms that neither dates, years, ISBNs nor amounts have.

@@ -5,7 +5,16 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from nmt.plugins.protection.currencies import (
+    CURRENCIES,
+    FURTHER_NAMES,
+    codes_of_currencies,
+    names_of_currency,
+)
 from nmt.text import SCRIPTS, script
+
+NUMBER_PLACE = "{0}"
+"""Stands for the number in a form of a unit that does not merely follow it: 時速{0}キロメートル."""
 
 CLDR_NAMES = {
     "km": "length-kilometer",
@@ -41,6 +50,7 @@ CLDR_NAMES = {
     "km/h": "speed-kilometer-per-hour",
     "m/s": "speed-meter-per-second",
     "mph": "speed-mile-per-hour",
+    "mi": "length-mile",
     "TB": "digital-terabyte",
     "GB": "digital-gigabyte",
     "MB": "digital-megabyte",
@@ -97,19 +107,29 @@ FURTHER_FORMS = {
     "s": "сек",
     "min": "мин",
     "h": "час",
-    "kg": "كجم, كغ, किग्रा, कि.ग्रा., 公斤, 千克",
-    "g": "جم",
-    "km": "كلم, किमी, 公里, 千米",
+    "kg": "キロ, 킬로, килограммов, килограмма, كيلوغرامات, كيلوجرامات, كجم, كغ, किग्रा, कि.ग्रा., 公斤, 千克",
+    "g": "граммов, грамма, غرامات, جرامات, جم",
+    "mL": "мл, مل, ملل",
+    "km": "キロ, километров, километра, كيلومترات, كلم, किमी, 公里, 千米",
     "pt": "点, نقطة",
     "px": "пикс, 像素, 픽셀, ピクセル",
     "dpi": "نقطة/بوصة, 점/인치",
-    "%": "퍼센트, 프로, เปอร์เซ็นต์, بالمئة, بالمائة, في المئة, في المائة",
+    "%": "퍼센트, 프로, เปอร์เซ็นต์, بالمئة, بالمائة, في المئة, في المائة, ร้อยละ{0}, 百分之{0}",
+    "°C": "摂氏{0}℃, 摄氏{0}度, 攝氏{0}度, 섭씨{0}℃, 度, 도, องศา, градус, градуса, градусов, "
+    "градуси, градусів, درجة, درجات, درجات مئوية, درجه, डिग्री, מעלות, βαθμοί, გრადუსი",
+    "°F": "华氏{0}度, 華氏{0}度, 華氏{0}℉, 화씨{0}℉",
+    "km/h": "時速{0}km, 时速{0}公里, 时速{0}千米, 时速{0}km, 時速{0}公里, 시속{0}km, 毎時{0}キロメートル, "
+    "毎時{0}km, 時速{0}キロ, キロメートル毎時, 公里/小时, 千米/小时, 公里/小時, 公里每小时",
+    "m/s": "秒速{0}メートル, 秒速{0}m, 毎秒{0}メートル, 초속{0}미터, 초속{0}m, 每秒{0}米, メートル毎秒, 米/秒",
+    "mph": "миль/ч, миль в час, миль/год, миль на годину, 時速{0}マイル, 时速{0}英里, 時速{0}英里, 시속{0}마일",
+    **FURTHER_NAMES,
 }
 """Forms in use besides CLDR's."""
 SAME_UNITS = {
     **{"KB": "kB", "byte": "B", "bytes": "B", "bits": "bit"},
     **{"l": "L", "ml": "mL", "cl": "cL", "dl": "dL"},
-    **{"℃": "°C", "℉": "°F", "％": "%", "٪": "%", "؉": "‰"},
+    **{"°م": "°C", "°س": "°C", "℃": "°C", "℉": "°F", "％": "%", "٪": "%", "؉": "‰"},
+    **codes_of_currencies(),
     **{"㎎": "mg", "㎏": "kg", "㎜": "mm", "㎝": "cm", "㎞": "km", "㎖": "mL", "ℓ": "L"},
     **{"bps": "bit/s", "kbps": "kbit/s", "Mbps": "Mbit/s", "Gbps": "Gbit/s"},
     **{"DPI": "dpi", "Mhz": "MHz", "kph": "km/h"},
@@ -125,9 +145,16 @@ SAME_UNITS = {
     },
 }
 """Maps units to how we write them."""
+BEFORE_NUMBERS = {
+    *("%", "％", "٪"),
+    *CURRENCIES,
+    *codes_of_currencies(),
+}
+"""Units that may also stand before the number, percent so in Turkish, Basque and Persian."""
 VALUES = 1, 2, 5, 11, 100, 1.5
 """Numbers whose units differ in some language."""
-NUMBER_BEFORE = re.compile(r"[\d.,\u066b]+[\s\u200e\u200f]*")
+MARKS_BESIDE = r"[\s\u200e\u200f]*"
+NUMBER_IN_FORM = re.compile(rf"{MARKS_BESIDE}[\d.,\u066b]+{MARKS_BESIDE}")
 VARIANTS = {
     ".": "[.॰]?",
     "॰": "[.॰]?",
@@ -144,13 +171,17 @@ VARIANTS = {
 def same_unit(unit: str) -> str:
     """The form of an international unit that all its spellings share: kB for KB."""
     unit = unit.replace("μ", "µ")
+    before_number = unit.removesuffix(NUMBER_PLACE)
+    if before_number in BEFORE_NUMBERS:
+        unit = before_number
     return SAME_UNITS.get(unit, unit)
 
 
 @cache
 def spellings(unit: str) -> list[str]:
     """The spellings of an international unit, given by the form that they share."""
-    return [unit, *(other for other, shared in SAME_UNITS.items() if shared == unit)]
+    forms = [unit, *(other for other, shared in SAME_UNITS.items() if shared == unit)]
+    return forms + [form + NUMBER_PLACE for form in forms if form in BEFORE_NUMBERS]
 
 
 @cache
@@ -184,9 +215,10 @@ def languages_in(script_name: str) -> list[str]:
 
 
 def forms_of_language(unit: str, code: str) -> Iterator[str]:
-    """How a language writes a unit after numbers, in full and abbreviated."""
+    """How a language writes a unit with numbers, in full and abbreviated."""
     from babel.units import UnknownUnitError, format_unit
 
+    yield from names_of_currency(unit, code)
     name = CLDR_NAMES.get(unit)
     if name is None:
         return
@@ -196,10 +228,11 @@ def forms_of_language(unit: str, code: str) -> Iterator[str]:
                 text = format_unit(value, name, length=length, locale=code)
             except UnknownUnitError:
                 return
-            if number := NUMBER_BEFORE.match(text):
-                yield text[number.end() :]
+            if number := NUMBER_IN_FORM.search(text):
+                before, after = text[: number.start()], text[number.end() :]
+                yield before + NUMBER_PLACE + after if before else after
 
 
 def pattern_of_form(form: str) -> str:
-    """A pattern for a form of a unit, with or without its signs of abbreviation."""
+    """A pattern for a part of a form of a unit, with or without its signs of abbreviation."""
     return "".join(VARIANTS.get(sign) or re.escape(sign) for sign in form)

@@ -77,6 +77,27 @@ def test_items_next_to_letters(line: str, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
+        # Nor are particles and prefixes, with a hyphen or without one.
+        ("כתבו ל-user@example.com", ["user@example.com"]),
+        ("פתחו ב-file.txt", ["file.txt"]),
+        ("ה-README.md", ["README.md"]),
+        ("وREADME.md", ["README.md"]),
+        ("ال-README.md", ["README.md"]),
+        ("افتح لـfile.txt", ["file.txt"]),
+        ("a@b.org-ზე", ["a@b.org"]),
+        ("a@b.org-को लिखें", ["a@b.org"]),
+        ("a@b.org-এ", ["a@b.org"]),
+        ("https://a.org-ზე", ["https://a.org"]),
+        ("first-last@ex-ample.org", ["first-last@ex-ample.org"]),
+        (
+            "https://ru.wikipedia.org/wiki/Санкт-Петербург",
+            ["https://ru.wikipedia.org/wiki/Санкт-Петербург"],
+        ),
+        # Hiragana after a slash are text; other characters may be a path.
+        ("https://example.com/を参照", ["https://example.com/"]),
+        ("https://example.com/ください。", ["https://example.com/"]),
+        ("https://ja.wikipedia.org/wiki/カタカナ", ["https://ja.wikipedia.org/wiki/カタカナ"]),
+        ("https://a.com/ひらがな/page.html", ["https://a.com/ひらがな/page.html"]),
         # Text that follows an address is not part of it.
         ("詳細は https://example.com/をご覧ください", ["https://example.com/"]),
         ("请访问https://www.debian.org/了解更多信息", ["https://www.debian.org/"]),
@@ -147,7 +168,79 @@ def test_addresses_and_the_text_around_them(line: str, expected: list[str]) -> N
         ("100,000 km", "१,००,००० किमी", True),
         ("12:30", "१२:३० बजे", True),
         ("4.2.1", "٤.٢.١", True),
+        ("5 kg", "5 килограммов", True),
+        ("5 g", "5 граммов", True),
+        ("5 kg", "5 كيلوغرامات", True),
+        ("5 °C", "٥ درجات مئوية", True),
+        ("٥٠ °م", "50 °C", True),
+        ("۵۰ °س", "50 °C", True),
+        ("100 ml", "١٠٠ مل", True),
+        ("50 mph", "50 миль/ч", True),
+        ("5 kg", "５ｋｇの", True),
+        ("1.5 kg", "１．５公斤", True),
+        # Units before the number, or around it.
+        ("100 km/h", "時速100キロメートル", True),
+        ("100 km/h", "时速100公里", True),
+        ("100 km/h", "시속 100킬로미터로", True),
+        ("60 mph", "時速60マイル", True),
+        ("25 °C", "摂氏25度", True),
+        ("25 °C", "섭씨 25도", True),
+        ("25 °C", "気温は25度です", True),
+        ("30 °C/86 °F", "30°C/86°F", True),
+        ("30 °C/86 °F", "摂氏30度（華氏86度）", True),
+        ("10%", "ร้อยละ 10", True),
+        ("10%", "百分之10", True),
+        # Negative numbers.
+        ("-10 °C", "－１０℃", True),
+        ("-10 °C", "零下10℃", True),
+        ("-10 °C", "영하 10도", True),
+        ("-10 °C", "摂氏マイナス10度", True),
+        # Money.
+        ("$10", "10ドル", True),
+        ("$10", "10米ドルを", True),
+        ("$10", "10美元", True),
+        ("$10", "10달러를", True),
+        ("$10", "＄10", True),
+        ("$10", "10 $", True),
+        ("$10", "10 долларов", True),
+        ("$10", "10 долларов США", True),
+        ("$10", "١٠ دولار", True),
+        ("10 USD", "10美元", True),
+        ("¥1,500", "1,500円", True),
+        ("¥1,500", "￥1,500", True),
+        ("¥1,500", "１，５００円", True),
+        ("¥10,000", "1万円", True),
+        ("$15,000", "1.5万美元", True),
+        ("$10,000", "1만 달러", True),
+        ("$10,000", "1億ドル", False),
+        ("€10", "10ユーロ", True),
+        ("€1,000.50", "1.000,50 €", True),
+        # Times.
+        ("12:30", "12時30分に", True),
+        ("12:30", "12시 30분에", True),
+        ("12:30", "12点半", True),
+        ("12:30", "в 12 ч. 30 мин.", True),
+        ("5 kg", "5キロの", True),
+        ("12:30", "１２：３０", True),
+        ("12:30", "12.30 น.", True),
+        ("12:30", "12h30", True),
+        ("09:05", "9時5分", True),
+        ("12:00", "12時", True),
         # Another number, unit or word.
+        ("25 °C", "華氏25度", False),
+        ("100 km", "時速100キロメートル", False),
+        ("100 km/h", "100キロメートル", False),
+        ("30 °C/86 °F", "30°C/87°F", False),
+        ("10 °C", "零下10℃", False),
+        ("10%", "ร้อยละ 100", False),
+        ("$10", "11ドル", False),
+        ("$10", "10円", False),
+        ("$10", "$100", False),
+        ("€10", "10ドル", False),
+        ("12:30", "12時35分", False),
+        ("12:30", "12時", False),
+        ("12:00", "12時30分", False),
+        ("12:30", "1.12.30", False),
         ("5 km", "6 км", False),
         ("5 km", "5 кг", False),
         ("5 km", "5 км/ч", False),
@@ -162,6 +255,40 @@ def test_addresses_and_the_text_around_them(line: str, expected: list[str]) -> N
 )
 def test_forms_of_measurements(measure: str, translation: str, arrives: bool) -> None:
     line = f"It is {measure} here"
+    assert Items(line, USUAL.stretches(line)).arrive(translation) == arrives
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("The house was built in the 1990s.", []),
+        ("mid-1990s style, the 80s and the '90s", []),
+        ("after 30s or 1990 s", ["30s", "1990 s"]),
+    ],
+)
+def test_decades_are_no_seconds(line: str, expected: list[str]) -> None:
+    assert found(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "translation", "arrives"),
+    [
+        ("%d of %d files", "%2$d 個中 %1$d 個のファイル", True),
+        ("%s has %d files", "%2$d 個 %1$s", True),
+        ("%d files in %d folders", "フォルダー%2$d個にファイル%1$d個", True),
+        ("%[1]s has %[2]d files", "%s に %d 個", True),
+        ("%1$d of %2$d files", "%d / %d", True),
+        ("uid=%s, stat(%s)", "stat(%2$s), uid=%1$s", True),
+        ("%d of %d files", "%2$d 個中 %2$d 個", False),
+        ("%d of %d files", "%2$d 個中 %d 個", False),
+        ("%d of %d files", "%3$d 個中 %1$d 個", False),
+        ("%s has %d files", "%2$s 個 %1$d", False),
+        ("%s has %d files", "%d 個 %s", False),
+        ("%2$s in %1$s", "%s in %s", False),
+        ("%*d of %d", "%2$*d of %1$d", False),
+    ],
+)
+def test_numbered_directives(line: str, translation: str, arrives: bool) -> None:
     assert Items(line, USUAL.stretches(line)).arrive(translation) == arrives
 
 
@@ -200,6 +327,12 @@ def test_a_measurement_that_babel_formats_is_the_same(language: str, unit: str) 
         ("%1מותאמות%2", "%1custom%2", True),
         ("%1ファイル", "%1 files", True),
         ("%1ファイル", "%12 files", False),
+        ("entry ID %d", "エントリID%d", True),
+        ("%d KB used", "%dKBを使用", True),
+        ("5 of %d", "%dの5", True),
+        ("%d KB used", "%dKB benutzt", False),
+        ("%d KB", "%d%ファイル", False),
+        ("%1 KB", "%12KBの", False),
         ("Read robots.txt here", "robots.txt-Datei", True),
         ("Файлы .ifo, .idx", "Files .ifo/.idx", True),
         ("setup.pyを実行", "Run setup.py now", True),
@@ -213,7 +346,7 @@ def test_where_items_stand_in_translations(line: str, translation: str, arrives:
 
 @pytest.mark.parametrize(
     "part",
-    ["設定.txt", "https://a.com/日本", "日本/a.py", "5 км ", "か%s", "/日本", "日"],
+    ["設定.txt", "https://a.com/日本", "日本/a.py", "5 км ", "か%s", "/日本", "日", "$5元", "零下", "12時", "-ა"],
 )
 def test_the_time_for_other_scripts_is_proportional_to_the_length(part: str) -> None:
     line = part * (24_000 // len(part))
