@@ -6,13 +6,17 @@ the false-alarm rates, and tests/plugins/judge has the share of injected failure
 
 import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nmt.plugins.judge.numbers import is_number_lost
+from nmt.plugins.judge.placeholders import (
+    is_placeholder_wrong,
+    with_distinct_placeholders,
+    without_placeholders,
+)
 from nmt.plugins.judge.wording import english_letters, is_copied, is_repetitive, is_wrong_script
-from nmt.text import AMBIGUOUS, BLOCKS, INLINE, SEPARATORS, clean
+from nmt.text import clean
 
 FLAGS = (
     *("empty", "repetition", "copied_source", "number", "url", "placeholder"),
@@ -39,52 +43,6 @@ URL = re.compile(
     r"|[A-Za-z0-9_.+-]{1,64}+@[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+"
 )
 URL_END = ".,;:!?)]}'*`"
-# The bounds and lookbehinds keep the time proportional to a line's length, even for thousands of
-# letters or braces. Letters of other scripts may be next to a placeholder.
-PLACEHOLDER = re.compile(
-    r"\$?(?<!\{)\{++[^{}\s]*+\}+|\{\{ [^{}]{1,60} \}\}"  # {name}, {{name}}, ${name}, {{ name }}
-    # %s, %1$s, %(name)d
-    r"|(?<![A-Za-z0-9_])%(?:\(\w+\)|\d+\$|\{\w+\})?"
-    r"[-+0#]*\d*(?:\.\d+)?[sdifuxXgGcr@](?![A-Za-z0-9_])"
-    # <b>, </b>, <a href="...">
-    r"|</?([A-Za-z][\w-]*)(?:\s+[\w:-]+=(?:\"[^\"]*\"|'[^']*'|[^\s>\"']+))*\s*/?>"
-)
-ELEMENTS = (INLINE | SEPARATORS | BLOCKS | {"wbr"}) - AMBIGUOUS
-
-
-def placeholders(text: str) -> Counter[str]:
-    """The placeholders in a text; tags are listed without attributes, which may be translated.
-
-    A word in angle brackets that is no HTML element is text, such as `<none>`, unless it is closed.
-    """
-    found = Counter[str]()
-    closed = {tag[1].lower() for tag in PLACEHOLDER.finditer(text) if tag[0].startswith("</")}
-    for placeholder in PLACEHOLDER.finditer(text):
-        if not placeholder[1]:
-            found[placeholder[0]] += 1
-            continue
-        name = placeholder[1].lower()
-        is_tag = "=" in placeholder[0] or "/" in placeholder[0]
-        if is_tag or name in ELEMENTS or name in closed:
-            slash = "/" if placeholder[0].startswith("</") else ""
-            found[f"<{slash}{name}>"] += 1
-    return found
-
-
-def is_gloss(name: str, source: str) -> bool:
-    """True for a word in braces that is text: a word of the source that had no braces, or one in
-    another alphabet than the names in programs."""
-    if not name.startswith("{"):
-        return False
-    return not name.isascii() or (name not in source and name.strip("{}") in source)
-
-
-def is_placeholder_wrong(source: str, translation: str) -> bool:
-    """True if a translation lacks a placeholder of the source, or has another."""
-    before, after = placeholders(source), placeholders(translation)
-    if before - after:
-        return True
-    return not all(is_gloss(name, source) for name in after - before)
 
 
 def is_broken(source: str, translation: str) -> bool:
@@ -108,13 +66,13 @@ def flags(
     if not any(map(str.isalnum, translation)) and any(map(str.isalnum, source)):
         return ["empty"]
     # URLs and placeholders have their own rules.
-    sides = [PLACEHOLDER.sub(" ", URL.sub(" ", text)) for text in (source, translation)]
+    sides = [without_placeholders(URL.sub(" ", text)) for text in (source, translation)]
     before, after = sides
     shorter, longer = sorted(map(english_letters, sides))
-    without_names = PLACEHOLDER.sub(" ", translation)
+    without_names = without_placeholders(translation)
     mean = sum(log_probabilities) / len(log_probabilities) if log_probabilities else 0.0
     raised = {
-        "repetition": is_repetitive(source, translation),
+        "repetition": is_repetitive(*map(with_distinct_placeholders, (source, translation))),
         "copied_source": is_copied(before, after, scripts),
         "number": is_number_lost(before, after),
         "url": any(address.rstrip(URL_END) not in translation for address in URL.findall(source)),

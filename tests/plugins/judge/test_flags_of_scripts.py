@@ -7,6 +7,7 @@ from babel import Locale
 
 from nmt.plugins.judge.flags import flags
 from nmt.plugins.judge.numbers import is_number_lost
+from nmt.plugins.judge.placeholders import is_placeholder_wrong
 from nmt.plugins.judge.units import FORMS, UNITS, powers_of_unit
 from nmt.text import scripts_of_language
 
@@ -134,6 +135,44 @@ def test_right_translations_are_not_flagged(code, source, translation):
 )
 def test_words_in_braces_may_explain_a_name(source, translation, raised):
     assert flags_in("uk", translation, source) == raised
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "is_wrong"),
+    [
+        ("%d of %d files", "%2$d 個中 %1$d 個のファイル", False),
+        ("%d of %d files", "%3$d 個中 %1$d 個のファイル", True),
+        ("%d of %d files", "%2$s 個中 %1$d 個のファイル", True),
+        ("%1$s by %2$s", "%s (作者: %s)", False),
+        ("{} of {}", "{1}件中{0}件", False),
+        ("{} of {}", "{1}件中{2}件", True),
+        ("%(a)s of %d", "%dの%(a)s", False),
+        ("entry ID %d", "エントリID%d", False),
+        ("PID %d", "PID%d", False),
+        ("PID %d", "PID", True),
+        ("%d GB free", "空き%dGB", False),
+        ("%lu bytes", "%luバイト", False),
+        ("%lu bytes", "バイト", True),
+        ("100%sure", "確実", False),
+        ("Sure", "100%sure", False),
+        ("Sure", "確実 %s", True),
+    ],
+)
+def test_placeholders_may_be_numbered_and_beside_latin_words(source, translation, is_wrong):
+    assert is_placeholder_wrong(source, translation) == is_wrong
+    assert is_placeholder_wrong(translation, source) == is_wrong
+
+
+@pytest.mark.parametrize(
+    ("source", "translation"),
+    [
+        ("%s, %s and %s", "%s %s %s"),
+        ("From {a} to {b}, {c} and {d}", "{a} {b} {c} {d}"),
+        ("Bytes: %02x, %02x, %02x", "バイト: %02x %02x %02x"),
+    ],
+)
+def test_placeholders_are_no_repetitions(source, translation):
+    assert flags(source, translation) == []
 
 
 @pytest.mark.parametrize(
