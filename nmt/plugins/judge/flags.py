@@ -36,6 +36,16 @@ BROKEN = re.compile(
     r"|\u00e2\u20ac[\u0080-\u00bf\u0152\u0153\u02dc\u2013\u2014\u2018-\u201e\u2020-\u2022\u2026\u2122]"
     r"|\u00f0[\u0178\u009f][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u02dc\u2013-\u203a\u20ac\u2122]"
 )
+CONTINUATION = (
+    r"[\u0080-\u00bf\u20ac\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u017d"
+    r"\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u017e\u0178]"
+)
+"""A byte of UTF-8 after the first one of a character, read as Latin-1 or Windows-1252."""
+BROKEN_LETTERS = re.compile(
+    rf"(?:[\u00c2-\u00df]{CONTINUATION}"
+    rf"|[\u00e0-\u00ef]{CONTINUATION}{{2}}|[\u00f0-\u00f4]{CONTINUATION}{{3}}){{2,}}"
+)
+"""Two or more characters in a row that were read so. A single one occurs in French: `\u00e0 \u00bb`."""
 FIRST_LINES = 10
 """The maximum number of line numbers that a message has per flag."""
 URL = re.compile(
@@ -47,7 +57,8 @@ URL_END = ".,;:!?)]}'*`"
 
 def is_broken(source: str, translation: str) -> bool:
     """True if a translation has more characters that were damaged on the way than the source."""
-    return len(BROKEN.findall(translation)) > len(BROKEN.findall(source))
+    before, after = (len(BROKEN.findall(text)) + len(BROKEN_LETTERS.findall(text)) for text in (source, translation))
+    return after > before
 
 
 def flags(
@@ -61,9 +72,12 @@ def flags(
     `scripts` are the target language's, or None if unknown. `log_probabilities` has one value per
     token, if known.
     """
+    # Cleaning removes some of the bytes that reveal broken text.
+    is_broken_text = is_broken(source, translation)
     source = clean(source)
     translation = clean(translation)
-    if not any(map(str.isalnum, translation)) and any(map(str.isalnum, source)):
+    has_letters = any(map(str.isalnum, translation)) or is_broken_text
+    if not has_letters and any(map(str.isalnum, source)):
         return ["empty"]
     # URLs and placeholders have their own rules.
     sides = [without_placeholders(URL.sub(" ", text)) for text in (source, translation)]
@@ -77,7 +91,7 @@ def flags(
         "number": is_number_lost(before, after),
         "url": any(address.rstrip(URL_END) not in translation for address in URL.findall(source)),
         "placeholder": is_placeholder_wrong(source, translation),
-        "broken_text": is_broken(source, translation),
+        "broken_text": is_broken_text,
         "wrong_script": scripts is not None and is_wrong_script(source, without_names, scripts),
         "length_ratio": longer > LENGTH_RATIO * shorter + LENGTH_SLACK,
         "low_confidence": mean < math.log(LEAST_PROBABILITY),

@@ -87,9 +87,9 @@ def is_placeholder_wrong(source: str, translation: str) -> bool:
     texts = (source, translation)
     before, after = (placeholders(text, APART, is_numbering) for text in texts)
     all_before, all_after = (placeholders(text, PLACEHOLDER, is_numbering) for text in texts)
-    if before - all_after:
+    if before - (after | all_after):
         return True
-    return not all(is_gloss(name, source) for name in after - all_before)
+    return not all(is_gloss(name, source) for name in after - (before | all_before))
 
 
 def without_placeholders(text: str) -> str:
