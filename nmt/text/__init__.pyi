@@ -4,6 +4,7 @@ from .files import decode as decode, decoded as decoded, table_format as table_f
 from .files import not_parallel as not_parallel, open_text as open_text, parallel as parallel, problem_of as problem_of
 from .files import raw_lines as raw_lines, read_files as read_files, read_lines as read_lines, read_texts as read_texts
 from .files import reading as reading, resolve as resolve, texts_of as texts_of, without_end as without_end
+from .han import foreign_han as foreign_han
 from .languages import SCRIPTS as SCRIPTS, direction as direction, language_of_file as language_of_file
 from .languages import scripts_of_language as scripts_of_language
 from .scripts import CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD, HAN as HAN, HANGUL as HANGUL

@@ -194,12 +194,15 @@ def kind_of_corpus(corpus: "data.PreparedCorpus") -> CorpusKind:
 
 def flagger(models: Models) -> Callable[[str, Translation], list[str]]:
     """A function that returns flags for likely failures, given a line and its translation."""
-    finders, scripts = [entry.load() for entry in entries_of("flags").values()], target_scripts(models.descriptions)
+    finders = [entry.load() for entry in entries_of("flags").values()]
+    scripts = target_scripts(models.descriptions)
+    language = models.descriptions[0].target or ""
 
     def flags_of(source: str, translation: Translation) -> list[str]:
         log_probabilities = translation.details.token_log_probabilities if translation.details else []
         untagged = source.removeprefix(models.tokenizer.leading_tag(source))
-        return [flag for find in finders for flag in find(untagged, translation.text, scripts, log_probabilities)]
+        text = translation.text
+        return [flag for find in finders for flag in find(untagged, text, scripts, log_probabilities, language)]
 
     return flags_of
 

@@ -12,6 +12,7 @@ from nmt.text import (
     blank_between,
     direction,
     direction_of_text,
+    foreign_han,
     is_word_border,
     joined,
     script,
@@ -173,3 +174,18 @@ def test_direction_of_a_text_is_its_first_letters(text: str, expected: str) -> N
 )
 def test_scripts_of_codes_with_a_script(code: str, scripts: set[str]) -> None:
     assert scripts_of_language(code) == scripts
+
+
+@pytest.mark.parametrize(
+    ("text", "writing", "count"),
+    [
+        ("打开这个文件", "Hant", 2),
+        ("打開這個檔案", "Hant", 0),
+        ("打開這個檔案", "Hans", 4),
+        ("打开这个文件", "Hans", 0),
+        ("打开这个文件", "Jpan", 2),
+        ("この文書を開く", "Jpan", 0),
+    ],
+)
+def test_characters_of_another_writing_of_han(text: str, writing: str, count: int) -> None:
+    assert foreign_han(text, writing) == count

@@ -15,7 +15,13 @@ from nmt.plugins.judge.placeholders import (
     with_distinct_placeholders,
     without_placeholders,
 )
-from nmt.plugins.judge.wording import english_letters, is_copied, is_repetitive, is_wrong_script
+from nmt.plugins.judge.wording import (
+    english_letters,
+    is_copied,
+    is_other_chinese,
+    is_repetitive,
+    is_wrong_script,
+)
 from nmt.text import clean
 
 FLAGS = (
@@ -66,11 +72,13 @@ def flags(
     translation: str,
     scripts: frozenset[str] | None = None,
     log_probabilities: Sequence[float] = (),
+    language: str = "",
 ) -> list[str]:
     """A translation's flags, in the order of FLAGS; an empty translation gets no other flag.
 
     `scripts` are the target language's, or None if unknown. `log_probabilities` has one value per
-    token, if known.
+    token, if known. `language` is the code of the target language; zh_TW, for example, states that
+    simplified characters are wrong.
     """
     # Cleaning removes some of the bytes that reveal broken text.
     is_broken_text = is_broken(source, translation)
@@ -85,6 +93,7 @@ def flags(
     shorter, longer = sorted(map(english_letters, sides))
     without_names = without_placeholders(translation)
     mean = sum(log_probabilities) / len(log_probabilities) if log_probabilities else 0.0
+    is_foreign = scripts is not None and is_wrong_script(source, without_names, scripts)
     raised = {
         "repetition": is_repetitive(*map(with_distinct_placeholders, (source, translation))),
         "copied_source": is_copied(before, after, scripts),
@@ -92,7 +101,7 @@ def flags(
         "url": any(address.rstrip(URL_END) not in translation for address in URL.findall(source)),
         "placeholder": is_placeholder_wrong(source, translation),
         "broken_text": is_broken_text,
-        "wrong_script": scripts is not None and is_wrong_script(source, without_names, scripts),
+        "wrong_script": is_foreign or is_other_chinese(source, translation, language),
         "length_ratio": longer > LENGTH_RATIO * shorter + LENGTH_SLACK,
         "low_confidence": mean < math.log(LEAST_PROBABILITY),
     }
@@ -119,12 +128,20 @@ class FlagCount:
 
 
 def count_flags(
-    sources: list[str], hypotheses: list[str], references: list[str], scripts: frozenset[str] | None
+    sources: list[str],
+    hypotheses: list[str],
+    references: list[str],
+    scripts: frozenset[str] | None,
+    language: str,
 ) -> list[FlagCount]:
-    """Count the lines with each flag and with any flag; `references` may be empty."""
+    """Count the lines with each flag and with any flag; `references` may be empty.
+
+    `language` is the code of the target language.
+    """
 
     def flagged_lines(translations: list[str]) -> dict[str, list[int]]:
-        raised = [flags(*pair, scripts) for pair in zip(sources, translations, strict=True)]
+        pairs = zip(sources, translations, strict=True)
+        raised = [flags(*pair, scripts, language=language) for pair in pairs]
         rows = [*enumerate(([*row, "any"] if row else [] for row in raised), 1)]
         return {flag: [number for number, row in rows if flag in row] for flag in (*FLAGS, "any")}
 

@@ -25,7 +25,7 @@ GERMAN = (
 
 
 def flags_in(code: str, translation: str, source: str = ENGLISH) -> list[str]:
-    return flags(source, translation, scripts_of_language(code))
+    return flags(source, translation, scripts_of_language(code), language=code)
 
 
 @pytest.mark.parametrize("code", TRANSLATIONS)
@@ -57,6 +57,13 @@ def test_broken_translations_are_flagged(code):
         ("ja", "Do not close this window.", "不要关闭这个窗口，请等待系统更新完成。"),
         ("ja", "Save the file.", "Bitte speichern."),
         ("ja", "Cancel", "Abbrechen"),
+        ("ja", "Open this file.", "打开这个文件。"),
+        ("ja", "Open this file.", "这个ファイルを开く。"),
+        ("zh_TW", "Open this file.", "打开这个文件。"),
+        ("zh_Hant", "Save the settings.", "请保存设置。"),
+        ("zh_HK", "Save the settings.", "请保存设置。"),
+        ("zh_CN", "Open this file.", "請開啟這個檔案。"),
+        ("zh-Hans", "Save the settings.", "請儲存設定。"),
         ("ko", "Open this file now, please.", "현재 请打开这个文件"),
         ("ko", "Save the file.", "请保存文件"),
         ("zh_CN", "Save the file.", "ファイルを保存します。"),
@@ -85,6 +92,12 @@ RIGHT = [
     ("ja", "Ministry of Economy, Trade and Industry", "経済産業省"),
     ("zh", "1 million people", "100万人"),
     ("zh", "Walk slowly, please.", "请慢慢走，好好看看。"),
+    ("zh", "Open this file.", "請開啟這個檔案。"),
+    ("zh", "Open this file.", "请打开这个文件。"),
+    ("zh_TW", "Open this file.", "請開啟這個檔案。"),
+    ("zh_CN", "Open this file.", "请打开这个文件。"),
+    ("zh_HK", "What is he doing there?", "佢喺嗰度做乜嘢？"),
+    ("ja", "Open the file.", "文書を開く。"),
     ("zh", "Office suite", "办公套件 LibreOffice"),
     ("zh_TW", "On 5 May 2024", "民國113年5月5日"),
     ("ko", "30,000 people came.", "3만 명이 왔다."),
