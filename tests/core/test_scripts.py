@@ -179,7 +179,7 @@ def test_scripts_of_codes_with_a_script(code: str, scripts: set[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "writing", "count"),
     [
-        ("打开这个文件", "Hant", 2),
+        ("打开这个文件", "Hant", 3),
         ("打開這個檔案", "Hant", 0),
         ("打開這個檔案", "Hans", 4),
         ("打开这个文件", "Hans", 0),

@@ -14,6 +14,8 @@ from nmt.plugins.judge.units import (
     FRACTION,
     HOUR_AFTER_NOON,
     HUNDRED,
+    KOREAN,
+    LONG_UNIT,
     UNIT,
     powers_of_unit,
 )
@@ -49,11 +51,15 @@ NUMERALS = tuple(
     for digits in (PLAIN, WITH_BLANKS)
 )
 """Two ways to find numerals in a text. The second treats 1 234 as one numeral."""
-WRITTEN_UNIT = regex.compile(rf"(?<![\p{{L}}\p{{M}}])(?<!\d[ -]?)(?:{UNIT})", regex.I)
+NOT_COUNTED = r"(?<!\d[ -]?)"
+WRITTEN_UNIT = regex.compile(rf"{NOT_COUNTED}(?<![\p{{L}}\p{{M}}])(?:{UNIT})|{NOT_COUNTED}(?:{LONG_UNIT})", regex.I)
 """A word for a unit that is not after digits: one million."""
 HAN_UNIT = r"[\u5341\u767e\u5343\u4e07\u842c\u5104\u4ebf\u5146\u4eac]"
 HAN_NUMERAL = regex.compile(rf"(?:{HAN_DIGIT}|{HAN_UNIT})+")
 HAN_YEAR = regex.compile(rf"(?P<era>{ERA})\s?(?P<year>{FIRST_YEAR}(?=年)|{HAN_NUMERAL.pattern})")
+KOREAN_NUMERAL = regex.compile(f"[{''.join(map(chr, KOREAN))}]{{2,}}")
+COUNTS_IN_WORDS = [str(count) for count in (*range(1, 100), *range(100, 1000, 100))]
+"""What may be before a unit in words: fifty million."""
 FRACTIONS = [f"{whole}.{part}" for whole in range(IN_WORDS) for part in ("25", "5", "75")]
 MINUTES = {"15", "30", "45"}
 """Parts of an hour that may be in words: half past three."""
@@ -181,10 +187,13 @@ def values_in_words(text: str) -> set[str]:
     for pattern in HOUR_AFTER_NOON:
         for hour in pattern.findall(text):
             values |= {str(int(hour) + 12), "0"}  # 3 p.m. is 15:00
-    powers = {power for word in WRITTEN_UNIT.findall(text) for power in powers_of_unit(word)}
+    for word in KOREAN_NUMERAL.findall(text):
+        if len(word) <= LONGEST_SUM:
+            values.add(value_of_sum(word.translate(KOREAN)))
+    powers = {power for word in WRITTEN_UNIT.finditer(text) for power in powers_of_unit(word[0])}
     if HUNDRED.search(text):
         powers.add(2)
-    values |= products(map(str, range(1, IN_WORDS + 1)), powers)
+    values |= products(COUNTS_IN_WORDS, powers)
     if FRACTION.search(text):
         values |= MINUTES | {*FRACTIONS} | products(FRACTIONS, powers)
     return values

@@ -6,17 +6,18 @@ import regex
 UNITS = {
     3: """thousand thousands tausend mille millier milliers mil mila tusen duizend tys tysiąc*
        tisíc* bin nghìn ngàn
-       тыс тысяч* тис тисяч* хиляди χιλ χιλιάδ* ألف ألفا آلاف الاف هزار ہزار אלף אלפים
+       тыс тысяч* тис тисяч* хиляди χιλ χιλιάδ* ألف ألفا ألفان ألفين
+       الفان الفين آلاف الاف هزار ہزار אלף אלפיים אלפי אלפים
        हज़ार हजार হাজার ათ ათას* พัน""",
     4: "หมื่น",
     2: "सौ سو শত",
     5: "lakh lakhs lac लाख لاکھ লাখ லட்சம் แสน",
     6: """million millions millionen mio mln millón millones milhão milhões milion* miljoen miljon*
-       milyon triệu млн миллион* мільйон* милион* εκ εκατ εκατομμύρι* مليون ملايين میلیون ملین
+       milyon triệu млн миллион* мільйон* милион* εκ εκατ εκατομμύρι* مليون مليونا مليونان مليونين ملايين میلیون ملین
        מיליון מיליוני מיליונים मिलियन მლნ მილიონ* ล้าน""",
     7: "crore crores करोड़ करोड کروڑ কোটি கோடி",
     9: """billion billions milliard* mrd mld mil_millones miljard* milyar bilhão bilhões tỷ
-       млрд миллиард* мільярд* милиард* δισ δισεκατομμύρι* مليار مليارات میلیارد ارب
+       млрд миллиард* мільярд* милиард* δισ δισεκατομμύρι* مليار ملياران مليارين مليارات میلیارد ارب
        מיליארד מיליארדי अरब მლრდ მილიარდ* พันล้าน""",
     10: "หมื่นล้าน",
     11: "खरब แสนล้าน",
@@ -55,6 +56,10 @@ FRACTION = regex.compile(
     regex.I,
 )
 """A word for a half or a quarter, alone or added to a number: डेढ़ is 1.5, साढ़े तीन is 3.5."""
+KOREAN = str.maketrans("일이삼사오육칠팔구십백천만억조", "一二三四五六七八九十百千万億兆")
+"""Korean digits and units in words, with their Han characters."""
+FEWEST_LETTERS = 4
+"""Shorter units are too frequent inside other words."""
 HOUR_AFTER_NOON = (
     regex.compile(r"(?:午後|下午|晚上|오후|บ่าย)\s?(\d{1,2})"),
     regex.compile(
@@ -85,6 +90,10 @@ def pattern_of_unit(form: str) -> str:
 
 FORMS = forms_of_units()
 UNIT = "|".join(map(pattern_of_unit, FORMS))
+LONG_UNIT = "|".join(
+    pattern_of_unit(form) for form in FORMS if len(form) >= FEWEST_LETTERS or regex.match(r"\p{Thai}", form)
+)
+"""Units that are also found at the end of a longer word, such as zehntausend."""
 
 
 def powers_of_unit(word: str) -> list[int]:
