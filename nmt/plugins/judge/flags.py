@@ -51,7 +51,7 @@ BROKEN_LETTERS = re.compile(
     rf"(?:[\u00c2-\u00df]{CONTINUATION}"
     rf"|[\u00e0-\u00ef]{CONTINUATION}{{2}}|[\u00f0-\u00f4]{CONTINUATION}{{3}}){{2,}}"
 )
-"""Two or more characters in a row that were read so. A single one occurs in French: `\u00e0 \u00bb`."""
+"""Two or more characters in a row that were read so. A single one may be right: `\u00e0 \u00bb`."""
 FIRST_LINES = 10
 """The maximum number of line numbers that a message has per flag."""
 URL = re.compile(
@@ -61,9 +61,14 @@ URL = re.compile(
 URL_END = ".,;:!?)]}'*`"
 
 
+def broken_parts(text: str) -> int:
+    """The number of parts of a text that were damaged on the way."""
+    return len(BROKEN.findall(text)) + len(BROKEN_LETTERS.findall(text))
+
+
 def is_broken(source: str, translation: str) -> bool:
     """True if a translation has more characters that were damaged on the way than the source."""
-    before, after = (len(BROKEN.findall(text)) + len(BROKEN_LETTERS.findall(text)) for text in (source, translation))
+    before, after = map(broken_parts, (source, translation))
     return after > before
 
 

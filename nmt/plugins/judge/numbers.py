@@ -52,7 +52,8 @@ NUMERALS = tuple(
 )
 """Two ways to find numerals in a text. The second treats 1 234 as one numeral."""
 NOT_COUNTED = r"(?<!\d[ -]?)"
-WRITTEN_UNIT = regex.compile(rf"{NOT_COUNTED}(?<![\p{{L}}\p{{M}}])(?:{UNIT})|{NOT_COUNTED}(?:{LONG_UNIT})", regex.I)
+WHOLE_UNIT = rf"(?<![\p{{L}}\p{{M}}])(?:{UNIT})"
+WRITTEN_UNIT = regex.compile(rf"{NOT_COUNTED}(?:{WHOLE_UNIT}|{LONG_UNIT})", regex.I)
 """A word for a unit that is not after digits: one million."""
 HAN_UNIT = r"[\u5341\u767e\u5343\u4e07\u842c\u5104\u4ebf\u5146\u4eac]"
 HAN_NUMERAL = regex.compile(rf"(?:{HAN_DIGIT}|{HAN_UNIT})+")

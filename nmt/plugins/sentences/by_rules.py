@@ -22,7 +22,8 @@ CLOSING = rf"(?:[\p{{Pe}}\p{{Pf}}\"'{INVISIBLE}]|[\u201c\u2018](?=\s|$))*"
 # also calls a comma of Burmese a terminal.
 COMMA_OF_BURMESE = "\u104a"
 MARK = rf"(?:(?!{COMMA_OF_BURMESE})[\p{{Sentence_Terminal}}\u0f0d-\u0f11\u2026])"
-EMOJI = r"(?:(?:\p{Emoji_Presentation}|\p{Extended_Pictographic}\ufe0f)[\ufe0f\u200d\p{Emoji_Modifier}]*)"
+PICTURE = r"(?:\p{Emoji_Presentation}|\p{Extended_Pictographic}\ufe0f)"
+EMOJI = rf"(?:{PICTURE}[\ufe0f\u200d\p{{Emoji_Modifier}}]*)"
 # An emoji belongs to the sentence before, unless a blank separates only the two.
 AFTER_MARK = rf"(?P<closing>{CLOSING})(?:{EMOJI}+|\s+{EMOJI}+(?=\s|$))?\s*"
 END = regex.compile(rf"{MARK}+{AFTER_MARK}")
