@@ -4,6 +4,7 @@ from .files import decode as decode, decoded as decoded, table_format as table_f
 from .files import not_parallel as not_parallel, open_text as open_text, parallel as parallel, problem_of as problem_of
 from .files import raw_lines as raw_lines, read_files as read_files, read_lines as read_lines, read_texts as read_texts
 from .files import reading as reading, resolve as resolve, texts_of as texts_of, without_end as without_end
+from .han import foreign_han as foreign_han, lacking_han as lacking_han
 from .languages import SCRIPTS as SCRIPTS, direction as direction, language_of_file as language_of_file
 from .languages import scripts_of_language as scripts_of_language
 from .scripts import CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD, HAN as HAN, HANGUL as HANGUL
@@ -15,7 +16,7 @@ from .scripts import EXTENDING as EXTENDING, KANA as KANA, NO_BLANK_BESIDE as NO
 from .scripts import SOUTH_EAST as SOUTH_EAST, SYLLABLE as SYLLABLE, WITHOUT_BLANKS as WITHOUT_BLANKS
 from .scripts import KATAKANA as KATAKANA, SPELLING as SPELLING
 from .scripts import WORD_CHARACTER as WORD_CHARACTER, blank_between as blank_between
-from .scripts import direction_of_text as direction_of_text, foreign_han as foreign_han
+from .scripts import direction_of_text as direction_of_text
 from .scripts import is_word_border as is_word_border
 from .scripts import joined as joined, letters as letters, script as script
 from .scripts import scripts_of_characters as scripts_of_characters

@@ -74,10 +74,6 @@ SHARED_AFTER = regex.compile(rf"{SHARED}+$")
 SHARED_BEFORE = regex.compile(rf"^{SHARED}+")
 LONGEST_SHARED = 9
 IN_HANGUL = re.compile(f"[{HANGUL}]")
-IN_HAN = re.compile(f"[{HAN}]")
-HAN_CHARSETS = {"Jpan": "cp932", "Hans": "gb2312", "Hant": "big5"}
-"""Character sets of the writing systems with Han characters, which write many of them differently.
-GB 2312 has simplified characters only, Big5 traditional ones only."""
 KATAKANA = regex.compile(r"\p{Script_Extensions=Katakana}")
 SMALL_KANA = "\u30fc\u3041\u3043\u3045\u3047\u3049\u3063\u3083\u3085\u3087\u308e\u309d\u309e\u3005"
 FOLLOWING_VOWELS = "\u0e2f\u0e30\u0e32\u0e45\u0e46\u0eaf\u0eb0\u0eb2\u0ec6"
@@ -127,18 +123,6 @@ def scripts_of_characters(characters: str) -> frozenset[str]:
     """The scripts that a corpus with these characters is written in, without those of foreign names."""
     counts = Counter(script(character) for character in set(characters.lower()))
     return frozenset(name for name, count in counts.items() if name and count >= ALPHABET)
-
-
-def foreign_han(text: str) -> dict[str, int]:
-    """How many different Han characters of a text do not exist in Jpan, Hans and Hant.
-
-    No character set has every rare character, so only differences between the counts say something.
-    """
-    characters = "".join(sorted(set(IN_HAN.findall(text))))
-    return {
-        system: len(characters) - len(characters.encode(charset, "ignore").decode(charset))
-        for system, charset in HAN_CHARSETS.items()
-    }
 
 
 def words(text: str) -> float:

@@ -204,15 +204,17 @@ def flagger(models: Models) -> Callable[[str, Translation], list[str]]:
     """A function that returns flags for likely failures, given a line and its translation."""
     finders = [entry.load() for entry in entries_of("flags").values()]
     scripts = target_scripts(models.descriptions)
-    language = models.descriptions[0].source
+    source_language = models.descriptions[0].source
+    target_language = models.descriptions[0].target or ""
 
     def flags_of(source: str, translation: Translation) -> list[str]:
         log_probabilities = translation.details.token_log_probabilities if translation.details else []
         untagged = source.removeprefix(models.tokenizer.leading_tag(source))
-        arguments = untagged, translation.text, scripts, log_probabilities
+        text = translation.text
+        arguments = untagged, text, scripts, log_probabilities, target_language
         flags = [flag for find in finders for flag in find(*arguments)]
         # Finders know only the target language, in which the whole line may be written.
-        if COPIED not in flags and is_left_as_it_is(untagged, translation.text, language):
+        if COPIED not in flags and is_left_as_it_is(untagged, text, source_language):
             flags.append(COPIED)
         return flags
 

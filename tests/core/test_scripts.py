@@ -15,6 +15,7 @@ from nmt.text import (
     foreign_han,
     is_word_border,
     joined,
+    lacking_han,
     script,
     scripts_of_language,
     word_spans,
@@ -193,5 +194,20 @@ def test_scripts_of_codes_with_a_script(code: str, scripts: set[str]) -> None:
     ],
 )
 def test_forms_of_han_characters(text: str, systems: set[str]) -> None:
-    foreign = foreign_han(text)
-    assert {system for system, count in foreign.items() if not count} == systems
+    lacking = lacking_han(text)
+    assert {system for system, count in lacking.items() if not count} == systems
+
+
+@pytest.mark.parametrize(
+    ("text", "writing", "count"),
+    [
+        ("打开这个文件", "Hant", 3),
+        ("打開這個檔案", "Hant", 0),
+        ("打開這個檔案", "Hans", 4),
+        ("打开这个文件", "Hans", 0),
+        ("打开这个文件", "Jpan", 2),
+        ("この文書を開く", "Jpan", 0),
+    ],
+)
+def test_characters_of_another_writing_of_han(text: str, writing: str, count: int) -> None:
+    assert foreign_han(text, writing) == count

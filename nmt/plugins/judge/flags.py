@@ -6,13 +6,23 @@ the false-alarm rates, and tests/plugins/judge has the share of injected failure
 
 import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nmt.plugins.judge.numbers import is_number_lost
-from nmt.plugins.judge.wording import english_letters, is_copied, is_repetitive, is_wrong_script
-from nmt.text import AMBIGUOUS, BLOCKS, INLINE, SEPARATORS, clean
+from nmt.plugins.judge.placeholders import (
+    is_placeholder_wrong,
+    with_distinct_placeholders,
+    without_placeholders,
+)
+from nmt.plugins.judge.wording import (
+    english_letters,
+    is_copied,
+    is_other_chinese,
+    is_repetitive,
+    is_wrong_script,
+)
+from nmt.text import clean
 
 FLAGS = (
     *("empty", "repetition", "copied_source", "number", "url", "placeholder"),
@@ -32,6 +42,16 @@ BROKEN = re.compile(
     r"|\u00e2\u20ac[\u0080-\u00bf\u0152\u0153\u02dc\u2013\u2014\u2018-\u201e\u2020-\u2022\u2026\u2122]"
     r"|\u00f0[\u0178\u009f][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u02dc\u2013-\u203a\u20ac\u2122]"
 )
+CONTINUATION = (
+    r"[\u0080-\u00bf\u20ac\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u017d"
+    r"\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u017e\u0178]"
+)
+"""A byte of UTF-8 after the first one of a character, read as Latin-1 or Windows-1252."""
+BROKEN_LETTERS = re.compile(
+    rf"(?:[\u00c2-\u00df]{CONTINUATION}"
+    rf"|[\u00e0-\u00ef]{CONTINUATION}{{2}}|[\u00f0-\u00f4]{CONTINUATION}{{3}}){{2,}}"
+)
+"""Two or more characters in a row that were read so. A single one may be right: `\u00e0 \u00bb`."""
 FIRST_LINES = 10
 """The maximum number of line numbers that a message has per flag."""
 URL = re.compile(
@@ -39,57 +59,17 @@ URL = re.compile(
     r"|[A-Za-z0-9_.+-]{1,64}+@[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+"
 )
 URL_END = ".,;:!?)]}'*`"
-# The bounds and lookbehinds keep the time proportional to a line's length, even for thousands of
-# letters or braces. Letters of other scripts may be next to a placeholder.
-PLACEHOLDER = re.compile(
-    r"\$?(?<!\{)\{++[^{}\s]*+\}+|\{\{ [^{}]{1,60} \}\}"  # {name}, {{name}}, ${name}, {{ name }}
-    # %s, %1$s, %(name)d
-    r"|(?<![A-Za-z0-9_])%(?:\(\w+\)|\d+\$|\{\w+\})?"
-    r"[-+0#]*\d*(?:\.\d+)?[sdifuxXgGcr@](?![A-Za-z0-9_])"
-    # <b>, </b>, <a href="...">
-    r"|</?([A-Za-z][\w-]*)(?:\s+[\w:-]+=(?:\"[^\"]*\"|'[^']*'|[^\s>\"']+))*\s*/?>"
-)
-ELEMENTS = (INLINE | SEPARATORS | BLOCKS | {"wbr"}) - AMBIGUOUS
 
 
-def placeholders(text: str) -> Counter[str]:
-    """The placeholders in a text; tags are listed without attributes, which may be translated.
-
-    A word in angle brackets that is no HTML element is text, such as `<none>`, unless it is closed.
-    """
-    found = Counter[str]()
-    closed = {tag[1].lower() for tag in PLACEHOLDER.finditer(text) if tag[0].startswith("</")}
-    for placeholder in PLACEHOLDER.finditer(text):
-        if not placeholder[1]:
-            found[placeholder[0]] += 1
-            continue
-        name = placeholder[1].lower()
-        is_tag = "=" in placeholder[0] or "/" in placeholder[0]
-        if is_tag or name in ELEMENTS or name in closed:
-            slash = "/" if placeholder[0].startswith("</") else ""
-            found[f"<{slash}{name}>"] += 1
-    return found
-
-
-def is_gloss(name: str, source: str) -> bool:
-    """True for a word in braces that is text: a word of the source that had no braces, or one in
-    another alphabet than the names in programs."""
-    if not name.startswith("{"):
-        return False
-    return not name.isascii() or (name not in source and name.strip("{}") in source)
-
-
-def is_placeholder_wrong(source: str, translation: str) -> bool:
-    """True if a translation lacks a placeholder of the source, or has another."""
-    before, after = placeholders(source), placeholders(translation)
-    if before - after:
-        return True
-    return not all(is_gloss(name, source) for name in after - before)
+def broken_parts(text: str) -> int:
+    """The number of parts of a text that were damaged on the way."""
+    return len(BROKEN.findall(text)) + len(BROKEN_LETTERS.findall(text))
 
 
 def is_broken(source: str, translation: str) -> bool:
     """True if a translation has more characters that were damaged on the way than the source."""
-    return len(BROKEN.findall(translation)) > len(BROKEN.findall(source))
+    before, after = map(broken_parts, (source, translation))
+    return after > before
 
 
 def flags(
@@ -97,30 +77,36 @@ def flags(
     translation: str,
     scripts: frozenset[str] | None = None,
     log_probabilities: Sequence[float] = (),
+    language: str = "",
 ) -> list[str]:
     """A translation's flags, in the order of FLAGS; an empty translation gets no other flag.
 
     `scripts` are the target language's, or None if unknown. `log_probabilities` has one value per
-    token, if known.
+    token, if known. `language` is the code of the target language; zh_TW, for example, states that
+    simplified characters are wrong.
     """
+    # Cleaning removes some of the bytes that reveal broken text.
+    is_broken_text = is_broken(source, translation)
     source = clean(source)
     translation = clean(translation)
-    if not any(map(str.isalnum, translation)) and any(map(str.isalnum, source)):
+    has_letters = any(map(str.isalnum, translation)) or is_broken_text
+    if not has_letters and any(map(str.isalnum, source)):
         return ["empty"]
     # URLs and placeholders have their own rules.
-    sides = [PLACEHOLDER.sub(" ", URL.sub(" ", text)) for text in (source, translation)]
+    sides = [without_placeholders(URL.sub(" ", text)) for text in (source, translation)]
     before, after = sides
     shorter, longer = sorted(map(english_letters, sides))
-    without_names = PLACEHOLDER.sub(" ", translation)
+    without_names = without_placeholders(translation)
     mean = sum(log_probabilities) / len(log_probabilities) if log_probabilities else 0.0
+    is_foreign = scripts is not None and is_wrong_script(source, without_names, scripts)
     raised = {
-        "repetition": is_repetitive(source, translation),
+        "repetition": is_repetitive(*map(with_distinct_placeholders, (source, translation))),
         "copied_source": is_copied(before, after, scripts),
         "number": is_number_lost(before, after),
         "url": any(address.rstrip(URL_END) not in translation for address in URL.findall(source)),
         "placeholder": is_placeholder_wrong(source, translation),
-        "broken_text": is_broken(source, translation),
-        "wrong_script": scripts is not None and is_wrong_script(source, without_names, scripts),
+        "broken_text": is_broken_text,
+        "wrong_script": is_foreign or is_other_chinese(source, translation, language),
         "length_ratio": longer > LENGTH_RATIO * shorter + LENGTH_SLACK,
         "low_confidence": mean < math.log(LEAST_PROBABILITY),
     }
@@ -147,12 +133,20 @@ class FlagCount:
 
 
 def count_flags(
-    sources: list[str], hypotheses: list[str], references: list[str], scripts: frozenset[str] | None
+    sources: list[str],
+    hypotheses: list[str],
+    references: list[str],
+    scripts: frozenset[str] | None,
+    language: str,
 ) -> list[FlagCount]:
-    """Count the lines with each flag and with any flag; `references` may be empty."""
+    """Count the lines with each flag and with any flag; `references` may be empty.
+
+    `language` is the code of the target language.
+    """
 
     def flagged_lines(translations: list[str]) -> dict[str, list[int]]:
-        raised = [flags(*pair, scripts) for pair in zip(sources, translations, strict=True)]
+        pairs = zip(sources, translations, strict=True)
+        raised = [flags(*pair, scripts, language=language) for pair in pairs]
         rows = [*enumerate(([*row, "any"] if row else [] for row in raised), 1)]
         return {flag: [number for number, row in rows if flag in row] for flag in (*FLAGS, "any")}
 

@@ -85,4 +85,4 @@ class JudgeConfig:
         scripts = scripts_of_language(language)
         if scripts is None:
             print(f"nmt: language={language or 'null'}: unknown script; wrong_script is not checked", file=sys.stderr)
-        return {"flags": count_flags(sources, hypotheses, references, scripts)}
+        return {"flags": count_flags(sources, hypotheses, references, scripts, language or "")}

@@ -1,21 +1,23 @@
 # ruff: noqa: RUF001 - words in many scripts
-"""Words that multiply or shift numbers: million, lakh, 万, a.m., and eras of calendars."""
+"""Words that multiply or shift numbers: million, lakh, 万, half, and a.m."""
 
 import regex
 
 UNITS = {
     3: """thousand thousands tausend mille millier milliers mil mila tusen duizend tys tysiąc*
        tisíc* bin nghìn ngàn
-       тыс тысяч* тис тисяч* хиляди χιλ χιλιάδ* ألف ألفا آلاف الاف هزار ہزار אלף אלפים
+       тыс тысяч* тис тисяч* хиляди χιλ χιλιάδ* ألف ألفا ألفان ألفين
+       الفان الفين آلاف الاف هزار ہزار אלף אלפיים אלפי אלפים
        हज़ार हजार হাজার ათ ათას* พัน""",
     4: "หมื่น",
+    2: "सौ سو শত",
     5: "lakh lakhs lac लाख لاکھ লাখ லட்சம் แสน",
     6: """million millions millionen mio mln millón millones milhão milhões milion* miljoen miljon*
-       milyon triệu млн миллион* мільйон* милион* εκ εκατ εκατομμύρι* مليون ملايين میلیون ملین
+       milyon triệu млн миллион* мільйон* милион* εκ εκατ εκατομμύρι* مليون مليونا مليونان مليونين ملايين میلیون ملین
        מיליון מיליוני מיליונים मिलियन მლნ მილიონ* ล้าน""",
     7: "crore crores करोड़ करोड کروڑ কোটি கோடி",
     9: """billion billions milliard* mrd mld mil_millones miljard* milyar bilhão bilhões tỷ
-       млрд миллиард* мільярд* милиард* δισ δισεκατομμύρι* مليار مليارات میلیارد ارب
+       млрд миллиард* мільярд* милиард* δισ δισεκατομμύρι* مليار ملياران مليارين مليارات میلیارد ارب
        מיליארד מיליארדי अरब მლრდ მილიარდ* พันล้าน""",
     10: "หมื่นล้าน",
     11: "खरब แสนล้าน",
@@ -36,11 +38,28 @@ EAST_ASIAN_DIGITS = {
     **{"〇": 0, "零": 0, "一": 1, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9},
     **{"壱": 1, "弐": 2, "参": 3, "两": 2, "兩": 2},
 }
-ERAS = {
-    **{"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867},
-    **{"民國": 1911, "民国": 1911, "พ.ศ.": -543},
-}
-"""Maps eras to what must be added to their years."""
+HUNDRED = regex.compile(
+    r"(?<![\p{L}\p{M}])(?:(?:ein)?hundert|(?:one )?hundred|cent|cien|ciento|cento|cem|honderd|sto|száz"
+    r"|сто|εκατό|מאה|مئة|مائة|صد|सौ|سو|ასი|একশ)(?![\p{L}\p{M}])",
+    regex.I,
+)
+"""A word for a hundred. After digits, some of these are other words, such as cent."""
+FRACTION = regex.compile(
+    r"(?<![\p{L}\p{M}])(?:(?:"
+    r"half|quarter|halbe?[mnrs]?|anderthalb|\p{L}+einhalb|viertel|demie?|medi[ao]|mei[ao]|mezz[ao]"
+    r"|полтор[аы]|половин\p{L}|четверть|півтор[аи]|чверть"
+    r"|μισ\p{L}+|ενάμισι|μιάμιση|\p{L}+ήμισι|τέταρτο|و?نصف|و?ربع|نیم|ו?חצי|ו?רבע"
+    r"|डेढ़|ढाई|अढ़ाई|सवा|साढ़े|पौने|पौन|आध[ाेी]|ڈیڑھ|ڈھائی|سوا|ساڑھے|پونے|آدھا"
+    r"|দেড়|আড়াই|সাড়ে|সওয়া|পৌনে|ნახევარ\p{L}*"
+    r")(?![\p{L}\p{M}])|пол(?:часа|миллио)|пів)"
+    r"|半|반|ครึ่ง",
+    regex.I,
+)
+"""A word for a half or a quarter, alone or added to a number: डेढ़ is 1.5, साढ़े तीन is 3.5."""
+KOREAN = str.maketrans("일이삼사오육칠팔구십백천만억조", "一二三四五六七八九十百千万億兆")
+"""Korean digits and units in words, with their Han characters."""
+FEWEST_LETTERS = 4
+"""Shorter units are too frequent inside other words."""
 HOUR_AFTER_NOON = (
     regex.compile(r"(?:午後|下午|晚上|오후|บ่าย)\s?(\d{1,2})"),
     regex.compile(
@@ -71,6 +90,10 @@ def pattern_of_unit(form: str) -> str:
 
 FORMS = forms_of_units()
 UNIT = "|".join(map(pattern_of_unit, FORMS))
+LONG_UNIT = "|".join(
+    pattern_of_unit(form) for form in FORMS if len(form) >= FEWEST_LETTERS or regex.match(r"\p{Thai}", form)
+)
+"""Units that are also found at the end of a longer word, such as zehntausend."""
 
 
 def powers_of_unit(word: str) -> list[int]:

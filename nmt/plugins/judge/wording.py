@@ -8,7 +8,17 @@ from typing import NamedTuple
 
 import regex
 
-from nmt.text import HAN, HANGUL, KANA, SPELLING, WITHOUT_BLANKS, script, word_spans
+from nmt.text import (
+    HAN,
+    HANGUL,
+    KANA,
+    SPELLING,
+    WITHOUT_BLANKS,
+    foreign_han,
+    script,
+    subtags,
+    word_spans,
+)
 
 IN_A_ROW = 3
 """A phrase of any length, even a single word, must not occur this many times in a row."""
@@ -41,6 +51,8 @@ HAN_IN_KOREAN = 6
 """Consecutive Han characters. Chinese names and proverbs have up to four."""
 HAN_WITHOUT_KANA = 12
 """Han characters in a Japanese translation without kana. Names of institutions are shorter."""
+FOREIGN_HAN = 2
+"""Characters of another writing of Han. A single one may be in a name."""
 PHRASE_ACROSS_CLAUSES = 3
 """A phrase of this many words must not occur twice in a row with a punctuation mark between them:
 `Present value. The present value of payments` is right in languages without articles."""
@@ -232,15 +244,23 @@ def is_han_instead(source: str, translation: str, scripts: frozenset[str]) -> bo
         is_most = sum(map(len, runs)) > max(len(IN_HANGUL.findall(translation)), HAN_IN_KOREAN // 2)
         return is_most or any(len(run) >= HAN_IN_KOREAN for run in runs)
     if "HIRAGANA" in scripts:
-        has_kana = IN_KANA.search(translation)
-        return (not has_kana and sum(map(len, runs)) >= HAN_WITHOUT_KANA) or chinese_only(runs) >= 2
+        foreign = foreign_han("".join(runs), "Jpan")
+        if IN_KANA.search(translation):
+            return foreign >= FOREIGN_HAN
+        return foreign > 0 or sum(map(len, runs)) >= HAN_WITHOUT_KANA
     return False
 
 
-def chinese_only(runs: list[str]) -> int:
-    """The number of characters that Japanese does not use, by its largest national standard."""
-    characters = "".join(runs)
-    return sum(not sign.encode("euc_jis_2004", errors="ignore") for sign in characters)
+def is_other_chinese(source: str, translation: str, language: str) -> bool:
+    """True if a translation is in simplified instead of traditional characters, or the reverse.
+
+    The language must state which it is written in, as zh_TW and zh_Hans do; zh alone does not.
+    """
+    code = subtags(language)
+    if code.language not in ("zh", "yue") or code.is_plain or code.script not in ("Hans", "Hant"):
+        return False
+    runs = [run for run in HAN_RUN.findall(translation) if run not in source]
+    return foreign_han("".join(runs), code.script) >= FOREIGN_HAN
 
 
 def english_letters(text: str) -> float:

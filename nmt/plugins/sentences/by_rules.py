@@ -12,23 +12,40 @@ from nmt.plugins.sentences.rules import (
     THOUSANDS,
     Rules,
 )
-from nmt.text import INVISIBLE, WITHOUT_BLANKS, script
+from nmt.text import HAN, INVISIBLE, WITHOUT_BLANKS, script
 
 TAIL = 80
 """The number of characters around the end of a sentence that the rules examine."""
 # German and Georgian close quotes with a mark that opens them elsewhere.
 CLOSING = rf"(?:[\p{{Pe}}\p{{Pf}}\"'{INVISIBLE}]|[\u201c\u2018](?=\s|$))*"
-# Unicode calls these marks terminals of sentences, except for the Tibetan ones and the ellipsis.
-MARK = r"[\p{Sentence_Terminal}\u0f0d-\u0f11\u2026]"
-END = regex.compile(rf"{MARK}+{CLOSING}\s*")
+# Unicode calls these marks terminals of sentences, except for the Tibetan ones and the ellipsis. It
+# also calls a comma of Burmese a terminal.
+COMMA_OF_BURMESE = "\u104a"
+MARK = rf"(?:(?!{COMMA_OF_BURMESE})[\p{{Sentence_Terminal}}\u0f0d-\u0f11\u2026])"
+PICTURE = r"(?:\p{Emoji_Presentation}|\p{Extended_Pictographic}\ufe0f)"
+EMOJI = rf"(?:{PICTURE}[\ufe0f\u200d\p{{Emoji_Modifier}}]*)"
+# An emoji belongs to the sentence before, unless a blank separates only the two.
+AFTER_MARK = rf"(?P<closing>{CLOSING})(?:{EMOJI}+|\s+{EMOJI}+(?=\s|$))?\s*"
+END = regex.compile(rf"{MARK}+{AFTER_MARK}")
 """What may be the end of a sentence, with the blanks that follow."""
-AFTER_CLAUSE = regex.compile(rf"[,;:)\u060c\u061b\u3001\uff0c\uff1b\uff1a]|{MARK}")
+AFTER_CLAUSE = regex.compile(rf"[,;:)\u060c\u061b\u3001\uff0c\uff1b\uff1a{COMMA_OF_BURMESE}]|{MARK}")
+PERIOD = "[.\u06d4]"
+"""A period, also of Urdu, that may belong to an abbreviation."""
+SPEECH_CONTINUES = regex.compile(r"[\s,.\u2026\u2014\u2013-]*\p{Ll}")
+TITLE = "\u300a\u3008"
+"""Marks that enclose titles, never direct speech."""
+TITLE_OR_SPEECH = "\u300e"
+"""A Japanese mark that encloses a title if it is directly after a noun."""
+NOUN = regex.compile(rf"[{HAN}\u30a1-\u30ff]")
+NAME_WITH_MARK = regex.compile(r"(?<!\p{L})Yahoo!$")
+IN_KATAKANA = regex.compile("[\u30a1-\u30fa]")
 DASH = regex.compile(r"[\u2014\u2013-]\s")
 LETTER = regex.compile(r"\p{L}")
 OPENING_QUOTE = regex.compile(r"[\p{Ps}\p{Pi}\"\u201e\u201a]")
 DATE = regex.compile(r"\d\.\s+\d+\.$")
 """Two numbers with periods, as in `2024. 5. 3.`"""
 INITIALS = regex.compile(r"(?<!\p{L})[A-Z]\.\s?[A-Z]\.$")
+QUESTIONS = "!?\u061f"
 INVISIBLE_END = regex.compile(f"[{INVISIBLE}]+$")
 BETWEEN_NUMBERS = regex.compile(r"\d\.$")
 LONG_WORD = 8
@@ -43,9 +60,9 @@ def ends_by_rules(text: str, rules: Rules) -> list[int]:
     end_pattern = end_of(rules.stops)
     for match in end_pattern.finditer(text):
         candidate = Candidate(text, begin, match, spans, rules)
-        if match.end() < len(text) and candidate.is_end():
-            result.append(match.end())
-            begin = match.end()
+        if candidate.next_begin < len(text) and candidate.is_end():
+            begin = candidate.next_begin
+            result.append(begin)
     return result
 
 
@@ -54,7 +71,7 @@ def end_of(stops: str) -> "regex.Pattern[str]":
     """END with the further marks of a language."""
     if not stops:
         return END
-    return regex.compile(rf"(?:{MARK}|[{stops}])+{CLOSING}\s*")
+    return regex.compile(rf"(?:{MARK}|[{stops}])+{AFTER_MARK}")
 
 
 @cache
@@ -66,7 +83,7 @@ def abbreviation(words: str) -> "regex.Pattern[str]":
     for word in words.split():
         rest = regex.escape(word[1:]).replace("_", r"\.?\s?")
         forms.append(f"(?i:{regex.escape(word[0])}){rest}")
-    return regex.compile(rf"(?<![\p{{L}}\p{{M}}\p{{N}}])(?:{'|'.join(forms)})\.$")
+    return regex.compile(rf"(?<![\p{{L}}\p{{M}}\p{{N}}])(?:{'|'.join(forms)}){PERIOD}$")
 
 
 @cache
@@ -79,7 +96,7 @@ def abbreviation_after_number(words: str) -> "regex.Pattern[str]":
 @cache
 def initial(letter: str) -> "regex.Pattern[str]":
     """A pattern for a letter with a period that is the last word of a text."""
-    return regex.compile(rf"(?<![^\s.(\[\p{{Pi}}\u201e]){letter}\.$")
+    return regex.compile(rf"(?<![^\s.(\[\p{{Pi}}\u201e]){letter}{PERIOD}$")
 
 
 class Candidate:
@@ -96,16 +113,23 @@ class Candidate:
         self.text = text
         self.begin = begin
         self.rules = rules
+        self.next_begin = match.end()
         self.end = match.start() + len(match[0].rstrip())
         """Without the blanks that follow."""
-        self.is_before_blank = match.end() > self.end
+        closing_end = match.end("closing")
+        # A straight quotation mark after a sentence may also open the next one.
+        for span in enclosures_around(spans, closing_end):
+            if match.start("closing") <= span.begin < closing_end:
+                self.next_begin = self.end = closing_end = span.begin
+                break
+        self.is_before_blank = self.next_begin > self.end
         self.spans = enclosures_around(spans, self.end)
-        self.following = text[match.end() : match.end() + TAIL]
+        self.following = text[self.next_begin : self.next_begin + TAIL]
         self.body = text[max(begin, self.end - TAIL) : self.end]
         """The end of the sentence, or a short sentence."""
         marks = regex.match(rf"(?:{MARK}|[;])+", match[0])
         self.marks = marks[0] if marks else ""
-        self.is_closed = len(self.marks) < len(match[0].rstrip())
+        self.is_closed = match.start("closing") < closing_end
         """Whether a quotation mark or bracket follows the mark."""
         self.tail = text[max(begin, self.end - TAIL) : match.start() + len(self.marks)]
         """The end of the sentence up to its mark."""
@@ -115,9 +139,9 @@ class Candidate:
             return False
         if AFTER_CLAUSE.match(self.following) or LIST_NUMBER.fullmatch(self.body):
             return False
-        if self.is_inside() or self.is_continued():
+        if self.is_inside() or self.is_continued() or self.is_in_name():
             return False
-        if self.marks == ".":
+        if regex.fullmatch(PERIOD, self.marks):
             return self.ends_with_period()
         is_ellipsis = self.marks[-1] in ".\u2026"
         if is_ellipsis and (not self.rules.has_periods or self.following[0] in BRACKETS):
@@ -149,8 +173,31 @@ class Candidate:
         for span in self.spans:
             if span.begin < self.end <= span.end:
                 is_embedded = bool(self.text[self.begin : span.begin].strip())
+                if span.is_quote and SPEECH_CONTINUES.match(self.text, span.end + 1):
+                    return True
                 if not self.rules.has_case or (is_embedded and not span.is_quote):
                     return True
+        return False
+
+    def is_in_name(self) -> bool:
+        """Whether the mark belongs to a name, as in `Yahoo!`, or is in a title."""
+        following = self.following
+        if self.marks == "!" and not (self.is_closed or self.is_before_blank):
+            if NAME_WITH_MARK.search(self.tail):
+                return True
+            if is_latin(self.tail[-2:-1]) and IN_KATAKANA.match(following):
+                return True
+        if not self.is_closed:
+            return bool(regex.match(self.rules.after_any_mark, following))
+        for span in self.spans:
+            if span.end != self.end - 1:
+                continue
+            opening = self.text[span.begin]
+            if opening in TITLE:
+                return True
+            is_after_noun = span.begin > self.begin and NOUN.match(self.text, span.begin - 1)
+            if opening == TITLE_OR_SPEECH and is_after_noun:
+                return True
         return False
 
     def is_continued(self) -> bool:
@@ -177,6 +224,9 @@ class Candidate:
         if not rules.has_periods:
             return True
         is_at_begin = not self.text[self.begin : closed[0].begin].strip()
+        is_question = self.marks[-1] in QUESTIONS
+        if is_question and not is_at_begin and regex.match(rules.conjunctions, self.following):
+            return True
         if not closed[0].is_quote:
             return not is_at_begin
         if not is_at_begin and self.marks[-1] in ".\u2026" and len(self.marks) > 1:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import regex
 
-from nmt.text import foreign_han, subtags
+from nmt.text import lacking_han, subtags
 
 MISFIT = 0.01
 """How likely a character is in a writing system whose character set lacks it."""
@@ -25,10 +25,10 @@ FIRST_RARE_ROW = 0xD0  # of JIS X 0208 in EUC: the characters of its second leve
 
 def chinese_script(text: str) -> str:
     """Hans or Hant: the script that has more characters of a Chinese text; "" if it is undecided."""
-    foreign = foreign_han(text)
-    if foreign["Hans"] == foreign["Hant"]:
+    lacking = lacking_han(text)
+    if lacking["Hans"] == lacking["Hant"]:
         return ""
-    return "Hans" if foreign["Hans"] < foreign["Hant"] else "Hant"
+    return "Hans" if lacking["Hans"] < lacking["Hant"] else "Hant"
 
 
 def is_rare_in_japanese(character: str) -> bool:
@@ -58,10 +58,10 @@ def han_fits(text: str, codes: Iterable[str]) -> dict[str, float]:
     characters = set(HAN.findall(text))
     if not characters:
         return {}
-    foreign = foreign_han(text)
-    fewest = min(foreign.values())
-    fits = {system: MISFIT ** (count - fewest) for system, count in foreign.items()}
-    best = {system for system, count in foreign.items() if count == fewest}
+    lacking = lacking_han(text)
+    fewest = min(lacking.values())
+    fits = {system: MISFIT ** (count - fewest) for system, count in lacking.items()}
+    best = {system for system, count in lacking.items() if count == fewest}
     served = served_systems(best, codes)
     if served:
         for system in fits.keys() - served:

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from nmt.files import ModelDescription
-from nmt.plugins.judge.flags import FLAGS, PLACEHOLDER, flags
+from nmt.plugins.judge.flags import FLAGS, flags
 from nmt.plugins.judge.numbers import is_number_lost, missing_numerals, numeral
+from nmt.plugins.judge.placeholders import PLACEHOLDER
 from nmt.plugins.judge.wording import is_repetitive
 from nmt.text import scripts_of_language
 from nmt.translation.load import target_scripts

@@ -7,6 +7,7 @@ from babel import Locale
 
 from nmt.plugins.judge.flags import flags
 from nmt.plugins.judge.numbers import is_number_lost
+from nmt.plugins.judge.placeholders import is_placeholder_wrong
 from nmt.plugins.judge.units import FORMS, UNITS, powers_of_unit
 from nmt.text import scripts_of_language
 
@@ -24,7 +25,7 @@ GERMAN = (
 
 
 def flags_in(code: str, translation: str, source: str = ENGLISH) -> list[str]:
-    return flags(source, translation, scripts_of_language(code))
+    return flags(source, translation, scripts_of_language(code), language=code)
 
 
 @pytest.mark.parametrize("code", TRANSLATIONS)
@@ -56,6 +57,13 @@ def test_broken_translations_are_flagged(code):
         ("ja", "Do not close this window.", "不要关闭这个窗口，请等待系统更新完成。"),
         ("ja", "Save the file.", "Bitte speichern."),
         ("ja", "Cancel", "Abbrechen"),
+        ("ja", "Open this file.", "打开这个文件。"),
+        ("ja", "Open this file.", "这个ファイルを开く。"),
+        ("zh_TW", "Open this file.", "打开这个文件。"),
+        ("zh_Hant", "Save the settings.", "请保存设置。"),
+        ("zh_HK", "Save the settings.", "请保存设置。"),
+        ("zh_CN", "Open this file.", "請開啟這個檔案。"),
+        ("zh-Hans", "Save the settings.", "請儲存設定。"),
         ("ko", "Open this file now, please.", "현재 请打开这个文件"),
         ("ko", "Save the file.", "请保存文件"),
         ("zh_CN", "Save the file.", "ファイルを保存します。"),
@@ -84,6 +92,12 @@ RIGHT = [
     ("ja", "Ministry of Economy, Trade and Industry", "経済産業省"),
     ("zh", "1 million people", "100万人"),
     ("zh", "Walk slowly, please.", "请慢慢走，好好看看。"),
+    ("zh", "Open this file.", "請開啟這個檔案。"),
+    ("zh", "Open this file.", "请打开这个文件。"),
+    ("zh_TW", "Open this file.", "請開啟這個檔案。"),
+    ("zh_CN", "Open this file.", "请打开这个文件。"),
+    ("zh_HK", "What is he doing there?", "佢喺嗰度做乜嘢？"),
+    ("ja", "Open the file.", "文書を開く。"),
     ("zh", "Office suite", "办公套件 LibreOffice"),
     ("zh_TW", "On 5 May 2024", "民國113年5月5日"),
     ("ko", "30,000 people came.", "3만 명이 왔다."),
@@ -110,6 +124,47 @@ RIGHT = [
     ("el", "5,000,000 euros", "5 εκατ. ευρώ"),
     ("he", "In the beginning", "בְּרֵאשִׁית"),
     ("ka", "3,000,000 people", "3 მილიონი ადამიანი"),
+    ("th", "in 2024", "ในปี 2567"),
+    ("th", "on 5 March 2024", "5 มีนาคม 2567"),
+    ("th", "on 5 March 2024", "๕ มี.ค. ๖๗"),
+    ("th", "Rattanakosin, 1932", "พุทธศักราช 2475"),
+    ("ja", "in 2024", "令和六年に"),
+    ("ja", "in 2019", "令和元年に"),
+    ("ja", "1989 and 1964", "平成元年と昭和三十九年"),
+    ("zh_TW", "in 2024 and in 1912", "民國一一三年與民國元年"),
+    ("ko", "in 2024", "단기 4357년"),
+    ("fa", "in 2024", "در سال ۱۴۰۳"),
+    ("fa", "until January 2025", "تا دی ۱۴۰۳"),
+    ("hi", "in 2024", "विक्रम संवत 2081 में"),
+    ("hi", "150,000 people", "डेढ़ लाख लोग"),
+    ("hi", "3.5 million", "साढ़े तीन मिलियन"),
+    ("hi", "250 people", "ढाई सौ लोग"),
+    ("hi", "1.5 hours", "डेढ़ घंटा"),
+    ("ru", "1.5 hours", "полтора часа"),
+    ("ru", "The 1990s", "90-е годы"),
+    ("he", "The 1980s", "שנות ה־80"),
+    ("hi", "the 1990s", "90 का दशक"),
+    ("de", "the 1990s", "die 90er"),
+    ("ru", "100 people", "сто человек"),
+    ("el", "100 people", "εκατό άτομα"),
+    ("he", "100 people", "מאה איש"),
+    ("de", "100 people", "hundert Leute"),
+    ("de", "5 million euros", "fünf Millionen Euro"),
+    ("fi", "5 million euros", "5 miljoonaa euroa"),
+    ("ja", "5 million people", "500万人"),
+    ("hi", "12 million people", "1.2 करोड़ लोग"),
+    ("de", "5 cents", "5 Cent"),
+    ("de", "50 million euros", "fünfzig Millionen Euro"),
+    ("de", "20 thousand people", "zwanzigtausend Leute"),
+    ("th", "2 million baht", "สองล้านบาท"),
+    ("th", "2 thousand", "สองพัน"),
+    ("ko", "2 million people", "이백만 명"),
+    ("ar", "2 million", "مليونان"),
+    ("he", "2 thousand", "אלפיים"),
+    ("ru", "OCT2BIN", "ВОСЬМ.В.ДВ"),
+    ("zh", "It needs 30 megabytes.", "它需要30兆。"),
+    ("fa", "in 1990", "در سال ۱۳۶۹"),
+    ("ja", "At 15:30", "午後3時半に"),
     ("de", "Choose <none> or <b>all</b>.", "Wählen Sie <keine> oder <b>alle</b>."),
     ("de", "1.5 billion people", "1,5 Milliarden Menschen"),
     ("sr", "Open the file.", "Отворите датотеку / Otvorite datoteku"),
@@ -137,6 +192,67 @@ def test_words_in_braces_may_explain_a_name(source, translation, raised):
 
 
 @pytest.mark.parametrize(
+    ("source", "translation", "is_wrong"),
+    [
+        ("%d of %d files", "%2$d 個中 %1$d 個のファイル", False),
+        ("%d of %d files", "%3$d 個中 %1$d 個のファイル", True),
+        ("%d of %d files", "%2$s 個中 %1$d 個のファイル", True),
+        ("%1$s by %2$s", "%s (作者: %s)", False),
+        ("{} of {}", "{1}件中{0}件", False),
+        ("{} of {}", "{1}件中{2}件", True),
+        ("%(a)s of %d", "%dの%(a)s", False),
+        ("entry ID %d", "エントリID%d", False),
+        ("PID %d", "PID%d", False),
+        ("PID %d", "PID", True),
+        ("%{key}-click: %{link}", "%{key}-클릭: %{link}", False),
+        ("%d GB free", "空き%dGB", False),
+        ("%lu bytes", "%luバイト", False),
+        ("%lu bytes", "バイト", True),
+        ("100%sure", "確実", False),
+        ("Sure", "100%sure", False),
+        ("Sure", "確実 %s", True),
+    ],
+)
+def test_placeholders_may_be_numbered_and_beside_latin_words(source, translation, is_wrong):
+    assert is_placeholder_wrong(source, translation) == is_wrong
+    assert is_placeholder_wrong(translation, source) == is_wrong
+
+
+@pytest.mark.parametrize("codec", ["latin-1", "cp1252"])
+@pytest.mark.parametrize(
+    "text", [*TRANSLATIONS.values(), "Το σπίτι είναι παλιό.", "یہ گھر ہے۔", "古い家。", "نعم", "דג"]
+)
+def test_text_read_in_another_encoding_is_broken(text, codec):
+    broken = text.encode()
+    if codec == "latin-1":
+        broken = broken.decode("latin-1")
+    else:
+        # Programs keep the five bytes that Windows-1252 does not define.
+        broken = "".join(bytes([byte]).decode("cp1252", errors="ignore") or chr(byte) for byte in broken)
+    if broken != text:
+        assert "broken_text" in flags(ENGLISH, broken)
+        assert "broken_text" not in flags(broken, broken)
+    assert "broken_text" not in flags(ENGLISH, text)
+
+
+@pytest.mark.parametrize("text", ["«\u00a0Voilà\u00a0»", "Où\u00a0?", "à\u00a0» è\u00a0»", "„MENÜ“ – Ä…", "naïve Öl"])
+def test_signs_after_accented_letters_are_right(text):
+    assert "broken_text" not in flags("A text.", text)
+
+
+@pytest.mark.parametrize(
+    ("source", "translation"),
+    [
+        ("%s, %s and %s", "%s %s %s"),
+        ("From {a} to {b}, {c} and {d}", "{a} {b} {c} {d}"),
+        ("Bytes: %02x, %02x, %02x", "バイト: %02x %02x %02x"),
+    ],
+)
+def test_placeholders_are_no_repetitions(source, translation):
+    assert flags(source, translation) == []
+
+
+@pytest.mark.parametrize(
     ("source", "translation"),
     [
         ("10,000 users", "1億人"),
@@ -146,6 +262,25 @@ def test_words_in_braces_may_explain_a_name(source, translation, raised):
         ("1.5 million", "15 млн"),
         ("500,000 people", "5 करोड़ लोग"),
         ("in 2024", "令和5年"),
+        ("He has 2 million euros.", "Er hat 9 Millionen Euro."),
+        ("12 million", "17 Millionen"),
+        ("3 million", "8 млн"),
+        ("5 million", "٦ ملايين"),
+        ("5 lakh", "9 लाख"),
+        ("5 million", "5 тыс."),
+        ("2.5 million", "2.5 مليار"),
+        ("5 million euros", "viele Euro"),
+        ("5 million people", "5万人"),
+        ("5 billion people", "50万人"),
+        ("in 2024", "令和五年"),
+        ("in 2024", "平成元年"),
+        ("in 2024", "民國一一四年"),
+        ("in 2024", "ในปี 2566"),
+        ("in 2024", "در سال ۱۴۰۱"),
+        ("in 2024", "عام 1403"),
+        ("in 2024", "2567"),
+        ("150,000 people", "लाख लोग"),
+        ("155,000 people", "डेढ़ लाख लोग"),
         ("5,000 files", "5 ล้านไฟล์"),
     ],
 )

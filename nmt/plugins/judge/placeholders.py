@@ -1,0 +1,112 @@
+"""Placeholders in a text, such as `%s`, `{name}` and tags, and whether a translation has them."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from nmt.text import AMBIGUOUS, BLOCKS, INLINE, SEPARATORS
+
+DIRECTIVE = (
+    r"%(?P<key>\(\w+\)|\d+\$|\{\w+\})?"
+    r"(?P<format>[-+0#]*\d*(?:\.\d+)?(?:hh?|ll?|[qjzt])?[sdifuxXgGcr@])"
+)
+"""A directive of printf, such as %s, %1$s, %(name)d and %ld."""
+# The bounds and lookbehinds keep the time proportional to a line's length, even for thousands of
+# letters or braces. Letters of other scripts may be next to a placeholder.
+BRACES = r"\$?(?<!\{)\{++[^{}\s]*+\}+|\{\{ [^{}]{1,60} \}\}"
+"""{name}, {{name}}, ${name} and {{ name }}."""
+ATTRIBUTE = r"[\w:-]+=(?:\"[^\"]*\"|'[^']*'|[^\s>\"']+)"
+TAG = rf"</?(?P<tag>[A-Za-z][\w-]*)(?:\s+{ATTRIBUTE})*\s*/?>"
+PLACEHOLDER = re.compile(f"{BRACES}|{DIRECTIVE}|{TAG}")
+APART = re.compile(rf"{BRACES}|(?<![A-Za-z0-9_]){DIRECTIVE}(?![A-Za-z0-9_])|{TAG}")
+"""A placeholder that is no part of a Latin word. `100%sure` has no directive, but `ID%s` may have
+one: scripts without blanks write it for `ID %s`."""
+ELEMENTS = (INLINE | SEPARATORS | BLOCKS | {"wbr"}) - AMBIGUOUS
+IN_BRACES = re.compile(r"\{(?P<number>\d*)\}")
+FIRST_IN_BRACES = 0
+FIRST_IN_PRINTF = 1
+
+
+def are_numbered(text: str) -> bool:
+    """Whether placeholders such as %2$s or {0} state the argument that they stand for."""
+    for match in PLACEHOLDER.finditer(text):
+        in_braces = IN_BRACES.fullmatch(match[0])
+        if (match["key"] or "").endswith("$") or (in_braces and in_braces["number"]):
+            return True
+    return False
+
+
+def names_of(matches: list["re.Match[str]"], is_numbering: bool) -> Iterator[str]:
+    """Names of placeholders; with `is_numbering`, %s and {} get the numbers of their arguments."""
+    next_in_printf = FIRST_IN_PRINTF
+    next_in_braces = FIRST_IN_BRACES
+    for match in matches:
+        if is_numbering and match["format"] and not match["key"]:
+            yield f"%{next_in_printf}${match['format']}"
+            next_in_printf += 1
+        elif is_numbering and match[0] == "{}":
+            yield f"{{{next_in_braces}}}"
+            next_in_braces += 1
+        else:
+            yield match[0]
+
+
+def placeholders(text: str, pattern: "re.Pattern[str]", is_numbering: bool = False) -> Counter[str]:
+    """The placeholders in a text; tags are listed without attributes, which may be translated.
+
+    A word in angle brackets that is no HTML element is text, such as `<none>`, unless it is closed.
+    """
+    matches = list(pattern.finditer(text))
+    found = Counter(names_of([match for match in matches if not match["tag"]], is_numbering))
+    tags = [match for match in matches if match["tag"]]
+    closed = {tag["tag"].lower() for tag in tags if tag[0].startswith("</")}
+    for tag in tags:
+        name = tag["tag"].lower()
+        is_tag = "=" in tag[0] or "/" in tag[0]
+        if is_tag or name in ELEMENTS or name in closed:
+            slash = "/" if tag[0].startswith("</") else ""
+            found[f"<{slash}{name}>"] += 1
+    return found
+
+
+def is_gloss(name: str, source: str) -> bool:
+    """True for a word in braces that is text: a word of the source that had no braces, or one in
+    another alphabet than the names in programs."""
+    if not name.startswith("{"):
+        return False
+    return not name.isascii() or (name not in source and name.strip("{}") in source)
+
+
+def is_placeholder_wrong(source: str, translation: str) -> bool:
+    """True if a translation lacks a placeholder of the source, or has another.
+
+    A translation may number the placeholders to reorder them. A directive inside a Latin word
+    counts only if the other text has the directive, too.
+    """
+    is_numbering = are_numbered(source) != are_numbered(translation)
+    texts = (source, translation)
+    before, after = (placeholders(text, APART, is_numbering) for text in texts)
+    all_before, all_after = (placeholders(text, PLACEHOLDER, is_numbering) for text in texts)
+    if before - (after | all_after):
+        return True
+    return not all(is_gloss(name, source) for name in after - (before | all_before))
+
+
+def without_placeholders(text: str) -> str:
+    return PLACEHOLDER.sub(" ", text)
+
+
+def with_distinct_placeholders(text: str) -> str:
+    """A text with a number for each placeholder that follows another without a word between them.
+
+    Such a list is no repetition: `%s, %s, %s`.
+    """
+    parts = []
+    end = 0
+    for count, match in enumerate(PLACEHOLDER.finditer(text)):
+        between = text[end : match.start()]
+        is_in_list = count > 0 and not any(map(str.isalnum, between))
+        parts.append(between)
+        parts.append(f" {count} " if is_in_list else match[0])
+        end = match.end()
+    return "".join(parts) + text[end:]

@@ -1,0 +1,53 @@
+"""Han characters that the simplified, traditional or Japanese writing does not use."""
+
+import re
+from functools import cache
+
+from nmt.text.scripts import HAN
+
+ENCODINGS = {"Hans": "gb2312", "Hant": "big5", "Jpan": "cp932"}
+"""Maps writings, as in ISO 15924, to the encoding that has their characters. Those that only Hong
+Kong uses are in neither of the first two."""
+OTHERS = {"Hans": "Hant", "Hant": "Hans", "Jpan": "Hans"}
+"""Maps writings to the one that their texts are confused with."""
+IN_HAN = re.compile(f"[{HAN}]")
+FIRST = 0x4E00
+LAST = 0x9FFF
+
+
+def is_encoded(character: str, encoding: str) -> bool:
+    try:
+        character.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def characters_of(writing: str) -> frozenset[str]:
+    """The common Han characters of a writing."""
+    encoding = ENCODINGS[writing]
+    characters = map(chr, range(FIRST, LAST + 1))
+    return frozenset(sign for sign in characters if is_encoded(sign, encoding))
+
+
+@cache
+def foreign_characters(writing: str) -> frozenset[str]:
+    """The Han characters that a writing does not have, but the other one has."""
+    return characters_of(OTHERS[writing]) - characters_of(writing)
+
+
+def lacking_han(text: str) -> dict[str, int]:
+    """How many different Han characters of a text each writing lacks.
+
+    No encoding has every rare character, so only differences between the counts mean something.
+    """
+    characters = {sign for sign in text if IN_HAN.match(sign)}
+    return {
+        writing: sum(not is_encoded(sign, encoding) for sign in characters) for writing, encoding in ENCODINGS.items()
+    }
+
+
+def foreign_han(text: str, writing: str) -> int:
+    """The number of characters in a text that are wrong in a writing: Hans, Hant or Jpan."""
+    foreign = foreign_characters(writing)
+    return sum(sign in foreign for sign in text)
