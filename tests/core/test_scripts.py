@@ -8,6 +8,7 @@ import pytest
 from nmt.text import (
     LATIN,
     MARKS,
+    REPETITION,
     SPELLING,
     blank_between,
     direction,
@@ -173,3 +174,8 @@ def test_direction_of_a_text_is_its_first_letters(text: str, expected: str) -> N
 )
 def test_scripts_of_codes_with_a_script(code: str, scripts: set[str]) -> None:
     assert scripts_of_language(code) == scripts
+
+
+def test_signs_of_repetition_have_these_names_in_unicode() -> None:
+    names = {unicodedata.name(chr(code)) for code in range(0x3400) if re.match(REPETITION, chr(code))}
+    assert names == {"THAI CHARACTER MAIYAMOK", "LAO KO LA", "KHMER SIGN LEK TOO"}

@@ -1,0 +1,133 @@
+"""Elements and the brackets around their words: an element has both signs of a pair, or neither."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+
+from nmt.plugins.documents.words import TokenPair, Tokens
+
+
+def trimmed(tokens: Tokens, run: range) -> range:
+    """A run without the particles, the final marks and the brackets at its ends.
+
+    Particles depend on the sentence, not on the word. The result is empty for a run that has only
+    signs.
+    """
+    while run:
+        first, last = run[0], run[-1]
+        if tokens.partners.get(first) == last:
+            run = run[1:-1]
+        elif tokens.is_final_mark(last) or is_cut(tokens, last, run):
+            run = run[:-1]
+        elif tokens.is_final_mark(first) or is_cut(tokens, first, run):
+            run = run[1:]
+        elif len(run) > 1 and tokens.is_particle(last):
+            run = run[:-1]
+        elif len(run) > 1 and tokens.is_particle(first):
+            run = run[1:]
+        else:
+            break
+    return run
+
+
+def is_cut(tokens: Tokens, token: int, run: range) -> bool:
+    """Whether a token is a bracket whose partner is not in a run."""
+    partner = tokens.partners.get(token)
+    return partner is not None and partner not in run and not tokens.is_word(token)
+
+
+def is_balanced(tokens: Tokens, run: range) -> bool:
+    return all(token not in tokens.partners or tokens.partners[token] in run for token in run)
+
+
+def balanced(tokens: Tokens, run: range, free: Collection[int]) -> range:
+    """A run that splits no pair of brackets: it grows by free tokens or loses its smaller part."""
+    may_grow = True
+    while not is_balanced(tokens, run):
+        token = next(token for token in run if is_split(tokens, token, run))
+        partner = tokens.partners[token]
+        larger = range(min(run.start, partner), max(run.stop, partner + 1))
+        added = [other for other in larger if other not in run]
+        parts = sorted(
+            [range(run.start, token), range(token + 1, run.stop)],
+            key=lambda part: count_words(tokens, part),
+        )
+        is_near = sum(map(tokens.is_word, added)) <= count_words(tokens, parts[0])
+        if may_grow and is_near and all(other in free for other in added):
+            run = larger
+        else:
+            may_grow = False
+            run = trimmed(tokens, parts[1])
+    return run
+
+
+def is_split(tokens: Tokens, token: int, run: range) -> bool:
+    return token in tokens.partners and tokens.partners[token] not in run
+
+
+def count_words(tokens: Tokens, run: range) -> int:
+    return sum(map(tokens.is_word, run))
+
+
+def pairs_around(tokens: Tokens, run: range) -> Iterator[TokenPair]:
+    """The pairs of brackets directly around a run, from the inside to the outside."""
+    begin, end = run.start, run.stop
+    for pair in reversed(tokens.pairs):
+        if not (pair.opening < begin and end <= pair.closing):
+            continue
+        between = [*range(pair.opening + 1, begin), *range(end, pair.closing)]
+        if tokens.is_word(pair.opening) or not all(map(tokens.is_sign, between)):
+            return
+        yield pair
+        begin, end = pair.opening, pair.closing + 1
+
+
+def count_inside(source: list[TokenPair], inside: int, target: list[TokenPair]) -> int:
+    """How many of the pairs around translated words belong to their element.
+
+    `source` are the pairs around the source words, and the first `inside` ones belong to the
+    element there.
+    """
+    if len(source) == len(target):
+        return inside
+    left = Counter(pair.is_quotation for pair in source[:inside])
+    count = 0
+    for pair in target:
+        if not left[pair.is_quotation]:
+            break
+        left[pair.is_quotation] -= 1
+        count += 1
+    return count
+
+
+def enclosed(
+    source: Tokens,
+    of_element: range,
+    target: Tokens,
+    run: range,
+    free: Collection[int],
+) -> range:
+    """The tokens of a translation for an element that has these source tokens.
+
+    `run` are the tokens aligned with it, and `free` those that the element may get in addition.
+    The result is empty if `run` has only signs, but the element has words.
+    """
+    if not is_balanced(source, of_element):
+        return run
+    words = trimmed(source, of_element)
+    if not words:
+        return balanced(target, run, free)
+    result = balanced(target, trimmed(target, run), free)
+    if not result:
+        return result
+    pairs = list(pairs_around(source, words))
+    inside = sum(pair.opening in of_element and pair.closing in of_element for pair in pairs)
+    around = pairs_around(target, result)
+    of_target = [pair for pair in around if pair.opening in free and pair.closing in free]
+    count = count_inside(pairs, inside, of_target)
+    if count:
+        outermost = of_target[count - 1]
+        result = range(outermost.opening, outermost.closing + 1)
+    if source.is_final_mark(of_element[-1]):
+        while result.stop in run and target.is_final_mark(result.stop):
+            result = range(result.start, result.stop + 1)
+    return result
