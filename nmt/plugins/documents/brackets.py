@@ -1,7 +1,7 @@
 """Pairs of brackets and of quotation marks in a text, in the styles of all languages."""
 
 import unicodedata
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass
 
 import regex
@@ -23,6 +23,7 @@ SIGN = regex.compile(r"[\p{Ps}\p{Pe}\p{Pi}\p{Pf}\"'\uff02♪♫♬]")
 """A bracket, a quotation mark, or a note that begins or ends the words of a song."""
 STRAIGHT_OR_LAST = "\"'”»\u203a"
 """Marks that begin a quotation in some languages and end it in others."""
+DEEPEST = 50  # pairs around a sign
 IN_WORDS = "\"'\u2019"
 """Apostrophes, and what Hebrew writes in abbreviations."""
 
@@ -60,7 +61,7 @@ def find_brackets(text: str) -> list[Pair]:
     Signs without a partner, such as apostrophes, are in no pair.
     """
     pairs = list[Pair]()
-    opened = list[int]()
+    opened = deque[int](maxlen=DEEPEST)
     for match in SIGN.finditer(text):
         at = match.start()
         sign = text[at]

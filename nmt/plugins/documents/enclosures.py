@@ -1,7 +1,7 @@
 """Elements and the brackets around their words: an element has both signs of a pair, or neither."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 
 from nmt.plugins.documents.words import TokenPair, Tokens
 
@@ -14,7 +14,7 @@ def trimmed(tokens: Tokens, run: range) -> range:
     """
     while run:
         first, last = run[0], run[-1]
-        if tokens.partners.get(first) == last:
+        if tokens.partner(first) == last:
             run = run[1:-1]
         elif tokens.is_final_mark(last) or is_cut(tokens, last, run):
             run = run[:-1]
@@ -31,20 +31,18 @@ def trimmed(tokens: Tokens, run: range) -> range:
 
 def is_cut(tokens: Tokens, token: int, run: range) -> bool:
     """Whether a token is a bracket whose partner is not in a run."""
-    partner = tokens.partners.get(token)
-    return partner is not None and partner not in run and not tokens.is_word(token)
+    return is_split(tokens, token, run) and not tokens.is_word(token)
 
 
 def is_balanced(tokens: Tokens, run: range) -> bool:
-    return all(token not in tokens.partners or tokens.partners[token] in run for token in run)
+    return not any(is_split(tokens, token, run) for token in run)
 
 
-def balanced(tokens: Tokens, run: range, free: Collection[int]) -> range:
+def balanced(tokens: Tokens, run: range, is_free: Callable[[int], bool]) -> range:
     """A run that splits no pair of brackets: it grows by free tokens or loses its smaller part."""
     may_grow = True
     while not is_balanced(tokens, run):
-        token = next(token for token in run if is_split(tokens, token, run))
-        partner = tokens.partners[token]
+        token, partner = split_pair(tokens, run)
         larger = range(min(run.start, partner), max(run.stop, partner + 1))
         added = [other for other in larger if other not in run]
         parts = sorted(
@@ -52,7 +50,7 @@ def balanced(tokens: Tokens, run: range, free: Collection[int]) -> range:
             key=lambda part: count_words(tokens, part),
         )
         is_near = sum(map(tokens.is_word, added)) <= count_words(tokens, parts[0])
-        if may_grow and is_near and all(other in free for other in added):
+        if may_grow and is_near and all(map(is_free, added)):
             run = larger
         else:
             may_grow = False
@@ -60,8 +58,18 @@ def balanced(tokens: Tokens, run: range, free: Collection[int]) -> range:
     return run
 
 
+def split_pair(tokens: Tokens, run: range) -> tuple[int, int]:
+    """A bracket in a run, and its partner outside."""
+    for token in run:
+        partner = tokens.partner(token)
+        if partner is not None and partner not in run:
+            return token, partner
+    raise AssertionError("the run is balanced")
+
+
 def is_split(tokens: Tokens, token: int, run: range) -> bool:
-    return token in tokens.partners and tokens.partners[token] not in run
+    partner = tokens.partner(token)
+    return partner is not None and partner not in run
 
 
 def count_words(tokens: Tokens, run: range) -> int:
@@ -71,14 +79,15 @@ def count_words(tokens: Tokens, run: range) -> int:
 def pairs_around(tokens: Tokens, run: range) -> Iterator[TokenPair]:
     """The pairs of brackets directly around a run, from the inside to the outside."""
     begin, end = run.start, run.stop
-    for pair in reversed(tokens.pairs):
-        if not (pair.opening < begin and end <= pair.closing):
+    while begin > 0 and tokens.is_sign(begin - 1):
+        begin -= 1
+        pair = tokens.pair_at.get(begin)
+        if pair is None:
             continue
-        between = [*range(pair.opening + 1, begin), *range(end, pair.closing)]
-        if tokens.is_word(pair.opening) or not all(map(tokens.is_sign, between)):
+        if pair.opening != begin or not all(map(tokens.is_sign, range(end, pair.closing))):
             return
         yield pair
-        begin, end = pair.opening, pair.closing + 1
+        end = pair.closing + 1
 
 
 def count_inside(source: list[TokenPair], inside: int, target: list[TokenPair]) -> int:
@@ -104,25 +113,25 @@ def enclosed(
     of_element: range,
     target: Tokens,
     run: range,
-    free: Collection[int],
+    is_free: Callable[[int], bool],
 ) -> range:
     """The tokens of a translation for an element that has these source tokens.
 
-    `run` are the tokens aligned with it, and `free` those that the element may get in addition.
+    `run` are the tokens aligned with it; it may get all tokens that are free.
     The result is empty if `run` has only signs, but the element has words.
     """
     if not is_balanced(source, of_element):
         return run
     words = trimmed(source, of_element)
     if not words:
-        return balanced(target, run, free)
-    result = balanced(target, trimmed(target, run), free)
+        return balanced(target, run, is_free)
+    result = balanced(target, trimmed(target, run), is_free)
     if not result:
         return result
     pairs = list(pairs_around(source, words))
     inside = sum(pair.opening in of_element and pair.closing in of_element for pair in pairs)
     around = pairs_around(target, result)
-    of_target = [pair for pair in around if pair.opening in free and pair.closing in free]
+    of_target = [pair for pair in around if is_free(pair.opening) and is_free(pair.closing)]
     count = count_inside(pairs, inside, of_target)
     if count:
         outermost = of_target[count - 1]

@@ -6,7 +6,7 @@ between words.
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 from typing import NamedTuple
@@ -169,10 +169,13 @@ class Projection:
         """The places of nodes with aligned words, given their runs, which brackets may change."""
         placed = dict[int, Placed]()
         taken = {token: index for index, run in runs.items() for token in trimmed(self.target, run)}
+
+        def is_free(token: int) -> bool:
+            return token in parent.tokens and taken.get(token, index) == index
+
         for index, run in runs.items():
             if nodes[index].kind == "open":
-                free = {token for token in parent.tokens if taken.get(token, index) == index}
-                run = self.enclosed(nodes[index], run, free)
+                run = self.enclosed(nodes[index], run, is_free)
             if run:
                 placed[index] = self.covering(nodes[index], run)
                 taken |= dict.fromkeys(run, index)
@@ -207,10 +210,10 @@ class Projection:
             best[owner] = max(of_owner, key=lambda run: (len(marks.intersection(run)), len(run), -run.start))
         return best
 
-    def enclosed(self, node: Token, run: range, free: Collection[int]) -> range:
-        """A run with the brackets that belong to an element; it may grow by the free tokens."""
+    def enclosed(self, node: Token, run: range, is_free: Callable[[int], bool]) -> range:
+        """A run with the brackets that belong to an element; it may grow by tokens that are free."""
         of_element = self.source.between(node.begin, node.end)
-        return enclosed(self.source, of_element, self.target, run, free)
+        return enclosed(self.source, of_element, self.target, run, is_free)
 
     def covering(self, node: Token, tokens: range) -> Placed:
         return Placed(self.target.starts[tokens[0]], self.target.ends[tokens[-1]], node, tokens)
@@ -223,10 +226,13 @@ class Projection:
             candidates += self.near(at)
         inside = [token for token in candidates if token in parent.tokens]
         free = [token for token in inside if token not in taken and token not in self.kept]
+
+        def is_free(token: int) -> bool:
+            return token in parent.tokens and token not in taken
+
         for is_usable in (self.target.is_content, self.target.is_word):
             for token in filter(is_usable, free):
-                untaken = [other for other in parent.tokens if other not in taken]
-                run = self.enclosed(node, range(token, token + 1), untaken)
+                run = self.enclosed(node, range(token, token + 1), is_free)
                 return self.covering(node, run) if run else None
         return None
 
@@ -257,7 +263,7 @@ class Projection:
             if len(words) > 1 and token in (words[0], words[-1]):
                 rest = [word for word in words if word != token]
                 left = range(rest[0], rest[-1] + 1)
-                left = self.enclosed(other.node, left, other.tokens) or left[:1]
+                left = self.enclosed(other.node, left, other.tokens.__contains__) or left[:1]
                 placed[index] = self.covering(other.node, left)
                 return self.covering(node, range(token, token + 1))
             if around is None and may_nest(node, other.node):

@@ -111,11 +111,10 @@ class Tokens:
                 self.ends.append(start + len(word))
         begins = {begin for begin, _ in copies}
         self.copies = [token for token, begin in enumerate(self.starts) if begin in begins]
-        self.pairs = self.token_pairs(brackets)
-        self.partners = dict[int, int]()
-        for opening, closing, _ in self.pairs:
-            self.partners[opening] = closing
-            self.partners[closing] = opening
+        self.pair_at = dict[int, TokenPair]()
+        for pair in self.token_pairs(brackets):
+            self.pair_at[pair.opening] = pair
+            self.pair_at[pair.closing] = pair
 
     def token_pairs(self, brackets: Iterable[Pair]) -> list[TokenPair]:
         """The pairs of brackets and quotation marks, in the order of their opening signs."""
@@ -126,6 +125,13 @@ class Tokens:
             if opening != closing:
                 result.append(TokenPair(opening, closing, pair.is_quotation))
         return result
+
+    def partner(self, token: int) -> int | None:
+        """The token with the other sign of a pair of brackets, if a token has one of them."""
+        pair = self.pair_at.get(token)
+        if pair is None:
+            return None
+        return pair.closing if token == pair.opening else pair.opening
 
     def between(self, begin: int, end: int) -> range:
         """The tokens that overlap a span."""
@@ -181,8 +187,9 @@ class Tokens:
 
     def opens(self, token: int) -> bool:
         """Whether a line may begin, but not end, with a token: an opening sign or a dialog mark."""
-        if token in self.partners and not self.is_word(token):
-            return self.partners[token] > token
+        pair = self.pair_at.get(token)
+        if pair and not self.is_word(token):
+            return token == pair.opening
         sign = self.of(token)
         if DIALOG_MARK.fullmatch(sign) and len(sign) == 1:
             return token == 0 or self.closes(token - 1)
@@ -190,8 +197,9 @@ class Tokens:
 
     def closes(self, token: int) -> bool:
         """Whether a line may end, but not begin, with a token."""
-        if token in self.partners and not self.is_word(token):
-            return self.partners[token] < token
+        pair = self.pair_at.get(token)
+        if pair and not self.is_word(token):
+            return token == pair.closing
         sign = self.of(token)
         return (FINAL_MARK.fullmatch(sign) or CLOSING.fullmatch(sign)) is not None
 
