@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import chain, takewhile
 
 from nmt.plugins.documents.words import TokenPair, Tokens
 
@@ -108,6 +109,13 @@ def count_inside(source: list[TokenPair], inside: int, target: list[TokenPair]) 
     return count
 
 
+def certain(source: Tokens, of_element: range, target: Tokens, run: range) -> range:
+    """The part of a run that no other element may get; see `enclosed`."""
+    if not is_balanced(source, of_element):
+        return run
+    return trimmed(target, run) or run
+
+
 def enclosed(
     source: Tokens,
     of_element: range,
@@ -130,13 +138,20 @@ def enclosed(
         return result
     pairs = list(pairs_around(source, words))
     inside = sum(pair.opening in of_element and pair.closing in of_element for pair in pairs)
+
+    def is_pair_free(pair: TokenPair) -> bool:
+        sides = range(pair.opening, result.start), range(result.stop, pair.closing + 1)
+        return all(map(is_free, chain(*sides)))
+
     around = pairs_around(target, result)
-    of_target = [pair for pair in around if is_free(pair.opening) and is_free(pair.closing)]
+    of_target = list(takewhile(is_pair_free, around))
     count = count_inside(pairs, inside, of_target)
     if count:
         outermost = of_target[count - 1]
         result = range(outermost.opening, outermost.closing + 1)
     if source.is_final_mark(of_element[-1]):
-        while result.stop in run and target.is_final_mark(result.stop):
-            result = range(result.start, result.stop + 1)
+        end = result.stop
+        while end in run and target.is_final_mark(end) and is_free(end):
+            end += 1
+        result = range(result.start, end)
     return result

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import regex
 
 from nmt.plugins.documents.document import Alignment
-from nmt.plugins.documents.enclosures import enclosed, trimmed
+from nmt.plugins.documents.enclosures import certain, enclosed
 from nmt.plugins.documents.nodes import Token
 from nmt.plugins.documents.refinement import kept_names, refined, verb_is_last
 from nmt.plugins.documents.words import Tokens
@@ -168,7 +168,13 @@ class Projection:
     ) -> dict[int, Placed]:
         """The places of nodes with aligned words, given their runs, which brackets may change."""
         placed = dict[int, Placed]()
-        taken = {token: index for index, run in runs.items() for token in trimmed(self.target, run)}
+        taken = dict[int, int]()
+        for index, run in runs.items():
+            node = nodes[index]
+            if node.kind == "open":
+                of_element = self.source.between(node.begin, node.end)
+                run = certain(self.source, of_element, self.target, run)
+            taken |= dict.fromkeys(run, index)
 
         def is_free(token: int) -> bool:
             return token in parent.tokens and taken.get(token, index) == index
@@ -262,10 +268,14 @@ class Projection:
             words = [word for word in other.tokens if self.target.is_content(word)]
             if len(words) > 1 and token in (words[0], words[-1]):
                 rest = [word for word in words if word != token]
+                spare = frozenset(other.tokens).difference([token])
                 left = range(rest[0], rest[-1] + 1)
-                left = self.enclosed(other.node, left, other.tokens.__contains__) or left[:1]
+                left = self.enclosed(other.node, left, spare.__contains__) or left[:1]
                 placed[index] = self.covering(other.node, left)
-                return self.covering(node, range(token, token + 1))
+                spare = spare.difference(left)
+                run = range(token, token + 1)
+                run = self.enclosed(node, run, spare.__contains__) or run
+                return self.covering(node, run)
             if around is None and may_nest(node, other.node):
                 around = index
         if around is None:

@@ -50,6 +50,7 @@ def rendered(format: str, text: str, target: str, phrases: str) -> str:
         ('(<b>"he"</b>) left', "（彼）は去る", '("he")=（彼）', "（<b>彼</b>）は去る"),
         ('(<b>"he"</b>) left', "（「彼」）は去る", '("he")=（「彼」）', "（<b>「彼」</b>）は去る"),
         ("<b>(a) or (b)</b> now", "（甲）或（乙）现在", "(a)=甲 or=或 (b)=乙", "<b>（甲）或（乙）</b>现在"),
+        ("<b>(A)</b> <i>(B)</i>", "（甲）（乙）", "(A)=（甲 (B)=）（乙）", "<b>（甲）</b><i>（乙）</i>"),
         # The larger part, if the other sign is too far away.
         ("<b>Wait!</b> (ok all of you)", "待って（皆）", "Wait!=待って（", "<b>待って</b>（皆）"),
         # One sign alone in the source.
