@@ -76,7 +76,9 @@ LONGEST_SHARED = 9
 IN_HANGUL = re.compile(f"[{HANGUL}]")
 KATAKANA = regex.compile(r"\p{Script_Extensions=Katakana}")
 SMALL_KANA = "\u30fc\u3041\u3043\u3045\u3047\u3049\u3063\u3083\u3085\u3087\u308e\u309d\u309e\u3005"
-FOLLOWING_VOWELS = "\u0e2f\u0e30\u0e32\u0e45\u0e46\u0eaf\u0eb0\u0eb2\u0ec6"
+REPETITION = "[\u0e46\u0ec6\u17d7]"
+"""A sign of Thai, Lao or Khmer that repeats the word before it, perhaps after a blank."""
+FOLLOWING_VOWELS = "\u0e2f\u0e30\u0e32\u0e45\u0e46\u0eaf\u0eb0\u0eb2\u0ec6\u17d7"
 DEPENDENT = f"[{SMALL_KANA}{FOLLOWING_VOWELS}]"
 """Small hiragana, signs that repeat or prolong, and vowels of Thai and Lao after their consonant: like
 marks, they begin neither a word nor a line."""

@@ -8,6 +8,7 @@ import pytest
 from nmt.text import (
     LATIN,
     MARKS,
+    REPETITION,
     SPELLING,
     blank_between,
     direction,
@@ -211,3 +212,8 @@ def test_forms_of_han_characters(text: str, systems: set[str]) -> None:
 )
 def test_characters_of_another_writing_of_han(text: str, writing: str, count: int) -> None:
     assert foreign_han(text, writing) == count
+
+
+def test_signs_of_repetition_have_these_names_in_unicode() -> None:
+    names = {unicodedata.name(chr(code)) for code in range(0x3400) if re.match(REPETITION, chr(code))}
+    assert names == {"THAI CHARACTER MAIYAMOK", "LAO KO LA", "KHMER SIGN LEK TOO"}

@@ -9,7 +9,8 @@ import polib
 
 from nmt.config import NMTError, require
 from nmt.plugins.documents import icu
-from nmt.plugins.documents.document import Document, Translated, decode_file, notice_of
+from nmt.plugins.documents.document import Document, Translated, notice_of
+from nmt.plugins.documents.encodings import decode_file
 from nmt.plugins.documents.headers import LANGUAGE, new_language, plural_header
 from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.strings import ESCAPED, FRONT_MATTER_LEFT, String

@@ -1,24 +1,19 @@
 """The base of all document formats: extracts a document's lines to translate and puts the translations back."""
 
-import codecs
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
 from nmt.config import NMTError, TranslateConfig, require, shown
+from nmt.plugins.documents.encodings import decode_file
 from nmt.plugins.protection.items import readable
 from nmt.registry import entries_of
-from nmt.text import LINE_BYTES, TOO_LONG, problem_of
+from nmt.text import LINE_BYTES, TOO_LONG
 
-MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-CHARSETS = re.compile(r"(iso8859|cp\d|koi8|mac|gb|big5|euc|shift_jis).*|utf-8|utf-16|ascii")
-"""Python's names of the supported encodings; its other codecs may decompress or decode data in other ways."""
-# Browsers decode text declared in these encodings with a superset (https://encoding.spec.whatwg.org).
-LARGER = {"iso8859-1": "cp1252", "gb2312": "gb18030", "shift_jis": "cp932"}
 Alignment = Sequence[tuple[int, int]] | None  # pairs of source and target word indices, counted from 0
 
 
@@ -116,30 +111,6 @@ class Spliced:
 def notice_of(*counts: tuple[str, int]) -> str:
     """A warning with each number that is not zero."""
     return "; ".join(f"{what}: {count:,}" for what, count in counts if count)
-
-
-def decode_file(content: bytes, declared: str = "utf-8", convert: str = "save it as UTF-8") -> tuple[str, bytes, str]:
-    """Decode UTF-8, UTF-16 with a byte order mark, or the declared encoding; return the text, mark and encoding."""
-    mark = next((mark for mark in MARKS if content.startswith(mark)), b"")
-    encoding, text, name = MARKS.get(mark, "utf-8"), content[len(mark) :], ""
-    if problem := "" if encoding.startswith("utf-16") else problem_of(content[:8192]):
-        raise NMTError(problem)
-    with suppress(LookupError):
-        name = codecs.lookup(declared).name
-        name = LARGER.get(name, name)
-    require(bool(CHARSETS.fullmatch(name)), f"nmt cannot read its encoding {declared[:40]!r}: {convert}")
-    try:
-        # ASCII text that declares another encoding stays ASCII, with character references for other characters.
-        is_plain = name != "utf-8" and not mark and text.isascii()
-        return text.decode(encoding), mark, "ascii" if is_plain else encoding
-    except UnicodeDecodeError as error:
-        with suppress(UnicodeError):
-            if name not in ("utf-8", "utf-16") and text.decode(name).encode(name) == text:
-                return text.decode(name), mark, name
-        what = (
-            f"not {encoding.upper()} at byte {error.start + 1}" if name == "utf-8" else f"neither UTF-8 nor {declared}"
-        )
-        raise NMTError(f"{what}: {convert}") from error
 
 
 class Text(Document):

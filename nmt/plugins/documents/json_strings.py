@@ -7,7 +7,8 @@ from itertools import islice
 
 from nmt.config import NMTError
 from nmt.plugins.documents import icu
-from nmt.plugins.documents.document import Document, Part, Spliced, Translated, decode_file, notice_of
+from nmt.plugins.documents.document import Document, Part, Spliced, Translated, notice_of
+from nmt.plugins.documents.encodings import decode_file
 from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.strings import FRONT_MATTER_LEFT, String
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import regex
 
 from nmt.plugins.documents.document import Alignment
+from nmt.plugins.documents.enclosures import certain, enclosed
 from nmt.plugins.documents.nodes import Token
 from nmt.plugins.documents.refinement import kept_names, refined, verb_is_last
 from nmt.plugins.documents.words import Tokens
@@ -158,9 +159,7 @@ class Projection:
                 runs[-1] = owner, range(runs[-1][1].start, token + 1)
             elif owner >= 0:
                 runs.append((owner, range(token, token + 1)))
-        placed = dict[int, Placed]()
-        for index, run in self.best_runs(runs).items():
-            placed[index] = self.covering(nodes[index], self.trimmed(run))
+        placed = self.placed_runs(nodes, self.best_runs(runs), parent)
         taken = {token: index for index, place in placed.items() for token in place.tokens}
         for index in [index for index in range(len(nodes)) if index not in placed]:
             node = nodes[index]
@@ -173,6 +172,33 @@ class Projection:
                 placed[index] = place
                 taken |= dict.fromkeys(place.tokens, index)
         return sorted(placed.values(), key=lambda place: place[:2])
+
+    def placed_runs(
+        self,
+        nodes: Sequence[Token],
+        runs: dict[int, range],
+        parent: Placed,
+    ) -> dict[int, Placed]:
+        """The places of nodes with aligned words, given their runs, which brackets may change."""
+        placed = dict[int, Placed]()
+        taken = dict[int, int]()
+        for index, run in runs.items():
+            node = nodes[index]
+            if node.kind == "open":
+                of_element = self.source.between(node.begin, node.end)
+                run = certain(self.source, of_element, self.target, run)
+            taken |= dict.fromkeys(run, index)
+
+        def is_free(token: int) -> bool:
+            return token in parent.tokens and taken.get(token, index) == index
+
+        for index, run in runs.items():
+            if nodes[index].kind == "open":
+                run = self.enclosed(nodes[index], run, is_free)
+            if run:
+                placed[index] = self.covering(nodes[index], run)
+                taken |= dict.fromkeys(run, index)
+        return placed
 
     def owner_of(self, sources: Sequence[int], owners: dict[int, int]) -> int:
         """The owner of most of these source tokens; -1 if they have none."""
@@ -203,13 +229,10 @@ class Projection:
             best[owner] = max(of_owner, key=lambda run: (len(marks.intersection(run)), len(run), -run.start))
         return best
 
-    def trimmed(self, run: range) -> range:
-        """A run without the particles around it: they depend on the sentence, not on the word."""
-        while len(run) > 1 and self.target.is_particle(run[-1]):
-            run = run[:-1]
-        while len(run) > 1 and self.target.is_particle(run[0]):
-            run = run[1:]
-        return run
+    def enclosed(self, node: Token, run: range, is_free: Callable[[int], bool]) -> range:
+        """A run with the brackets that belong to an element; it may grow by tokens that are free."""
+        of_element = self.source.between(node.begin, node.end)
+        return enclosed(self.source, of_element, self.target, run, is_free)
 
     def covering(self, node: Token, tokens: range) -> Placed:
         return Placed(self.target.starts[tokens[0]], self.target.ends[tokens[-1]], node, tokens)
@@ -222,9 +245,14 @@ class Projection:
             candidates += self.near(at)
         inside = [token for token in candidates if token in parent.tokens]
         free = [token for token in inside if token not in taken and token not in self.kept]
+
+        def is_free(token: int) -> bool:
+            return token in parent.tokens and token not in taken
+
         for is_usable in (self.target.is_content, self.target.is_word):
             for token in filter(is_usable, free):
-                return self.covering(node, range(token, token + 1))
+                run = self.enclosed(node, range(token, token + 1), is_free)
+                return self.covering(node, run) if run else None
         return None
 
     def near(self, at: int) -> Iterator[int]:
@@ -253,8 +281,14 @@ class Projection:
             words = [word for word in other.tokens if self.target.is_content(word)]
             if len(words) > 1 and token in (words[0], words[-1]):
                 rest = [word for word in words if word != token]
-                placed[index] = self.covering(other.node, range(rest[0], rest[-1] + 1))
-                return self.covering(node, range(token, token + 1))
+                spare = frozenset(other.tokens).difference([token])
+                left = range(rest[0], rest[-1] + 1)
+                left = self.enclosed(other.node, left, spare.__contains__) or left[:1]
+                placed[index] = self.covering(other.node, left)
+                spare = spare.difference(left)
+                run = range(token, token + 1)
+                run = self.enclosed(node, run, spare.__contains__) or run
+                return self.covering(node, run)
             if around is None and may_nest(node, other.node):
                 around = index
         if around is None:

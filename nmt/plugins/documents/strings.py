@@ -55,8 +55,12 @@ FIRST_CODE = "\ue100"
 # Private characters: icons, or what stands for codes in XLIFF.
 CODE = re.compile(f"[{FIRST_CODE}-\uf8ff]")
 ESCAPE = rf"{ESCAPED}(?:(?:x[\da-fA-F]+|[0-7]{{1,3}})(?:\[[\d;]*[a-zA-Z])?|.)"
-LINE = r"(?P<line>\r\n?|\n)(?P<paragraph>(?=[ \t\r\n]|[-*•\u2013]|\d+[.)]))?"
-DASH = r"(?:\A|(?<=[\n\r]))[ \t]*[-*•\u2013]\s+"
+# Marks of a dialog or list that need no blank after them. Repeated, they are a pause.
+UNSPACED = "".join(rf"|{mark}(?![{mark}\d])" for mark in "\uff0d\u2010\u2014\u2015・")
+TAGS = r"(?:<[a-zA-Z][^<>]{0,99}>|\{\\[^{}]{0,99}\})*"
+BEGINS_PARAGRAPH = rf"[ \t\r\n]|{TAGS}(?:[-*•\u2013♪♫♬]{UNSPACED})"
+LINE = rf"(?P<line>\r\n?|\n)(?P<paragraph>(?={BEGINS_PARAGRAPH}|\d+[.)]))?"
+DASH = rf"(?:\A|(?<=[\n\r]))[ \t]*(?:[-*•\u2013]\s+|(?:{UNSPACED[1:]})[ \t\u3000]*)"
 COMMENT = r"<!--(?:[^<>-]|-(?!->)){0,2000}-->"
 STRING_MARKUP = re.compile(
     rf"(?P<path>{PATH})|{LINE}|{DASH}|{TAB}|(?P<literal>{LITERAL}|{LATER})|{TAG}|{COMMENT}"

@@ -8,7 +8,7 @@ from html import escape, unescape
 
 from nmt.plugins.documents.document import Part, Spliced, Text, Translated
 from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
-from nmt.plugins.documents.strings import COMMENT, STRING_MARKUP, Kind, Reader
+from nmt.plugins.documents.strings import BEGINS_PARAGRAPH, COMMENT, DASH, STRING_MARKUP, Kind, Reader
 from nmt.text import direction, direction_of_text
 
 LINE = re.compile(r"[^\r\n]+(?:\r\n?|\n|\Z)|\r\n?|\n")
@@ -56,8 +56,7 @@ OVERRIDES = re.compile(r"(?:\{\\[^{}]*\})+")  # of the style, at the beginning o
 INDEX = re.compile(r"[ \t\ufeff]*#?\d+[.:]?[ \t]*")
 REMARK = re.compile(r"(?:NOTE(?:[ \t].*)?|STYLE[ \t]*|REGION[ \t]*)")
 WEBVTT_MARKUP = re.compile(
-    r"(?P<line>\r\n?|\n)(?P<paragraph>(?=[ \t\r\n]|[-*•\u2013]))?"
-    r"|(?:\A|(?<=[\n\r]))[ \t]*[-*•\u2013]\s+"
+    rf"(?P<line>\r\n?|\n)(?P<paragraph>(?={BEGINS_PARAGRAPH}))?|{DASH}"
     r"|(?P<speaker><v(?:[.\s][^<>]*)?>)"
     r"|</?(?P<name>[a-zA-Z]\w*)?[^<>]*>"
 )

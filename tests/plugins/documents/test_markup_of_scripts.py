@@ -113,7 +113,7 @@ def test_no_element_is_empty_or_splits_a_word_whatever_the_alignment(source, tar
 @pytest.mark.parametrize(
     ("format", "text", "lines"),
     [
-        ("html", "<p>設定\n  ファイルを<br>開く。\nDebian\nです 。</p>", ["設定ファイルを開く。 Debian です 。"]),
+        ("html", "<p>設定\n  ファイルを<br>開く。\nDebian\nです 。</p>", ["設定ファイルを開く。Debian です 。"]),
         ("html", "<p>파일을\n엽니다</p><p>ตั้งค่า\nไฟล์</p>", ["파일을 엽니다", "ตั้งค่า ไฟล์"]),
         ("html", "<p><a>設定</a><a>説明</a></p>", ["設定 説明"]),
         ("html", "<p><b>「設定」</b><i>を開く</i></p>", ["「設定」を開く"]),

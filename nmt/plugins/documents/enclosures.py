@@ -1,0 +1,157 @@
+"""Elements and the brackets around their words: an element has both signs of a pair, or neither."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import chain, takewhile
+
+from nmt.plugins.documents.words import TokenPair, Tokens
+
+
+def trimmed(tokens: Tokens, run: range) -> range:
+    """A run without the particles, the final marks and the brackets at its ends.
+
+    Particles depend on the sentence, not on the word. The result is empty for a run that has only
+    signs.
+    """
+    while run:
+        first, last = run[0], run[-1]
+        if tokens.partner(first) == last:
+            run = run[1:-1]
+        elif tokens.is_final_mark(last) or is_cut(tokens, last, run):
+            run = run[:-1]
+        elif tokens.is_final_mark(first) or is_cut(tokens, first, run):
+            run = run[1:]
+        elif len(run) > 1 and tokens.is_particle(last):
+            run = run[:-1]
+        elif len(run) > 1 and tokens.is_particle(first):
+            run = run[1:]
+        else:
+            break
+    return run
+
+
+def is_cut(tokens: Tokens, token: int, run: range) -> bool:
+    """Whether a token is a bracket whose partner is not in a run."""
+    return is_split(tokens, token, run) and not tokens.is_word(token)
+
+
+def is_balanced(tokens: Tokens, run: range) -> bool:
+    return not any(is_split(tokens, token, run) for token in run)
+
+
+def balanced(tokens: Tokens, run: range, is_free: Callable[[int], bool]) -> range:
+    """A run that splits no pair of brackets: it grows by free tokens or loses its smaller part."""
+    may_grow = True
+    while not is_balanced(tokens, run):
+        token, partner = split_pair(tokens, run)
+        larger = range(min(run.start, partner), max(run.stop, partner + 1))
+        added = [other for other in larger if other not in run]
+        parts = sorted(
+            [range(run.start, token), range(token + 1, run.stop)],
+            key=lambda part: count_words(tokens, part),
+        )
+        is_near = sum(map(tokens.is_word, added)) <= count_words(tokens, parts[0])
+        if may_grow and is_near and all(map(is_free, added)):
+            run = larger
+        else:
+            may_grow = False
+            run = trimmed(tokens, parts[1])
+    return run
+
+
+def split_pair(tokens: Tokens, run: range) -> tuple[int, int]:
+    """A bracket in a run, and its partner outside."""
+    for token in run:
+        partner = tokens.partner(token)
+        if partner is not None and partner not in run:
+            return token, partner
+    raise AssertionError("the run is balanced")
+
+
+def is_split(tokens: Tokens, token: int, run: range) -> bool:
+    partner = tokens.partner(token)
+    return partner is not None and partner not in run
+
+
+def count_words(tokens: Tokens, run: range) -> int:
+    return sum(map(tokens.is_word, run))
+
+
+def pairs_around(tokens: Tokens, run: range) -> Iterator[TokenPair]:
+    """The pairs of brackets directly around a run, from the inside to the outside."""
+    begin, end = run.start, run.stop
+    while begin > 0 and tokens.is_sign(begin - 1):
+        begin -= 1
+        pair = tokens.pair_at.get(begin)
+        if pair is None:
+            continue
+        if pair.opening != begin or not all(map(tokens.is_sign, range(end, pair.closing))):
+            return
+        yield pair
+        end = pair.closing + 1
+
+
+def count_inside(source: list[TokenPair], inside: int, target: list[TokenPair]) -> int:
+    """How many of the pairs around translated words belong to their element.
+
+    `source` are the pairs around the source words, and the first `inside` ones belong to the
+    element there.
+    """
+    if len(source) == len(target):
+        return inside
+    left = Counter(pair.is_quotation for pair in source[:inside])
+    count = 0
+    for pair in target:
+        if not left[pair.is_quotation]:
+            break
+        left[pair.is_quotation] -= 1
+        count += 1
+    return count
+
+
+def certain(source: Tokens, of_element: range, target: Tokens, run: range) -> range:
+    """The part of a run that no other element may get; see `enclosed`."""
+    if not is_balanced(source, of_element):
+        return run
+    return trimmed(target, run) or run
+
+
+def enclosed(
+    source: Tokens,
+    of_element: range,
+    target: Tokens,
+    run: range,
+    is_free: Callable[[int], bool],
+) -> range:
+    """The tokens of a translation for an element that has these source tokens.
+
+    `run` are the tokens aligned with it; it may get all tokens that are free.
+    The result is empty if `run` has only signs, but the element has words.
+    """
+    if not is_balanced(source, of_element):
+        return run
+    words = trimmed(source, of_element)
+    if not words:
+        return balanced(target, run, is_free)
+    result = balanced(target, trimmed(target, run), is_free)
+    if not result:
+        return result
+    pairs = list(pairs_around(source, words))
+    inside = sum(pair.opening in of_element and pair.closing in of_element for pair in pairs)
+
+    def is_pair_free(pair: TokenPair) -> bool:
+        sides = range(pair.opening, result.start), range(result.stop, pair.closing + 1)
+        return all(map(is_free, chain(*sides)))
+
+    around = pairs_around(target, result)
+    of_target = list(takewhile(is_pair_free, around))
+    count = count_inside(pairs, inside, of_target)
+    if count:
+        outermost = of_target[count - 1]
+        result = range(outermost.opening, outermost.closing + 1)
+    if source.is_final_mark(of_element[-1]):
+        end = result.stop
+        while end in run and target.is_final_mark(end) and is_free(end):
+            end += 1
+        result = range(result.start, end)
+    return result

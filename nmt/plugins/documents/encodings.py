@@ -1,0 +1,122 @@
+"""Encodings of documents, which are decoded as browsers do (https://encoding.spec.whatwg.org)."""
+
+import codecs
+import re
+from contextlib import suppress
+
+from nmt.config import NMTError, require
+from nmt.text import problem_of
+
+MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+CHARSETS = re.compile(r"(iso8859|cp\d|koi8|mac|gb|big5|euc|shift_jis).*|utf-8|utf-16|ascii")
+"""Python's names of the supported encodings.
+
+Its other codecs may decompress data or decode it in other ways.
+"""
+LABELS = {
+    "chinese": "gb18030",
+    "cn-big5": "big5",
+    "dos-874": "cp874",
+    "gb_2312-80": "gb18030",
+    "iso-8859-6-e": "iso8859-6",
+    "iso-8859-6-i": "iso8859-6",
+    "iso-8859-8-e": "iso8859-8",
+    "iso-8859-8-i": "iso8859-8",
+    "koi": "koi8-r",
+    "koi8-ru": "koi8-u",
+    "logical": "iso8859-8",
+    "unicode-1-1-utf-8": "utf-8",
+    "visual": "iso8859-8",
+    "windows-31j": "cp932",
+    "windows-874": "cp874",
+    "windows-936": "gb18030",
+    "windows-949": "cp949",
+    "x-euc-jp": "euc_jp",
+    "x-gbk": "gb18030",
+    "x-mac-cyrillic": "mac-cyrillic",
+    "x-mac-roman": "mac-roman",
+    "x-mac-ukrainian": "mac-cyrillic",
+    "x-sjis": "cp932",
+    "x-x-big5": "big5",
+}
+"""Names of encodings that browsers know, but Python does not."""
+LARGER = {
+    "ascii": ["cp1252"],
+    "big5": ["big5hkscs", "cp950"],
+    "big5hkscs": ["big5hkscs", "cp950"],
+    "euc_jp": ["euc_jp", "euc_jis_2004"],
+    "euc_kr": ["cp949"],
+    "gb2312": ["gb18030"],
+    "gbk": ["gb18030"],
+    "iso8859-1": ["cp1252"],
+    "iso8859-9": ["cp1254"],
+    "iso8859-11": ["cp874"],
+    "shift_jis": ["cp932", "shift_jis_2004"],
+    "tis-620": ["cp874"],
+}
+"""The encodings with more characters in which browsers decode text, in order of preference."""
+
+
+def codecs_of(label: str) -> list[str]:
+    """Python's names of the encodings with a label; none if the label is unknown."""
+    label = label.strip().lower()
+    if label.startswith("x-cp125"):
+        label = label.removeprefix("x-")
+    try:
+        name = codecs.lookup(LABELS.get(label, label)).name
+    except LookupError:
+        return []
+    names = LARGER.get(name, [name])
+    return names if all(map(CHARSETS.fullmatch, names)) else []
+
+
+def decode_file(
+    content: bytes,
+    declared: str = "utf-8",
+    convert: str = "save it as UTF-8",
+) -> tuple[str, bytes, str]:
+    """Decode UTF-8, UTF-16 with a byte order mark, or the declared encoding.
+
+    Returns the text, the mark and the encoding. Raises NMTError if the encoding is unknown or the
+    file is in another one; `convert` advises the user what to do.
+    """
+    mark = next((mark for mark in MARKS if content.startswith(mark)), b"")
+    encoding = MARKS.get(mark, "utf-8")
+    text = content[len(mark) :]
+    if not encoding.startswith("utf-16") and (problem := problem_of(content[:8192])):
+        raise NMTError(problem)
+    names = codecs_of(declared)
+    require(bool(names), f"nmt cannot read its encoding {declared[:40]!r}: {convert}")
+    try:
+        # ASCII text that declares another encoding stays ASCII, with character references for
+        # other characters.
+        is_plain = names != ["utf-8"] and not mark and text.isascii()
+        return text.decode(encoding), mark, "ascii" if is_plain else encoding
+    except UnicodeDecodeError as error:
+        for is_same in (has_same_bytes, has_same_characters):
+            for name in names:
+                if name not in ("utf-8", "utf-16") and is_same(text, name):
+                    return text.decode(name), mark, name
+        what = f"neither UTF-8 nor {declared}"
+        if names == ["utf-8"]:
+            what = f"not {encoding.upper()} at byte {error.start + 1}"
+        raise NMTError(f"{what}: {convert}") from error
+
+
+def has_same_bytes(text: bytes, name: str) -> bool:
+    """Whether a text can be decoded and encoded again without any change."""
+    with suppress(UnicodeError):
+        return text.decode(name).encode(name) == text
+    return False
+
+
+def has_same_characters(text: bytes, name: str) -> bool:
+    """Whether a text can be decoded and encoded again, perhaps with other codes."""
+    with suppress(UnicodeError):
+        decoded = text.decode(name)
+        return decoded.encode(name).decode(name) == decoded
+    return False

@@ -1,0 +1,64 @@
+"""Encodings that files declare are those of browsers, which are larger than their names say."""
+
+import pytest
+
+from nmt.errors import NMTError
+from nmt.plugins.documents import Translated, read_document
+
+# Labels, an encoding of Python that has all of the text, and a text.
+ENCODED = [
+    ("euc-kr KS_C_5601-1987 windows-949 korean", "cp949", "똠방각하"),
+    ("big5 big5-hkscs cn-big5 x-x-big5", "big5hkscs", "啲嘢喺邊度"),
+    ("big5", "cp950", "中文\u2550碁銹"),
+    ("shift_jis x-sjis windows-31j sjis MS_Kanji", "cp932", "①髙島屋㈱"),
+    ("gb2312 gbk x-gbk gb_2312-80 chinese windows-936", "gb18030", "朱镕基㐀"),
+    ("windows-874 tis-620 iso-8859-11 dos-874", "cp874", "“ภาษาไทย”…"),
+    ("iso-8859-8-i iso-8859-8 iso-8859-8-e logical hebrew", "iso8859-8", "שלום"),
+    ("windows-1256 x-cp1256", "cp1256", "پارسا"),
+    ("windows-1255", "cp1255", "שָׁלוֹם"),
+    ("windows-1251 x-cp1251", "cp1251", "Україна"),
+    ("koi8-r koi", "koi8-r", "привет"),
+    ("koi8-u koi8-ru", "koi8-u", "Україна"),
+    ("x-mac-cyrillic", "mac-cyrillic", "привет"),
+    ("euc-jp x-euc-jp", "euc_jp", "日本語"),
+    ("euc-jp", "euc_jis_2004", "①日本"),
+    ("iso-8859-9 latin5", "cp1254", "“İstanbul”"),
+    ("us-ascii iso-8859-1", "cp1252", "“é”"),
+]
+ROWS = [(label, encoding, text) for labels, encoding, text in ENCODED for label in labels.split()]
+
+
+@pytest.mark.parametrize(("label", "encoding", "text"), ROWS)
+@pytest.mark.parametrize("format", ["html", "xliff"])
+def test_a_declared_encoding_is_that_of_browsers(format, label, encoding, text):
+    if format == "html":
+        source = f"<meta charset={label}><p>{text}</p>"
+    else:
+        unit = f"<trans-unit id='1'><source>{text}</source></trans-unit>"
+        source = f"<?xml version='1.0' encoding='{label}'?><xliff><file><body>{unit}</body></file></xliff>"
+    document = read_document(format, source.encode(encoding))
+    assert document.lines == [text]
+    assert text[::-1] in document.join([Translated(text[::-1])]).decode(encoding)
+    if format == "html":
+        assert document.join([Translated(text)]) == source.encode(encoding)
+
+
+def test_characters_with_several_codes_are_read():
+    content = b"<meta charset=shift_jis><p>" + b"\x87\x90\x81\xe0\xed\x40"
+    document = read_document("html", content)
+    assert document.lines == ["\u2252\u2252\u7e8a"]
+
+
+@pytest.mark.parametrize(
+    ("label", "content", "problem"),
+    [
+        ("euc-kr", b"\xff\xfe\xfd", "neither UTF-8 nor euc-kr"),
+        ("big5", b"a\x80\xff", "neither UTF-8 nor big5"),
+        ("klingon", b"a", "cannot read its encoding 'klingon'"),
+        ("zip", b"a", "cannot read its encoding 'zip'"),
+        ("utf-8", b"\xe9", "not UTF-8 at byte"),
+    ],
+)
+def test_damaged_text_and_unknown_encodings_are_refused(label, content, problem):
+    with pytest.raises(NMTError, match=problem):
+        read_document("html", f"<meta charset={label}><p>".encode() + content)
