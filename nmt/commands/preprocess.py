@@ -7,9 +7,7 @@ from typing import Any
 from nmt import files, preparation, registry, text
 from nmt.commands import talker
 from nmt.config import MISSING, Command, ExperimentConfig, exists, require, without_compression
-from nmt.data import TOKENIZER
 
-EAST_ASIAN = re.compile(f"[{text.HAN}{text.KANA}{text.HANGUL}]")
 LARGEST_SHARE = 0.3
 """The largest share of the vocabulary that single characters may have without a notice."""
 
@@ -51,8 +49,11 @@ def run(config: ExperimentConfig) -> None:
 
 def east_asian_characters(corpus: Path) -> int:
     """The number of vocabulary entries that are single characters of Chinese, Japanese or Korean."""
+    from nmt.data import TOKENIZER  # imports torch
+
+    character = re.compile(f"[{text.HAN}{text.KANA}{text.HANGUL}]")
     vocabulary = text.load_tokenizer(corpus / TOKENIZER).vocabulary()
-    return sum(bool(EAST_ASIAN.fullmatch(entry)) for entry in vocabulary)
+    return sum(character.fullmatch(entry) is not None for entry in vocabulary)
 
 
 def corpus_files(words: list[str]) -> dict[str, Any]:

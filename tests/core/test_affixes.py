@@ -81,7 +81,6 @@ def test_parts_of_other_words(term: str, text: str) -> None:
 )
 def test_plurals_that_are_appended(term: str, text: str) -> None:
     assert occurs(term, text, plural=True)
-    assert not occurs(term, text)
 
 
 def test_stems() -> None:

@@ -36,6 +36,9 @@ def is_cut(tokens: Tokens, token: int, run: range) -> bool:
 
 
 def is_balanced(tokens: Tokens, run: range) -> bool:
+    """Whether a run splits no pair of brackets."""
+    if not tokens.pair_at:  # usual, and worth the speed in deeply nested elements
+        return True
     return not any(is_split(tokens, token, run) for token in run)
 
 

@@ -285,8 +285,8 @@ def test_a_file_is_read_and_written_in_its_encoding_and_declares_the_target_lang
         if format != "xliff":
             assert document.join(same(document.lines)).decode(encoding) == source
         assert expected in document.join([Translated("é ß日")]).decode(encoding)
-    document = read_document("html", b"<HTML class=x lang='en-US'><p lang=fr>a", "pt_BR", "en")
-    assert document.join(upper(document.lines)) == b'<HTML class=x lang="pt-BR"><p lang=fr>A'
+    document = read_document("html", b"<HTML class=x lang='en-US'><p lang=en>a", "pt_BR", "en")
+    assert document.join(upper(document.lines)) == b'<HTML class=x lang="pt-BR"><p lang="pt-BR">A'
 
 
 def several(of, between):

@@ -11,9 +11,12 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.plugins.serve import browsers
 from tests.plugins.serve.serving import serving
 
 playwright = pytest.importorskip("playwright.sync_api")
+browser = browsers.browser
+open_page = browsers.open_page
 LINE = "va so tu pe mika."
 # Answers the page's next request in the page: a busy Chromium may send a request past a new route of Playwright's.
 ANSWER = "([body, init]) => { const real = fetch; fetch = async () => ((fetch = real), Response.json(body, init)); }"

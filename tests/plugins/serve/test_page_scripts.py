@@ -12,9 +12,12 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.plugins.serve import browsers
 from tests.plugins.serve.serving import serving
 
 playwright = pytest.importorskip("playwright.sync_api")
+browser = browsers.browser
+open_page = browsers.open_page
 PAIRS = (("en", "ja"), ("en", "ar"), ("ja", "zh_CN"))
 SOURCE = "\U0001f600 Open the new file."
 SOURCE_WORDS = [[0, 1], [2, 6], [7, 10], [11, 14], [15, 20]]
