@@ -104,7 +104,7 @@ def pattern_of(term: str, language: str) -> regex.Pattern[str]:
     if regex.search(r"\p{Katakana}", term):
         word = r"[\p{Katakana}\u30fc]"
     before, after = AFFIXES.get(language, ("", ""))
-    return regex.compile(f"(?<!{word}){before}{regex.escape(term)}{after}(?!{word})")
+    return regex.compile(f"(?<!{word}){before}{regex.escape(term)}{after}(?!{word})", regex.I)
 
 
 def terms_of(pairs: list[Pair]) -> list[Pair]:

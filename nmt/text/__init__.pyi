@@ -32,7 +32,7 @@ from .affixes import ARABIC_PREFIX as ARABIC_PREFIX, HEBREW_PREFIX as HEBREW_PRE
 from .affixes import before_pronouns as before_pronouns
 from .spelling import comparable as comparable
 from .codes import language_tag as language_tag, native_name as native_name
-from .codes import Subtags as Subtags, meaning_of as meaning_of, script_name as script_name, subtags as subtags
+from .codes import script_name as script_name, subtags as subtags
 from .codes import usual_subtags as usual_subtags, with_code as with_code
 from .codes import without_region as without_region
 from .tags import BETWEEN as BETWEEN, BLOCKS as BLOCKS, INLINE as INLINE, SEPARATORS as SEPARATORS

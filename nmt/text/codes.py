@@ -56,11 +56,6 @@ def subtags(code: str) -> Subtags:
     return Subtags(language, script or usual.get("script", ""), region, is_plain=not script and not region)
 
 
-def meaning_of(code: str) -> Subtags:
-    """What a code means, equal for codes such as en and eng_Latn."""
-    return subtags(code)._replace(is_plain=True)
-
-
 def without_modifier(code: str) -> str:
     """A code without a modifier, unless this is a script: sr-Latn for sr@latin."""
     match = LOCALE.fullmatch(code)

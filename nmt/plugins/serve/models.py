@@ -20,7 +20,7 @@ from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.failures import Failed, failure_of, log
 from nmt.plugins.serve.parsing import Line
 from nmt.search import Engine
-from nmt.text import NO_BLANK_BESIDE, TARGET, WITHOUT_BLANKS, Tokenizer, meaning_of, word_spans
+from nmt.text import NO_BLANK_BESIDE, TARGET, WITHOUT_BLANKS, Tokenizer, word_spans
 
 LONG = 1000  # characters; each longer line forms a separate batch, and only one such batch runs at a time
 BATCH_LINES, BATCH_CHARACTERS = 128, 8000  # maximum per batch
@@ -214,11 +214,6 @@ class ServedModel:
         decode = replace(decode, batch_tokens=turn)
         self.options = replace(config.translator, run=[name], target=next(iter(targets), None), decode=decode)
         translation.stages_of(self.options)  # checks glossaries
-
-    def tag_of(self, target: str) -> str:
-        """The tag of a target language, however its code is written."""
-        tags = {meaning_of(code): tag for code, tag in self.tags.items()}
-        return self.tags[target] if target in self.tags else tags[meaning_of(target)]
 
     def load(self) -> None:
         """Load the model; raises NMTError if that fails."""

@@ -13,7 +13,7 @@ from nmt.plugins.serve.languages import Unserved, choose
 from nmt.plugins.serve.models import Request, Search, ServedModel
 from nmt.plugins.serve.parsing import Line, SentDocument, Written, read_lines, write
 from nmt.plugins.serve.processes import Parsers
-from nmt.text import Subtags, did_you_mean, match_language, meaning_of, with_code, word_spans
+from nmt.text import did_you_mean, match_language, with_code, word_spans
 from nmt.translation import Translation
 
 AUTO = "auto"
@@ -57,14 +57,10 @@ class Service:
 
     def __init__(self, config: ServeConfig) -> None:
         self.limits, self.models = config.limits, [ServedModel(name, config) for name in config.run]
-        # Models may name a language in several ways, such as en and eng_Latn: the first is used.
-        codes = dict[Subtags, str]()
         self.pairs: dict[str, dict[str, ServedModel]] = {}
         for model in self.models:
-            source = codes.setdefault(meaning_of(model.source), model.source)
-            for code in model.tags:  # of several models for a language pair, the first is used
-                target = codes.setdefault(meaning_of(code), code)
-                self.pairs.setdefault(source, {}).setdefault(target, model)
+            for target in model.tags:  # of several models for a language pair, the first is used
+                self.pairs.setdefault(model.source, {}).setdefault(target, model)
         self.languages = list(dict.fromkeys(chain(self.pairs, *self.pairs.values())))
         self.most_lines = max(1, self.limits.waiting_lines // 2)  # so that no single request fills the queue
         self.parsers = Parsers(self.limits.seconds / 2)
@@ -160,8 +156,7 @@ class Service:
         for route, lines in rows:
             if route.model:
                 key = route.model, route.target
-                tag = route.model.tag_of(route.target)
-                request = requests.setdefault(key, Request(Search(tag, *search)))
+                request = requests.setdefault(key, Request(Search(route.model.tags[route.target], *search)))
                 request.extend(lines)
         try:
             for (model, _), request in requests.items():
