@@ -79,10 +79,11 @@ def items(pairs: list[Pair]) -> str:
         if not stretches:
             continue
         with_items += 1
-        found = Items(line, stretches)
-        has_all = not Counter(found.texts) - Counter({text: target.count(text) for text in found.texts})
+        items_of_line = Items(line, stretches)
+        in_target = Counter({text: target.count(text) for text in items_of_line.texts})
+        has_all = not Counter(items_of_line.texts) - in_target
         literally += has_all
-        if not found.arrive(single_blanks(target)):
+        if not items_of_line.arrive(single_blanks(target)):
             lost += 1
             kept += has_all
     return f"lost {share(lost, with_items)}, although literally there {share(kept, literally)}"
@@ -152,13 +153,11 @@ def sentences() -> None:
     print("\nsentences")
     for path in sorted(MARKED_LINES.glob("*.txt")):
         lines = path.read_text(encoding="utf-8").splitlines()
-        right = borders = found = 0
+        right = 0
         for line in lines:
             expected = [part.strip() for part in line.split(BORDER)]
             split = [part.strip() for part in split_sentences(line.replace(BORDER, ""), path.stem)]
             right += split == expected
-            borders += len(expected) - 1
-            found += len({*split} & {*expected}) - (len({*split} & {*expected}) > 0)
         print(f"{path.stem:6} lines {share(right, len(lines))}")
 
 

@@ -325,8 +325,8 @@ class Projection:
             begin = end = begin if node.is_glued or at == high else end
         if node.kind == "copy":  # a translator lost its mark
             is_joined = low < at and not target.text[begin - 1].isspace() and not node.is_glued
-            before = " " * (is_joined or begin in self.filled)
-            after = " " * (at < high and not target.text[end : end + 1].isspace())
+            before = " " if is_joined or begin in self.filled else ""
+            after = " " if at < high and not target.text[end : end + 1].isspace() else ""
             node = replace(node, raw=before + node.raw + after)
             self.filled.add(begin)
         return Placed(begin, end, node, range(at, at))

@@ -1,10 +1,9 @@
 """Chinese and Japanese in short texts: which of them a text can be in by the forms of its characters."""
 
+import re
 from collections.abc import Iterable
 
-import regex
-
-from nmt.text import lacking_han, subtags
+from nmt.text import HAN, KANA, lacking_han, subtags
 
 MISFIT = 0.01
 """How likely a character is in a writing system whose character set lacks it."""
@@ -17,8 +16,8 @@ that fit both languages, the factor makes both equally likely at the border that
 best."""
 RARE_CHARACTER = 0.3
 """The factor for each character of a Japanese text that is not among the common ones."""
-HAN = regex.compile(r"\p{Script=Han}")
-KANA = regex.compile(r"[\p{Script=Hiragana}\p{Script=Katakana}]")
+IN_HAN = re.compile(f"[{HAN}]")
+IN_KANA = re.compile(f"[{KANA}]")
 LANGUAGE_OF_SYSTEM = {"Jpan": "ja", "Hans": "zh", "Hant": "zh"}
 FIRST_RARE_ROW = 0xD0  # of JIS X 0208 in EUC: the characters of its second level begin here
 
@@ -55,7 +54,7 @@ def han_fits(text: str, codes: Iterable[str]) -> dict[str, float]:
 
     `codes` are the served languages. The result is empty if the text has no Han characters.
     """
-    characters = set(HAN.findall(text))
+    characters = set(IN_HAN.findall(text))
     if not characters:
         return {}
     lacking = lacking_han(text)
@@ -66,6 +65,6 @@ def han_fits(text: str, codes: Iterable[str]) -> dict[str, float]:
     if served:
         for system in fits.keys() - served:
             fits[system] *= UNSERVED
-    if not KANA.search(text):
+    if not IN_KANA.search(text):
         fits["Jpan"] *= WITHOUT_KANA * RARE_CHARACTER ** sum(map(is_rare_in_japanese, characters))
     return {"ja": fits["Jpan"], "zh": max(fits["Hans"], fits["Hant"])}
