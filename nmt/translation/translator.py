@@ -83,6 +83,10 @@ def with_refused(lines: Sequence[Line | RefusedLine], rest: Rest) -> list[Outcom
     return [next(outcomes) if isinstance(line, Line) else line for line in lines]
 
 
+def ignore(lines: int) -> None:
+    """The default of `Translator.searched`."""
+
+
 def untagged(text: str, tokenizer: Tokenizer, align: bool = False) -> Line | RefusedLine:
     """A line stripped of its leading language tag; refused if the model lacks that tag."""
     if tag := tokenizer.leading_tag(text.lstrip()):
@@ -107,6 +111,7 @@ class Translator:
     ahead: bool = False  # the engine searches in its own threads and accepts more work in the meantime
     options: TranslatorOptions = field(default_factory=TranslatorOptions)  # with engine=auto already resolved
     models: "Models | None" = None
+    searched: Callable[[int], None] = ignore  # called with the number of lines after each search
 
     def __post_init__(self) -> None:
         source, target = len(self.segmenter.prefix_tokens(self.source_prefix)), len(self.prefix)
@@ -178,7 +183,9 @@ class Translator:
             self.join(*pair, hypotheses) if all(hypotheses) else RefusedLine(0, NO_TRANSLATION)
             for pair, hypotheses in zip(searched, of_lines, strict=True)
         )
-        return [RefusedLine(0, problem) if problem else next(joined) for problem in problems]
+        outcomes = [RefusedLine(0, problem) if problem else next(joined) for problem in problems]
+        self.searched(len(lines))
+        return outcomes
 
     def join(self, line: Line, segments: list[Segment], hypotheses: list[list[Hypothesis]]) -> list[Translation]:
         """The translations of a line, best first; each is joined from hypotheses of the same rank, one per segment."""

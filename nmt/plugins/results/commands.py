@@ -27,7 +27,7 @@ from nmt.config import (
     shown,
 )
 
-BY_TORCH = TranslatorOptions(compute=Compute("torch"))
+COMPUTE = ("engine", "precision", "threads", "device")
 
 
 @dataclass
@@ -46,7 +46,7 @@ class ReportConfig:
     """Number of sentences to translate, from the beginning of the set; 0: none, null: all."""
     examples: int = number(12, 0, 10_000)
     """Number of translations to show in each group: best, median and worst."""
-    translator: TranslatorOptions = inline(BY_TORCH, "device", "decode")
+    translator: TranslatorOptions = inline(TranslatorOptions(), *COMPUTE, "decode")
 
 
 @dataclass
@@ -61,7 +61,7 @@ class AttentionConfig:
     """Run or model directory."""
     output: str = "attention.html"
     """HTML page to write."""
-    translator: TranslatorOptions = inline(BY_TORCH, "device", "decode")
+    translator: TranslatorOptions = inline(TranslatorOptions(compute=Compute("torch")), "device", "decode")
 
 
 @dataclass
@@ -95,9 +95,7 @@ class CompareConfig:
     """HTML page to write; null: none."""
     format: str = choice("text", "text", "json")
     """text or json."""
-    translator: TranslatorOptions = inline(
-        TranslatorOptions(), *("target", "engine", "precision", "threads", "device", "protect", "decode")
-    )
+    translator: TranslatorOptions = inline(TranslatorOptions(), "target", *COMPUTE, "protect", "decode")
 
     def __post_init__(self) -> None:
         require(0 < len(self.metrics) == len(set(self.metrics)), "metrics: name at least one, without duplicates")
@@ -125,7 +123,7 @@ class CiteConfig:
     """Ignore case in every metric."""
     prepared: str | None = None
     """Folder of the prepared corpus; null: as recorded by the run."""
-    translator: TranslatorOptions = inline(BY_TORCH, "target", "device", "decode")
+    translator: TranslatorOptions = inline(TranslatorOptions(), "target", *COMPUTE, "decode")
 
     def __post_init__(self) -> None:
         require(bool(self.metrics), "metrics: name at least one")
@@ -151,7 +149,7 @@ class VerifyConfig:
     prepared: str | None = None
     """Folder of the prepared corpus to train again; null: as recorded by the run."""
     device: str = "auto"
-    """Device on which to translate again: auto, cpu, cuda, cuda:1 or mps."""
+    """Device on which to translate again: auto, cpu, cuda, cuda:1 or mps. The bundle records the engine."""
 
     def __post_init__(self) -> None:
         require(bool(self.bundle or self.run), "bundle, run: name the bundle to check, or the run to train again")

@@ -153,8 +153,7 @@ def compared(
         check_output(Path(config.output), "compare.html")
     test = read_test_set(systems[0].seeds[0].path, source, reference, config.prepared)
     for system in systems:
-        with console.status(f"translating {test.name} unless it is cached"):
-            system.seeds = [translated(seed, test, config.translator) for seed in system.seeds]
+        system.seeds = [translated(seed, test, config.translator) for seed in system.seeds]
     tokenize = evaluation.bleu_tokenizer(config.tokenize, test.language, test.references)
     metrics = evaluation.usable_metrics(config.metrics, test.language, test.references)
     config = replace(config, tokenize=tokenize, metrics=metrics)

@@ -1,26 +1,23 @@
-"""Test sets, and their translations: by one model, or by several systems (files, or models in a process each)."""
+"""Test sets, and the systems that translate them: files of translations, or models in a process each."""
 
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import track
-
 from nmt import data, hardware, preparation, registry, search
-from nmt.config import DecodeConfig, JobConfig, NMTError, TranslatorOptions, facts_of_kind, require
+from nmt.commands import talker
+from nmt.config import DecodeConfig, NMTError, TranslatorOptions, facts_of_kind, require
 from nmt.files import MODEL_FILES, find_model_directory, is_parser, read_description, sha256
+from nmt.plugins.results.translating import open_translator, threads_of, translate_lines
 from nmt.text import TARGET, language_of_file, not_parallel, read_texts
-from nmt.translation import RefusedLine, Translator, best_translations, load_translator, warn, with_engine
+from nmt.translation import Translator, warn, with_engine
 
 Text = str | Path | Iterable[str]  # a file, or its lines
-Translate = Callable[[Translator, list[str]], list[str]]
-BLOCK_LINES = 256  # translated at a time; fixed, because a line's neighbors may change the last digit of a sum
 SPLITS = {"valid": "validation", "test": "test"}
 
 
@@ -86,23 +83,6 @@ def read_test_set(model: str, source: Text | None, reference: Text | None, prepa
     require(bool(references), f"reference={name}: is empty")
     with_corpus = corpus_of_model(model, prepared) if prepared else None
     return TestSet(name, sources if source else None, references, with_corpus, language_of_file(name))
-
-
-def translate_lines(
-    options: TranslatorOptions, lines: list[str], console: Console, task: str = "", how: Translate = best_translations
-) -> list[str]:
-    """Return the best translation of each line, searching blocks of a fixed size; show progress on a terminal."""
-    translator = load_translator(options, warn)
-    console.print(f"translating {task or f'{len(lines):,} lines'}")
-
-    def texts() -> Iterator[str]:
-        for start in range(0, len(lines), BLOCK_LINES):
-            try:
-                yield from how(translator, lines[start : start + BLOCK_LINES])
-            except RefusedLine as error:
-                raise RefusedLine(start + error.index, error.problem) from error
-
-    return list(track(texts(), "translating", len(lines), console=console, disable=not console.is_terminal))
 
 
 def search_keys(decode: DecodeConfig, *always: str) -> list[str]:
@@ -182,28 +162,47 @@ def translated(seed: Seed, test: TestSet, options: TranslatorOptions) -> Seed:
 
 def translate_here(path: str, config: TranslatorOptions, sources: list[str]) -> Seed:
     """Translate as `nmt translate` does and measure the cost, after translating one line to warm up."""
-    import torch
-
-    translator, compute = load_translator(config, warn), config.compute
+    translator = open_translator(config)
     translator.translate(sources[:1])
     start = time.perf_counter()
-    hypotheses = [best.text for best, *_ in translator.stream(sources, JobConfig.buffer)]
+    hypotheses = translate_lines(translator, sources, talker(), f"translating with {path}")
     seconds = time.perf_counter() - start
     tokens = sum(map(len, translator.tokenizer.encode(hypotheses, TARGET)))
-    if compute.engine == "torch" and (device := search.choose_device(compute.device)).startswith("cuda"):
-        memory, name = torch.cuda.max_memory_allocated(device), torch.cuda.get_device_name(device)
-    else:
-        peak, cores = hardware.proc_value("self/status", "VmHWM"), compute.threads or hardware.usable_cores()
-        memory = 1024 * int(peak.split()[0]) if peak else 0
-        name = f"{hardware.processor()}, {cores} core{'s' if cores > 1 else ''}"
-    folder, weights_of = Path(config.run[0]), registry.entries_of("engine")[compute.engine].facts.get("weights")
-    weights = folder / "model.safetensors"
-    if weights_of:
-        weights = registry.import_attribute(weights_of)(folder, compute.precision)
-    keys = [f"engine={compute.engine}", f"precision={compute.precision}"]
-    if (protection := config.plugins.get("protection")) and protection.protect != ["usual"]:
+    memory, device = memory_and_device(translator)
+    size = weights_of(Path(config.run[0]), config).stat().st_size
+    cost = Cost(seconds, len(sources), tokens, memory, size, device, keys_of_cost(translator))
+    return Seed(path, hypotheses, cost)
+
+
+def memory_and_device(translator: Translator) -> tuple[int, str]:
+    """The peak memory of the process or GPU in bytes, 0 if unknown, and the name of the device."""
+    compute = translator.options.compute
+    if compute.engine == "torch":
+        import torch
+
+        device = search.choose_device(compute.device)
+        if device.startswith("cuda"):
+            return torch.cuda.max_memory_allocated(device), torch.cuda.get_device_name(device)
+    peak = hardware.proc_value("self/status", "VmHWM")
+    memory = 1024 * int(peak.split()[0]) if peak else 0
+    threads = threads_of(translator)
+    return memory, f"{hardware.processor()}, {threads} core{'s' if threads > 1 else ''}"
+
+
+def weights_of(folder: Path, config: TranslatorOptions) -> Path:
+    """The file of weights that the engine loads."""
+    path = registry.entries_of("engine")[config.compute.engine].facts.get("weights")
+    if path:
+        return Path(registry.import_attribute(path)(folder, config.compute.precision))
+    return folder / "model.safetensors"
+
+
+def keys_of_cost(translator: Translator) -> str:
+    options = translator.options
+    keys = [f"engine={options.compute.engine}", f"precision={options.compute.precision}"]
+    protection = options.plugins.get("protection")
+    if protection and protection.protect != ["usual"]:
         keys.append(f"protect={','.join(protection.protect) or 'none'}")
     # batch_tokens does not affect translations.
-    keys += search_keys(replace(translator.engine.config, batch_tokens=DecodeConfig.batch_tokens), "beam_size")
-    cost = Cost(seconds, len(sources), tokens, memory, weights.stat().st_size, name, " ".join(keys))
-    return Seed(path, hypotheses, cost)
+    decode = replace(translator.engine.config, batch_tokens=DecodeConfig.batch_tokens)
+    return " ".join([*keys, *search_keys(decode, "beam_size")])

@@ -13,12 +13,13 @@ from rich.console import Console
 
 from nmt import commands, data, translation
 from nmt.config import ModelConfig, NMTError, TranslatorOptions, build, flatten, matches, require, to_tree
-from nmt.evaluation import Score, bleu_tokenizer, score
+from nmt.evaluation import Score, score
 from nmt.files import SMALL, parse_json, read_description, read_mapping, read_text, within
 from nmt.model import described
 from nmt.plugins.results.commands import ReportConfig
 from nmt.plugins.results.pages import render
-from nmt.plugins.results.test_set import SPLITS, held_out_text, translate_lines
+from nmt.plugins.results.test_set import SPLITS, held_out_text
+from nmt.plugins.results.translating import open_translator, translate_lines
 from nmt.training import read_config, read_metrics, run_state
 
 LEFT, RIGHT, TOP, BOTTOM = 52, 390, 10, 176  # the edges of the plot within its chart
@@ -191,23 +192,27 @@ def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tupl
     all_sources, all_references = held_out_text(run.corpus, config.split)
     sources, references = all_sources[: config.sentences], all_references[: config.sentences]
     kind, decode = translation.kind_of_corpus(run.corpus), config.translator.decode
-    options, metrics = replace(config.translator, run=[str(run.folder)]), [kind.metric]
+    options = replace(config.translator, run=[str(run.folder)])
     if kind.metric == "bleu":
         options, metrics = build(TranslatorOptions, {}, base=options), ["bleu", "chrf"]
     else:  # trees are longer than translations, and nothing in them is protected
+        metrics = [kind.metric]
         trained = within(run.config, "decode", "max_extra_length")
         longest = max(decode.max_extra_length, trained if matches(trained, int) else 0)
         options = replace(options, decode=replace(decode, max_extra_length=longest), split="never")
     count = f"{len(sources):,} of {len(all_sources):,} lines of the {SPLITS[config.split]} set"
     search = f"beam {decode.beam_size}, length penalty {decode.length_penalty}"
-    task = f"{count}, {search}, with the model in {run.folder / 'model'}, update {run.model.updates:,}"
-    hypotheses = translate_lines(options, sources, console, task, kind.translate)
-    tokenize = bleu_tokenizer(within(run.config, "validation", "tokenize"), run.corpus.target_language, all_references)
+    translator = open_translator(options, kind.translate)
+    engine = translator.options.compute.engine
+    model = f"the model in {run.folder / 'model'}, update {run.model.updates:,}"
+    task = f"{count}, {search}, engine {engine}, with {model}"
+    console.print(f"translating {task}")
+    hypotheses = translate_lines(translator, sources, console, best=kind.translate)
     examples = [
         {"source": s, "reference": r, "hypothesis": h, "value": sentence_score(h, r, kind.metric)}
         for s, r, h in zip(sources, references, hypotheses, strict=True)
     ]
-    scores = score(hypotheses, references, metrics, tokenize=tokenize)
+    scores = score(hypotheses, references, metrics, run.corpus.target_language)
     return {"metric": kind.metric, "scores": scores, "examples": pick(examples, config.examples)}, f"{task}."
 
 

@@ -19,20 +19,28 @@ import struct
 import zipfile
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from nmt import __version__, search, translation
+from nmt import __version__, hardware, translation
 from nmt.config import BLEU_TOKENIZERS, LANGUAGE, DecodeConfig, TranslatorOptions, build, metric_names, require, shown
 from nmt.errors import NMTError, one_line
 from nmt.evaluation import Score, score
 from nmt.files import MODEL_FILES, expected_search, parse_json, read_bytes, read_description, read_mapping, write_file
-from nmt.hardware import processor, versions
-from nmt.plugins.results.commands import BY_TORCH, CiteConfig, VerifyConfig, check_output
-from nmt.plugins.results.test_set import TestSet, cited_model, digests_of, read_test_set, search_keys, translate_lines
+from nmt.plugins.results.commands import CiteConfig, VerifyConfig, check_output
+from nmt.plugins.results.test_set import TestSet, cited_model, digests_of, read_test_set, search_keys
+from nmt.plugins.results.translating import (
+    Computation,
+    computation_of,
+    device_of,
+    missing_engine,
+    open_translator,
+    translate_lines,
+    versions_with,
+)
 from nmt.text import decoded, read_texts
 
 SOFTWARE = f"""@software{{nmt,
@@ -49,6 +57,7 @@ NAME = re.compile(
 FORMAT_VERSION = 2
 SAME, DIFFERS, UNCHECKED, MISSING = "same", "DIFFERS", "unchecked", "MISSING"
 Check = tuple[str, str, str]  # the result, what was checked, and details
+MOST_THREADS_PER_CORE = 16
 UNPROVEN = ("run", "test_set", "commands", "device", "versions")  # keys of the statement that cannot be checked
 PARTS = {"texts": ("source", "reference"), "model": MODEL_FILES, "decode": [key.name for key in fields(DecodeConfig)]}
 
@@ -73,6 +82,7 @@ class Statement:
     versions: dict[str, str]
     files: list[str]  # except bundle.json and SHA256SUMS
     format_version: int = FORMAT_VERSION
+    computation: Computation = field(default_factory=Computation)
 
     def __post_init__(self) -> None:
         require(self.format_version == FORMAT_VERSION, f"{STATEMENT}: wrong format; use the nmt version that wrote it")
@@ -120,24 +130,31 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
     default = f"citation-{Path(config.source or 'test').name}.zip"
     output = check_output(Path(config.output or (run or Path()) / default), default)
     require(not output.exists(), f"{output} exists and may have been cited: pass output=FILE or remove it")
-    options = build(TranslatorOptions, {"run": [config.run]}, base=config.translator)
-    hypotheses = translate_lines(options, test.sources or [], console)
-    statement, files = state(config, folder, run, test, hypotheses)
+    translator = open_translator(build(TranslatorOptions, {"run": [config.run]}, base=config.translator))
+    sources = test.sources or []
+    console.print(f"translating {len(sources):,} lines")
+    hypotheses = translate_lines(translator, sources, console)
+    statement, files = state(config, folder, run, test, hypotheses, translator)
     files[STATEMENT] = (json.dumps(asdict(statement), indent=2) + "\n").encode()
     content = pack({**files, SUMS: sums(files)})
     write_file(output, content)
     figures = "; ".join(f"{s['name']} {s['value']:.2f} ({s['signature']})" for s in statement.scores)
     lines = f"{statement.lines:,} lines of {statement.test_set}, {statement.source}-{statement.target}"
     how = f"beam {statement.decode['beam_size']}, length penalty {statement.decode['length_penalty']}"
+    how += f", {statement.computation.engine} {statement.computation.precision}"
     sentence = f"{figures}; {lines}, by {statement.run}, {how}, nmt {statement.versions['nmt']}"
     return output, digest(content), f"{sentence}, bundle SHA-256 {digest(content)}."
 
 
 def state(
-    config: CiteConfig, folder: Path, run: Path | None, test: TestSet, hypotheses: list[str]
+    config: CiteConfig,
+    folder: Path,
+    run: Path | None,
+    test: TestSet,
+    hypotheses: list[str],
+    translator: translation.Translator,
 ) -> tuple[Statement, dict[str, bytes]]:
-    import torch
-
+    """The statement of a bundle, and the bundle's other files."""
     description = read_description(folder)
     source, target, tag = description.source, description.target, config.translator.target
     language, decode = translation.language_of(tag or target), expected_search(config.translator.decode, description)
@@ -149,10 +166,12 @@ def state(
     files[f"hypotheses.{target}"] = text_of(hypotheses)
     if config.text:
         files |= {f"source.{source}": texts["source"], f"reference.{target}": texts["reference"]}
-    device = search.choose_device(config.translator.compute.device)
-    place = torch.cuda.get_device_name(device) if device.startswith("cuda") else processor()
     scores = score(hypotheses, test.references, config.metrics, language, config.lowercase, config.tokenize)
-    words = [f"run={run or folder}", "engine=torch", *([f"target={tag}"] if tag else []), *search_keys(decode)]
+    computation = computation_of(translator)
+    words = [f"run={run or folder}", f"engine={computation.engine}"]
+    if computation.precision != "float32":
+        words.append(f"precision={computation.precision}")
+    words += [*([f"target={tag}"] if tag else []), *search_keys(decode)]
     keys = f"metrics=[{','.join(config.metrics)}] language={language}"
     keys += f" tokenize={config.tokenize}" * bool(config.tokenize) + " lowercase=true" * config.lowercase
     translating = f"nmt translate {shlex.join(words)} < source.{source} > hypotheses.{target}"
@@ -170,9 +189,10 @@ def state(
         lowercase=config.lowercase,
         scores=[asdict(result) for result in scores],
         commands=[*([trained] if isinstance(trained, str) else []), translating, scoring],
-        device=f"{device}, {place}",
-        versions=versions(),
+        device=device_of(translator),
+        versions=versions_with(computation.engine),
         files=sorted(files),
+        computation=computation,
     )
     return statement, files
 
@@ -298,17 +318,45 @@ class Verification:
         yield check_of(same, "model", f"{run} is {'' if same else 'not '}the stated model")
         if not same or sources is None:
             return
-        decode = build(DecodeConfig, stated.decode, f"{STATEMENT}, decode")
-        keys = {"run": [run], "device": self.config.device, "target": stated.language_tag}
-        options = build(TranslatorOptions, keys, base=replace(BY_TORCH, decode=decode))
-        again = translate_lines(options, sources, self.console)
+        problem = missing_engine(stated.computation)
+        if problem:
+            yield UNCHECKED, "translations", problem
+            return
+        yield self.translate_again(hypotheses, sources)
+
+    def translate_again(self, hypotheses: list[str], sources: list[str]) -> Check:
+        """Repeat the computation that the bundle states, on this machine, and compare all lines."""
+        stated = self.stated
+        translator = open_translator(self.options_of_translator())
+        self.console.print(f"translating {len(sources):,} lines")
+        again = translate_lines(translator, sources, self.console, block_lines=stated.computation.block_lines)
         lines = enumerate(zip(hypotheses, again, strict=True), 1)
         changed = [f"line {number:,}: {one!r}, here {two!r}" for number, (one, two) in lines if one != two]
         details = [f"{len(again) - len(changed):,} of {len(again):,} lines are the same", *changed[:3]]
         if changed:
-            libraries = [f"{name} {stated.versions.get(name)}, here {new}" for name, new in versions().items()]
-            details.append(f"made on {', '.join([stated.device, *libraries])}")
-        yield check_of(not changed, "translations", "; ".join(details))
+            here = versions_with(stated.computation.engine)
+            libraries = [f"{name} {stated.versions.get(name)}, here {new}" for name, new in here.items()]
+            device = f"{stated.device}, here {device_of(translator)}"
+            details.append(f"made with engine={stated.computation.engine} on {', '.join([device, *libraries])}")
+        return check_of(not changed, "translations", "; ".join(details))
+
+    def options_of_translator(self) -> TranslatorOptions:
+        """The stated options, with the number of threads, which determines the order of sums on a CPU."""
+        stated, computation = self.stated, self.stated.computation
+        most = MOST_THREADS_PER_CORE * hardware.usable_cores()
+        threads = f"{STATEMENT}, computation: threads={computation.threads}"
+        fits = computation.threads is None or computation.threads <= most
+        require(fits, f"{threads}: for more than {most}, use a machine with more cores")
+        decode = build(DecodeConfig, stated.decode, f"{STATEMENT}, decode")
+        keys = {
+            "run": [self.config.run],
+            "device": self.config.device,
+            "target": stated.language_tag,
+            "engine": computation.engine,
+            "precision": computation.precision,
+            "threads": computation.threads,
+        }
+        return build(TranslatorOptions, keys, f"{STATEMENT}, computation", base=TranslatorOptions(decode=decode))
 
 
 def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:

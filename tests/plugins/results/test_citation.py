@@ -21,7 +21,7 @@ import nmt as nmt_package
 
 Files = dict[str, bytes]
 Edit = Callable[[Files, dict[str, Any]], object]
-SEARCH = ("decode=greedy", "decode.max_extra_length=5")
+SEARCH = ("decode=greedy", "decode.max_extra_length=5", "engine=torch")
 FILES = ["README.md", "SHA256SUMS", "bundle.json", "config.json", "config.yaml", "environment.json", "hypotheses.de"]
 
 
@@ -165,6 +165,42 @@ def test_the_model_translates_again_and_lines_that_differ_are_counted_and_shown(
     outcome = nmt("verify", "full.zip", f"run={checkpoint}", "reference=test.en")
     assert (outcome.code, checked(outcome.out, "DIFFERS")) == (1, {"model", "reference"})
     assert results(outcome.out)["BLEU"][0] == "unchecked"
+
+
+def test_a_bundle_is_verified_with_the_engine_that_made_it(nmt, bundles, finished, monkeypatch, tmp_path):
+    """With its number of threads and its blocks, on which the last digits depend; older bundles are torch's."""
+    pytest.importorskip("ctranslate2")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    search = SEARCH[:2]
+    assert nmt("translate", str(finished), "input=test.en", "output=out.de", "engine=ctranslate2", *search).code == 0
+    words = ["output=fast.zip", "text=true", "engine=ctranslate2", "threads=3", *search]
+    assert "ctranslate2 float32" in nmt("cite", str(finished), *words).out
+    stated = json.loads(contents(Path("fast.zip"))["bundle.json"])
+    computation = {"engine": "ctranslate2", "precision": "float32", "threads": 3, "block_lines": 2000}
+    assert stated["computation"] == computation
+    assert "ctranslate2" in stated["versions"]
+    assert contents(Path("fast.zip"))["hypotheses.de"] == Path("out.de").read_bytes()
+    outcome = nmt("verify", "fast.zip", f"run={finished}")
+    assert results(outcome.out)["translations"] == ("same", "20 of 20 lines are the same"), outcome.err
+    rewritten(lambda files, stated: stated.pop("computation"))
+    assert results(nmt("verify", "folder", f"run={finished}").out)["translations"][0] == "same"
+
+
+@pytest.mark.parametrize(
+    ("computation", "problem"),
+    [
+        ({"engine": "abacus"}, "unchecked  translations: needs the plugin that adds engine=abacus"),
+        ({"engine": "torch", "precision": "int8"}, "precision=int8: pass engine=ctranslate2"),
+        ({"threads": 4000}, "threads=4000: for more than"),
+        ({"threads": 0}, "threads=0: must be a whole number"),
+        ({"block_lines": 0}, "block_lines=0: must be a whole number"),
+    ],
+)
+def test_a_computation_that_cannot_be_repeated_is_named(nmt, bundles, finished, computation, problem):
+    rewritten(lambda files, stated: stated["computation"].update(computation))
+    outcome = nmt("verify", "folder", f"run={finished}")
+    assert problem in outcome.out + outcome.err
+    assert "Traceback" not in outcome.err
 
 
 def fabricate(files: Files, stated: dict[str, Any]) -> None:

@@ -211,6 +211,13 @@ def test_compare_cite_report_and_translate_make_the_same_lines(nmt, finished, to
     pool = SimpleNamespace(submit=lambda work, *args: SimpleNamespace(result=lambda: work(*args)))
     monkeypatch.setattr(preparation, "worker_pool", lambda count, **options: nullcontext(pool))  # in this process
     monkeypatch.setattr(load, "automatic_engines", lambda precision: [*entries_of("engine").values()][::-1])
+    assert nmt("translate", "run", "input=test.en", "output=fast.de", *search).code == 0
+    assert nmt("cite", "run", "source=test.en", "reference=test.de", "output=fast.zip", *search).code == 0
+    with zipfile.ZipFile("fast.zip") as bundle:
+        assert bundle.read("hypotheses.de") == Path("fast.de").read_bytes()
+        assert json.loads(bundle.read("bundle.json"))["computation"]["engine"] == "ctranslate2"
+    converted, from_file = compared("run", "fast.de")
+    assert converted["scores"] == from_file["scores"]
     converted, _ = compared("run", "out.de", "precision=int8")
     [weights] = (tmp_path / "cache/nmt/ctranslate2").glob("*-int8/model.bin")
     assert converted["cost"]["size"] == weights.stat().st_size
