@@ -18,6 +18,8 @@ from nmt.registry import entries_of, import_attribute
 sys.path.append(str(Path(__file__).parent))
 from notebook import as_markdown
 
+MODEL_CALLS = ("translate", "translate_file", "explain", "stream", "score")
+
 
 def cell(text: Any) -> str:
     return str(text).replace("|", "\\|").replace("<", "&lt;")
@@ -63,18 +65,13 @@ def calls() -> str:
     """A table of the Python API, from signatures and the first sentences of docstrings."""
     functions = {f"nmt.{name}": entry.load() for name, entry in entries_of("api").items()}
     rows = [(name, function) for name, function in functions.items() if inspect.isfunction(function)]
-    rows += [(f"model.{name}", getattr(nmt.Model, name)) for name in ("translate", "explain", "stream", "score")]
+    rows += [(f"model.{name}", getattr(nmt.Model, name)) for name in MODEL_CALLS]
     table = ["| call | |", "|---|---|"]
     for name, function in rows:
         parameters = [str(p).partition(":")[0] for p in inspect.signature(function).parameters.values()]
         call = f"{name}({', '.join(text for text in parameters if text != 'self')})"
         table.append(f"| `{call}` | {cell((inspect.getdoc(function) or '').splitlines()[0])} |")
     return "\n".join(table)
-
-
-def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Put the table of calls into the page that asks for it."""
-    return markdown.replace("<!-- calls -->", calls()) if "<!-- calls -->" in markdown else markdown
 
 
 def on_config(config: Any) -> Any:

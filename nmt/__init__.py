@@ -13,12 +13,13 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from nmt.errors import NMTError as NMTError
     from nmt.evaluation import Score as Score
+    from nmt.plugins.exchange.commands import export as export
     from nmt.plugins.python.api import Model, Stream as Stream, load, prepare, score, train
     from nmt.plugins.results.comparison import compare as compare
     from nmt.translation import Translation as Translation
 
 
-__all__ = ["Model", "NMTError", "Score", "Translation", "compare", "load", "prepare", "score", "train"]
+__all__ = ["Model", "NMTError", "Score", "Translation", "compare", "export", "load", "prepare", "score", "train"]
 
 
 def __getattr__(name: str) -> Any:

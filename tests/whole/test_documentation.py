@@ -8,6 +8,7 @@ import json
 import re
 import shlex
 import tokenize
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -15,9 +16,11 @@ import hooks
 import pytest
 import yaml
 
+import nmt
 from nmt.commands import COMMANDS, compose
 from nmt.config import is_bare, to_tree
 from nmt.data import FORMAT_VERSION
+from nmt.translation import Details
 
 YAML = r"```yaml\n(.*?)```"
 TIMES = {"12h": "00:12:00:00", "1d12h": "01:12:00:00"}
@@ -187,6 +190,14 @@ def test_every_symbol_that_is_named_is_there():
     named += [(page, name) for page in PAGES for name in NAME.findall(page.read_text()) if name.startswith("nmt.")]
     dead = [(file, name) for file, name in named if not is_there(name) and not {*name.split(".")} <= names]
     assert [f"{file.relative_to(ROOT)}: {name}" for file, name in dead] == []
+
+
+def test_the_page_of_the_python_api_has_every_call_and_every_field():
+    """In the file itself, which people read in the repository."""
+    page = (ROOT / "docs/reference/python.md").read_text()
+    assert hooks.calls() in page
+    for record in (nmt.Translation, Details, nmt.Score):
+        assert [field.name for field in fields(record) if f"\n| `{field.name}` |" not in page] == []
 
 
 def test_the_generated_pages_name_every_call_and_key():

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from nmt import commands, files
-from nmt.config import LANGUAGE, MISSING, Command, NMTError, choice, plugin_options, require, shown
+from nmt.config import LANGUAGE, MISSING, Command, NMTError, build, choice, plugin_options, require, shown
 from nmt.registry import entries_of
 
 SAMPLE_LINES = 200
@@ -54,7 +54,19 @@ def sample_of(folder: Path, config: ExportConfig, prepared: str | None = None) -
 
 
 def run_export(config: ExportConfig) -> None:
-    """Write the model; if the other program is installed, also compare it with the original."""
+    print("\n".join(write_export(config)[1]))
+
+
+def export(run: str | Path = "runs/latest", **options: Any) -> Path:
+    """Export a model for another program, like `nmt export`, and return the folder that was written."""
+    return write_export(build(ExportConfig, {"run": str(run), **options}))[0]
+
+
+def write_export(config: ExportConfig) -> tuple[Path, list[str]]:
+    """Write the model; if the other program is installed, also compare it with the original.
+
+    Returns the folder and the lines to print.
+    """
     folder, entry = files.find_model_directory(config.run), entries_of("export")[config.format]
     has_precisions = "precision" in entry.facts["keys"]
     precision = config.precision if has_precisions else entry.facts["precision"]
@@ -67,7 +79,7 @@ def run_export(config: ExportConfig) -> None:
     require(is_free, f"output={output}: exists and is not an earlier export; pass another folder")
     with commands.talker().status("writing") as status:
         comparison = entry.load()(folder, output.resolve(), config, status.update)
-    print(f"{output}: {folder} with format={config.format} precision={precision}", *comparison, sep="\n")
+    return output, [f"{output}: {folder} with format={config.format} precision={precision}", *comparison]
 
 
 EXPORT = Command(

@@ -9,6 +9,7 @@ def register(add: Callable[..., None]) -> None:
     add("command", "export", f"{here}.commands:EXPORT", summary=summary)
     summary = "Import an OPUS-MT, Marian or Firefox model for translation or further training."
     add("command", "import", f"{here}.commands:IMPORT", summary=summary)
+    add("api", "export", f"{here}.commands:export")
     usual = {"marker": "config.json", "precision": "float32"}
     add("export", "ctranslate2", f"{here}.ctranslate2:export", keys=("precision", "sample"), **usual)
     add("export", "huggingface", f"{here}.huggingface:export", keys=(), **usual)

@@ -10,7 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from nmt import commands, files, translation
-from nmt.config import DecodeConfig, TranslatorOptions, answer, build, flatten, in_words, literal, require, set_text
+from nmt.config import (
+    DecodeConfig,
+    TranslateConfig,
+    TranslatorOptions,
+    answer,
+    build,
+    flatten,
+    in_words,
+    keys_of,
+    literal,
+    require,
+    set_text,
+    to_tree,
+)
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -24,8 +37,7 @@ def python_names() -> Iterator[None]:
     try:
         yield
     except NMTError as error:
-        text = re.sub(r"^unknown key (\w+);.*", lambda m: answer("translate", [f"{m[1]}="]) or m[0], str(error))
-        text = re.sub(r"(?<![\w./-])decode\.", "", text).replace("`nmt preprocess", "`nmt prepare")
+        text = re.sub(r"(?<![\w./-])decode\.", "", str(error)).replace("`nmt preprocess", "`nmt prepare")
         call = r"`nmt (train|prepare)\b([^`]*)`"
         error.args = (re.sub(call, lambda m: f"nmt.{m[1]}({str(m[2].split())[1:-1]})", text),)
         raise
@@ -39,6 +51,13 @@ def configuration(command: str, words: tuple[str | Path, ...], keys: dict[str, A
         is_text = isinstance(value, str | Path | list | tuple)
         overrides.append(set_text(key, literal(texts)) if is_text else f"{key}={in_words(value)}")
     return commands.compose(command, overrides)
+
+
+def check_foreign_names(values: dict[str, Any], names: Iterable[str]) -> None:
+    """Raise NMTError for a name of another toolkit, such as num_beams, with our name and the caller's value."""
+    for name in values.keys() - {*names}:
+        if advice := answer("translate", [f"{name}={in_words(values[name])}"]):
+            raise NMTError(advice)
 
 
 def checked(lines: Iterable[str], name: str = "lines") -> Iterator[str]:
@@ -79,7 +98,8 @@ class Model:
     def translate(self, lines: Iterable[str], **search: Any) -> str | list[str]:
         """Return the best translation of each line, in order, as strings; for a single string, return a string.
 
-        `search` overrides search settings for this call, such as `beam_size=1`; their names are the keys `decode.*`.
+        `search` overrides settings for this call: search settings such as `beam_size=1`, whose names are the keys
+        `decode.*`, and `glossary` and `protect`.
         """
         rows = self.searching(search).translate([*checked(lines)])
         return rows[0][0].text if isinstance(lines, str) else [row[0].text for row in rows]
@@ -102,6 +122,40 @@ class Model:
         require(buffer > 0, f"buffer={buffer}: must be at least 1")
         return Stream(row[0].text for row in self.searching(search).stream(checked(lines), buffer))
 
+    @python_names()
+    def translate_file(self, input: str | Path, output: str | Path, **options: Any) -> Path:
+        """Translate a text file or a document, like `nmt translate`, and return the output's path.
+
+        `options`: `format`, `overwrite` and `buffer` of `nmt translate`, and the settings that `translate` takes. The
+        file is translated with weights that are loaded anew, so the call suits whole files.
+        """
+        of_job: dict[str, Any] = {}
+        for name in ("format", "overwrite", "buffer"):
+            if name in options:
+                of_job[name] = options.pop(name)
+        require(Path(input).exists(), f"input={input}: no such file")
+        words = {"input": str(input), "output": str(output), **of_job}
+        config = replace(build(TranslateConfig, words), translator=self.options_with(options))
+        commands.COMMANDS["translate"].run(config)
+        return Path(output)
+
+    def options_with(self, settings: dict[str, Any]) -> TranslatorOptions:
+        """The translator's options with other search settings and other options of stages, such as a glossary."""
+        base = self.translator.options
+        of_stages = dict[str, Any]()
+        for record in base.plugins.values():
+            of_stages |= to_tree(record)
+        settings = {key: str(value) if isinstance(value, Path) else value for key, value in settings.items()}
+        search = {key: value for key, value in settings.items() if key not in of_stages}
+        check_foreign_names(search, vars(base.decode))
+        decode = build(DecodeConfig, search, base=base.decode)
+        given = {key: value for key, value in settings.items() if key in of_stages}
+        options = build(TranslatorOptions, of_stages | given, base=replace(base, decode=decode))
+        for key, value in given.items():
+            is_file = keys_of(TranslatorOptions)[key].metadata.get("is_file") and value is not None
+            require(not is_file or Path(value).is_file(), f"{key}={value}: no such file")
+        return options
+
     def score(self, pairs: Iterable[tuple[str, str]], *more: object) -> list[float]:
         """Return the natural logarithm of P(target | source) for each pair, including the end symbol."""
         rows: list[Any] = [*pairs] if isinstance(pairs, Iterable) and not more else [()]
@@ -116,9 +170,13 @@ class Model:
         require(details or "n_best" not in search, "n_best: only model.explain returns several translations")
         settings, translator = self.latest
         if settings != (settings := f"{search} {details}"):
-            decode = build(DecodeConfig, search, base=self.translator.options.decode)
-            engine = self.translator.engine.with_search(files.expected_search(decode, self.models.descriptions[0]))
-            translator = replace(self.translator, engine=engine, details=details)
+            options = self.options_with(search)
+            decode = files.expected_search(options.decode, self.models.descriptions[0])
+            stages = self.translator.stages
+            if options.plugins != self.translator.options.plugins:
+                stages = translation.stages_of(options, self.models)
+            engine = self.translator.engine.with_search(decode)
+            translator = replace(self.translator, engine=engine, details=details, stages=stages)
             self.latest = settings, translator
         return translator
 
@@ -135,6 +193,7 @@ def load(run: str | Path | Sequence[str | Path] = "runs/latest", **options: Any)
     decode = options.pop("decode", {})
     require(isinstance(decode, dict), f"decode={decode!r:.60}: pass search settings by name, such as beam_size=1")
     decode = decode | {key: options.pop(key) for key in vars(DecodeConfig()) if key in options}
+    check_foreign_names(options, keys_of(TranslatorOptions))
     runs, log = [run] if isinstance(run, str | Path) else run, logging.getLogger("nmt")
     config = build(TranslatorOptions, {**options, "run": [*map(str, runs)], "decode": decode})
     require(config.compute.devices == 1, "devices: a model runs on one device; load one for each device='cuda:NUMBER'")

@@ -95,7 +95,12 @@ def test_threads_share_a_model_but_forks_do_not(model, monkeypatch):
         (lambda m: package.score(["a"], ["b"], metrics=["blue"]), "metrics=[blue]: must be a list of bleu"),
         (lambda m: package.score(["a"], ["b", "c"]), "reference"),
         (lambda m: m.translate("a", beam_size=0), "beam_size=0: must be a whole number"),
-        (lambda m: m.translate("a", num_beams=4), "num_beams: use beam_size=8"),
+        (lambda m: m.translate("a", num_beams=4), "num_beams=4: use beam_size=4"),
+        (lambda m: package.load(m.translator.options.run, num_beams=3), "num_beams=3: use beam_size=3"),
+        (lambda m: m.translate("a", glossary="nowhere.tsv"), "glossary=nowhere.tsv: no such file"),
+        (lambda m: m.translate_file("nowhere.txt", "out.txt"), "input=nowhere.txt: no such file"),
+        (lambda m: m.translate_file(__file__, "out.txt", beem_size=3), "unknown key beem_size; did you mean beam"),
+        (lambda m: package.export("nowhere"), "run=nowhere: no such folder"),
         (lambda m: m.stream(["a"], buffer=0), "buffer=0: must be at least 1"),
         (lambda m: m.translate("a", n_best=2), "only model.explain returns several"),
         (lambda m: m.explain("a", n_best=3), "n_best=3: must be at most beam_size=2"),
@@ -111,3 +116,22 @@ def test_a_mistake_is_one_line_that_names_the_argument(call, message, model, tmp
     with pytest.raises(package.NMTError, match=re.escape(message)) as caught:
         call(model)
     assert not re.search(r"\n|decode\.", str(caught.value))
+
+
+def test_files_and_documents_are_translated_as_by_the_command(model, nmt, here):
+    Path("lines.txt").write_text("ka nu lo\nmi so\n")
+    Path("page.html").write_text("<p>ka <b>nu</b> lo</p>")
+    run = model.translator.options.run[0]
+    for name in ("lines.txt", "page.html"):
+        assert nmt("translate", run, f"input={name}", f"output=command-{name}", "decode.beam_size=3").code == 0
+        output = model.translate_file(name, Path(f"python-{name}"), beam_size=3)
+        assert output.read_text() == Path(f"command-{name}").read_text()
+    with pytest.raises(NMTError, match="exists: pass overwrite=true"):
+        model.translate_file("lines.txt", "python-lines.txt")
+
+
+def test_a_glossary_is_used_for_one_call(model, here):
+    Path("terms.tsv").write_text("nu\tKrokodil\n")
+    before = model.translate("ka nu lo")
+    assert "Krokodil" in model.translate("ka nu lo", glossary=Path("terms.tsv"))
+    assert model.translate("ka nu lo") == before
