@@ -4,7 +4,7 @@ import gc
 from pathlib import Path
 from typing import Any
 
-from nmt import data, registry
+from nmt import data, files, registry, training
 from nmt.commands import talker
 from nmt.commands.preprocess import GROUPS, initial_groups
 from nmt.config import Command, ExperimentConfig, answer, require
@@ -14,7 +14,7 @@ def run(config: ExperimentConfig) -> int | None:
     for entry in registry.entries_of("start").values():  # before the libraries load, which takes seconds
         entry.load()()
     console = talker()
-    data.read_manifest(Path(config.prepared))  # fail before Lightning loads, which takes seconds
+    check_before_loading(config)
     with console.status("loading"):
         gc.disable()  # garbage collection during Lightning's imports takes a second
         from nmt.training import settle_trainer, train
@@ -27,6 +27,15 @@ def run(config: ExperimentConfig) -> int | None:
     if signal := train(config, console):
         console.print(f"stopped and saved in {config.run}; the same command resumes it")
     return signal and 128 + signal
+
+
+def check_before_loading(config: ExperimentConfig) -> None:
+    """Raise NMTError for what needs no library that takes seconds to load; training checks it again."""
+    data.read_manifest(Path(config.prepared))
+    run = Path(config.run)
+    if training.is_first_process():
+        with files.locked_file(run / files.LOCK, True, files.in_use(run, "run")):
+            pass
 
 
 def prepared_corpus(words: list[str]) -> dict[str, Any]:

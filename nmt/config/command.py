@@ -34,7 +34,7 @@ class Command:
     instead: Mapping[str, str] = field(default_factory=dict)  # hidden key -> the key that users mistake it for
     groups: Mapping[str, str | None] = field(default_factory=dict)
     """The YAML groups in composition order, each with its default option."""
-    entries: str = ""  # the key that NAME=[A,B] adds an entry to, unless NAME is itself a key
+    entries: str = ""  # the key that NAME=[A,B] or NAME=PATH adds an entry to, unless NAME is itself a key
     options: Mapping[str, str] = field(default_factory=dict)  # an option -> the override that it is short for
     memory: str = "close other programs, or use a machine with more memory"  # advice if memory runs out
 

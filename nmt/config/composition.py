@@ -18,7 +18,18 @@ from omegaconf import OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
 
 from nmt.config.command import Command, conf_folders, groups, user_folders
-from nmt.config.fields import MISSING, build, explain, flatten, keys_of, nearest, require
+from nmt.config.fields import (
+    MISSING,
+    answer,
+    build,
+    exists,
+    explain,
+    flatten,
+    keys_of,
+    nearest,
+    nearest_key,
+    require,
+)
 from nmt.errors import NMTError, one_line
 from nmt.registry import entries_of
 
@@ -43,8 +54,7 @@ def compose(command: Command, words: list[str], config_dir: Path | None = None) 
 
 def options_and_tree(command: Command, words: list[str], config_dir: Path | None) -> tuple[Any, Any]:
     """A command's checked options, and their tree with interpolations that are checked but not resolved."""
-    overrides, settled = read_words(command, words)
-    check_overrides(command, overrides, config_dir)
+    overrides, settled = read_words(command, words, config_dir)
     keys = [word.partition("=")[0].lstrip("+~") for word in overrides]
     given = dict(word.split("=", 1) for word in words if "=" in word)
     for key in command.instead.keys() & given.keys():
@@ -139,7 +149,7 @@ def is_bare(word: str) -> bool:
     return re.search(r"[^!-~]|/", key) is not None
 
 
-def read_words(command: Command, words: list[str]) -> tuple[list[str], dict[str, Any]]:
+def read_words(command: Command, words: list[str], config_dir: Path | None) -> tuple[list[str], dict[str, Any]]:
     """Convert arguments to overrides; also return the groups that arguments without = set as a whole."""
     keys = keys_of(command.config)
     for word in words:
@@ -148,9 +158,10 @@ def read_words(command: Command, words: list[str]) -> tuple[list[str], dict[str,
             raise NMTError(explain(command.name, words, word, [*keys, *groups(command)]))
         in_parts = word == "=" or re.fullmatch(r"[\w.]+=\[[^\]]*,", word)
         require(not in_parts, f"{word}: write KEY=VALUE or KEY=[A,B] without spaces")
-    is_entry = re.compile(r"[\w.+-]+=\[.*\]" if command.entries else "(?!)").fullmatch
-    bare = [word for word in words if is_bare(word) or (is_entry(word) and word.partition("=")[0] not in keys)]
+    bare = [word for word in words if is_bare(word) or is_entry(command, word)]
     named = [as_written(command, word) for word in words if word not in bare]
+    # Before `command.words`, which may read large files and load libraries.
+    check_overrides(command, named, config_dir, words)
     if not bare:
         return named, {}
     if command.words is None:
@@ -163,6 +174,20 @@ def read_words(command: Command, words: list[str]) -> tuple[list[str], dict[str,
     settled = {key: value for key, value in values.items() if isinstance(value, dict)}
     short = [set_text(key, literal(value)) for key, value in values.items() if key not in {*settled, *given}]
     return [*short, *named], settled
+
+
+def is_entry(command: Command, word: str) -> bool:
+    """True for NAME=[A,B] or NAME=PATH if the command takes such entries and NAME is neither a key nor a mistake."""
+    name, _, value = word.partition("=")
+    keys = [*keys_of(command.config), *groups(command)]
+    if not command.entries or not re.fullmatch(r"[\w.+-]+", name) or name in keys or not value:
+        return False
+    if value.startswith("[") and value.endswith("]"):
+        return True
+    if exists(value) and Path(value).is_dir():
+        return not (Path(value) / "manifest.json").exists()  # a corpus is no system
+    is_mistake = answer(command.name, [word]) or nearest_key(name, keys).startswith("did you mean")
+    return not is_mistake and (exists(value) or "/" in value)
 
 
 def as_written(command: Command, word: str) -> str:
@@ -181,8 +206,11 @@ def as_written(command: Command, word: str) -> str:
     return set_text(key, literal(value) if "literal" in member.metadata else value)
 
 
-def check_overrides(command: Command, overrides: list[str], config_dir: Path | None) -> None:
-    """Raise NMTError for the first override that cannot be parsed or that names an unknown key or option."""
+def check_overrides(command: Command, overrides: list[str], config_dir: Path | None, words: list[str]) -> None:
+    """Raise NMTError for the first override that cannot be parsed or that names an unknown key or option.
+
+    `words` are all arguments of the command, for answers that depend on them.
+    """
     options, keys = groups(command, config_dir), [*keys_of(command.config)]
     for text in overrides:
         override = parse(text)
@@ -191,7 +219,7 @@ def check_overrides(command: Command, overrides: list[str], config_dir: Path | N
         key = override.key_or_group
         require(bool(key), f"{text!r} is not KEY=VALUE; `nmt {command.name} --help` lists the keys")
         if key not in options and not any(f"{name}.".startswith(f"{key}.") for name in keys):
-            raise NMTError(explain(command.name, overrides, text, [*keys, *options]))
+            raise NMTError(explain(command.name, words, text, [*keys, *options]))
         require(not override.is_sweep_override(), f"{text}: give one value; write a list as [a,b]")
         value = None if override.is_delete() else override.value()
         if key in options and value not in options[key][1] and (key, value) != ("experiment", None):

@@ -12,4 +12,4 @@ from .disk import cannot_write as cannot_write, cell as cell, only_process as on
 from .disk import locked_file as locked_file, parse_json as parse_json, parse_yaml as parse_yaml, printable as printable
 from .disk import read_bytes as read_bytes, read_text as read_text, whole_file as whole_file, write_file as write_file
 from .disk import LARGE as LARGE, SMALL as SMALL, block as block, code as code, plain as plain, sha256 as sha256
-from .disk import LOCK as LOCK, sync as sync
+from .disk import LOCK as LOCK, in_use as in_use, sync as sync

@@ -321,6 +321,11 @@ def locked_file(path: Path, replace: bool, refusal: str, wait: float = WAIT_SECO
         yield
 
 
+def in_use(folder: Path, key: str) -> str:
+    """The message for a folder, the value of the option `key`, that another process has locked."""
+    return f"{folder}: another nmt is using it; wait until it exits, or pass {key}=OTHER"
+
+
 @contextmanager
 def only_process(folder: Path, key: str, replaced: bool = False) -> Iterator[None]:
     """Hold the lock on `folder`, the value of the option `key`; NMTError if another process holds it.
@@ -334,7 +339,7 @@ def only_process(folder: Path, key: str, replaced: bool = False) -> Iterator[Non
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NONBLOCK, 0o666))  # O_NONBLOCK: do not wait for a pipe
     except OSError as error:
         raise NMTError(f"cannot write {folder} ({error.strerror}): pass another {key}=FOLDER") from error
-    with locked_file(path, True, f"{folder}: another nmt is using it; wait until it exits, or pass {key}=OTHER"):
+    with locked_file(path, True, in_use(folder, key)):
         try:
             yield
         finally:

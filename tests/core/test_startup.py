@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from filelock import FileLock
 
 PROGRAM = "import sys\nfrom nmt.cli import main\ntry:\n main()\nfinally:\n print(*sys.modules, file=sys.stderr)"
 
@@ -21,3 +22,23 @@ def test_translating_a_text_loads_little(checkpoint, tmp_path, monkeypatch, engi
     done = subprocess.run(words, check=True, capture_output=True, text=True)
     assert done.stdout.count("\n") == 1
     assert not {"typer", "rich", "datasets", *others} & set(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["num_train_epochs=3"], "num_train_epochs=3: use trainer.max_steps="),
+        (["trainer.max_steps=0"], "trainer.max_steps=0: must be"),
+        (["model=huge"], "model=huge: no such option"),
+        (["run=used"], "used: another nmt is using it"),
+    ],
+)
+def test_training_refuses_mistakes_before_it_loads_torch(toy, tmp_path, words, problem):
+    prepared = toy[-1].removeprefix("prepared=")
+    (tmp_path / "used").mkdir()
+    with FileLock(tmp_path / "used/.lock"):
+        command = [sys.executable, "-c", PROGRAM, "train", prepared, *words]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    *message, modules = done.stderr.splitlines()
+    assert problem in message[-1]
+    assert not {"torch", "lightning", "datasets", "pyarrow"} & set(modules.split())

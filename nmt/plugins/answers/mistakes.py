@@ -3,6 +3,7 @@
 The keys, options and commands of other toolkits are in foreign_words.tsv.
 """
 
+import math
 import os
 import re
 import shlex
@@ -16,12 +17,13 @@ from typing import Any
 
 import yaml
 
-from nmt import config, files
-from nmt.commands import COMMANDS
+from nmt import config, data, files
+from nmt.commands import COMMANDS, compose
 from nmt.config import Command, NMTError, explain, groups, is_bare, keys_of, nearest, require, user_folders
 
 TABLE = Path(__file__).with_name("foreign_words.tsv")
 OPTION = re.compile(r"-(?![\d.]+$)\S+")  # neither text nor a number nor `-`
+OF_EPOCHS = "trainer.max_steps=20000"  # the example for a number of epochs
 SLOT = re.compile(r"(?:([\w.]+)=[^\s<]*)?<([^\s>]+)>")  # KEY=<DEFAULT>
 
 
@@ -46,7 +48,10 @@ def answer(command: str, words: list[str]) -> str:
         name, equals, value = word.partition("=")
         if OPTION.fullmatch(word) or equals or command == "nmt":
             is_value = not equals and is_bare(following) and not OPTION.fullmatch(following)
-            shown, text = answer_to(command, name, equals or " ", following if is_value else value)
+            value = following if is_value else value
+            shown, text = answer_to(command, name, equals or " ", value)
+            if text.startswith(f"use {OF_EPOCHS};") and (updates := updates_of_epochs(value, words)):
+                shown, text = f"{name}{equals or ' '}{value}", updates
             answers.setdefault(text, []).append(shown)
         if command == "nmt":
             break
@@ -68,17 +73,46 @@ def answer_to(command: str, name: str, joint: str, value: str) -> tuple[str, str
         is_switch = accepts(command, same[0], "true") and not accepts(command, same[0], "x")
         example = f"{same[0]}=<{'true' if is_switch else 'VALUE'}>"
     slot = SLOT.search(example)
-    is_file = bool(re.search(r"[./]", value) and slot and re.fullmatch("[a-z]+", slot[2]))
-    if is_used := bool(slot and value and not is_file and (slot[2] == "VALUE" or accepts(command, slot[1], value))):
+    is_used = bool(slot and value and fits_slot(command, slot, value))
+    if is_used:
         name = f"{name}{joint}{value}"
     filled = SLOT.sub(lambda m: m[0].replace(f"<{m[2]}>", shlex.quote(value) if is_used else m[2]), example)
     return name, "; ".join(filter(None, (filled and f"use {filled}", note)))
 
 
+def fits_slot(command: str, slot: re.Match[str], value: str) -> bool:
+    """True if an example can use the user's value instead of the slot's default."""
+    key, default = slot.groups()
+    if re.search(r"[./]", value) and re.fullmatch("[a-z]+", default):  # a file instead of a name
+        return False
+    if key == "input" and re.fullmatch(r"[a-z]{2,3}([-_]\w+)?", value) and not config.exists(value):  # a language
+        return False
+    if key == "init" and (Path(value) / "manifest.json").exists():  # a corpus
+        return False
+    return default == "VALUE" or accepts(command, key, value)
+
+
+def updates_of_epochs(epochs: str, words: list[str]) -> str:
+    """The answer to a number of epochs: updates on the corpus that `words` name; empty if there is none."""
+    values = dict(word.split("=", 1) for word in words if "=" in word)
+    folders = [values.get("prepared", ""), *(word for word in words if is_bare(word))]
+    corpus = next((folder for folder in folders if folder and (Path(folder) / "manifest.json").is_file()), None)
+    ours = {*keys_of(COMMANDS["train"].config), *groups(COMMANDS["train"])}
+    with suppress(NMTError, ValueError):
+        passes = float(epochs)
+        if corpus and 0 < passes < 1e6:
+            known = [f"{key}={value}" for key, value in values.items() if key in ours and key != "prepared"]
+            size = compose("train", [corpus, *known]).batching.tokens_per_update
+            tokens = max(data.read_manifest(Path(corpus)).counts["train"]["tokens"].values())
+            updates = math.ceil(passes * tokens / size)
+            return f"use trainer.max_steps={updates}; about {passes:g} passes over {corpus}"
+    return ""
+
+
 def accepts(command: str, key: str, value: str) -> bool:
     """True if a key of a command, or the place of a command's name, accepts a value from a command line."""
     if command == "nmt":
-        return value in COMMANDS
+        return bool(key) or value in COMMANDS
     if key in (options := groups(COMMANDS[command])):
         return value in options[key][1]
     member, override = keys_of(COMMANDS[command].config)[key], config.parse(f"{key}={value}")

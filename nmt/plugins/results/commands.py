@@ -69,8 +69,8 @@ class CompareConfig:
     """Options of `nmt compare`."""
 
     systems: list[str] = choice([])
-    """Runs, model directories or files of translations; may be given without systems=. NAME=[A,B] is one system
-    with several seeds. The first system is the baseline."""
+    """Runs, model directories or files of translations; may be given without systems=. NAME=PATH names a system, and
+    NAME=[A,B] is one system with several seeds. The first system is the baseline."""
     source: str | None = None
     """File of source lines; null: the test set of the baseline's corpus."""
     reference: str | None = None
@@ -257,7 +257,7 @@ ATTENTION = Command(
 COMPARE = Command(
     *("compare", CompareConfig, compare, lambda words: {"systems": words}),
     usage="SYSTEM SYSTEM...",
-    examples=("runs/new runs/old", "new.de old.de reference=corpus/test.de source=corpus/test.en"),
+    examples=("base=runs/old tuned=runs/new", "new.de old.de reference=corpus/test.de source=corpus/test.en"),
     groups={"decode": "paper"},
     options={"--json": "format=json"},
     entries="systems",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nmt import data, hardware, preparation, registry, search
 from nmt.commands import talker
-from nmt.config import DecodeConfig, NMTError, TranslatorOptions, facts_of_kind, require
+from nmt.config import DecodeConfig, NMTError, TranslatorOptions, exists, facts_of_kind, require
 from nmt.files import MODEL_FILES, find_model_directory, is_parser, read_description, sha256
 from nmt.plugins.results.translating import open_translator, threads_of, translate_lines
 from nmt.text import TARGET, language_of_file, not_parallel, read_texts
@@ -59,8 +59,8 @@ def corpus_of_model(model: str, prepared: str | None) -> "data.PreparedCorpus":
 
 def held_out_text(corpus: "data.PreparedCorpus", split: str) -> tuple[list[str], list[str]]:
     """The sources and references of a held-out set, "valid" or "test"."""
-    exists = bool(corpus.manifest.counts.get(split, {}).get("kept"))
-    require(exists, f"split={split}: {corpus.folder} has no {SPLITS[split]} set")
+    has_lines = bool(corpus.manifest.counts.get(split, {}).get("kept"))
+    require(has_lines, f"split={split}: {corpus.folder} has no {SPLITS[split]} set")
     return corpus.text(split)
 
 
@@ -120,12 +120,14 @@ class System:
 
 
 def read_systems(texts: list[str]) -> list[System]:
-    """The systems named by words such as PATH or NAME=[A,B]; NMTError for fewer than two or for duplicates."""
+    """The systems named by words such as PATH, NAME=PATH or NAME=[A,B]; NMTError for fewer than two or duplicates."""
     require(len(texts) > 1, "systems: name at least two, as in `nmt compare runs/new runs/old`")
     counts, systems = Counter(Path(text).name for text in texts), list[System]()
     for text in texts:
         if group := re.fullmatch(r"([\w.+-]+)=\[(.*)\]", text):
             systems.append(System(group[1], [Seed(path.strip()) for path in group[2].split(",")]))
+        elif (pair := re.fullmatch(r"([\w.+-]+)=(.+)", text)) and not exists(text):
+            systems.append(System(pair[1], [Seed(pair[2])]))
         else:
             name = Path(text).name
             systems.append(System(name if name and counts[name] == 1 else text, [Seed(text)]))
@@ -134,8 +136,8 @@ def read_systems(texts: list[str]) -> list[System]:
         name, count = Counter(given).most_common(1)[0]
         require(count == 1, f"{name}: this system is given twice; omit one")
     for path in paths:
-        exists = bool(path) and Path(path).exists()
-        require(exists, f"{path or 'an empty name'}: no such file or folder; pass a run, a model or a file")
+        is_there = bool(path) and exists(path)
+        require(is_there, f"{path or 'an empty name'}: no such file or folder; pass a run, a model or a file")
         if Path(path).is_dir() and is_parser(read_description(find_model_directory(path, "systems"))):
             raise NMTError(f"{path}: is a parser; score its trees with `nmt score metrics=[brackets]`")
     return systems

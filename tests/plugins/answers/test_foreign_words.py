@@ -1,8 +1,11 @@
 """Keys and options of other toolkits are answered by ours, with an example that works."""
 
+import json
+import math
 import re
 import shlex
 from inspect import signature
+from pathlib import Path
 
 import pytest
 from lightning import Trainer
@@ -53,8 +56,12 @@ def test_examples_compose(command):
         ("translate --beam=4 --text 'A b'", "--beam=4: use decode.beam_size=4; --text A b: use text='A b'"),
         (
             "translate -src a -model b -output c",
-            "-src: use input=input.en; -model b: use run=b; -output c: use output=c",
+            "-src a: use input=a; -model b: use run=b; -output c: use output=c",
         ),
+        ("translate -src corpus/x.en", "-src corpus/x.en: use input=corpus/x.en; a file of lines"),
+        ("translate -src en", "-src: use input=input.en; a file of lines"),
+        ("fine-tune runs/fr", "fine-tune runs/fr: use nmt train data/corpus init=runs/fr minutes=30; prepare"),
+        ("finetune --lr 1", "finetune: use nmt train data/corpus init=runs/base minutes=30"),
         ("translate --no_such 3 --length-penalty -1", "--length-penalty -1: use decode.length_penalty=-1"),
         ("translate --gpu runs/mine", "--gpu: use device=cuda; the default is"),
         ("train optim.lr_scheduler=cosine", "optim.lr_scheduler=cosine: use optim.schedule=cosine; `nmt train"),
@@ -84,6 +91,19 @@ def test_examples_compose(command):
 )
 def test_a_line_of_another_toolkit_is_answered_by_ours_with_its_values(nmt, line, answered):
     nmt(*shlex.split(line)).refused(f"nmt: {answered}")
+
+
+def test_a_number_of_epochs_is_answered_in_updates_of_the_corpus(nmt, toy):
+    """As many as the tokens of its longer side need."""
+    prepared = toy[-1].removeprefix("prepared=")
+    tokens = max(json.loads(Path(prepared, "manifest.json").read_text())["counts"]["train"]["tokens"].values())
+    updates = math.ceil(3 * tokens / 240)
+    size = "batching.tokens_per_update=240"
+    for words in (["num_train_epochs=3"], ["--epochs", "3"]):
+        answered = f"use trainer.max_steps={updates}; about 3 passes over {prepared}"
+        nmt("train", prepared, size, *words).refused(answered)
+    nmt("train", "--epochs", "3", size, f"prepared={prepared}").refused(f"use trainer.max_steps={updates};")
+    nmt("train", prepared, "epochs=many").refused("use trainer.max_steps=20000; in updates")
 
 
 def test_every_flag_of_lightnings_trainer_is_a_key_or_refused_with_a_reason(nmt):

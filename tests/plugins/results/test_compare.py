@@ -63,6 +63,28 @@ def test_numbers_of_files_as_json_and_as_text(nmt, files):
     assert "sentences/s" not in text  # no model was compared
 
 
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["base=good", "tuned=bad"], ["base", "tuned"]),
+        (["base=good", "bad"], ["base", "bad"]),
+        (["base=[good]", "seeds=[bad]"], ["base", "seeds"]),
+        (["new=./good", "old=./bad"], ["new", "old"]),
+    ],
+)
+def test_systems_have_the_names_that_they_are_given(nmt, files, words, names):
+    ended = nmt("compare", *words, *files, NO_PAGE, "--json", "metrics=[chrf]")
+    assert ended.code == 0, ended.err
+    assert [system["name"] for system in json.loads(ended.out)["systems"]] == names
+
+
+def test_a_mistyped_key_is_no_system(nmt, files):
+    nmt("compare", "good", "bad", "refrence=reference").refused("did you mean reference?")
+    nmt("compare", "good", "bad", "ref=reference").refused("ref=reference: use reference=reference")
+    nmt("compare", "good", "tuned=runs/none", *files).refused("runs/none: no such file or folder")
+    nmt("compare", "good", "bad", "lines=5", *files).refused("unknown key lines")
+
+
 def test_the_exit_code_is_1_only_where_the_first_is_significantly_worse(nmt, files):
     ended = nmt("compare", "bad", "good", *files, NO_PAGE, "fail_if=worse", "metrics=[ter]")
     assert ended.code == 1

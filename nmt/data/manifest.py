@@ -1,0 +1,97 @@
+"""The manifest of a prepared corpus. Imports neither torch nor the libraries that read the corpus."""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nmt.config import IN_TRAINING, LANGUAGE, build, require, vocabulary_settings
+from nmt.errors import NMTError
+from nmt.files import LARGE, check_version, parse_json, read_mapping, within, write_file
+
+FORMAT_VERSION = 4
+OUR_NAMES = re.compile(r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*|(train|valid|test)(/[\w-]+\.arrow)?")
+
+
+def decisive(data: dict[str, Any]) -> dict[str, Any]:
+    """The keys of `data` that affect the prepared corpus."""
+    kept = {key: value for key, value in data.items() if key not in IN_TRAINING}
+    if isinstance(kept.get("sources"), list):
+        kept["sources"] = [decisive(part) if isinstance(part, dict) else part for part in kept["sources"]]
+    return kept
+
+
+def fingerprint(content: dict[str, Any]) -> str:
+    """SHA-256 of everything that determines the content of a prepared corpus."""
+    tree = {"format_version": FORMAT_VERSION, **content, "data": decisive(content["data"])}
+    return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass
+class Manifest:
+    format_version: int
+    fingerprint: str
+    content: dict[str, Any]  # data and tokenizer configuration, the seed, and each source's SHA-256
+    counts: dict[str, Any]  # split -> `Counts` as a mapping
+    vocabulary_size: int
+    tokenizer: str  # SHA-256 of tokenizer.model
+    versions: dict[str, str]
+    characters: dict[str, str] | None = None
+    """Maps each side to the characters of its training lines that a model can learn, and
+    `files.RARE_LETTERS` to the letters of sources that occur too rarely for that. Each value is sorted. None
+    if there are too many characters to record."""
+
+    @classmethod
+    def of(cls, content: dict[str, Any], *record: Any) -> "Manifest":
+        return cls(FORMAT_VERSION, fingerprint(content), content, *record)
+
+    @property
+    def seen(self) -> dict[str, Any]:
+        """Lengths and characters of the training pairs."""
+        lengths = {"lengths": self.counts["train"]["lengths"]}
+        return lengths if self.characters is None else {**lengths, "characters": self.characters}
+
+    def write(self, folder: Path) -> None:
+        write_file(folder / "manifest.json", json.dumps(vars(self), indent=2) + "\n")
+
+
+@dataclass
+class Counts:
+    read: int
+    dropped: dict[str, int]  # reason -> pairs
+    kept: int
+    tokens: dict[str, int]  # side -> tokens, end symbols included
+    lengths: dict[str, dict[str, int]]  # side -> 99th percentile and maximum tokens per line, end symbol excluded
+    in_train: int = 0  # pairs of this held-out set that also occur in the training text
+    sources: dict[str, int] | None = None  # source -> pairs kept, in row order
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of the corpus in `folder`; NMTError if it is missing or malformed."""
+    path = folder / "manifest.json"
+    require(path.is_file(), f"{folder}: no prepared corpus; run `nmt preprocess`, or resume a run by its command")
+    tree = read_mapping(path, parse_json, LARGE)
+    check_version(path, tree.get("format_version"), FORMAT_VERSION, "prepare the corpus again with overwrite=true")
+    manifest = build(Manifest, tree, str(path))
+    for split, counts in manifest.counts.items():
+        build(Counts, counts, f"{path}, counts, {split[:20]}")
+    keys = ("data", "kind"), ("data", "source"), ("data", "target"), ("tokenizer", "kind")
+    names = [within(manifest.content, *key) for key in keys]
+    named = all(isinstance(name, str) and LANGUAGE.fullmatch(name) for name in names)  # languages name files
+    if not named or not isinstance(manifest.content.get("sources"), dict) or not 0 < manifest.vocabulary_size < 2**31:
+        raise NMTError(f"{path} was not written by `nmt preprocess`; prepare the corpus again")
+    manifest.content["tokenizer"] = vocabulary_settings(manifest.content["tokenizer"])
+    return manifest
+
+
+def check_ours(folder: Path, advice: str = "move it out of the way, or pass prepared=FOLDER") -> None:
+    """Raise NMTError unless a folder to be replaced contains a prepared corpus, in any format, and nothing else."""
+    path = folder / "manifest.json"
+    keys = read_mapping(path, parse_json, LARGE).keys() if path.is_file() else set()
+    ours = {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= keys
+    require(ours, f"{folder} exists but is not a prepared corpus: {advice}")
+    for path in folder.rglob("*"):
+        ours = not path.is_symlink() and OUR_NAMES.fullmatch(path.relative_to(folder).as_posix()) is not None
+        require(ours, f"{path} does not belong to the prepared corpus in {folder}, which would be removed: {advice}")
