@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from nmt import __version__, hardware
 from nmt.commands import COMMANDS
@@ -29,7 +29,19 @@ def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None 
         config = compose(command, overrides, config_dir)
     except NMTError as error:
         raise SameForAll(str(error)) from error
+    name_latest(config)
     return command.run(config) or 0
+
+
+def name_latest(config: Any) -> None:
+    """Print which run a link such as runs/latest, the default, leads to, because training moves it."""
+    from nmt.config import as_list, exists
+
+    runs = getattr(config, "run", None) or getattr(getattr(config, "translator", None), "run", None)
+    for run in as_list(runs):
+        link = Path(run)
+        if exists(run) and link.is_symlink():
+            print(f"nmt: {run} is {link.parent / link.readlink()}", file=sys.stderr)
 
 
 def run_with_options(name: str) -> int:

@@ -24,11 +24,27 @@ from nmt import evaluation, search, text, translation
 from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, build, difference, matches, require
 from nmt.data import STOPPING, TOKENIZER, PreparedCorpus, PreparedSplit
 from nmt.errors import NMTError, enough_memory_or, one_line
-from nmt.files import ModelDescription, check_version, load_plain, model_card, parse_json, sha256, weights_in_words
+from nmt.files import (
+    ModelDescription,
+    check_version,
+    load_plain,
+    model_card,
+    parse_json,
+    sha256,
+    weights_in_words,
+    within,
+)
 from nmt.model import Transformer, check_ours, check_shapes, write_model_directory
 from nmt.training.checkpoint_io import DirectCheckpointIO
 from nmt.training.module import REQUESTS, TranslationModule, UpdateCallback, make_trainer
-from nmt.training.run_folder import check_configuration, kept_checkpoints, list_checkpoints, point_latest_to, prune
+from nmt.training.run_folder import (
+    check_configuration,
+    kept_checkpoints,
+    list_checkpoints,
+    point_latest_to,
+    prune,
+    read_config,
+)
 from nmt.training.validation import Validation, joint_score, translated, validation_loss
 
 FORMAT_VERSION = 3
@@ -310,7 +326,7 @@ def write_average(average: Average, run: Path, output: Path, score: tuple[evalua
 
 def deliver(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:
     """Score the model on the validation set, write its directory, and point `latest` to the run."""
-    run, sentences, max_steps = Path(config.run), config.validation.bleu_sentences, config.trainer.max_steps
+    run, sentences = Path(config.run), config.validation.bleu_sentences
     prune(run, config.checkpoints)
     gc.collect()  # reference cycles would otherwise keep the trained model in memory
     device = make_trainer(config).strategy.root_device
@@ -325,8 +341,10 @@ def deliver(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) 
         scored = score, sum(len(references) for _, references in texts)
         console.print(f"validation {score.name} {score.value:.2f} on {scored[1]:,} sentences, `{score.signature}`")
     write_average(average, run, run / "model", scored)
-    point_latest_to(run)
-    console.print(f"the model is in {run / 'model'}")
+    link = point_latest_to(run)
+    console.print(f"the model is in {run / 'model'}; {link} now leads to {run}")
+    # A plan may have changed the number of updates during training; the run's file has the new one.
+    max_steps = within(read_config(run), "trainer", "max_steps")
     if average.made < max_steps and config.trainer.max_time is not None:
         made = f"update {average.made:,} of {max_steps:,}"
         console.print(f"stopped by trainer.max_time at {made}; the same command resumes from there")

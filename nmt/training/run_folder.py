@@ -121,7 +121,7 @@ def open_folder(run: Path, config: dict[str, Any], tokenizer: Path) -> None:
     try:
         (run / "checkpoints").mkdir(parents=True, exist_ok=True)
         if is_first_process():
-            latest_beside(run)
+            latest_link(run)  # checks that nothing is in its place
             write_file(run / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
             write_file(run / "tokenizer.model", tokenizer.read_bytes())
             remove_leftovers(run)
@@ -148,21 +148,26 @@ def run_state(run: Path, update: int, planned: int, delivered: int) -> str:
         return "running"
 
 
-def latest_beside(folder: Path) -> Path:
-    """The `latest` link next to a folder; the link may not exist yet. NMTError if a folder has that name."""
-    link = folder.parent / "latest"
+def latest_link(run: Path) -> Path:
+    """The link to the newest run: in the folder `runs` that contains the run, at any depth, or else beside the run.
+
+    The link may not exist yet. Raises NMTError if a folder has its name.
+    """
+    root = next((folder for folder in run.parents if folder.name == "runs"), run.parent)
+    link = root / "latest"
     is_folder = link.is_dir() and not link.is_symlink()
     require(not is_folder, f"{link} is a folder, but should be the link to the newest run: move it out of the way")
     return link
 
 
-def point_latest_to(run: Path, beside: Path | None = None) -> None:
-    """Point `latest` to a run that has a model. The link is next to the run or to `beside`, which contains the run."""
-    link = latest_beside(beside or run)
+def point_latest_to(run: Path, link: Path | None = None) -> Path:
+    """Point `link`, or the run's own link `latest`, to a run that has a model; return the link."""
+    link = link or latest_link(run)
     temporary = link.with_name(f".latest-{os.getpid()}")
     temporary.unlink(missing_ok=True)  # left by a killed process with the same ID, as happens in containers
     temporary.symlink_to(run.relative_to(link.parent))
     temporary.replace(link)
+    return link
 
 
 def read_metrics(run: Path, last: int = 0) -> list[dict[str, str]]:

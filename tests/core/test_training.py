@@ -145,8 +145,28 @@ def test_latest_points_at_the_newest_run_with_a_model(toy, nmt):
     assert {path.name for path in Path("runs").iterdir()} == {"one", "two", "latest"}
     assert nmt("train", *toy, *SHORT, "model.dropout=0", "run=runs/begun", *too_fast).code == 2
     assert Path("runs/latest").resolve() == Path("runs/one").resolve()
+    err = nmt("train", *toy, *SHORT, "trainer.max_steps=1", "run=runs/deep/er").err
+    assert f"the model is in runs/deep/er/model; {Path('runs/latest')} now leads to runs/deep/er\n" in err
+    assert nmt("average", "runs/one").code == 0
+    assert Path("runs/latest").readlink() == Path("deep/er")
     shutil.move("runs", "moved")
     assert Path("moved/latest/model/config.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("run", "link"),
+    [
+        ("runs/a", "runs/latest"),
+        ("runs/a/b/c", "runs/latest"),
+        ("/home/me/runs/a/b", "/home/me/runs/latest"),
+        ("elsewhere/a", "elsewhere/latest"),
+        ("a", "latest"),
+    ],
+)
+def test_the_link_to_the_newest_run_is_in_the_folder_of_the_runs(run, link):
+    from nmt.training.run_folder import latest_link
+
+    assert latest_link(Path(run)) == Path(link)
 
 
 def test_a_run_directory_holds_what_is_promised_and_no_more(finished):

@@ -108,8 +108,9 @@ def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
     gc.collect()  # a trial's model and trainer refer to each other and would otherwise occupy device memory
     model, size = config.model, config.batching.tokens_per_update
     passes = config.trainer.max_steps * size / corpus.split("train").target_lengths.sum(dtype=np.int64)
+    setting = f"minutes={minutes:g}" if config.minutes_settles else f"trainer.max_time={config.trainer.max_time}"
     console.print(
-        f"minutes={minutes:g}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "
+        f"{setting}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "
         f"{model.decoder_layers} layers, dropout {model.dropout}), {config.trainer.max_steps:,} updates of "
         f"{size:,} tokens ({passes:.1f} passes over the corpus); saved in {config.run}/config.yaml"
     )

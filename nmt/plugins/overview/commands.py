@@ -185,7 +185,7 @@ def delete(doomed: list[Row], rows: list[Row], yes: bool) -> None:
     for link in {parent / "latest" for path in paths for parent in path.parents}:
         if link.is_symlink() and not link.exists():
             newest = next((run for run in runs if link.parent in run.parents and (run / "model").is_dir()), None)
-            training.point_latest_to(newest, beside=link) if newest else link.unlink()
+            training.point_latest_to(newest, link) if newest else link.unlink()
     console.print(f"deleted {', '.join(map(str, paths))}")
 
 
