@@ -142,10 +142,19 @@ def run(config: RunsConfig) -> None:
             delete([chosen(name, folder, rows) for name in dict.fromkeys(config.delete)], rows, config.yes)
         except FileNotFoundError as error:
             raise NMTError(f"{error.filename}: another program has deleted this") from error
-    elif config.format == "json":
-        print(json.dumps({"folder": str(folder), "folders": rows}, indent=2))
+        return
+    from nmt.plugins.overview.details import details_of  # completion, in this file, imports little
+
+    details = details_of(folder) if [row["name"] for row in rows if row["kind"] == "run"] == [str(folder)] else []
+    if config.format == "json":
+        tree = {"folder": str(folder), "folders": rows}
+        print(json.dumps(tree | {"details": dict(details)} if details else tree, indent=2))
     elif rows:
         print_tables(rows)
+        if details:
+            print()
+        for name, value in details:
+            print(files.printable(f"{name:12}{value}"))
     else:
         talker().print(f"no runs or prepared corpora in {folder}; start with `nmt preprocess`")
 

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from filelock import FileLock
 from preloaded import python
 
 import nmt
+from nmt import files
 
 PROGRAM = "import sys\nfrom nmt.cli import main\ntry:\n main()\nfinally:\n print(*sys.modules, file=sys.stderr)"
 
@@ -55,12 +57,35 @@ def test_runs_and_corpora_are_listed_with_their_facts(nmt):
     lines = [line.split()[:2] for line in nmt("runs").out.splitlines()]
     assert [line for line in lines if line[0] in rows] == [[*pair] for pair in states.items()]
     for name, row in (("runs/deep", "runs/deep/done"), ("deep/done", "runs/deep/done"), ("runs/latest", "runs/latest")):
-        assert [line.split()[:4] for line in nmt("runs", name).out.splitlines()[1:]] == [[row, "finished", "60", "60"]]
+        assert nmt("runs", name).out.splitlines()[1].split()[:4] == [row, "finished", "60", "60"]
     with FileLock("runs/deep/done/.lock"):
         assert "running" in nmt("runs").out.splitlines()[1]
     shutil.rmtree("runs/deep/done/model")
     Path("runs/deep/done/metrics.csv").unlink()  # as if killed before the first report
     assert nmt("runs", "deep/done").out.splitlines()[1].split()[1:4] == ["stopped", "60", "60"]
+
+
+def test_one_run_is_shown_with_its_languages_training_scores_and_command(nmt, toy):
+    statement = {"test_set": "test", "scores": [{"name": "BLEU", "value": 12.345}]}
+    with zipfile.ZipFile("runs/deep/done/citation-test.zip", "w") as archive:
+        archive.writestr("bundle.json", json.dumps(statement))
+    Path("runs/deep/done/citation-bad.zip").write_bytes(b"PK")
+    Path("runs/deep/done/model/ctranslate2-int8").mkdir()
+    out = nmt("runs", "deep/done").out
+    details = dict(line.split(maxsplit=1) for line in out.partition("\n\n")[2].splitlines())
+    record = json.loads(Path("runs/deep/done/model/config.json").read_text())["training"]
+    assert details["languages"] == "en to de"
+    pairs = json.loads(Path("data/toy/manifest.json").read_text())["counts"]["train"]["kept"]
+    assert details["corpus"] == f"{toy[-1].removeprefix('prepared=')}, {pairs} pairs"
+    assert details["validation"].startswith(f"BLEU {record['score']['value']:.2f} on 4 sentences")
+    assert details["weights"] == files.weights_in_words(record["averaged"], {})
+    assert details["training"].endswith(f"{record['tokens']:,} target tokens")
+    assert details["test"] == "BLEU 12.35  runs/deep/done/citation-test.zip"
+    assert details["exports"] == "runs/deep/done/model/ctranslate2-int8"
+    assert details["command"] == "nmt translate runs/deep/done < input.en"
+    assert json.loads(nmt("runs", "deep/done", "--json").out)["details"]["languages"] == "en to de"
+    assert nmt("runs", "new").out.partition("\n\n")[2].startswith("languages   en to de\n")
+    assert "languages" not in nmt("runs").out
 
 
 def test_a_hundred_runs_are_listed_without_torch():
