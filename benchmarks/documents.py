@@ -16,6 +16,9 @@ from typing import Any
 
 Skeleton = dict[str, Any]
 TEXTS = ("text", "text_special", "softbreak", "hardbreak")
+LANGUAGE = ("lang", "xml:lang", "{http://www.w3.org/XML/1998/namespace}lang", "dir")
+TRANSLATED = ("title", "alt", "placeholder", "aria-label", "value", "label", "content")
+"""Attributes that people read; the last ones are those of buttons, options and descriptions."""
 HOLDERS = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w*\}")
 
 
@@ -23,13 +26,15 @@ def of_html(path: Path) -> Skeleton:
     """Elements with their parents and attributes, in any order, as words take them along; code and scripts."""
     from lxml import html
 
-    # The last ones are those of buttons, options and descriptions.
-    read = ("title", "alt", "placeholder", "aria-label", "value", "label", "content")
-    elements = [each for each in html.parse(path).getroot().iter() if isinstance(each.tag, str)]
-    shown = Counter(
-        (each.tag, getattr(each.getparent(), "tag", ""), *sorted(x for x in each.attrib.items() if x[0] not in read))
-        for each in elements
-    )
+    root = html.parse(path).getroot()
+    # The language of the page becomes that of the translation.
+    for name in LANGUAGE:
+        root.attrib.pop(name, None)
+    elements = [each for each in root.iter() if isinstance(each.tag, str)]
+    shown = Counter[Any]()
+    for each in elements:
+        attributes = sorted(item for item in each.attrib.items() if item[0] not in TRANSLATED)
+        shown[each.tag, getattr(each.getparent(), "tag", ""), *attributes] += 1
     return {
         "elements": shown,
         "code": Counter(each.text_content() for each in elements if each.tag in ("pre", "code", "script")),

@@ -200,6 +200,8 @@ class Soak:
         self.clients, self.slow = clients, slow
         self.direction = direction_of(port)
         self.counts, self.latencies = Counter[str](), list[float]()
+        self.hanging = list[asyncio.StreamWriter]()
+        """Connections without a complete request."""
 
     async def work(self, seed: int) -> None:
         """One client: ordinary requests, and now and then a bad one, after which it connects anew."""
@@ -266,6 +268,7 @@ class Soak:
         client = await Client(self.port).open()
         head = HEAD.format(method="POST", path="/translate", kind="application/json", length=1000)
         client.writer.write(chance.choice(["", head[:20], head]).encode())
+        self.hanging.append(client.writer)
         asyncio.get_running_loop().call_later(30, client.writer.close)
 
     async def cut(self, chance: random.Random) -> None:
@@ -303,6 +306,10 @@ class Soak:
     async def run(self, pid: int) -> None:
         slow = [self.send_slow_files() for _ in range(self.slow)]
         await asyncio.gather(self.report(pid), *slow, *map(self.work, range(self.clients)))
+        # The server would wait for the rest of these requests before it ends.
+        for writer in self.hanging:
+            writer.transport.abort()
+        await asyncio.sleep(0)  # the transports close their sockets in the next turn of the loop
         print(", ".join(f"{name} {count:,}" for name, count in sorted(self.counts.items())))
 
 
