@@ -52,7 +52,10 @@ def of_markdown(path: Path) -> Skeleton:
 
 
 def of_po(path: Path) -> Skeleton:
-    """Messages; msgfmt accepts the catalog, also when nothing is fuzzy, and translations have the same placeholders."""
+    """Messages, and their comments apart from line breaks.
+
+    msgfmt accepts the catalog, also when nothing is fuzzy, and translations have the same placeholders.
+    """
     import polib
 
     catalog = polib.pofile(str(path))
@@ -62,7 +65,11 @@ def of_po(path: Path) -> Skeleton:
         assert not entry.msgstr or sorted(both[0]) == sorted(both[1]), f"{entry.msgid!r}: {entry.msgstr!r}"
     for content in (path.read_bytes(), str(catalog).encode()):
         subprocess.run(["msgfmt", "-c", "-o", "/dev/null", "-"], input=content, check=True)
-    return {"messages": [(each.msgctxt, each.msgid, each.msgid_plural, each.flags, each.comment) for each in catalog]}
+    return {
+        "messages": [
+            (each.msgctxt, each.msgid, each.msgid_plural, each.flags, each.comment.split()) for each in catalog
+        ]
+    }
 
 
 def of_docx(path: Path) -> Skeleton:

@@ -25,6 +25,7 @@ ARGUMENTS = {
     "inline_code.py": ["pairs", "F/test.en", "F/test.de"],
     "int8.py": ["MODEL", "F/test.en", "F/test.de", "20"],
     "latency.py": ["MODEL", "F/test.en", "3", "1"],
+    "libretranslate.py": ["F/clone", "MODEL"],
     "markup_placement.py": ["MODEL", "F/test.en", "F/test.de", "F/words.tsv"],
     "peers_transformers.py": ["F/ids", "16", "32", "0.1", "40", "0.001", "2", "200", "4", "2"],
     "placeholders.py": ["F/entries.jsonl", "F/entries.de"],
@@ -123,6 +124,9 @@ def inputs(tmp_path_factory, finished) -> Path:
     (catalogs / "libreoffice.ru").write_text("Открыть %s\nФайл\nФайл открыт\n" * 20)
     write_entries(folder, finished)
     write_trees(folder / "trees")
+    tests = folder / "clone" / "libretranslate" / "tests" / "test_api"
+    tests.mkdir(parents=True)
+    (tests / "test_health.py").write_text("def test(client):\n    assert client.get('/health').status_code == 200\n")
     return folder
 
 
