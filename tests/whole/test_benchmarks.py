@@ -194,6 +194,7 @@ def test_a_soak_runs(inputs, finished, here):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the server's log stays open
 def test_a_soak_leaves_no_half_requests(inputs, finished, monkeypatch):
     """Otherwise, the server would wait 120 seconds for the rest of each after SIGTERM."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
