@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 INSTALLED_DEV := $(VENV)/installed-dev
+CPU_TORCH := $(VENV)/cpu-torch
+CPU_INDEX := https://download.pytorch.org/whl/cpu
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 COMPILE = $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 RUN := runs/quickstart
@@ -25,13 +27,23 @@ $(BIN)/python:
 		{ echo "nmt needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
+# On Linux, PyPI's torch brings gigabytes of CUDA; PyTorch's own index has torch for CPUs. A computer
+# that cannot reach it takes PyPI's torch after a few seconds. The index lacks the other packages.
+$(CPU_TORCH): | $(BIN)/python
+	@if [ "$$(uname -s)" = Linux ] && [ ! -e /dev/nvidiactl ] && [ ! -e /dev/dxg ]; then \
+		$(PIP) install --no-deps --no-compile -c constraints.txt --retries 0 --timeout 10 \
+			--index-url $(CPU_INDEX) torch 2> /dev/null || \
+			echo "$(CPU_INDEX) has no torch for this computer, or is out of reach: using PyPI's"; \
+	fi
+	@touch $@
+
 # pip would compile the packages' modules on a single core.
-$(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
+$(INSTALLED): pyproject.toml constraints.txt | $(CPU_TORCH)
 	$(PIP) install --no-compile -c constraints.txt -e '.[serve]'
 	$(COMPILE)
 	@touch $@
 
-$(INSTALLED_DEV): pyproject.toml constraints.txt | $(BIN)/python
+$(INSTALLED_DEV): pyproject.toml constraints.txt | $(CPU_TORCH)
 	$(PIP) install --no-compile -c constraints.txt -e '.[dev]'
 	$(COMPILE)
 	@touch $(INSTALLED) $@
@@ -89,4 +101,4 @@ wheel: $(INSTALLED_DEV) ## Build the wheel and check that it works from another 
 	@echo "dist/$$(ls dist) works from another directory, with its YAML groups inside"
 
 clean: ## Remove the environment and build outputs; keep data/ and runs/
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache

@@ -16,6 +16,9 @@ from typing import Any
 
 Skeleton = dict[str, Any]
 TEXTS = ("text", "text_special", "softbreak", "hardbreak")
+LANGUAGE = ("lang", "xml:lang", "{http://www.w3.org/XML/1998/namespace}lang", "dir")
+TRANSLATED = ("title", "alt", "placeholder", "aria-label", "value", "label", "content")
+"""Attributes that people read; the last ones are those of buttons, options and descriptions."""
 HOLDERS = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w*\}")
 
 
@@ -23,13 +26,15 @@ def of_html(path: Path) -> Skeleton:
     """Elements with their parents and attributes, in any order, as words take them along; code and scripts."""
     from lxml import html
 
-    # The last ones are those of buttons, options and descriptions.
-    read = ("title", "alt", "placeholder", "aria-label", "value", "label", "content")
-    elements = [each for each in html.parse(path).getroot().iter() if isinstance(each.tag, str)]
-    shown = Counter(
-        (each.tag, getattr(each.getparent(), "tag", ""), *sorted(x for x in each.attrib.items() if x[0] not in read))
-        for each in elements
-    )
+    root = html.parse(path).getroot()
+    # The language of the page becomes that of the translation.
+    for name in LANGUAGE:
+        root.attrib.pop(name, None)
+    elements = [each for each in root.iter() if isinstance(each.tag, str)]
+    shown = Counter[Any]()
+    for each in elements:
+        attributes = sorted(item for item in each.attrib.items() if item[0] not in TRANSLATED)
+        shown[each.tag, getattr(each.getparent(), "tag", ""), *attributes] += 1
     return {
         "elements": shown,
         "code": Counter(each.text_content() for each in elements if each.tag in ("pre", "code", "script")),
@@ -47,7 +52,10 @@ def of_markdown(path: Path) -> Skeleton:
 
 
 def of_po(path: Path) -> Skeleton:
-    """Messages; msgfmt accepts the catalog, also when nothing is fuzzy, and translations have the same placeholders."""
+    """Messages, and their comments apart from line breaks.
+
+    msgfmt accepts the catalog, also when nothing is fuzzy, and translations have the same placeholders.
+    """
     import polib
 
     catalog = polib.pofile(str(path))
@@ -57,7 +65,11 @@ def of_po(path: Path) -> Skeleton:
         assert not entry.msgstr or sorted(both[0]) == sorted(both[1]), f"{entry.msgid!r}: {entry.msgstr!r}"
     for content in (path.read_bytes(), str(catalog).encode()):
         subprocess.run(["msgfmt", "-c", "-o", "/dev/null", "-"], input=content, check=True)
-    return {"messages": [(each.msgctxt, each.msgid, each.msgid_plural, each.flags, each.comment) for each in catalog]}
+    return {
+        "messages": [
+            (each.msgctxt, each.msgid, each.msgid_plural, each.flags, each.comment.split()) for each in catalog
+        ]
+    }
 
 
 def of_docx(path: Path) -> Skeleton:

@@ -1,6 +1,7 @@
 """Measure how time and memory grow with the corpus, the number and length of lines, the vocabulary and the beam.
 
-    python benchmarks/growth.py MODEL TEXT [SWEEP ...] [--results build/growth.json] [--figure build/growth.svg]
+    python benchmarks/growth.py MODEL TEXT [SWEEP ...] [--sizes N]
+        [--results build/growth.json] [--figure build/growth.svg]
 
 Each point runs in its own process, so that peak memory is its own. A model of `model=small` with random weights trains
 on random tokens or translates them; each translation ends after as many tokens as its source has. The sweep `lines`
@@ -186,6 +187,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(usage=(__doc__ or "").split("\n\n")[1].strip())
     parser.add_argument("files", nargs=2)
     parser.add_argument("sweeps", nargs="*", default=[])
+    parser.add_argument("--sizes", type=int, help="only this many of the smallest sizes, at least 3")
     parser.add_argument("--results", type=Path, default=Path("build/growth.json"))
     parser.add_argument("--figure", type=Path, default=Path("build/growth.svg"))
     options = parser.parse_args()
@@ -195,11 +197,11 @@ def main() -> None:
     for sweep in options.sweeps or SWEEPS:
         unit, sizes, _ = SWEEPS[sweep]
         points[sweep] = {}
-        for size in sizes:
+        for size in sizes[: options.sizes]:
             seconds, memory = points[sweep][str(size)] = measure(sweep, size, options.files)
             print(f"{sweep}: {size:11,} {unit:18} {seconds:8.3f} s  {memory:6.2f} GB", flush=True)
         print("{}: slopes {:.2f} (seconds), {:.2f} (memory)".format(sweep, *slopes(points[sweep])), flush=True)
-        options.results.parent.mkdir(exist_ok=True)
+        options.results.parent.mkdir(parents=True, exist_ok=True)
         options.results.write_text(json.dumps(points, indent=1))
     draw({sweep: points[sweep] for sweep in SWEEPS if sweep in points}, options.figure)
 

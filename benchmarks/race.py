@@ -332,6 +332,8 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=4000)
     parser.add_argument("--figure", type=Path)
     options = parser.parse_args()
+    if "nmt" in options.only and min(options.minutes) < 1:
+        parser.error("--minutes: the contender nmt needs at least 1, or else --only other contenders")
     race = Race(options.corpus, options.cache, options.pairs, options.languages, options.vocabulary)
     race.work.mkdir(parents=True, exist_ok=True)
     prepare(race.work, nmt_corpus(race))

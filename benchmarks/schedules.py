@@ -1,9 +1,9 @@
 """Train one tiny run under random schedules of kills and device counts; all must end with the same bytes.
 
-    OMP_NUM_THREADS=1 python benchmarks/schedules.py
+    OMP_NUM_THREADS=1 python benchmarks/schedules.py [SCHEDULES]
 
-Each schedule except the first kills or stops the run once or twice. All use Muon, bf16-mixed, two sources, noise and
-BPE-dropout.
+There are SCHEDULES (20) schedules. Each except the first kills or stops the run once or twice. All
+use Muon, bf16-mixed, two sources, noise and BPE-dropout.
 """
 
 import os
@@ -62,7 +62,7 @@ def schedule(run: Path) -> tuple[str, str]:
     return "; ".join([*parts, f"{devices} to the end"]), sha256(run / "model" / "model.safetensors")
 
 
-def main() -> None:
+def main(schedules: int) -> None:
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as pool:
         folder, digests = Path(name), set[str]()
         write_text(folder, random.Random(1))
@@ -71,11 +71,11 @@ def main() -> None:
         words = [*CORPUS, sources, *(f"{key}={folder}/{place}" for key, place in places.items())]
         subprocess.run([sys.executable, "-m", "nmt", "preprocess", *words], check=True, stdout=subprocess.DEVNULL)
         print("| processes, signal after update | SHA-256 |\n|---|---|")
-        for parts, digest in pool.map(schedule, [folder / str(number) for number in range(20)]):
+        for parts, digest in pool.map(schedule, [folder / str(number) for number in range(schedules)]):
             digests.add(digest)
             print(f"| {parts} | `{digest[:16]}` |", flush=True)
         sys.exit(len(digests) > 1)
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20)

@@ -200,11 +200,18 @@ class Soak:
         self.clients, self.slow = clients, slow
         self.direction = direction_of(port)
         self.counts, self.latencies = Counter[str](), list[float]()
+        self.writers = list[asyncio.StreamWriter]()
+        """Of all connections."""
+
+    async def connect(self) -> Client:
+        client = await Client(self.port).open()
+        self.writers.append(client.writer)
+        return client
 
     async def work(self, seed: int) -> None:
         """One client: ordinary requests, and now and then a bad one, after which it connects anew."""
         chance = random.Random(seed)
-        client = await Client(self.port).open()
+        client = await self.connect()
         kinds: list[Callable[[Client, random.Random], Any]] = [*(5 * [self.line]), self.text, self.text]
         kinds += [self.texts, self.html, self.file]
         while time.monotonic() < self.until:
@@ -219,7 +226,7 @@ class Soak:
                 self.latencies.append(time.perf_counter() - begun)
             except (AssertionError, OSError, asyncio.IncompleteReadError, IndexError) as error:
                 self.counts[f"FAILED {kind.__name__}: {str(error)[:80]}"] += 1
-                client = await Client(self.port).open()
+                client = await self.connect()
 
     async def line(self, client: Client, chance: random.Random) -> None:
         await client.translate(q=chance.choice(self.lines), **self.direction)
@@ -246,7 +253,7 @@ class Soak:
 
     async def send_slow_files(self) -> None:
         while time.monotonic() < self.until:
-            client = await Client(self.port).open()
+            client = await self.connect()
             status, _ = await self.upload(client, "a.html", SLOW_FILE * SLOW_LINES)
             self.counts[f"slow files answered with {status}"] += 1
             client.writer.close()
@@ -263,7 +270,7 @@ class Soak:
     async def hang(self, chance: random.Random) -> None:
         """Promise a body that never comes, or say nothing at all; hold the line for a while."""
         self.counts["hangs"] += 1
-        client = await Client(self.port).open()
+        client = await self.connect()
         head = HEAD.format(method="POST", path="/translate", kind="application/json", length=1000)
         client.writer.write(chance.choice(["", head[:20], head]).encode())
         asyncio.get_running_loop().call_later(30, client.writer.close)
@@ -271,7 +278,7 @@ class Soak:
     async def cut(self, chance: random.Random) -> None:
         """Ask for a long text, and go away."""
         self.counts["cuts"] += 1
-        client = await Client(self.port).open()
+        client = await self.connect()
         body = json.dumps({"q": "\n".join(chance.choices(self.lines, k=50)), **self.direction}).encode()
         head = HEAD.format(method="POST", path="/translate", kind="application/json", length=len(body))
         client.writer.write(head.encode() + body)
@@ -281,7 +288,7 @@ class Soak:
     async def garbage(self, chance: random.Random) -> None:
         """Send bytes that are no HTTP, or no JSON."""
         self.counts["garbage"] += 1
-        client = await Client(self.port).open()
+        client = await self.connect()
         client.writer.write(chance.randbytes(200) if chance.random() < 0.5 else b"POST /translate HTTP/1.1\r\n\r\n{[")
         with suppress(OSError):
             await asyncio.wait_for(client.reader.read(1000), 2)
@@ -303,6 +310,10 @@ class Soak:
     async def run(self, pid: int) -> None:
         slow = [self.send_slow_files() for _ in range(self.slow)]
         await asyncio.gather(self.report(pid), *slow, *map(self.work, range(self.clients)))
+        # The server would wait for the rest of incomplete requests before it ends.
+        for writer in self.writers:
+            writer.transport.abort()
+        await asyncio.sleep(0)  # the transports close their sockets in the next turn of the loop
         print(", ".join(f"{name} {count:,}" for name, count in sorted(self.counts.items())))
 
 

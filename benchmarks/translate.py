@@ -10,7 +10,8 @@ They take turns translating the first LINES (400) lines ROUNDS (3) times, with a
 - nmt torch, nmt ctranslate2: from raw lines to translations, including tokenization and reordering;
 - CTranslate2: what one would write by hand, from raw lines to texts: sentencepiece and CTranslate2's own call on tokens
   sorted by length, with two threads or two single-threaded workers, in batches of the fastest of five sizes;
-- Hugging Face: `generate` of transformers on the exported model, on input sorted by length, in batches of 32.
+- Hugging Face: `generate` of transformers on the exported model, on input sorted by length, in batches of 32; absent
+  if `nmt export format=huggingface` cannot convert the model, such as one with pre-norm layers.
 
 The script prints medians of sentences/s and output tokens/s, excluding loading, the peak memory, and the ratios to
 Hugging Face and to CTranslate2 in float32. Then it times the whole command on 32 lines, from a cold start.

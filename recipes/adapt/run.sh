@@ -13,7 +13,7 @@ domain=(experiment=quickstart name=adapt/domain batching.tokens_per_update=1000 
 # The general translator and, for comparison, one trained on the domain alone.
 nmt preprocess "${general[@]}" tokenizer=bpe8k
 nmt train data/tatoeba "${tiny[@]}" optim.warmup=1000 trainer.max_steps=2500 checkpoints.every_steps=200 checkpoints.average=all name=adapt/general
-nmt preprocess "${domain[@]}"
+nmt preprocess experiment=quickstart
 nmt train "${domain[@]}"
 
 # The domain in the general translator's vocabulary, alone and mixed with general text. The learning rate of optim=adapt

@@ -89,6 +89,8 @@ def provenance(result: Result) -> list[tuple[str, list[str]]]:
         "time": [", ".join(f"{name}: {duration(seconds)}" for name, seconds in result["seconds"].items())],
         "packages": [", ".join(f"{k} {v}" for k, v in origin["packages"].items()) for origin in origins],
     }
+    if "note" in result:
+        facts["commands"] = [result["note"]]
     return [(name, list(dict.fromkeys(lines))) for name, lines in facts.items()]
 
 

@@ -1,7 +1,9 @@
-"""Results: a JSON file for each row of a table, with everything needed to check or repeat the measurement.
+"""Results: a JSON file for each row of a table, to check or repeat the measurement.
 
-It contains the table, row, scale, seed, commands and their seconds, the origin of the numbers (commit, machine,
-packages), training devices, scores with their signatures, and figures: all other measurements and counts.
+It contains the table, row, scale, seed, commands and their seconds, the origin of the numbers
+(commit, machine, packages), training devices, scores with their signatures, and figures: all other
+measurements and counts. If keys were renamed later, the commands have the new names, and a note
+lists the names at the commit.
 """
 
 import json
