@@ -29,11 +29,12 @@ from nmt.config import (
     PAD,
     UNK,
     DataConfig,
+    TokenizerConfig,
     build,
     held_out_name,
     require,
     sources_of,
-    vocabulary_settings,
+    with_defaults,
 )
 from nmt.data.planning import Ints, UpdateSize
 from nmt.errors import NMTError, one_line
@@ -118,7 +119,9 @@ def read_manifest(folder: Path) -> Manifest:
     named = all(isinstance(name, str) and LANGUAGE.fullmatch(name) for name in names)  # languages name files
     if not named or not isinstance(manifest.content.get("sources"), dict) or not 0 < manifest.vocabulary_size < 2**31:
         raise NMTError(f"{path} was not written by `nmt preprocess`; prepare the corpus again")
-    manifest.content["tokenizer"] = vocabulary_settings(manifest.content["tokenizer"])
+    # The fingerprint stays: it identifies the corpus as it was prepared.
+    for name, kind in (("data", DataConfig), ("tokenizer", TokenizerConfig)):
+        manifest.content[name] = with_defaults(kind, manifest.content[name])
     return manifest
 
 
