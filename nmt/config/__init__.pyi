@@ -13,8 +13,8 @@ from .fields import MISSING as MISSING, checked as checked, choice as choice, in
 from .fields import as_list as as_list, flatten as flatten, keys_of as keys_of, matches as matches, require as require
 from .fields import explain as explain, inline as inline, nearest as nearest, setting as setting, to_tree as to_tree
 from .fields import answer as answer, build as build, exists as exists, number as number, shown as shown
-from .fields import members_of as members_of
-from .stored import build_stored as build_stored, with_defaults as with_defaults
+from .fields import Member as Member, members_of as members_of
+from .stored import build_stored as build_stored, value_before as value_before, with_defaults as with_defaults
 from .training import ENDLESS as ENDLESS, CheckpointConfig as CheckpointConfig, ExperimentConfig as ExperimentConfig
 from .training import BatchingConfig as BatchingConfig, TrainerConfig as TrainerConfig, parse_duration as parse_duration
 from .training import ENDING as ENDING, ModelConfig as ModelConfig, OptimConfig as OptimConfig

@@ -30,7 +30,7 @@ from nmt.config import (
     UNK,
     DataConfig,
     TokenizerConfig,
-    build,
+    build_stored,
     held_out_name,
     require,
     sources_of,
@@ -111,9 +111,9 @@ def read_manifest(folder: Path) -> Manifest:
     require(path.is_file(), f"{folder}: no prepared corpus; run `nmt preprocess`, or resume a run by its command")
     tree = read_mapping(path, parse_json, LARGE)
     check_version(path, tree.get("format_version"), FORMAT_VERSION, "prepare the corpus again with overwrite=true")
-    manifest = build(Manifest, tree, str(path))
+    manifest = build_stored(Manifest, tree, str(path))
     for split, counts in manifest.counts.items():
-        build(Counts, counts, f"{path}, counts, {split[:20]}")
+        build_stored(Counts, counts, f"{path}, counts, {split[:20]}")
     keys = ("data", "kind"), ("data", "source"), ("data", "target"), ("tokenizer", "kind")
     names = [within(manifest.content, *key) for key in keys]
     named = all(isinstance(name, str) and LANGUAGE.fullmatch(name) for name in names)  # languages name files

@@ -19,7 +19,6 @@ from nmt.config import (
     ModelConfig,
     NMTError,
     TokenizerConfig,
-    build,
     build_stored,
     facts_of_kind,
     matches,
@@ -83,7 +82,7 @@ def read_description(folder: Path) -> ModelDescription:
     problem = f"{path}: not an nmt model, perhaps an export for another program; pass the run or its model directory"
     require(tree.get("format_version") is not None, problem)
     check_version(path, tree.get("format_version"), FORMAT_VERSION)
-    description = build(ModelDescription, tree, str(path))
+    description = build_stored(ModelDescription, tree, str(path))
     description.model = to_tree(build_stored(ModelConfig, description.model, str(path), "model."))
     # Languages become parts of file names.
     require("/" not in description.source + description.target, f"{path}: its languages cannot be used in file names")
