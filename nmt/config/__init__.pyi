@@ -6,7 +6,6 @@ from .corpus import LANGUAGE as LANGUAGE, TokenizerConfig as TokenizerConfig, wi
 from .corpus import FilterConfig as FilterConfig, facts_of_kind as facts_of_kind, held_out_name as held_out_name
 from .corpus import BOS as BOS, IN_TRAINING as IN_TRAINING, DataConfig as DataConfig, SourceConfig as SourceConfig
 from .corpus import EOS as EOS, PAD as PAD, UNK as UNK, sources_of as sources_of
-from .corpus import vocabulary_settings as vocabulary_settings
 from .fields import check_name as check_name, enough_memory_or as enough_memory_or, is_out_of_memory as is_out_of_memory
 from .fields import how_to_install as how_to_install, plugin_options as plugin_options, running_text as running_text
 from .fields import IF_LATIN_1 as IF_LATIN_1, NMTError as NMTError, SameForAll as SameForAll, difference as difference
@@ -14,6 +13,8 @@ from .fields import MISSING as MISSING, checked as checked, choice as choice, in
 from .fields import as_list as as_list, flatten as flatten, keys_of as keys_of, matches as matches, require as require
 from .fields import explain as explain, inline as inline, nearest as nearest, setting as setting, to_tree as to_tree
 from .fields import answer as answer, build as build, exists as exists, number as number, shown as shown
+from .fields import Member as Member, members_of as members_of
+from .stored import build_stored as build_stored, value_before as value_before, with_defaults as with_defaults
 from .training import ENDLESS as ENDLESS, CheckpointConfig as CheckpointConfig, ExperimentConfig as ExperimentConfig
 from .training import BatchingConfig as BatchingConfig, TrainerConfig as TrainerConfig, parse_duration as parse_duration
 from .training import ENDING as ENDING, ModelConfig as ModelConfig, OptimConfig as OptimConfig

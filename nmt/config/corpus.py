@@ -158,12 +158,6 @@ def source_of(data: DataConfig, entry: Any) -> SourceConfig:
     return source
 
 
-def vocabulary_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The `tokenizer` keys stored with a corpus, run or model, with those that earlier versions did not store."""
-    before = "none" if stored.get("kind") == "marian" else "nfkc"
-    return {"normalization": before, **stored}
-
-
 def held_out_name(data: DataConfig, number: int, source: SourceConfig, split: str) -> str:
     """The name of the held-out set that source `number` uses; "all" if all sources share the set."""
     of_all = number == 0 and data.sources and split not in data.sources[0] and getattr(data, split)
@@ -180,7 +174,10 @@ class TokenizerConfig:
     """Number of entries, including special symbols; reduced, with a notice, if the corpus is too small."""
     sample: int = number(1_000_000, 1, 10**9)
     """Maximum number of training pairs to learn from (a random sample); unigram needs 2 GB of RAM for 200,000 pairs."""
-    normalization: str = choice("canonical", "canonical", "nfkc", "none")
+    normalization: str = choice(
+        *("canonical", "canonical", "nfkc", "none"),
+        before=lambda stored: "none" if stored.get("kind") == "marian" else "nfkc",
+    )
     """How text is normalized: canonical (Unicode's NFC; in sources, ligatures and presentation forms are
     folded, too), nfkc (compatibility forms, which change signs such as \u00bd and \u00b2), or none."""
 

@@ -32,9 +32,9 @@ def number(default: Any, least: float, most: float, *names: str, **metadata: Any
     return field(default=default, metadata={"range": (least, most), "choices": lambda: names, **metadata})
 
 
-def choice(default: Any, *names: Any, names_of: Callable[[], Iterable[str]] = tuple) -> Any:
+def choice(default: Any, *names: Any, names_of: Callable[[], Iterable[str]] = tuple, **metadata: Any) -> Any:
     """A field for one of `names`, or a list of them if `default` is a list; `names_of` returns further names."""
-    metadata = {"choices": lambda: (*names, *names_of())}
+    metadata = {"choices": lambda: (*names, *names_of()), **metadata}
     if isinstance(default, list):
         return field(default_factory=lambda: [*default], metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -51,7 +51,11 @@ def inline(default: Any, *offered: str) -> Any:
 
 
 def setting(default: Any, **metadata: Any) -> Any:
-    """A field of a job: `affects_output=False` if its value may change when the job resumes, or `is_file=True`."""
+    """A field with metadata.
+
+    `affects_output=False`: the value may change when a job resumes. `decides=False`: the value may change when a run
+    resumes. `is_file=True`: the value names a file whose content counts. `before`: see `nmt.config.stored`.
+    """
     return field(default=default, metadata=metadata)
 
 

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import cos, pi, sqrt
 from typing import Any
 
 from nmt.config.corpus import DataConfig, TokenizerConfig, sources_of
-from nmt.config.fields import MISSING, check_name, choice, in_words, number, plugin_options, require, shown
+from nmt.config.fields import MISSING, check_name, choice, in_words, number, plugin_options, require, setting, shown
 from nmt.config.translation import BLEU_TOKENIZERS, DecodeConfig
 from nmt.registry import entries_of
 
@@ -152,12 +152,12 @@ class CheckpointConfig:
 
     every_steps: int = number(1400, 1, 10**9)
     """Updates between permanent checkpoints; the paper's ten minutes are about 1,400 updates (base) or 600 (big)."""
-    keep: int = number(5, 1, 10_000)
+    keep: int = number(5, 1, 10_000, decides=False)
     """Number of checkpoints to keep, including the one after the last update."""
-    average: str = choice("best", "best", "all")
+    average: str = choice("best", "best", "all", decides=False)
     """Final model: all (the mean of the last `keep` checkpoints, as in the paper) or best (whichever of best.ckpt and
     the means of the last 1, 2, ..., `keep` checkpoints has the lowest validation loss)."""
-    every_minutes: float | None = number(10.0, 0.0001, 1e6)
+    every_minutes: float | None = number(10.0, 0.0001, 1e6, decides=False)
     """Minutes between temporary checkpoints, each replaced by the next checkpoint; null: no temporary checkpoints."""
 
 
@@ -165,17 +165,17 @@ class CheckpointConfig:
 class ValidationConfig:
     """Validation during training."""
 
-    every_steps: int = number(1000, 1, 10**9)
+    every_steps: int = number(1000, 1, 10**9, decides=False)
     """Updates between validations."""
-    bleu_sentences: int | None = number(200, 0, 10**9)
+    bleu_sentences: int | None = number(200, 0, 10**9, decides=False)
     """Number of validation sentences to translate for BLEU, or to parse for F1; null: all."""
-    tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
+    tokenize: str | None = choice(None, *BLEU_TOKENIZERS, decides=False)
     """BLEU tokenizer, as in `nmt score`; null: the one recommended for the target language."""
-    precision: str = choice("float32", "float32", "bfloat16")
+    precision: str = choice("float32", "float32", "bfloat16", decides=False)
     """Arithmetic of validation translations: float32 or bfloat16 (faster on recent GPUs)."""
     best: str = choice("perplexity", "perplexity", "bleu")
     """Criterion for checkpoints/best.ckpt: perplexity or bleu (for a parser, F1)."""
-    patience: int | None = number(None, 1, 10**9)
+    patience: int | None = number(None, 1, 10**9, decides=False)
     """Stop after this many consecutive validations without improvement; null: never."""
 
     def __post_init__(self) -> None:
@@ -187,25 +187,25 @@ class ValidationConfig:
 class TrainerConfig:
     """Flags for lightning.Trainer: updates, devices, precision."""
 
-    max_steps: int = number(100_000, 1, 10**9)
+    max_steps: int = number(100_000, 1, 10**9, decides=False)
     """Total number of updates; a higher number extends a finished run; minutes= chooses it for you."""
-    max_time: str | None = None
+    max_time: str | None = setting(None, decides=False)
     """Time limit, such as 15m, 2h or 1d12h, after which training saves and stops; the same command resumes it.
     With a schedule that ends and without `max_steps`, this limit also sets `max_steps`."""
-    accelerator: str = choice("auto", "auto", "cpu", "gpu", "cuda", "mps")
+    accelerator: str = choice("auto", "auto", "cpu", "gpu", "cuda", "mps", decides=False)
     """auto (a GPU if there is one), cpu, gpu, cuda or mps."""
-    devices: int | list[int] | str = number("auto", -1, 1024, "auto")
+    devices: int | list[int] | str = number("auto", -1, 1024, "auto", decides=False)
     """Number of GPUs or CPU processes, or a list of GPUs; their number must divide batching.micro_batches; -1: all."""
-    num_nodes: int = number(1, 1, 10_000)
+    num_nodes: int = number(1, 1, 10_000, decides=False)
     """Number of machines, each with `devices` devices."""
-    precision: str = choice("auto", "auto", *PRECISIONS, *SHORT_PRECISIONS)
+    precision: str = choice("auto", "auto", *PRECISIONS, *SHORT_PRECISIONS, before="32-true")
     """32-true, bf16-mixed (faster on recent GPUs and CPUs, less memory), 16-mixed (older GPUs), bf16-true, 16-true or
     64-true; auto: bf16-mixed if the device has instructions for bfloat16, otherwise 32-true."""
-    compile: bool | str = choice("auto", "auto")
+    compile: bool | str = choice("auto", "auto", before=False)
     """true: compile the layers and the loss, which takes about a minute and speeds up updates; auto: only on GPUs."""
     reduction: str = choice("exact", "exact", "fast")
     """Order in which to add gradients: exact (fixed: the same bits on any number of devices) or fast (PyTorch's)."""
-    log_every_n_steps: int = number(50, 1, 10**9)
+    log_every_n_steps: int = number(50, 1, 10**9, decides=False)
     """Updates between log entries; each entry is a row in metrics.csv."""
     deterministic: bool | str | None = choice(None, "warn")
     """true: use only operations that give the same bits each time; warn: allow others, but warn about them; null: true
@@ -237,27 +237,29 @@ def parse_duration(key: str, value: str) -> str:
 class ExperimentConfig:
     """Options of `nmt preprocess` and `nmt train`: one experiment, from text to an averaged model."""
 
-    name: str = "${data.name}-${model.name}"
+    name: str = setting("${data.name}-${model.name}", decides=False)
     """Name of the run, which is written to runs/NAME."""
-    prepared: str = "data/${data.name}"
+    prepared: str = setting("data/${data.name}", decides=False)
     """Folder that contains the prepared corpus."""
-    run: str = "runs/${name}"
+    run: str = setting("runs/${name}", decides=False)
     """Run folder, for checkpoints, logs and the model."""
-    init: str | None = None
+    # The model may move: a run compares its weights.
+    init: str | None = setting(None, decides=False)
     """Run or model directory to start from: preprocess uses its vocabulary, train uses its weights."""
     seed: int = number(1, 0, 2**63 - 1)
     """Random seed for splits, samples, initial weights, data order and dropout."""
-    workers: int = number(2, 1, 1000)
+    workers: int = number(2, 1, 1000, decides=False)
     """preprocess: number of processes."""
-    minutes: float | None = number(None, 0.01, 1e6)
+    # The options that these two settle are compared.
+    minutes: float | None = number(None, 0.01, 1e6, decides=False)
     """train: training time in minutes; sets trainer.max_steps and the groups in minutes_settles; null: sets neither."""
-    minutes_settles: list[str] = choice([*SETTLED], *SETTLED)
+    minutes_settles: list[str] = choice([*SETTLED], *SETTLED, decides=False)
     """train: groups that minutes= also sets, except groups with a key that the command line sets."""
-    logger: list[str] = choice(["tensorboard"], "csv", "tensorboard", "wandb")
+    logger: list[str] = choice(["tensorboard"], "csv", "tensorboard", "wandb", decides=False)
     """Loggers in addition to metrics.csv: csv (adds none), tensorboard, wandb, or a list."""
-    overwrite: bool = False
+    overwrite: bool = setting(False, decides=False)
     """preprocess: replace a corpus that was prepared with different options."""
-    num_workers: int | None = number(None, 0, 1024)
+    num_workers: int | None = number(None, 0, 1024, decides=False)
     """train: number of batch-loading processes per device; null: 2 with an accelerator, 0 on a CPU."""
     float32_matmul_precision: str = choice("highest", "highest", "high", "medium")
     """train: precision of float32 matrix products: highest, high (TF32 on a GPU) or medium (bfloat16)."""
@@ -268,7 +270,7 @@ class ExperimentConfig:
     batching: BatchingConfig = MISSING
     checkpoints: CheckpointConfig = MISSING
     validation: ValidationConfig = MISSING
-    decode: DecodeConfig = MISSING
+    decode: DecodeConfig = field(default=MISSING, metadata={"decides": False})
     trainer: TrainerConfig = MISSING
     plugins: dict[str, Any] = plugin_options("train")
 

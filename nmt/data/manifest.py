@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nmt.config import IN_TRAINING, LANGUAGE, build, require, vocabulary_settings
+from nmt.config import (
+    IN_TRAINING,
+    LANGUAGE,
+    DataConfig,
+    TokenizerConfig,
+    build_stored,
+    require,
+    with_defaults,
+)
 from nmt.errors import NMTError
 from nmt.files import LARGE, check_version, parse_json, read_mapping, within, write_file
 
@@ -74,15 +82,17 @@ def read_manifest(folder: Path) -> Manifest:
     require(path.is_file(), f"{folder}: no prepared corpus; run `nmt preprocess`, or resume a run by its command")
     tree = read_mapping(path, parse_json, LARGE)
     check_version(path, tree.get("format_version"), FORMAT_VERSION, "prepare the corpus again with overwrite=true")
-    manifest = build(Manifest, tree, str(path))
+    manifest = build_stored(Manifest, tree, str(path))
     for split, counts in manifest.counts.items():
-        build(Counts, counts, f"{path}, counts, {split[:20]}")
+        build_stored(Counts, counts, f"{path}, counts, {split[:20]}")
     keys = ("data", "kind"), ("data", "source"), ("data", "target"), ("tokenizer", "kind")
     names = [within(manifest.content, *key) for key in keys]
     named = all(isinstance(name, str) and LANGUAGE.fullmatch(name) for name in names)  # languages name files
     if not named or not isinstance(manifest.content.get("sources"), dict) or not 0 < manifest.vocabulary_size < 2**31:
         raise NMTError(f"{path} was not written by `nmt preprocess`; prepare the corpus again")
-    manifest.content["tokenizer"] = vocabulary_settings(manifest.content["tokenizer"])
+    # The fingerprint stays: it identifies the corpus as it was prepared.
+    for name, kind in (("data", DataConfig), ("tokenizer", TokenizerConfig)):
+        manifest.content[name] = with_defaults(kind, manifest.content[name])
     return manifest
 
 

@@ -18,12 +18,14 @@ from nmt.config import (
     DecodeConfig,
     ModelConfig,
     NMTError,
-    build,
+    TokenizerConfig,
+    build_stored,
     facts_of_kind,
     matches,
     one_line,
     require,
-    vocabulary_settings,
+    to_tree,
+    with_defaults,
 )
 from nmt.files import cell
 from nmt.files.disk import LOCK, block, check_regular, check_version, code, locked_file, parse_json, plain, read_mapping
@@ -80,8 +82,8 @@ def read_description(folder: Path) -> ModelDescription:
     problem = f"{path}: not an nmt model, perhaps an export for another program; pass the run or its model directory"
     require(tree.get("format_version") is not None, problem)
     check_version(path, tree.get("format_version"), FORMAT_VERSION)
-    description = build(ModelDescription, tree, str(path))
-    build(ModelConfig, description.model, str(path), "model.")
+    description = build_stored(ModelDescription, tree, str(path))
+    description.model = to_tree(build_stored(ModelConfig, description.model, str(path), "model."))
     # Languages become parts of file names.
     require("/" not in description.source + description.target, f"{path}: its languages cannot be used in file names")
     for key, value in description.training.items():
@@ -120,7 +122,7 @@ def is_parser(description: ModelDescription) -> bool:
 def tokenizer_settings(description: ModelDescription) -> dict[str, Any]:
     """The vocabulary's settings, as in TokenizerConfig; models without a training configuration are Marian's."""
     stored = within(description.training, "config", "tokenizer") or {"kind": "marian"}
-    settings = vocabulary_settings(stored)
+    settings = with_defaults(TokenizerConfig, stored)
     return {
         "kind": str(settings["kind"]),
         "vocabulary_size": description.vocabulary_size,

@@ -8,6 +8,7 @@ torch.nn.functional.linear. Shapes: M rows, K inputs, N outputs.
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -24,22 +25,32 @@ ONEDNN = torch.backends.mkldnn.is_available() and platform.machine() in ("x86_64
 SMALLEST_PRODUCT = 2**25
 SMALLEST_REPEATED_PRODUCT = 2**20 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2**62
 
+# Of the current thread, because a server's threads use several models at once.
+HAS_FEW_SHAPES = ContextVar("HAS_FEW_SHAPES", default=False)
+
 
 @contextmanager
 def few_shapes() -> Iterator[None]:
-    """Use oneDNN for smaller products too, in a block whose products have few shapes, so that kernels stay cached."""
-    global SMALLEST_PRODUCT
-    before, SMALLEST_PRODUCT = SMALLEST_PRODUCT, SMALLEST_REPEATED_PRODUCT
+    """Use oneDNN for smaller products too, in a block whose products have few shapes, so that kernels stay cached.
+
+    This applies only to the thread that runs the block.
+    """
+    token = HAS_FEW_SHAPES.set(True)
     try:
         yield
     finally:
-        SMALLEST_PRODUCT = before
+        HAS_FEW_SHAPES.reset(token)
+
+
+def smallest_product() -> int:
+    """The number of multiplications from which a product uses oneDNN."""
+    return SMALLEST_REPEATED_PRODUCT if HAS_FEW_SHAPES.get() else SMALLEST_PRODUCT
 
 
 def has_fast_product(x: Tensor, weight: Tensor) -> bool:
     """Return True if `product` supports these tensors and is faster than torch's linear map."""
     fits = device.on_cpu(x) and x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
-    return ONEDNN and fits and x.numel() * len(weight) >= SMALLEST_PRODUCT
+    return ONEDNN and fits and x.numel() * len(weight) >= smallest_product()
 
 
 def outer_product(grad_MN: Tensor, x_MK: Tensor) -> Tensor:

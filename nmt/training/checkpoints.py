@@ -21,7 +21,17 @@ from rich.console import Console
 from torch import Tensor
 
 from nmt import evaluation, search, text, translation
-from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, build, difference, matches, require
+from nmt.config import (
+    CheckpointConfig,
+    ExperimentConfig,
+    ModelConfig,
+    build_stored,
+    difference,
+    flatten,
+    matches,
+    require,
+    with_defaults,
+)
 from nmt.data import STOPPING, TOKENIZER, PreparedCorpus, PreparedSplit
 from nmt.errors import NMTError, enough_memory_or, one_line
 from nmt.files import (
@@ -36,6 +46,7 @@ from nmt.files import (
 )
 from nmt.model import Transformer, check_ours, check_shapes, write_model_directory
 from nmt.training.checkpoint_io import DirectCheckpointIO
+from nmt.training.identity import split_of
 from nmt.training.module import REQUESTS, TranslationModule, UpdateCallback, make_trainer
 from nmt.training.run_folder import (
     check_configuration,
@@ -66,20 +77,24 @@ class RunState:
     target: str
     tokenizer: str  # SHA-256
     corpus: str  # fingerprint
-    files: dict[str, str] = field(default_factory=dict)  # name -> SHA-256
+    files: dict[str, str] = field(default_factory=dict)  # name -> SHA-256, as `corpus_hashes` returns them
     init: str = ""  # SHA-256 of the initial weights; empty if they are random
     seen: dict[str, Any] = field(default_factory=dict)  # from the manifest
     tokens: int = 0  # target tokens
     seconds: float = 0.0
     devices: str = ""
     versions: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, Any] = field(default_factory=dict)  # what decides the kernels: `kernels.environment_record`
     metrics: dict[str, Any] = field(default_factory=dict)
     validation: dict[str, Any] = field(default_factory=dict)
     format_version: int = FORMAT_VERSION
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
-    """A checkpoint's content, memory-mapped and checked; NMTError if training cannot have written it."""
+    """A checkpoint's content, memory-mapped and checked; NMTError if training cannot have written it.
+
+    Its configuration is complete: it also has the options that were added after the checkpoint was written.
+    """
     require(path.is_file(), f"{path}: no such checkpoint")
     try:
         content: dict[str, Any] = load_plain(path)
@@ -100,8 +115,9 @@ def check_content(content: dict[str, Any]) -> None:
         require(matches(content.get(key), kind), f"its {key!r} is missing or has the wrong type")
     require(content["sums"].shape == (3,), "it does not have three sums")
     parse_json(json.dumps(content["nmt"]))
-    run = build(RunState, content["nmt"], "its entry 'nmt'")
-    model = build(ModelConfig, run.config.get("model"), "its model")
+    run = build_stored(RunState, content["nmt"], "its entry 'nmt'")
+    content["nmt"]["config"] = run.config = with_defaults(ExperimentConfig, run.config)
+    model = build_stored(ModelConfig, run.config.get("model"), "its model", "model.")
     shapes = {name: tuple(tensor.shape) for name, tensor in model_weights(content).items()}
     check_shapes(model, run.vocabulary_size, shapes, "its weights do not match its model")
 
@@ -210,6 +226,7 @@ def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -
     content = load_checkpoint(paths[-1])
     state, update = RunState(**content["nmt"]), content["global_step"]
     check_origin(paths[-1], state, corpus, now.files)
+    check_characters(paths[-1], state, now)
     require(state.init == now.init, f"{paths[-1]} began with different weights than init={start}: pass name=OTHER")
     finished = update >= config.trainer.max_steps or (patience is not None and state.validation["worse"] >= patience)
     # There is no optimizer state yet if all updates were skipped, by optim.not_finite=skip or by the loss scaler.
@@ -220,13 +237,29 @@ def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -
     return paths[-1], update, finished
 
 
-def check_origin(path: Path, state: RunState, corpus: PreparedCorpus, files: dict[str, str] | None = None) -> None:
-    """Raise NMTError if a checkpoint was trained on a different corpus or with a different vocabulary or `files`."""
-    before = {"tokenizer": state.tokenizer, "corpus": state.corpus} | (state.files if files is not None else {})
-    now = {"tokenizer": corpus.manifest.tokenizer, "corpus": corpus.manifest.fingerprint} | (files or {})
+def check_origin(path: Path, state: RunState, corpus: PreparedCorpus, files: dict[str, str]) -> None:
+    """Raise NMTError if a checkpoint was trained on a different corpus or with a different vocabulary or `files`.
+
+    `files` are the `corpus_hashes` of the splits to compare. A file that an older nmt did not record is not compared.
+    """
+    splits = {split_of(name) for name in files}
+    before = {"tokenizer": state.tokenizer, "corpus": state.corpus}
+    before |= {name: identity for name, identity in state.files.items() if split_of(name) in splits}
+    now = {"tokenizer": corpus.manifest.tokenizer, "corpus": corpus.manifest.fingerprint, **files}
     for name, identity in before.items():
         advice = f"than {corpus.folder} has now: restore it, or pass name=OTHER for a new run"
         require(now.get(name) == identity, f"{path} was trained with a different {name} {advice}")
+
+
+def check_characters(path: Path, state: RunState, now: RunState) -> None:
+    """Raise NMTError if the corpus's record of lengths and characters, which the model gets, is another one.
+
+    What an older nmt did not record is not compared.
+    """
+    before, after = flatten(state.seen), flatten(now.seen)
+    changed = [key for key in before if key in after and before[key] != after[key]]
+    advice = "restore the corpus's manifest.json and the model of init=, or pass name=OTHER for a new run"
+    require(not changed, f"{path} was trained with a different record of {', '.join(changed[:4])}: {advice}")
 
 
 class Average:
@@ -304,21 +337,27 @@ def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSpl
     return chosen
 
 
-def write_average(average: Average, run: Path, output: Path, score: tuple[evaluation.Score, int] | None = None) -> None:
-    """Write an average as a model directory; `score` is its validation score and the number of sentences scored.
-
-    Raises NMTError if the tokenizer in the run folder is missing or is not the one used in training.
-    """
-    state, tokenizer = average.state, run / TOKENIZER
-    same = tokenizer.is_file() and sha256(tokenizer) == state.tokenizer
-    require(same, f"{tokenizer}: missing, or not the tokenizer that the checkpoints were trained with")
+def describe(average: Average, score: tuple[evaluation.Score, int] | None = None) -> ModelDescription:
+    """The description of an average; `score` is its validation score and the number of sentences scored."""
+    state = average.state
     scored = {**asdict(score[0]), "sentences": score[1]} if score else {}
     optional = {"init": state.init, "candidates": average.losses, "score": scored}
     recorded = ("tokens", "seconds", "devices", "versions", "corpus", "config")
     training = {"updates": average.made, "averaged": average.updates, **{key: vars(state)[key] for key in recorded}}
     training |= state.seen | {key: value for key, value in optional.items() if value}
     sides = state.source, state.target
-    description = ModelDescription(state.config["model"], state.vocabulary_size, *sides, state.tokenizer, training)
+    return ModelDescription(state.config["model"], state.vocabulary_size, *sides, state.tokenizer, training)
+
+
+def write_average(average: Average, run: Path, output: Path, score: tuple[evaluation.Score, int] | None = None) -> None:
+    """Write an average as a model directory; `score` is its validation score and the number of sentences scored.
+
+    Raises NMTError if the tokenizer in the run folder is missing or is not the one used in training.
+    """
+    tokenizer = run / TOKENIZER
+    same = tokenizer.is_file() and sha256(tokenizer) == average.state.tokenizer
+    require(same, f"{tokenizer}: missing, or not the tokenizer that the checkpoints were trained with")
+    description = describe(average, score)
     model = average.make_model()
     parameters = sum(parameter.numel() for parameter in model.parameters())
     write_model_directory(output, model, tokenizer, description, model_card(description, parameters))

@@ -37,7 +37,7 @@ REPORT = (
     "loss {loss:.3f}  ppl {perplexity:.2f}  {tokens_per_second:,.0f} tokens/s  lr {learning_rate:.2e}  "
     "grad {gradient_norm:.2f}  padding {padding:.0%}  MFU {mfu:.0%}  {cost:.1e} FLOP"
 )
-OF_BITS = ("torch", "processor", "threads")  # what may change the last bits of a sum
+OF_BITS = ("torch", "processor", "threads", "device", "kernels")  # what may change the last bits of a sum
 REPORT_SECONDS = 10  # minimum time between two lines if the console is not a terminal
 NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
 DTYPES = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
@@ -165,12 +165,16 @@ class MetricsCallback(UpdateCallback):
                 "devices": self.devices,
                 "precision": str(trainer.precision),
                 "threads": torch.get_num_threads(),
+                "device": self.devices.partition(" x ")[2].partition(" (")[0],
+                "kernels": kernels.environment_record(),
                 "peak_flops_per_second": self.peak,
                 "command": " ".join(["nmt", *sys.argv[1:]]),
             }
             path = self.run / "environment.json"
             before = files.read_mapping(path, files.parse_json) if step and path.is_file() else environment
-            changed = difference(*({key: tree.get(key) for key in OF_BITS} for tree in (before, environment)))
+            # An older nmt recorded less.
+            recorded = [key for key in OF_BITS if key in before]
+            changed = difference({key: before[key] for key in recorded}, {key: environment[key] for key in recorded})
             if changed:
                 self.line.console.print(f"notice: {changed}; from here on, the last bits of the weights may differ")
             files.write_file(path, json.dumps(environment, indent=2) + "\n")

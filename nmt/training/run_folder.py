@@ -14,24 +14,17 @@ from nmt.config import (
     CheckpointConfig,
     ExperimentConfig,
     NMTError,
+    build_stored,
     difference,
-    in_words,
     one_line,
     require,
     shown,
     to_tree,
-    vocabulary_settings,
+    with_defaults,
 )
 from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, remove_leftovers, within, write_file
+from nmt.training.identity import decisive_settings
 
-# These settings determine the weights after n updates; all others may change within a run.
-DECISIVE = (
-    *("seed", "data", "tokenizer", "model", "optim", "batching", "float32_matmul_precision"),
-    *("checkpoints.every_steps", "trainer.precision", "trainer.gradient_clip_val"),
-    *("trainer.compile", "trainer.reduction"),
-)
-BEFORE = {"trainer.compile": False, "trainer.reduction": "exact"}
-"""The values of decisive keys in runs that began before nmt had these keys."""
 GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoints", "validation", "trainer")
 
 
@@ -76,24 +69,11 @@ def check_no_links(run: Path) -> None:
 
 
 def read_config(run: Path) -> dict[str, Any]:
-    """The configuration of a run; NMTError if the file cannot be read as one."""
+    """The configuration of a run, with the options that its nmt did not have; NMTError if it cannot be read."""
     tree = read_mapping(run / "config.yaml", parse_yaml)
     groups = all(isinstance(tree.get(group), dict) for group in GROUPS)
     require(groups, f"{run / 'config.yaml'}: not a run configuration")
-    tree["tokenizer"] = vocabulary_settings(tree["tokenizer"])
-    return tree
-
-
-def decisive_settings(tree: dict[str, Any]) -> dict[str, Any]:
-    """The settings that determine the weights, by key."""
-    settings = {}
-    for key in DECISIVE:
-        value = within(tree, *key.split("."))
-        if value is None:
-            value = BEFORE.get(key)
-        # As written in YAML and on the command line.
-        settings[key] = in_words(value) if isinstance(value, bool) else value
-    return settings
+    return with_defaults(ExperimentConfig, tree)
 
 
 def is_begun(run: Path) -> bool:
@@ -106,7 +86,8 @@ def check_configuration(run: Path, config: ExperimentConfig) -> None:
     """Raise NMTError if the folder has a run with a different configuration, or a link that training would follow."""
     check_no_links(run)
     if is_begun(run):
-        trees = read_config(run), to_tree(config)
+        begun = build_stored(ExperimentConfig, read_config(run), str(run / "config.yaml"))
+        trees = to_tree(begun), to_tree(config)
         changed = difference(decisive_settings(trees[0]), decisive_settings(trees[1]))
         if all(within(tree, "optim", "decay_steps") == within(tree, "trainer", "max_steps") for tree in trees):
             changed = changed.replace("optim.decay_steps:", "trainer.max_steps, where optim.schedule ends:")

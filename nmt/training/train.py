@@ -18,6 +18,7 @@ from nmt.config import ExperimentConfig, difference, require, to_tree
 from nmt.data import TOKENIZER, Manifest, PreparedCorpus, UpdateDataModule, accumulation, decisive, open_corpus
 from nmt.errors import NMTError, SameForAll, how_to_install, is_out_of_memory, one_line
 from nmt.training.checkpoints import CheckpointCallback, RunState, check_run, deliver
+from nmt.training.identity import corpus_hashes
 from nmt.training.loss import training_losses
 from nmt.training.metrics import MetricsCallback, ProgressLine, devices_in_words
 from nmt.training.module import TranslationModule, make_trainer, quiet_lightning, settle_trainer
@@ -98,7 +99,6 @@ class Training:
             search = {key: before[key] for key in ("length_penalty", "length_penalty_kind") if before.get(key)}
             seen = search | joined({key: before[key] for key in seen if before.get(key)}, seen)
             init = files.sha256(self.initial / "model.safetensors")
-        hashes = {f"train/{path.name}": files.sha256(path) for path in sorted(corpus.folder.glob("train/*.arrow"))}
         self.state = RunState(
             config=to_tree(config),
             vocabulary_size=manifest.vocabulary_size,
@@ -106,10 +106,11 @@ class Training:
             target=corpus.target_language,
             tokenizer=manifest.tokenizer,
             corpus=manifest.fingerprint,
-            files=hashes,
+            files=corpus_hashes(corpus),
             init=init,
             seen=seen,
             versions=hardware.versions(),
+            environment=kernels.environment_record(),
         )
         self.checkpoint, self.update, self.finished = check_run(config, corpus, self.state)
 

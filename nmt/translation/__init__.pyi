@@ -1,7 +1,8 @@
 from .inputs import HEAD_BYTES as HEAD_BYTES, advice_for as advice_for, check_lines as check_lines
 from .inputs import is_name_of_text as is_name_of_text, kind_of_content as kind_of_content
 from .inputs import may_be_code as may_be_code, suffix_of as suffix_of
-from .job import input_lines as input_lines, open_document as open_document, what_affects_output as what_affects_output
+from .identity import is_same as is_same, options_before as options_before, what_affects_output as what_affects_output
+from .job import input_lines as input_lines, open_document as open_document
 from .job import open_job as open_job, progress_of as progress_of, report as report, summarize as summarize
 from .job import warn as warn
 from .load import best_translations as best_translations, find_models as find_models, load_translator as load_translator

@@ -21,12 +21,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO, TypeVar, cast
 
 from nmt import config as configuration
-from nmt.config import JobConfig, NMTError, TranslatorOptions, build, flatten, keys_of, require, shown, to_tree
-from nmt.files import LARGE, cannot_write, find_model_directory, parse_json, read_mapping, sha256, sync, write_file
+from nmt.config import JobConfig, NMTError, build_stored, require, shown
+from nmt.files import LARGE, cannot_write, parse_json, read_mapping, sync, write_file
 from nmt.text import MAGIC, compressor, decoded, open_text, raw_lines, reading, without_end
+from nmt.translation.identity import is_same, options_before, what_affects_output
 from nmt.translation.inputs import HEAD_BYTES, check_content
 from nmt.translation.translator import Stage, Translation
 
@@ -51,23 +53,12 @@ def input_lines(file: Iterable[bytes], first: int = 1) -> Iterator[str]:
         yield text.removeprefix("\ufeff") if number == 1 else text
 
 
-def what_affects_output(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
-    """What determines a line's output: the SHA-256 of the weights, and the key values (for files, their SHA-256)."""
-    names = (config.translator if isinstance(config, JobConfig) else config).run
-    weights = [sha256(find_model_directory(name) / "model.safetensors") for name in names]
-    values, members = dict[str, Any](model=weights), keys_of(cast(Any, type(config)))
-    for key, value in flatten(to_tree(config)).items():
-        metadata = members[key].metadata if key in members else {}
-        if metadata.get("affects_output", True):
-            values[key] = sha256(Path(value).resolve()) if "is_file" in metadata and value else value
-    return values
-
-
 @dataclass
 class Notes:
     """What has been written to an output by this command and by any earlier ones that it resumes."""
 
-    identity: str = ""  # SHA-256 of what determines the output; empty if the command cannot be resumed
+    # What determines the output, or a name for it; empty if the command cannot be resumed.
+    identity: str | dict[str, Any] = ""
     lines: int = 0  # input lines that are done
     bytes: int = 0  # output bytes written for them
     counts: dict[str, int] = field(default_factory=Counter)  # note -> number of lines with it, for the final summary
@@ -94,15 +85,19 @@ class Output:
             raise cannot_write(Path(self.name), error) from error
         self.notes.lines, self.notes.bytes = lines, self.notes.bytes + len(content)
 
-    def resume(self, identity: str) -> None:
-        """Continue where an earlier command with the same identity stopped, if the partial file matches its notes."""
+    def resume(self, identity: str | dict[str, Any], before: Mapping[str, Any]) -> None:
+        """Continue where an earlier command with the same identity stopped, if the partial file matches its notes.
+
+        `before` has the values of options that the earlier command may not have had.
+        """
         assert self.partial
         self.notes.identity = identity
         with suppress(NMTError):
-            notes = build(Notes, read_mapping(notes_of(self.partial), parse_json), "")
+            notes = build_stored(Notes, read_mapping(notes_of(self.partial), parse_json), "notes")
             self.file.seek(max(notes.bytes - 1, 0))
             ends_line = notes.bytes > 0 and self.file.read(1) == b"\n"
-            if identity and notes.identity == identity and notes.lines > 0 and ends_line:
+            is_ours = bool(identity) and is_same(notes.identity, identity, before)
+            if is_ours and notes.lines > 0 and ends_line:
                 notes.counts, self.notes = Counter(notes.counts), notes
         self.file.truncate(self.notes.bytes)
         self.file.seek(self.notes.bytes)
@@ -144,9 +139,15 @@ def notes_of(partial: Path) -> Path:
 
 
 @contextmanager
-def open_output(name: str, identity: str = "", overwrite: bool = False) -> Iterator[Output]:
+def open_output(
+    name: str,
+    identity: str | dict[str, Any] = "",
+    overwrite: bool = False,
+    before: Mapping[str, Any] = MappingProxyType({}),
+) -> Iterator[Output]:
     """Open an output. A file appears once complete; after an error, a command with the same identity resumes it.
 
+    `before` has the values of options that the notes of an older nmt lack.
     If its name ends in .gz, .bz2, .xz or .zst, it is compressed.
     Raises NMTError if the file exists, another process is writing it, or the partial file is a link.
     """
@@ -176,7 +177,7 @@ def open_output(name: str, identity: str = "", overwrite: bool = False) -> Itera
         if partial is None:
             yield output
             return
-        output.resume(identity)
+        output.resume(identity, before)
         yield output
         try:
             sync(partial)
@@ -291,7 +292,9 @@ class Job:
 
 def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
     """Open input and output; resume a partial output if the command, input, models and keys are the same."""
-    source, total, identity = open_source(config, stack), None, ""
+    source = open_source(config, stack)
+    total = None
+    identity: str | dict[str, Any] = ""
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
     if Path(config.input).is_file() and (config.output != "-" or on_terminal):
         total, digest = 0, hashlib.sha256()
@@ -299,9 +302,9 @@ def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
             for line in raw_lines(file, config.input):
                 digest.update(line)
                 total += 1
-        values = {"command": command, "input": digest.hexdigest(), **what_affects_output(config)}
-        identity = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
-    output = stack.enter_context(open_output(config.output, identity, config.overwrite))
+        identity = {"command": command, "input": digest.hexdigest(), **what_affects_output(config)}
+    before = options_before(config)
+    output = stack.enter_context(open_output(config.output, identity, config.overwrite, before))
     lines = raw_lines(source, "standard input" if config.input == "-" else config.input)
     done = output.notes.lines
     deque(islice(lines, done), maxlen=0)

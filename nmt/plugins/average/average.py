@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nmt import commands, data, files, model, training
-from nmt.config import CheckpointConfig, Command, NMTError, build, number, require
+from nmt.config import CheckpointConfig, Command, NMTError, build_stored, number, require
 
 
 @dataclass
@@ -25,10 +25,10 @@ def average_of_run(folder: Path, newest: Path) -> "training.Average":
     import torch
 
     state = training.RunState(**training.load_checkpoint(newest)["nmt"])
-    rule = build(CheckpointConfig, state.config["checkpoints"], f"{newest}, checkpoints")
+    rule = build_stored(CheckpointConfig, state.config["checkpoints"], f"{newest}, checkpoints")
     try:
         corpus = data.open_corpus(Path(state.config["prepared"]))
-        training.check_origin(newest, state, corpus)
+        training.check_origin(newest, state, corpus, training.corpus_hashes(corpus, ["valid"]))
     except NMTError as error:
         raise NMTError(f"{error}; pass last=N to average without validation") from error
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

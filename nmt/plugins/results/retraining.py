@@ -10,14 +10,14 @@ from typing import Any
 
 import torch
 from rich.console import Console
-from torch import Tensor
 
 from nmt import data, files, hardware
-from nmt.config import ExperimentConfig, build, difference, in_words, matches, require, shown, to_tree
-from nmt.model import load_model
+from nmt.config import ExperimentConfig, build_stored, difference, in_words, require, to_tree
+from nmt.plugins.results.bits import first_difference
 from nmt.plugins.results.commands import VerifyConfig
-from nmt.plugins.results.verify import UNCHECKED, Check, check_of
-from nmt.training import Average, Training, checkpoint_step, list_checkpoints, load_checkpoint, read_config
+from nmt.plugins.results.delivered import changed_configuration, check_model
+from nmt.plugins.results.verify import DIFFERS, Check, check_of
+from nmt.training import Training, checkpoint_step, list_checkpoints, load_checkpoint, read_config
 
 
 def compared(checkpoint: dict[str, Any]) -> dict[str, Any]:
@@ -26,40 +26,14 @@ def compared(checkpoint: dict[str, Any]) -> dict[str, Any]:
     return {name: checkpoint.get(key) for name, key in {**keys, "update": "global_step", "skipped": "skipped"}.items()}
 
 
-def first_difference(one: Any, two: Any, name: str = "") -> str:
-    """The first value in which two trees differ, and how; empty if all bits are equal."""
-    for kind in (dict, (list, tuple)):
-        if isinstance(one, kind) and isinstance(two, kind):
-            old, new = (x if isinstance(x, dict) else dict(enumerate(x)) for x in (one, two))
-            parts = (first_difference(old.get(key), new.get(key), f"{name}.{key}") for key in {**old, **new})
-            return next(filter(None, parts), "")
-    name = name.removeprefix(".")
-    kinds = [f"{x.dtype} {[*x.shape]}" if isinstance(x, Tensor) else in_words(x) for x in (one, two)]
-    if kinds[0] != kinds[1] or isinstance(one, Tensor) != isinstance(two, Tensor):
-        return f"{name} is {shown(kinds[0])} but should be {shown(kinds[1])}"
-    # Compare bytes, because `torch.equal` treats -0 as 0 and float64 as float32.
-    if not isinstance(one, Tensor) or torch.equal(*(x.contiguous().view(-1).view(torch.uint8) for x in (one, two))):
-        return ""
-    return f"{name} differs by up to {float((one.double() - two.double()).abs().max()):.2g}"
-
-
-def check_model(folder: Path, paths: dict[int, Path]) -> Check:
-    """Compare the run's model with the mean of its checkpoints."""
-    updates: Any = files.read_description(folder).training.get("averaged")
-    kept = [paths[update] for update in updates if update in paths] if matches(updates, list[int]) else []
-    if not kept or len(kept) < len(updates):
-        return UNCHECKED, "model", f"needs the checkpoints of updates {shown(in_words(updates))}"
-    mean, model = Average(*kept).make_model(), load_model(folder)
-    changed = first_difference(model.state_dict(), mean.state_dict())
-    return check_of(not changed, "model", changed or f"the mean of the checkpoints of updates {in_words(updates)}")
-
-
 def environment_of(run: Path, checkpoint: dict[str, Any]) -> dict[str, Any]:
     """What the last bits of a checkpoint depend on; NMTError if the run does not record it."""
     state, recorded = checkpoint["nmt"], files.read_mapping(run / "environment.json", files.parse_json)
     device, processor = state["devices"].partition(" x ")[2], recorded.get("processor")
     require(bool(processor), f"{run}/environment.json: does not name the processor; restore the file")
-    return {"torch": state["versions"].get("torch"), "processor": processor, "device": device}
+    facts: dict[str, Any] = {"torch": state["versions"].get("torch"), "processor": processor, "device": device}
+    facts.update(state.get("environment", {}))
+    return facts
 
 
 def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
@@ -73,7 +47,7 @@ def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
     for start, end in pairs:
         before = load_checkpoint(paths[end])
         recorded = environment_of(run, before)
-        original = build(ExperimentConfig, {**before["nmt"]["config"], "run": str(run)}, str(paths[end]))
+        original = build_stored(ExperimentConfig, {**before["nmt"]["config"], "run": str(run)}, str(paths[end]))
         training = Training(original, data.corpus_of(run, before["nmt"], config.prepared), console)  # checks the files
         # The number of threads determines the order of sums.
         if threads := re.search(r"\(([0-9]{1,9}) threads\)", recorded["device"]):
@@ -90,9 +64,17 @@ def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
             if training.fit():
                 raise KeyboardInterrupt
             after = load_checkpoint(list_checkpoints(training.folder)[-1])
-            environment = difference(recorded, environment_of(training.folder, after)) or "equal"
+            now = environment_of(training.folder, after)
+            # An older nmt recorded less.
+            changed_environment = difference(recorded, {key: now.get(key) for key in recorded})
             changed = first_difference(compared(before), compared(after))
-        detail = f"{changed or 'all bits are equal'}; environment: {environment}"
+        environment = "environment: equal"
+        if changed_environment:
+            environment = f"another environment: {changed_environment}"
+        detail = f"{changed or 'all bits are equal'}; {environment}"
         yield check_of(not changed, f"update {start:,} to {end:,}", detail)
+    changed = changed_configuration(run, load_checkpoint(list_checkpoints(run)[-1]))
+    if changed:
+        yield DIFFERS, "config.yaml", changed
     if step is None and (run / "model").exists():
-        yield check_model(run / "model", paths)
+        yield check_model(run, paths)

@@ -9,7 +9,7 @@ summary.json        how many pairs were kept, and how many were dropped for each
 import json
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import repeat
@@ -29,16 +29,20 @@ from nmt.text import TARGET, open_text, parallel, raw_lines, read_lines
 TRANSLATIONS = "translations.jsonl"
 
 
-def claim(folder: Path, identity: dict[str, Any]) -> None:
-    """Store a folder's translation settings; NMTError if it has unrelated files or translations with other settings."""
+def claim(folder: Path, identity: dict[str, Any], before: Mapping[str, Any]) -> None:
+    """Store a folder's translation settings; NMTError if it has unrelated files or translations with other settings.
+
+    `before` has the values of options that an older nmt did not store.
+    """
     path = folder / "identity.json"
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder)
     is_ours = path.exists() or not any(folder.iterdir())
     require(is_ours, f"output={folder} has unrelated files: name a new or empty folder")
     has_translations = any(folder.glob(f"*{TRANSLATIONS}*"))  # complete or partial
-    earlier = read_mapping(path, parse_json) if has_translations else identity
-    other = ", ".join(key for key in identity if earlier.get(key) != identity[key])
+    earlier = {**before, **read_mapping(path, parse_json)} if has_translations else identity
+    # An older nmt recorded fewer files.
+    other = ", ".join(key for key in identity if key in earlier and earlier[key] != identity[key])
     require(not other, f"output={folder} has translations made with a different {other}: name another folder")
     write_file(path, json.dumps(identity, indent=2) + "\n")
 
@@ -126,7 +130,8 @@ def synthesize(config: SynthesisConfig) -> None:
     models = steps.find_models(config.job.translator.run)
     translator = steps.with_engine(config.job.translator, steps.warn, models)
     job = replace(config.job, translator=translator, input=config.input, output=str(folder / TRANSLATIONS))
-    claim(folder, {"input": sha256(Path(config.input).resolve()), **steps.what_affects_output(job)})
+    identity = {"input": sha256(Path(config.input).resolve()), **steps.what_affects_output(job)}
+    claim(folder, identity, steps.options_before(job))
     if not Path(job.output).exists():
         write_translations(job, models)
     source, target = models.descriptions[0].source, models.descriptions[0].target

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from nmt.plugins.results.retraining import first_difference
+from nmt.plugins.results.bits import first_difference
+from nmt.plugins.results.delivered import check_model
 
 EMBEDDING, LATER = "model.source_embedding.weight", "checkpoints/step=00000036.ckpt"
 
@@ -125,3 +126,46 @@ def test_a_run_that_began_with_a_model_is_trained_again_from_its_weights(nmt, to
     nmt("verify", "mine", "step=0").refused("began with different weights than init=parent")
     shutil.rmtree(parent)
     nmt("verify", "mine", "step=0").refused("init=parent")
+
+
+@pytest.mark.parametrize(
+    ("keys", "value"),
+    [
+        (["model", "activation"], "gelu"),
+        (["model", "norm_epsilon"], 0.001),
+        (["source"], "fr"),
+        (["training", "tokens"], 7),
+        (["training", "corpus"], "0" * 64),
+        (["training", "config", "seed"], 7),
+        (["training", "lengths"], {}),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else None,
+)
+def test_each_entry_of_the_models_description_is_compared(run, keys, value):
+    path = run / "model" / "config.json"
+    tree = json.loads(path.read_text())
+    entry = tree
+    for key in keys[:-1]:
+        entry = entry[key]
+    entry[keys[-1]] = value
+    path.write_text(json.dumps(tree))
+    result, _, detail = check_model(run, {60: run / "checkpoints" / "step=00000060.ckpt"})
+    assert result == "DIFFERS"
+    assert keys[-1] in detail
+
+
+def test_another_vocabulary_in_the_model_is_found(run):
+    path = run / "model" / "tokenizer.model"
+    path.write_bytes(path.read_bytes() + b"\0")
+    assert check_model(run, {60: run / "checkpoints" / "step=00000060.ckpt"})[0] == "DIFFERS"
+
+
+def test_another_environment_is_named(nmt, run, monkeypatch):
+    path = run / LATER
+    content = torch.load(path, weights_only=True)
+    content["nmt"]["environment"]["capability"] = "AVX9000"
+    content["nmt"]["environment"]["switches"] = {"ONEDNN_MAX_CPU_ISA": "SSE41"}
+    torch.save(content, path)
+    out = nmt("verify", "mine", "step=24").out
+    assert "another environment: capability: AVX9000 -> " in out
+    assert "switches.ONEDNN_MAX_CPU_ISA: SSE41 -> None" in out

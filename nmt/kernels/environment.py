@@ -1,0 +1,52 @@
+"""What decides which kernels compute, and so the last bits of a sum: the build of torch, the instructions, switches."""
+
+import os
+import re
+from typing import Any
+
+import torch
+
+from nmt import hardware
+
+SWITCHES = re.compile(
+    r"(ATEN|ONEDNN|DNNL|MKL|OPENBLAS|BLIS|CUBLAS|CUBLASLT|CUDNN|NVIDIA_TF32|TORCH_BLAS|TORCH_ALLOW_TF32)_\w+"
+)
+"""Environment variables by which the libraries below torch choose kernels."""
+OF_NO_RESULT = re.compile(r"\w*(VERBOSE|CAPACITY|DUMP|PROFILE|LOG|LOGINFO_\w+|LOGDEST_\w+|NUM_THREADS|DYNAMIC)\w*")
+"""Switches of logs, caches and threads. Threads are recorded by their number."""
+LIBRARIES = {
+    "mkl": r"Math Kernel Library Version (\S+)",
+    "onednn": r"MKL-DNN (\S+)",
+}
+"""Names of what a build of torch contains, and where torch's summary of its build has the version."""
+
+
+def switches() -> dict[str, str]:
+    """The environment variables that choose kernels; upper and lower case mean the same to these libraries."""
+    names = [name for name in os.environ if SWITCHES.fullmatch(name) and not OF_NO_RESULT.fullmatch(name)]
+    return {name: os.environ[name].upper() for name in sorted(names)}
+
+
+def libraries() -> dict[str, str]:
+    """The versions of the libraries in this build of torch."""
+    summary = torch.__config__.show()
+    found = {name: re.search(pattern, summary) for name, pattern in LIBRARIES.items()}
+    return {name: match[1] for name, match in found.items() if match}
+
+
+def environment_record() -> dict[str, Any]:
+    """Everything in this process and machine that decides the kernels of a CPU or GPU, as plain values by name.
+
+    The device and the number of threads are not included, because a trainer chooses them later.
+    """
+    facts: dict[str, Any] = {
+        "instructions": hardware.instruction_sets(),
+        "capability": torch.backends.cpu.get_cpu_capability(),
+        "mkldnn": torch.backends.mkldnn.enabled and torch.backends.mkldnn.is_available(),
+        "libraries": libraries(),
+        "switches": switches(),
+    }
+    if torch.version.cuda:
+        facts["cuda"] = torch.version.cuda
+        facts["cudnn"] = torch.backends.cudnn.version()
+    return facts

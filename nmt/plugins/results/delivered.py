@@ -1,0 +1,81 @@
+"""Compare the model directory that a run delivered with the run's checkpoints."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from nmt import files
+from nmt.config import ExperimentConfig, build_stored, difference, in_words, matches, shown, to_tree, with_defaults
+from nmt.files import ModelDescription
+from nmt.model import load_model
+from nmt.plugins.results.bits import first_difference
+from nmt.plugins.results.verify import DIFFERS, UNCHECKED, Check, check_of
+from nmt.training import Average, RunState, decisive_settings, describe, load_checkpoint, read_config
+
+NOT_CHECKED = "not checked: the validation score and losses, that best.ckpt was the best, and README.md"
+NOT_IN_CHECKPOINTS = ("candidates", "score")
+"""Entries of a model's training record that no checkpoint has."""
+
+
+def check_model(run: Path, paths: dict[int, Path]) -> Check:
+    """Compare the run's model with the mean of its checkpoints: weights, vocabulary, architecture and record."""
+    folder, best = run / "model", run / "checkpoints" / "best.ckpt"
+    description = files.read_description(folder)
+    changed = changed_vocabulary(run, description) or changed_description(description, paths)
+    if changed:
+        return DIFFERS, "model", changed
+    updates: Any = description.training.get("averaged")
+    if best.is_file():
+        paths = {load_checkpoint(best)["global_step"]: best, **paths}
+    kept = [paths[update] for update in updates if update in paths] if matches(updates, list[int]) else []
+    if not kept or len(kept) < len(updates):
+        return UNCHECKED, "model", f"needs the checkpoints of updates {shown(in_words(updates))}"
+    mean = Average(*kept).make_model()
+    changed = first_difference(load_model(folder).state_dict(), mean.state_dict())
+    same = f"the mean of the checkpoints of updates {in_words(updates)}; {NOT_CHECKED}"
+    return check_of(not changed, "model", changed or same)
+
+
+def changed_vocabulary(run: Path, description: ModelDescription) -> str:
+    """How a tokenizer file differs from the one that the description names; empty if none does."""
+    for path in (run / "model" / "tokenizer.model", run / "tokenizer.model"):
+        if not path.is_file() or files.sha256(path) != description.tokenizer:
+            return f"{path} is missing or is not the vocabulary in model/config.json"
+    return ""
+
+
+def changed_description(description: ModelDescription, paths: dict[int, Path]) -> str:
+    """How config.json differs from what the checkpoint of its last update says; empty if it does not."""
+    newest = max(paths)
+    updates = description.training.get("updates")
+    if updates not in paths:
+        return f"config.json: training.updates is {shown(in_words(updates))}, but the last checkpoint is {newest:,}"
+    average = Average()
+    checkpoint = load_checkpoint(paths[updates])
+    average.state = RunState(**checkpoint["nmt"])
+    average.made = checkpoint["global_step"]
+    changed = difference(facts_of(description), facts_of(describe(average)))
+    return changed and f"config.json: {shown_difference(changed)}"
+
+
+def facts_of(description: ModelDescription) -> dict[str, Any]:
+    """What a description and a checkpoint both record; the mean itself is compared by its weights."""
+    facts = asdict(description)
+    training = facts["training"]
+    for key in (*NOT_IN_CHECKPOINTS, "averaged"):
+        training.pop(key, None)
+    if isinstance(training.get("config"), dict):
+        training["config"] = with_defaults(ExperimentConfig, training["config"])
+    return facts
+
+
+def shown_difference(changed: str) -> str:
+    """A difference in one line of at most 300 characters; characters of a corpus are long."""
+    line = "".join(letter for letter in " ".join(changed.split()) if letter.isprintable())
+    return line if len(line) <= 300 else f"{line[:300]}..."
+
+
+def changed_configuration(run: Path, newest: dict[str, Any]) -> str:
+    """How config.yaml differs from the last checkpoint's configuration in what decides; empty if it does not."""
+    saved = build_stored(ExperimentConfig, read_config(run), str(run / "config.yaml"))
+    return difference(decisive_settings(newest["nmt"]["config"]), decisive_settings(to_tree(saved)))

@@ -1,0 +1,74 @@
+"""What decides a run's weights and the model that it delivers: options and files. No torch import.
+
+Every option decides, unless its field is declared with `decides=False`; so a new option decides until somebody shows
+that it does not. Every file counts by its content.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from nmt.config import ExperimentConfig, in_words, members_of
+from nmt.files import sha256, within
+
+if TYPE_CHECKING:
+    from nmt.data import PreparedCorpus
+
+TRAINED_ON = ("train", "valid")
+"""The splits that decide: one decides the weights, the other which of them are delivered."""
+OF_SCORE = ("validation.bleu_sentences", "validation.tokenize", "validation.precision", "decode")
+"""The options that decide which checkpoint is the best if validation.best=bleu."""
+
+
+def decisive_keys(cls: Any = ExperimentConfig, group: str = "") -> Iterator[str]:
+    """The dotted keys of a record that may not change between a run and its resumption."""
+    for member in members_of(cls):
+        if not member.metadata.get("decides", True):
+            continue
+        if "inline" in member.metadata:
+            yield from decisive_keys(member.type, group)
+        elif is_dataclass(member.type):
+            yield from decisive_keys(member.type, f"{group}{member.name}.")
+        else:
+            yield f"{group}{member.name}"
+
+
+def decisive_settings(tree: dict[str, Any]) -> dict[str, Any]:
+    """The options in a complete configuration that determine the weights or which of them are the best, by key."""
+    keys = [*decisive_keys()]
+    if within(tree, "validation", "best") == "bleu":
+        keys += OF_SCORE
+    settings = {}
+    for key in keys:
+        value = within(tree, *key.split("."))
+        if key == "trainer.deterministic" and value is None:
+            value = True  # what null means on a GPU; on a CPU, no value decides anything
+        # As written in YAML and on the command line.
+        settings[key] = in_words(value) if isinstance(value, bool) else value
+    return settings
+
+
+def split_of(name: str) -> str:
+    """The split that an entry of `corpus_hashes` belongs to."""
+    return name.rpartition(" in ")[2].partition("/")[0].partition(".")[0]
+
+
+def corpus_hashes(corpus: "PreparedCorpus", splits: Iterable[str] = TRAINED_ON) -> dict[str, str]:
+    """Name -> SHA-256 of everything in a prepared corpus that decides, except its tokenizer.
+
+    That is each split's pairs, the raw lines of the validation set, and where each source of a mixture begins.
+    """
+    hashes = {}
+    languages = (corpus.source_language, corpus.target_language)
+    for split in splits:
+        texts = [] if split == "train" else [corpus.folder / f"{split}.{language}" for language in languages]
+        for path in [*sorted((corpus.folder / split).glob("*.arrow")), *texts]:
+            if path.is_file():
+                hashes[path.relative_to(corpus.folder).as_posix()] = sha256(path)
+        sources = corpus.manifest.counts.get(split, {}).get("sources")
+        if sources:
+            borders = json.dumps([*sources.values()])
+            hashes[f"number of pairs of each source in {split}"] = hashlib.sha256(borders.encode()).hexdigest()
+    return hashes
