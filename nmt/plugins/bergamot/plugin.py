@@ -27,6 +27,11 @@ class BergamotConfig:
 def register(add: Callable[..., None]) -> None:
     here = "nmt.plugins.bergamot"
     add("import", ".bin", f"{here}.reading:read_model")
-    facts = {"keys": ("sample",), "precision": "int8", "marker": "model_info.json"}
+    facts = {
+        "keys": ("sample",),
+        "precision": "int8",
+        "marker": "model_info.json",
+        "supports": f"{here}.supported:BERGAMOT",
+    }
     add("export", "bergamot", f"{here}.export:export", **facts)
     add("options", "export.bergamot", f"{here}.plugin:BergamotConfig", inline=True)

@@ -11,10 +11,11 @@ from nmt import search, translation
 from nmt.config import Compute, ModelConfig, TranslatorOptions
 from nmt.files import ModelDescription, block, plain, read_description, whole_folder
 from nmt.model import Transformer, load_model, sinusoids
-from nmt.plugins.exchange.commands import ExportConfig, sample_of
+from nmt.plugins.exchange.commands import ExportConfig, sample_of, settings_of_model
 from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine, check_model, converted, table_length
 from nmt.plugins.exchange.marian import layer_table
 from nmt.plugins.exchange.marian_tokenizer import MarianTokenizer
+from nmt.plugins.exchange.supported import CTRANSLATE2
 from nmt.text import SOURCE, TARGET, SentencePieceTokenizer, Tokenizer, read_tokenizer
 
 SHOWN_LINES = 2
@@ -125,6 +126,7 @@ def heading(description: ModelDescription) -> str:
 def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[str], None]) -> list[str]:
     """Write the conversion, its vocabularies and a README.md; return the lines that compare CTranslate2 with torch."""
     description, tokenizer = read_description(folder), read_tokenizer(folder)
+    CTRANSLATE2.check(settings_of_model(description, tokenizer))
     conversion = converted(folder, config.precision, status)
     comparison = list(compare(folder, config, status))
     names, models = ["tokenizer.model"] * 2, [tokenizer.content] * 2

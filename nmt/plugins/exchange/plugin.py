@@ -10,8 +10,22 @@ def register(add: Callable[..., None]) -> None:
     summary = "Import an OPUS-MT, Marian or Firefox model for translation or further training."
     add("command", "import", f"{here}.commands:IMPORT", summary=summary)
     usual = {"marker": "config.json", "precision": "float32"}
-    add("export", "ctranslate2", f"{here}.ctranslate2:export", keys=("precision", "sample"), **usual)
-    add("export", "huggingface", f"{here}.huggingface:export", keys=(), **usual)
+    add(
+        "export",
+        "ctranslate2",
+        f"{here}.ctranslate2:export",
+        keys=("precision", "sample"),
+        supports=f"{here}.supported:CTRANSLATE2",
+        **usual,
+    )
+    add(
+        "export",
+        "huggingface",
+        f"{here}.huggingface:export",
+        keys=(),
+        supports=f"{here}.supported:HUGGINGFACE",
+        **usual,
+    )
     add("tokenizer", "marian", f"{here}.marian_tokenizer:MarianTokenizer", key="nmt_marian")
     engine, facts = f"{here}.ctranslate2_engine", {"precisions": ("float32", "int8"), "module": "ctranslate2"}
     facts |= {"suits": f"{engine}:why_not_automatic", "weights": f"{engine}:weights"}
