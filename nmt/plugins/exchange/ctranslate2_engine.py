@@ -124,6 +124,16 @@ def table_length(model: ModelConfig) -> int:
     return model.max_positions if model.positions == "learned" else max(MIN_POSITIONS, model.max_positions)
 
 
+def hypotheses_to_find(config: DecodeConfig) -> int:
+    """How many finished hypotheses end a beam search.
+
+    A longer hypothesis could still win thanks to its length penalty, so the number grows with alpha; at first,
+    |Y|^alpha grows faster than ((5 + |Y|) / 6)^alpha.
+    """
+    alpha = config.length_penalty * (4 if config.length_penalty_kind == "marian" else 1)
+    return math.ceil(config.beam_size * max(1.0, 0.4 + alpha)) + config.n_best - 1
+
+
 class CTranslate2Engine:
     """Search with a model directory and its conversion, using `threads` workers with one core each.
 
@@ -260,10 +270,7 @@ class CTranslate2Engine:
 
     def queue(self, begun: Sequence[Pair], longest: int, suppress: bool) -> list[Any]:
         beam = self.config.beam_size
-        # CTranslate2 stops after `count` finished hypotheses. A longer hypothesis could still win thanks to its length
-        # penalty, so `count` grows with alpha; at first, |Y|^alpha grows faster than ((5 + |Y|) / 6)^alpha.
-        alpha = self.config.length_penalty * (4 if self.config.length_penalty_kind == "marian" else 1)
-        count = math.ceil(beam * max(1.0, 0.4 + alpha)) + self.config.n_best - 1
+        count = hypotheses_to_find(self.config)
         # `count` also grows if there are prefixes: after an unlikely prefix, the other tokens hardly change the score.
         prefixed = any(prefix for _, prefix in begun)
         count = 1 if beam == 1 else count + 2 * beam * prefixed
