@@ -10,7 +10,6 @@ Shapes: B sentences, S source positions, T target positions.
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +36,17 @@ from nmt.config import (
 )
 from nmt.data.planning import Ints, UpdateSize
 from nmt.errors import NMTError, one_line
-from nmt.files import LARGE, check_regular, check_version, parse_json, read_mapping, sha256, within, write_file
+from nmt.files import (
+    LARGE,
+    check_regular,
+    check_version,
+    foreign_files,
+    parse_json,
+    read_mapping,
+    sha256,
+    within,
+    write_file,
+)
 from nmt.text import load_tokenizer, parallel, read_texts
 
 FORMAT_VERSION = 4
@@ -47,7 +56,6 @@ IDS_SCHEMA = pa.schema(
     {"source": IDS, "target": IDS, "source_length": pa.int32(), "target_length": pa.int32(), "line": pa.int64()}
 )
 """Ids exclude the end symbol, but lengths include it; `line` is the pair's line number in its source, from 1."""
-OUR_NAMES = re.compile(r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*|(train|valid|test)(/[\w-]+\.arrow)?")
 PARENT_LEVELS = 4  # how many levels above a run folder its configuration's relative paths may be based
 
 
@@ -128,9 +136,10 @@ def check_ours(folder: Path, advice: str = "move it out of the way, or pass prep
     keys = read_mapping(path, parse_json, LARGE).keys() if path.is_file() else set()
     ours = {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= keys
     require(ours, f"{folder} exists but is not a prepared corpus: {advice}")
-    for path in folder.rglob("*"):
-        ours = not path.is_symlink() and OUR_NAMES.fullmatch(path.relative_to(folder).as_posix()) is not None
-        require(ours, f"{path} does not belong to the prepared corpus in {folder}, which would be removed: {advice}")
+    foreign = next(foreign_files(folder, "corpus"), None)
+    if foreign is not None:
+        problem = f"{foreign} does not belong to the prepared corpus in {folder}, which would be removed"
+        raise NMTError(f"{problem}: {advice}")
 
 
 class Batch(NamedTuple):

@@ -10,12 +10,14 @@ def register(add: Callable[..., None]) -> None:
     summary = "Import an OPUS-MT, Marian or Firefox model for translation or further training."
     add("command", "import", f"{here}.commands:IMPORT", summary=summary)
     usual = {"marker": "config.json", "precision": "float32"}
+    vocabularies = r"tokenizer\.model|(source|target)\.spm"
     add(
         "export",
         "ctranslate2",
         f"{here}.ctranslate2:export",
         keys=("precision", "sample"),
         supports=f"{here}.supported:CTRANSLATE2",
+        files=rf"README\.md|config\.json|model\.bin|(source|target|shared)_vocabulary\.(json|txt)|{vocabularies}",
         **usual,
     )
     add(
@@ -24,6 +26,10 @@ def register(add: Callable[..., None]) -> None:
         f"{here}.huggingface:export",
         keys=(),
         supports=f"{here}.supported:HUGGINGFACE",
+        files=(
+            r"README\.md|((tokenizer|generation)_)?config\.json|model\.safetensors|tokenizer\.json"
+            r"|vocab\.json|(source|target)\.spm"
+        ),
         **usual,
     )
     add("tokenizer", "marian", f"{here}.marian_tokenizer:MarianTokenizer", key="nmt_marian")
