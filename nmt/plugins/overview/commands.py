@@ -180,8 +180,8 @@ def chosen(name: str, folder: Path, rows: list[Row]) -> Row:
     if row["kind"] == "corpus":
         data.check_ours(path, "move it out of the way first")
     row["kept"] = list(files.foreign_files(path, row["kind"]))
-    names = ", ".join(file.relative_to(path).as_posix() for file in row["kept"])
-    row["others"] = f", except for files that nmt did not write: {names}" if names else ""
+    kept = ", ".join(file.relative_to(path).as_posix() for file in row["kept"])
+    row["others"] = f", except for files that nmt did not write: {kept}" if kept else ""
     return row
 
 
