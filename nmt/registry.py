@@ -17,7 +17,7 @@ from nmt.errors import NMTError, one_line
 KINDS = (
     *("command", "option", "options", "engine", "pool", "document", "corpus", "pairs", "metric", "flags", "optimizer"),
     *("stage", "transform", "job", "plan", "api", "tokenizer", "splitter", "start", "watch", "callback", "answer"),
-    *("file", "losses", "import", "export"),
+    *("file", "losses", "import", "export", "folder"),
 )
 
 

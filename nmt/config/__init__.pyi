@@ -21,3 +21,6 @@ from .training import ENDING as ENDING, ModelConfig as ModelConfig, OptimConfig 
 from .translation import BLEU_TOKENIZERS as BLEU_TOKENIZERS, Compute as Compute, TranslatorOptions as TranslatorOptions
 from .translation import DecodeConfig as DecodeConfig, TranslateConfig as TranslateConfig, metric_names as metric_names
 from .translation import JobConfig as JobConfig, document_format as document_format, documents as documents
+from .supported import ANY as ANY, FLAG as FLAG, Program as Program, Rule as Rule, Settings as Settings
+from .supported import exported_settings as exported_settings, only as only, only_by as only_by
+from .supported import settings_of as settings_of

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,17 @@ from nmt.config import (
     with_defaults,
 )
 from nmt.errors import NMTError
-from nmt.files import LARGE, check_version, parse_json, read_mapping, within, write_file
+from nmt.files import (
+    LARGE,
+    check_version,
+    foreign_files,
+    parse_json,
+    read_mapping,
+    within,
+    write_file,
+)
 
 FORMAT_VERSION = 4
-OUR_NAMES = re.compile(r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*|(train|valid|test)(/[\w-]+\.arrow)?")
 
 
 def decisive(data: dict[str, Any]) -> dict[str, Any]:
@@ -102,6 +108,7 @@ def check_ours(folder: Path, advice: str = "move it out of the way, or pass prep
     keys = read_mapping(path, parse_json, LARGE).keys() if path.is_file() else set()
     ours = {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= keys
     require(ours, f"{folder} exists but is not a prepared corpus: {advice}")
-    for path in folder.rglob("*"):
-        ours = not path.is_symlink() and OUR_NAMES.fullmatch(path.relative_to(folder).as_posix()) is not None
-        require(ours, f"{path} does not belong to the prepared corpus in {folder}, which would be removed: {advice}")
+    foreign = next(foreign_files(folder, "corpus"), None)
+    if foreign is not None:
+        problem = f"{foreign} does not belong to the prepared corpus in {folder}"
+        raise NMTError(f"{problem}, which would be removed: {advice}")

@@ -13,3 +13,4 @@ from .disk import locked_file as locked_file, parse_json as parse_json, parse_ya
 from .disk import read_bytes as read_bytes, read_text as read_text, whole_file as whole_file, write_file as write_file
 from .disk import LARGE as LARGE, SMALL as SMALL, block as block, code as code, plain as plain, sha256 as sha256
 from .disk import LOCK as LOCK, in_use as in_use, sync as sync
+from .written import foreign_files as foreign_files, kind_of_folder as kind_of_folder, markers as markers

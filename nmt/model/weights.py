@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -12,11 +11,18 @@ from safetensors import SafetensorError
 from safetensors.torch import load_model as load_weights, save_file
 
 from nmt.config import ModelConfig, NMTError, one_line, require
-from nmt.files import ModelDescription, Shapes, check_replaceable, read_description, stored_shapes, tied, whole_folder
+from nmt.files import (
+    ModelDescription,
+    Shapes,
+    check_replaceable,
+    foreign_files,
+    read_description,
+    stored_shapes,
+    tied,
+    whole_folder,
+)
 from nmt.model.transformer import Transformer
 
-# Names of files and exports in a model directory.
-OURS = r"model\.safetensors|config\.json|tokenizer\.model|README\.md|ctranslate2-.*|huggingface|bergamot|\..*\.nmt-tmp"
 MAX_VOCABULARY = 2**24
 TABLE_NUMBERS = 2**24  # maximum size of a sinusoid table, unless one of the model's matrices is larger
 
@@ -24,11 +30,11 @@ TABLE_NUMBERS = 2**24  # maximum size of a sinusoid table, unless one of the mod
 def check_ours(folder: Path) -> None:
     """Raise NMTError early if replacing a folder would delete files that do not belong to a model directory."""
     check_replaceable(folder)
-    names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
-    for name in names:
-        advice = "which nmt did not write: move it, or name another folder"
-        require(bool(re.fullmatch(OURS, name)), f"{folder} contains {name}, {advice}")
-    if names:
+    foreign = next(foreign_files(folder, "model"), None) if folder.exists() else None
+    if foreign is not None:
+        name = foreign.relative_to(folder)
+        raise NMTError(f"{folder} contains {name}, which nmt did not write: move it, or name another folder")
+    if folder.exists() and any(folder.iterdir()):
         read_description(folder)
 
 

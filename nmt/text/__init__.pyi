@@ -39,6 +39,7 @@ from .tags import BETWEEN as BETWEEN, BLOCKS as BLOCKS, INLINE as INLINE, SEPARA
 from .tags import AMBIGUOUS as AMBIGUOUS, separates_words as separates_words
 from .tokenizers import CONTINUES as CONTINUES, ESCAPE as ESCAPE, META as META, SYMBOLS as SYMBOLS
 from .normalization import FOLDINGS as FOLDINGS, INVISIBLE as INVISIBLE, NORMALIZATIONS as NORMALIZATIONS
+from .normalization import PRESENTATION_FORMS as PRESENTATION_FORMS
 from .normalization import SOURCE as SOURCE, TARGET as TARGET, Normalization as Normalization
 from .normalization import canonical as canonical, clusters as clusters, compatible as compatible
 from .normalization import folded as folded, origins as origins, single_blanks as single_blanks

@@ -18,6 +18,7 @@ from nmt.config import ExperimentConfig, difference, require, to_tree
 from nmt.data import TOKENIZER, Manifest, PreparedCorpus, UpdateDataModule, accumulation, decisive, open_corpus
 from nmt.errors import NMTError, SameForAll, how_to_install, is_out_of_memory, one_line
 from nmt.training.checkpoints import CheckpointCallback, RunState, check_run, deliver
+from nmt.training.exports import exports_in_words
 from nmt.training.identity import corpus_hashes
 from nmt.training.loss import training_losses
 from nmt.training.metrics import MetricsCallback, ProgressLine, devices_in_words
@@ -218,3 +219,6 @@ class Training:
             f"rises to {module.learning_rate(warmup):.2g} at update {warmup:,}"
             f"{'; shares of sentences: ' if parts else ''}{', '.join(parts)}"
         )
+        exports = exports_in_words(self.config, self.state.vocabulary_size)
+        if exports:
+            self.console.print(exports)

@@ -27,7 +27,8 @@ from nmt.files import ModelDescription, block, parse_yaml, read_bytes, read_desc
 from nmt.model import Transformer, load_model
 from nmt.plugins.bergamot.container import EMBEDDING, SCALE, Array, container, shortlist, shortlist_shape
 from nmt.plugins.bergamot.page import SEARCH, engine_files, page_of
-from nmt.plugins.exchange.commands import ExportConfig, sample_of
+from nmt.plugins.bergamot.supported import BERGAMOT
+from nmt.plugins.exchange.commands import ExportConfig, sample_of, settings_of_model
 from nmt.plugins.exchange.ctranslate2 import heading
 from nmt.plugins.exchange.marian import halves, layer_table, rows_of
 from nmt.plugins.exchange.marian_tokenizer import MarianTokenizer
@@ -50,12 +51,6 @@ SHOWN_LINES = 2
 GREEDY = DecodeConfig(beam_size=1)
 NEVER = -1e9
 """Logit bias that rules out a symbol."""
-EXPRESSIBLE: dict[str, tuple[Any, ...]] = {
-    **{"decoder": ("ssru",), "norm": ("post",), "activation": ("relu",), "attention": ("scaled_dot_product",)},
-    **{"positions": ("tensor2tensor",), "zero_start": (True,), "source_end": (True,), "attention_window": (None,)},
-    **{"norm_epsilon": (1e-6,), "tied_embeddings": (True,)},
-}
-"""The values of model.* that the engine computes, as in `experiment=bergamot`."""
 ABOUT = """
 Firefox's engine translates with the files in this folder. translateLocally also reads
 `config.intgemm8bitalpha.yml`: pack the folder as a .tar.gz and import it. `translator.html`, if it is here, is a page
@@ -74,17 +69,6 @@ model, shortlist, source, target = (Path(name).read_bytes() for name in {files})
 print(fxtranslate.Translator(model, source, target, shortlist).translate("A line."))
 ```
 """
-
-
-def check_model(model: ModelConfig) -> None:
-    """Raise NMTError for a model that the engine cannot compute."""
-    widths = dict.fromkeys(("d_k", "d_v"), (model.d_model // model.heads,))
-    for key, values in {**EXPRESSIBLE, **widths}.items():
-        given, only = getattr(model, key), values[0]
-        advice = f"format=bergamot supports only {only}; train with experiment=bergamot"
-        require(given in values, f"model.{key}={given}: {advice}")
-    for key in ("d_model", "d_ff"):
-        require(getattr(model, key) % 16 == 0, f"model.{key}={getattr(model, key)}: must be a multiple of 16")
 
 
 def vocabularies(tokenizer: Tokenizer) -> tuple[list[Any], list[list[int]]]:
@@ -247,9 +231,10 @@ class Parts(NamedTuple):
 def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[str], None]) -> list[str]:
     """Write the engine's files and a README.md; return the lines that compare the engine with the original."""
     description, options = read_description(folder), config.plugins["bergamot"]
-    check_model(ModelConfig(**description.model))
+    tokenizer = read_tokenizer(folder)
+    BERGAMOT.check(settings_of_model(description, tokenizer))
     engine = engine_files(Path(options.page)) if options.page else []
-    model, tokenizer = load_model(folder), read_tokenizer(folder)
+    model = load_model(folder)
     models, orders = vocabularies(tokenizer)
     given = read_shortlist(Path(options.shortlist), orders) if options.shortlist else None
     corpus = None if given else data.corpus_of(folder, description.training, options.prepared)

@@ -27,6 +27,15 @@ class BergamotConfig:
 def register(add: Callable[..., None]) -> None:
     here = "nmt.plugins.bergamot"
     add("import", ".bin", f"{here}.reading:read_model")
-    facts = {"keys": ("sample",), "precision": "int8", "marker": "model_info.json"}
+    facts = {
+        "keys": ("sample",),
+        "precision": "int8",
+        "marker": "model_info.json",
+        "supports": f"{here}.supported:BERGAMOT",
+        "files": (
+            r"README\.md|model_info\.json|metadata\.json|config\.intgemm8bitalpha\.yml|translator\.html"
+            r"|model\.[^/]+\.bin|lex\.[^/]+\.bin|(src|trg)?vocab\.[^/]+\.spm"
+        ),
+    }
     add("export", "bergamot", f"{here}.export:export", **facts)
     add("options", "export.bergamot", f"{here}.plugin:BergamotConfig", inline=True)

@@ -4,11 +4,28 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nmt import commands, files
-from nmt.config import LANGUAGE, MISSING, Command, NMTError, build, choice, plugin_options, require, shown
+from nmt.config import (
+    LANGUAGE,
+    MISSING,
+    Command,
+    ModelConfig,
+    NMTError,
+    TokenizerConfig,
+    build,
+    choice,
+    exported_settings,
+    plugin_options,
+    require,
+    shown,
+    with_defaults,
+)
 from nmt.registry import entries_of
+
+if TYPE_CHECKING:
+    from nmt.text import Tokenizer
 
 SAMPLE_LINES = 200
 """Number of validation lines to compare."""
@@ -36,6 +53,19 @@ class ExportConfig:
             is_used = getattr(self, key) not in ("float32", None)
             problem = f"format={self.format}: {key} is for format={' or '.join(able)}; omit it"
             require(self.format in able or not is_used, problem)
+
+
+def settings_of_model(description: files.ModelDescription, tokenizer: "Tokenizer") -> dict[str, Any]:
+    """The values of all keys that an export of a model must reproduce."""
+    training = description.training
+    stored = files.within(training, "config", "tokenizer")
+    keys = with_defaults(TokenizerConfig, stored if isinstance(stored, dict) else {})
+    # The description may lack these, or contradict the file.
+    keys["kind"] = tokenizer.kind
+    keys["normalization"] = tokenizer.normalization.name
+    keys["vocabulary_size"] = tokenizer.vocabulary_size
+    kind = files.within(training, "config", "data", "kind")
+    return exported_settings(ModelConfig(**description.model), keys, kind, [*tokenizer.tags])
 
 
 def sample_of(folder: Path, config: ExportConfig, prepared: str | None = None) -> tuple[str, list[str], list[str]]:

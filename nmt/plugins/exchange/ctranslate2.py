@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from nmt import search, translation
-from nmt.config import Compute, ModelConfig, TranslatorOptions
-from nmt.files import ModelDescription, block, plain, read_description, whole_folder
+from nmt.config import Compute, DecodeConfig, ModelConfig, TranslatorOptions
+from nmt.files import ModelDescription, block, expected_search, plain, read_description, whole_folder
 from nmt.model import Transformer, load_model, sinusoids
-from nmt.plugins.exchange.commands import ExportConfig, sample_of
+from nmt.plugins.exchange import usage
+from nmt.plugins.exchange.commands import ExportConfig, sample_of, settings_of_model
 from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine, check_model, converted, table_length
 from nmt.plugins.exchange.marian import layer_table
-from nmt.plugins.exchange.marian_tokenizer import MarianTokenizer
-from nmt.text import SOURCE, TARGET, SentencePieceTokenizer, Tokenizer, read_tokenizer
+from nmt.plugins.exchange.supported import CTRANSLATE2
+from nmt.text import SOURCE, TARGET, Tokenizer, read_tokenizer
 
 SHOWN_LINES = 2
 """Number of differing translations to print."""
@@ -97,25 +98,6 @@ def quantize(spec: Any) -> None:
     visit_spec(spec, round_matrix)
 
 
-NORMALIZE = {
-    "canonical": "Normalize sources to NFC and fold ligatures and presentation forms first.",
-    "nfkc": "Normalize sources to NFKC first.",
-    "none": "The vocabulary itself normalizes the text.",
-}
-USAGE = """
-{} A target-language tag is one piece.
-
-```python
-import ctranslate2
-from sentencepiece import SentencePieceProcessor
-
-pieces = SentencePieceProcessor(model_file="{}").encode("A line.", out_type=str)
-[result] = ctranslate2.Translator(".").translate_batch([pieces], beam_size=4)
-print(SentencePieceProcessor(model_file="{}").decode(result.hypotheses[0]))
-```
-"""
-
-
 def heading(description: ModelDescription) -> str:
     """The beginning of an exported folder's README.md."""
     source, target = plain(description.source), plain(description.target)
@@ -125,45 +107,105 @@ def heading(description: ModelDescription) -> str:
 def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[str], None]) -> list[str]:
     """Write the conversion, its vocabularies and a README.md; return the lines that compare CTranslate2 with torch."""
     description, tokenizer = read_description(folder), read_tokenizer(folder)
+    CTRANSLATE2.check(settings_of_model(description, tokenizer))
     conversion = converted(folder, config.precision, status)
-    comparison = list(compare(folder, config, status))
-    names, models = ["tokenizer.model"] * 2, [tokenizer.content] * 2
-    if isinstance(tokenizer, MarianTokenizer):
-        names, models = ["source.spm", "target.spm"], tokenizer.models
-    text = heading(description)
-    if isinstance(tokenizer, SentencePieceTokenizer | MarianTokenizer):
-        text += USAGE.format(NORMALIZE[tokenizer.normalization.name], *names)
-    text += f"\nComparison with the original:\n\n{block(chr(10).join(comparison))}\n"
+    ours = original(folder)
+    code = readme_code(folder, ours) if usage.has_code(tokenizer) else ""
     with whole_folder(output) as temporary:
         shutil.copytree(conversion, temporary, dirs_exist_ok=True)
-        for name, model in zip(names, models, strict=True):
-            (temporary / name).write_bytes(model)
+        for name, content in usage.names_of(tokenizer).items():
+            (temporary / name).write_bytes(content)
+        comparison = list(compare(temporary, code, ours, folder, config, status))
+        text = heading(description)
+        if code:
+            text += f"{usage.EXPLANATION}\n```python\n{code}```\n"
+        else:
+            text += usage.WITHOUT_CODE
+        text += f"\nComparison with the original:\n\n{block(chr(10).join(comparison))}\n"
         (temporary / "README.md").write_text(text, encoding="utf-8")
     return comparison
 
 
-def compare(folder: Path, config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]:
-    """Translate the sample with CTranslate2 and torch, and report where they agree, or why there is no sample."""
+def original(folder: Path) -> translation.Translator:
+    """The translator to compare with, which translates whole lines with torch."""
+    options = TranslatorOptions([str(folder)], Compute("torch", device="cpu"), split="never")
+    return translation.load_translator(options, lambda words: None)
+
+
+def readme_code(folder: Path, ours: translation.Translator) -> str:
+    """The code that translates with the export of a model directory as the original translator does."""
+    description = read_description(folder)
+    decode = expected_search(DecodeConfig(), description)
+    positions = table_length(ModelConfig(**description.model))
+    return usage.code_for(ours.tokenizer, ours.segmenter, decode, positions)
+
+
+def compare(
+    export: Path,
+    code: str,
+    ours: translation.Translator,
+    folder: Path,
+    config: ExportConfig,
+    status: Callable[[str], None],
+) -> Iterator[str]:
+    """Translate the sample with the export's code and torch, and report where they agree, or why there is no sample."""
     origin, lines, _ = sample_of(folder, config)
     if not lines:
         yield f"no sample was compared: {origin}; pass sample=FILE"
         return
     status(f"translating {len(lines):,} lines twice")
-    ours, theirs = (
-        translation.load_translator(TranslatorOptions([str(folder)], compute), lambda words: None)
-        for compute in (Compute("torch", device="cpu"), Compute("ctranslate2", precision=config.precision))
-    )
-    texts, others = ([row[0].text for row in program.translate(lines)] for program in (ours, theirs))
-    pairs, engine = list(zip(lines, texts, strict=True)), theirs.engine
+    theirs = wrapper(folder, config.precision)
+    texts = [text_or_none(outcome) for outcome in ours.translate_each(lines)]
+    if code:
+        others = usage.translate_lines(export, code, lines)
+    else:
+        others = [text_or_none(outcome) for outcome in theirs.translate_each(lines)]
+    rows = [
+        (number, line, text, other)
+        for number, (line, text, other) in enumerate(zip(lines, texts, others, strict=True), 1)
+        if text is not None and other is not None
+    ]
+    if len(rows) < len(lines):
+        yield f"{len(lines) - len(rows):,} of {len(lines):,} lines were not compared: too long for the model"
+    if rows:
+        yield from compare_scores(ours, theirs, [(line, text) for _, line, text, _ in rows])
+        yield from compare_texts(rows, origin)
+
+
+def wrapper(folder: Path, precision: str) -> translation.Translator:
+    """nmt's own translator with CTranslate2."""
+    options = TranslatorOptions([str(folder)], Compute("ctranslate2", precision=precision), split="never")
+    return translation.load_translator(options, lambda words: None)
+
+
+def text_or_none(outcome: translation.Outcome) -> str | None:
+    """The best translation of a line; None if the line was refused."""
+    return None if isinstance(outcome, translation.RefusedLine) else outcome[0].text
+
+
+def compare_scores(
+    ours: translation.Translator, theirs: translation.Translator, pairs: list[tuple[str, str]]
+) -> Iterator[str]:
+    """Report the largest difference between both programs' log probabilities of a token."""
+    engine = theirs.engine
     assert isinstance(engine, CTranslate2Engine)
-    encoded = zip(translation.encode_pairs(theirs.tokenizer, pairs), translation.score_pairs(ours, pairs), strict=True)
-    scored = [(pair, score) for pair, score in encoded if pair[SOURCE]]  # CTranslate2 cannot score an empty source
+    scores = translation.score_pairs(ours, pairs)
+    encoded = translation.encode_pairs(theirs.tokenizer, pairs)
+    # CTranslate2 cannot score an empty source.
+    scored = [(pair, score) for pair, score in zip(encoded, scores, strict=True) if pair[SOURCE]]
     rows = zip(scored, engine.forced_decoding([pair for pair, _ in scored]), strict=True)
     differences = [np.abs(np.subtract(score.token_log_probabilities, other)) for (_, score), other in rows]
-    tokens, largest = sum(map(len, differences)), max((row.max() for row in differences), default=0.0)
+    tokens = sum(map(len, differences))
+    largest = max((row.max() for row in differences), default=0.0)
     yield f"log P of {tokens:,} tokens matches CTranslate2's to within {largest:.1e} per token"
-    different = [row for row in enumerate(zip(lines, others, texts, strict=True), 1) if row[1][1] != row[1][2]]
-    same, count = len(lines) - len(different), len(lines)
+
+
+def compare_texts(rows: list[tuple[int, str, str, str]], origin: str) -> Iterator[str]:
+    """Report how many translations agree; each row has a line's number, the line, nmt's text and CTranslate2's."""
+    different = [row for row in rows if row[2] != row[3]]
+    same, count = len(rows) - len(different), len(rows)
     yield f"the same translation for {same:,} of {count:,} lines ({same / count:.1%}): {origin}"
-    for number, (line, their, our) in different[:SHOWN_LINES]:
-        yield from (f"line {number}: {line}", f"  CTranslate2: {their}", f"  nmt:         {our}")
+    for number, line, text, other in different[:SHOWN_LINES]:
+        yield f"line {number}: {line}"
+        yield f"  CTranslate2: {other}"
+        yield f"  nmt:         {text}"

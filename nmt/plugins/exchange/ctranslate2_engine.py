@@ -13,7 +13,7 @@ import os
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from itertools import accumulate, chain, groupby
 from pathlib import Path
@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 
 from nmt import __version__, hardware, registry
-from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, in_words, one_line, require
+from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, one_line, require, settings_of
 from nmt.files import MODEL_FILES, cache_folder, is_parser, read_description, sha256
+from nmt.plugins.exchange.supported import ENGINE
 from nmt.search import (
     Constraints,
     Engine,
@@ -42,9 +43,6 @@ CONVERSION = "4"
 """The version of the conversions; increase it whenever their content changes."""
 MIN_POSITIONS = 2048
 """Minimum length of the sinusoid table, which CTranslate2 does not compute itself."""
-SAMPLING = ("temperature", "top_k", "top_p", "seed")  # no effect unless decode.do_sample=true
-ABLE = ("beam_size", "length_penalty", "length_penalty_kind", "max_extra_length", "n_best", "batch_tokens", *SAMPLING)
-"""Keys of `decode` that CTranslate2 implements or that have no effect."""
 NO_TEXT = PAD, BOS, UNK
 NO_HYPOTHESIS = -1e9
 """CTranslate2 pads its lists with hypotheses whose score is -1e10."""
@@ -52,27 +50,16 @@ NO_HYPOTHESIS = -1e9
 
 def check(folders: Sequence[Path], options: EngineOptions) -> None:
     """Raise NMTError for options that CTranslate2 lacks, or with which it translates worse than torch."""
-    instead, decode, usual = "use engine=torch", options.decode, vars(DecodeConfig())
-    require(len(folders) == 1, f"engine=ctranslate2: {len(folders)} models, but no support for ensembles; {instead}")
-    is_on_cpu = options.device in ("auto", "cpu")
-    require(is_on_cpu, f"device={options.device}: engine=ctranslate2 runs only on CPUs; {instead}")
-    for key, value in vars(decode).items():
-        is_able = value == usual[key] or key in ABLE
-        require(is_able, f"decode.{key}={in_words(value)}: engine=ctranslate2 lacks this key; {instead}")
-    worse = f"engine=ctranslate2 translates worse with it; {instead}"
-    is_worse = decode.length_penalty > 1 and decode.beam_size > 1
-    require(not is_worse, f"decode.length_penalty={decode.length_penalty}: {worse}")
-    require(not options.target_prefix.strip(), f"target_prefix={in_words(options.target_prefix)}: {worse}")
+    problem = f"engine=ctranslate2: {len(folders)} models, but no support for ensembles"
+    require(len(folders) == 1, f"{problem}; {ENGINE.advice}")
+    settings = settings_of("decode", options.decode)
+    settings |= {field.name: getattr(options, field.name) for field in fields(options) if field.name != "decode"}
+    ENGINE.check(settings)
 
 
 def check_model(model: ModelConfig) -> None:
     """Raise NMTError for a model that CTranslate2 cannot run."""
-    width = model.d_model / model.heads
-    computable = {"d_k": width, "d_v": width, "attention": "scaled_dot_product", "attention_window": None}
-    computable |= {"decoder": "attention"}
-    for key, only in computable.items():
-        problem = f"model.{key}={getattr(model, key)}: CTranslate2 supports only {only}; use engine=torch"
-        require(getattr(model, key) == only, problem)
+    ENGINE.check(settings_of("model", model))
 
 
 def why_not_automatic(folders: Sequence[Path], options: EngineOptions) -> str:
@@ -135,6 +122,16 @@ def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Pa
 def table_length(model: ModelConfig) -> int:
     """Number of rows in a conversion's position table."""
     return model.max_positions if model.positions == "learned" else max(MIN_POSITIONS, model.max_positions)
+
+
+def hypotheses_to_find(config: DecodeConfig) -> int:
+    """How many finished hypotheses end a beam search.
+
+    A longer hypothesis could still win thanks to its length penalty, so the number grows with alpha; at first,
+    |Y|^alpha grows faster than ((5 + |Y|) / 6)^alpha.
+    """
+    alpha = config.length_penalty * (4 if config.length_penalty_kind == "marian" else 1)
+    return math.ceil(config.beam_size * max(1.0, 0.4 + alpha)) + config.n_best - 1
 
 
 class CTranslate2Engine:
@@ -273,10 +270,7 @@ class CTranslate2Engine:
 
     def queue(self, begun: Sequence[Pair], longest: int, suppress: bool) -> list[Any]:
         beam = self.config.beam_size
-        # CTranslate2 stops after `count` finished hypotheses. A longer hypothesis could still win thanks to its length
-        # penalty, so `count` grows with alpha; at first, |Y|^alpha grows faster than ((5 + |Y|) / 6)^alpha.
-        alpha = self.config.length_penalty * (4 if self.config.length_penalty_kind == "marian" else 1)
-        count = math.ceil(beam * max(1.0, 0.4 + alpha)) + self.config.n_best - 1
+        count = hypotheses_to_find(self.config)
         # `count` also grows if there are prefixes: after an unlikely prefix, the other tokens hardly change the score.
         prefixed = any(prefix for _, prefix in begun)
         count = 1 if beam == 1 else count + 2 * beam * prefixed

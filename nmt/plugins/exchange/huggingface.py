@@ -29,13 +29,15 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 from torch import Tensor
 
 from nmt import text
-from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, require
+from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.files import EMBEDDINGS, ModelDescription, expected_search, parse_json, read_description, tied, whole_folder
 from nmt.model import Transformer, load_model
+from nmt.plugins.exchange.commands import settings_of_model
 from nmt.plugins.exchange.ctranslate2 import heading
-from nmt.plugins.exchange.marian import COMPUTED_BY, HUB_KEYS, SHARED, VOCABULARY, Weights, halves, layer_table, rows_of
+from nmt.plugins.exchange.marian import HUB_KEYS, SHARED, VOCABULARY, Weights, halves, layer_table, rows_of
 from nmt.plugins.exchange.marian_tokenizer import MARIAN_SYMBOLS, MarianTokenizer
 from nmt.plugins.exchange.normalization import tokenizers_steps
+from nmt.plugins.exchange.supported import HUGGINGFACE
 
 MIN_POSITIONS = 1024
 TYPICAL_LENGTH = 20
@@ -48,21 +50,9 @@ SPELT_SYMBOL = Regex("<(?=0x[0-9A-F]{2}>|/?s>|pad>|unk>)")
 def write(folder: Path, output: Path) -> None:
     """Export a model directory for transformers, replacing any folder; NMTError if Marian cannot express the model."""
     description = read_description(folder)
-    tokenizer, model = text.read_tokenizer(folder), load_model(folder)
-    config, is_marians = model.config, isinstance(tokenizer, MarianTokenizer)
-    problem = "format=huggingface requires true with Marian's tokenizer, false without"
-    require(is_marians == bool(config.unpredicted), f"model.zero_start={config.zero_start}: {problem}")
-    as_marian = all(getattr(config, key) == value for key, value in COMPUTED_BY["marian"].items())
-    expressible = {
-        **{"norm": ("post",), "attention": ("scaled_dot_product",), "attention_window": (None,)},
-        **{"decoder": ("attention",), "source_end": (True,)},
-        "source_vocabulary_size": (None, description.vocabulary_size),
-        **dict.fromkeys(("d_k", "d_v"), (config.d_model / config.heads,)),
-        **({} if as_marian else {"positions": ("sinusoidal",), "norm_epsilon": (1e-5,)}),
-    }
-    for key, values in expressible.items():
-        value, only = getattr(config, key), " or ".join(map(str, values))
-        require(value in values, f"model.{key}={value}: format=huggingface, like Marian, supports only {only}")
+    tokenizer = text.read_tokenizer(folder)
+    HUGGINGFACE.check(settings_of_model(description, tokenizer))
+    model = load_model(folder)
     files = {"README.md": (heading(description) + USAGE).encode()}
     files["model.safetensors"] = save(weights_of(model, tokenizer), {"format": "pt"})
     trees = settings(description, tokenizer)

@@ -45,6 +45,7 @@ from nmt import files, registry, text
 from nmt.config import LANGUAGE, DecodeConfig, ModelConfig, NMTError, as_list, build, one_line, require, shown
 from nmt.model import Transformer
 from nmt.plugins.exchange.marian_tokenizer import MARIAN_SYMBOLS, VERSION_KEY, MarianTokenizer
+from nmt.plugins.exchange.supported import MARIAN_NUMBERS
 
 Weights = dict[str, Tensor]
 Arrays = dict[str, np.ndarray[Any, Any]]
@@ -59,7 +60,7 @@ OUTSIDE_LAYERS = {"Wemb": SHARED, "encoder_Wemb": VOCABULARY[0], "decoder_Wemb":
 OUTSIDE_LAYERS |= {"decoder_ff_logit_out_Wt": VOCABULARY[2], "decoder_ff_logit_out_b": VOCABULARY[3]}
 """Marian's names for the same matrices."""
 COMPUTED_BY: dict[str, dict[str, Any]] = {
-    "marian": {"zero_start": True, "positions": "tensor2tensor", "norm_epsilon": 1e-6},
+    "marian": MARIAN_NUMBERS,
     "transformers": {"padding_probability": False},
 }
 """How models differ from the paper, keyed by the program that trained them."""

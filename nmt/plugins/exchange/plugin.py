@@ -11,8 +11,28 @@ def register(add: Callable[..., None]) -> None:
     add("command", "import", f"{here}.commands:IMPORT", summary=summary)
     add("api", "export", f"{here}.commands:export")
     usual = {"marker": "config.json", "precision": "float32"}
-    add("export", "ctranslate2", f"{here}.ctranslate2:export", keys=("precision", "sample"), **usual)
-    add("export", "huggingface", f"{here}.huggingface:export", keys=(), **usual)
+    vocabularies = r"tokenizer\.model|(source|target)\.spm"
+    add(
+        "export",
+        "ctranslate2",
+        f"{here}.ctranslate2:export",
+        keys=("precision", "sample"),
+        supports=f"{here}.supported:CTRANSLATE2",
+        files=rf"README\.md|config\.json|model\.bin|(source|target|shared)_vocabulary\.(json|txt)|{vocabularies}",
+        **usual,
+    )
+    add(
+        "export",
+        "huggingface",
+        f"{here}.huggingface:export",
+        keys=(),
+        supports=f"{here}.supported:HUGGINGFACE",
+        files=(
+            r"README\.md|((tokenizer|generation)_)?config\.json|model\.safetensors|tokenizer\.json"
+            r"|vocab\.json|(source|target)\.spm"
+        ),
+        **usual,
+    )
     add("tokenizer", "marian", f"{here}.marian_tokenizer:MarianTokenizer", key="nmt_marian")
     engine, facts = f"{here}.ctranslate2_engine", {"precisions": ("float32", "int8"), "module": "ctranslate2"}
     facts |= {"suits": f"{engine}:why_not_automatic", "weights": f"{engine}:weights"}

@@ -21,18 +21,25 @@ from typing import Any
 
 from nmt import data, files, training
 from nmt.commands import COMMANDS, talker
-from nmt.config import OPTIONS, Command, NMTError, answer, choice, groups, in_words, keys_of, matches, one_line, require
+from nmt.config import (
+    OPTIONS,
+    Command,
+    NMTError,
+    answer,
+    choice,
+    groups,
+    in_words,
+    keys_of,
+    matches,
+    one_line,
+    require,
+    shown,
+)
 from nmt.registry import entries_of, registry
 
 Row = dict[str, Any]  # facts about a folder
-MARKS = {"config.yaml": "run", "manifest.json": "corpus", "model/config.json": "run", "config.json": "run"}
-"""The file in a folder -> its kind; a model directory counts as a run."""
-OURS = re.compile(
-    r"config\.yaml|metrics\.csv|environment\.json|report\.html|citation-[^/]+\.zip|\.lock|checkpoints/(step=\d+|best)\.ckpt"
-    r"|tensorboard/(events\.out\.tfevents\.[^/]+|hparams\.yaml)|wandb/.*|(.*/)?\.[^/]+\.nmt-tmp(/.*)?"
-    r"|([\w.-]+/)?(model\.safetensors|config\.json|tokenizer\.model|README\.md|(ctranslate2-[^/]*|huggingface)/.*)"
-)
-"""The files that nmt writes into a run folder or model directory."""
+KINDS_IN_ORDER = ("run", "corpus", "export", "synthetic", "foreign")
+"""The kinds of folders in the order of the tables; a model directory counts as a run."""
 
 
 @dataclass
@@ -56,11 +63,14 @@ def folders_of(folder: Path) -> Iterator[tuple[Path, str]]:
     """
     roots = [root for root in (folder / "runs", folder / "data") if root.is_dir()]
     tops = [top for root in roots or [folder] for top in sorted(root.glob("[!.]*/")) if not top.is_symlink()]
-    for top in [folder] if not roots and any((folder / mark).is_file() for mark in MARKS) else tops:
+    for top in [folder] if not roots and files.kind_of_folder(folder) else tops:
         inner = [top, *(path for path in (*top.glob("*/"), *top.glob("*/*/")) if path.name != "model")]
         base = Path(os.path.realpath(top))
         real = [path for path in inner if Path(os.path.realpath(path)) == base / path.relative_to(top)]
-        kinds = {path: MARKS[mark] for path in real for mark in reversed(MARKS) if (path / mark).is_file()}
+        kinds = {path: kind for path in real if (kind := files.kind_of_folder(path))}
+        runs = {path for path, kind in kinds.items() if kind == "run"}
+        # An export in a run belongs to that run.
+        kinds = {path: kind for path, kind in kinds.items() if kind != "export" or runs.isdisjoint(path.parents)}
         yield from (kinds or dict.fromkeys([top][: len(roots)], "foreign")).items()
 
 
@@ -98,9 +108,14 @@ def about(folder: Path, kind: str) -> Row:
     try:
         require(kind != "foreign", "not a run or corpus of nmt")
         stats = [(path.name, path.lstat()) for path in folder.rglob("*") if not path.is_dir()]
-        times = [stat.st_mtime for name, stat in stats if name in ("metrics.csv", *MARKS)]
+        times = [stat.st_mtime for name, stat in stats if name in ("metrics.csv", *files.markers())]
         size = {"bytes": sum(stat.st_size for _, stat in stats), "modified": int(max(times, default=0))}
-        facts = about_run(folder) if kind == "run" else about_corpus(folder)
+        if kind == "run":
+            facts = about_run(folder)
+        elif kind == "corpus":
+            facts = about_corpus(folder)
+        else:
+            facts = {"state": kind}
     except (NMTError, OSError, ValueError) as error:
         facts["problem"] = one_line(error)
     return {"kind": kind, "name": str(folder), **facts, **size}
@@ -111,6 +126,8 @@ def cell(key: str, value: Any) -> str:
 
     if key in ("bytes", "modified"):
         return decimal(value) if key == "bytes" else files.duration(time.time() - value)
+    if key == "problem":
+        return shown(value)
     number = ",d" if isinstance(value, int) else ".3f" if key == "valid_loss" else ".2f"
     return files.printable(value) if isinstance(value, str) else format(value, number)
 
@@ -136,7 +153,7 @@ def print_tables(rows: list[Row]) -> None:
 def run(config: RunsConfig) -> None:
     folder = Path(config.folder)
     rows = [about(*pair) for pair in folders_of(folder)]
-    rows.sort(key=lambda row: (("run", "corpus", "foreign").index(row["kind"]), -row["modified"]))
+    rows.sort(key=lambda row: (KINDS_IN_ORDER.index(row["kind"]), -row["modified"]))
     if config.delete:
         try:
             delete([chosen(name, folder, rows) for name in dict.fromkeys(config.delete)], rows, config.yes)
@@ -171,11 +188,24 @@ def chosen(name: str, folder: Path, rows: list[Row]) -> Row:
     require(not inside, f"{path}: contains {', '.join(inside)}; delete that first")
     if row["kind"] == "corpus":
         data.check_ours(path, "move it out of the way first")
-    contents = [*path.rglob("*")] if row["kind"] == "run" else []
-    relative = [file.relative_to(path).as_posix() for file in contents if file.is_symlink() or not file.is_dir()]
-    others = [name for name in relative if not OURS.fullmatch(name)]
-    row["others"] = f", with files that nmt did not write: {', '.join(others)}" if others else ""
+    row["kept"] = list(files.foreign_files(path, row["kind"]))
+    kept = ", ".join(file.relative_to(path).as_posix() for file in row["kept"])
+    row["others"] = f", except for files that nmt did not write: {kept}" if kept else ""
     return row
+
+
+def delete_folder(path: Path, kept: list[Path]) -> None:
+    """Delete a folder as a whole, or everything in it except for certain files."""
+    if not kept:
+        shutil.rmtree(path.rename(files.temporary_name(path)))
+        return
+    contents = sorted(path.rglob("*"), reverse=True)  # a folder after its contents
+    for file in contents:
+        if file.is_symlink() or not file.is_dir():
+            if file not in kept:
+                file.unlink()
+        elif not any(file.iterdir()):
+            file.rmdir()
 
 
 def delete(doomed: list[Row], rows: list[Row], yes: bool) -> None:
@@ -188,11 +218,12 @@ def delete(doomed: list[Row], rows: list[Row], yes: bool) -> None:
             console.print(files.printable(f"{path}  {cell('bytes', row['bytes'])}{row['others']}"))
         require(yes or sys.stdin.isatty(), "nothing was deleted: to delete without a terminal, pass --yes")
         require(yes or console.input("Delete? [y/N] ").strip().lower() in ("y", "yes"), "nothing was deleted")
-        for path in paths:
-            shutil.rmtree(path.rename(files.temporary_name(path)))
+        for path, row in zip(paths, doomed, strict=True):
+            delete_folder(path, row["kept"])
     runs = [Path(row["name"]) for row in rows if row not in doomed and row["kind"] == "run"]
     for link in {parent / "latest" for path in paths for parent in path.parents}:
-        if link.is_symlink() and not link.exists():
+        leads_nowhere = not link.exists() or files.kind_of_folder(link) is None
+        if link.is_symlink() and leads_nowhere:
             newest = next((run for run in runs if link.parent in run.parents and (run / "model").is_dir()), None)
             training.point_latest_to(newest, link) if newest else link.unlink()
     console.print(f"deleted {', '.join(map(str, paths))}")

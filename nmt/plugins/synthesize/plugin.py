@@ -6,3 +6,11 @@ from collections.abc import Callable
 def register(add: Callable[..., None]) -> None:
     summary = "Write synthetic pairs for training: back-translation, or distillation for a smaller model."
     add("command", "synthesize", "nmt.plugins.synthesize.command:COMMAND", summary=summary)
+    add(
+        "folder",
+        "synthetic",
+        "nmt.plugins.synthesize.synthesis:synthesize",
+        marker="identity.json",
+        key="input",
+        files=r"identity\.json|summary\.json|train\.[\w.-]+|\.?translations\.jsonl[^/]*",
+    )

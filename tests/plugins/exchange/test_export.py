@@ -111,9 +111,9 @@ def test_a_conversion_belongs_to_the_content_of_a_model(model):
 @pytest.mark.parametrize(
     ("architecture", "words", "problem"),
     [
-        ({"d_k": 4}, [], "model.d_k=4: CTranslate2 supports only 8.0"),
-        ({"attention_window": 5}, [], "model.attention_window=5: CTranslate2 supports only None"),
-        ({}, ["device=cuda"], "device=cuda: engine=ctranslate2 runs only on CPUs"),
+        ({"d_k": 4}, [], "model.d_k=4: engine=ctranslate2 needs model.d_k=8"),
+        ({"attention_window": 5}, [], "model.attention_window=5: engine=ctranslate2 needs model.attention_window=null"),
+        ({}, ["device=cuda"], "device=cuda: engine=ctranslate2 needs device=auto or cpu"),
         ({}, ["run=[model,model]"], "2 models, but no support for ensembles"),
         ({}, ["decode.length_penalty=1.1"], "decode.length_penalty=1.1"),
     ],

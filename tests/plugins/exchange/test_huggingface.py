@@ -147,7 +147,7 @@ def test_the_card_says_how_to_translate(trained, monkeypatch, capsys):
         ({"norm": "pre"}, r"model\.norm=pre"),
         ({"d_v": 8}, r"model\.d_v=8"),
         ({"positions": "tensor2tensor"}, r"model\.positions=tensor2tensor"),
-        ({"zero_start": True}, r"model\.zero_start=True"),
+        ({"zero_start": True}, r"model\.zero_start=true"),
     ],
     ids=str,
 )

@@ -127,6 +127,8 @@ def test_a_link_to_a_deleted_run_leads_to_the_newest_other_run_or_is_removed(nmt
     assert Path("runs/notes/deep").exists()
     assert {*done.err.splitlines()[0].split("did not write: ")[1].split(", ")} == {"test.de", "notes"}
     assert (str(Path("runs/latest").readlink()), Path("data/toy").exists()) == ("other", False)
+    # What nmt did not write stays.
+    assert {path.name for path in Path("runs/deep/done").iterdir()} == {"test.de", "notes"}
     for answer in (b"n\n", b"y\n"):
         terminal, end = pty.openpty()
         os.write(terminal, answer)

@@ -1,0 +1,101 @@
+"""Tables of the options that another program, such as an engine or the target of an export, can reproduce.
+
+A table maps keys, such as `model.norm`, to rules. It names what the program can do: a key that is missing from the
+table is refused whatever its value, because nobody has checked yet what the program makes of it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from nmt.config.fields import NMTError, in_words
+
+Settings = Mapping[str, Any]
+"""The values of all keys, such as {"model.norm": "post"}."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Which values of a key a program supports, given the values of the other keys."""
+
+    fits: Callable[[Any, Settings], bool]
+    needs: Callable[[str, Settings], str]
+    """What the program needs, in words, for a key."""
+
+
+ANY = Rule(lambda value, settings: True, lambda key, settings: key)
+
+
+def only(*values: Any) -> Rule:
+    """Only these values, the most usual one first."""
+    return only_by(lambda settings: values)
+
+
+def only_by(values_of: Callable[[Settings], tuple[Any, ...]]) -> Rule:
+    """Only the values that a function of the other keys returns, the most usual one first."""
+
+    def needs(key: str, settings: Settings) -> str:
+        return f"{key}={' or '.join(map(in_words, values_of(settings)))}"
+
+    return Rule(lambda value, settings: value in values_of(settings), needs)
+
+
+FLAG = only(False, True)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A key whose value a program does not support."""
+
+    key: str
+    value: Any
+    needs: str
+    """What the program needs instead, such as "model.norm=post"; empty if no value of this key is known to work."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that runs nmt's models."""
+
+    name: str
+    table: Mapping[str, Rule]
+    advice: str
+
+    def problems(self, settings: Settings) -> Iterator[Problem]:
+        """The keys that the program cannot reproduce."""
+        for key, value in settings.items():
+            rule = self.table.get(key)
+            if rule is None:
+                yield Problem(key, value, "")
+            elif not rule.fits(value, settings):
+                yield Problem(key, value, rule.needs(key, settings))
+
+    def check(self, settings: Settings) -> None:
+        """Raise NMTError for the first key that the program cannot reproduce."""
+        problem = next(self.problems(settings), None)
+        if problem is None:
+            return
+        given = f"{problem.key}={in_words(problem.value)}"
+        if problem.needs:
+            raise NMTError(f"{given}: {self.name} needs {problem.needs}; {self.advice}")
+        raise NMTError(f"{given}: {self.name} lacks this key; {self.advice}")
+
+
+def settings_of(group: str, record: Any) -> dict[str, Any]:
+    """The values of a record of options, keyed by full names such as `model.norm`."""
+    return {f"{group}.{field.name}": getattr(record, field.name) for field in fields(record)}
+
+
+def exported_settings(
+    model: Any, tokenizer: Mapping[str, Any], kind: str | None, tags: Sequence[str]
+) -> dict[str, Any]:
+    """The values of all keys that an export must reproduce.
+
+    `model` is a ModelConfig, `tokenizer` maps the keys of a TokenizerConfig to their values, `kind` is the kind of
+    the training corpus (None: unknown), and `tags` are the symbols with which sources may begin.
+    """
+    settings = settings_of("model", model)
+    settings |= {f"tokenizer.{key}": value for key, value in tokenizer.items()}
+    settings["data.kind"] = kind
+    settings["data.tag"] = list(tags) or None
+    return settings

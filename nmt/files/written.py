@@ -1,0 +1,116 @@
+"""The one list of the files that nmt writes: what a folder is, and which files in it are not nmt's.
+
+Plugins add to it with facts of their "export" and "folder" entries: `marker`, the name of a file in each such folder,
+and `files`, a regular expression for the names of the files in it.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from nmt.config import NMTError
+from nmt.files.disk import LARGE, parse_json, read_mapping
+from nmt.registry import Entry, entries_of
+
+TEMPORARY_FILES = r"(.*/)?\.[^/]+\.nmt-tmp(/.*)?"
+MODEL_NAMES = r"model\.safetensors|config\.json|tokenizer\.model|README\.md"
+RUN_NAMES = "|".join(
+    (
+        r"config\.yaml|metrics\.csv|environment\.json|tokenizer\.model|\.lock",
+        r"report\.html|citation-[^/]+\.zip",
+        r"checkpoints/(step=\d+|best)\.ckpt",
+        r"tensorboard/(events\.out\.tfevents\.[^/]+|hparams\.yaml)",
+        r"wandb/.*",
+        rf"model/({MODEL_NAMES})",
+    )
+)
+CORPUS_NAMES = r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*|(train|valid|test)(/[\w-]+\.arrow)?"
+CORPUS_MARK, RUN_MARK, MODEL_MARK = "manifest.json", "config.yaml", "config.json"
+
+
+def markers() -> set[str]:
+    """The names of the files that may tell what a folder is."""
+    added = {entry.facts["marker"] for entry in added_folders()}
+    return {CORPUS_MARK, RUN_MARK, MODEL_MARK, *added}
+
+
+def added_folders() -> list[Entry]:
+    """The plugins' entries for folders that they write."""
+    entries = [*entries_of("export").values(), *entries_of("folder").values()]
+    return [entry for entry in entries if "files" in entry.facts]
+
+
+def entry_of(folder: Path) -> Entry | None:
+    """The plugin's entry for a folder that a plugin wrote."""
+    for entry in added_folders():
+        marker = folder / entry.facts["marker"]
+        if marker.is_file() and not marker.is_symlink() and entry.facts.get("key", "exported_by") in keys_in(marker):
+            return entry
+    return None
+
+
+def keys_in(file: Path) -> set[str]:
+    """The keys of a JSON file, with `exported_by` only if nmt wrote it; empty if the file is not a JSON mapping."""
+    try:
+        tree = read_mapping(file, parse_json, LARGE)
+    except NMTError:
+        return set()
+    if tree.get("exported_by") != "nmt":
+        tree.pop("exported_by", None)
+    return {*tree}
+
+
+def kind_of_folder(folder: Path) -> str | None:
+    """run (or a model directory), corpus, export or the name of a plugin's kind; None if nmt did not write it.
+
+    A damaged file counts as nmt's, so that the damage is reported.
+    """
+    if (folder / RUN_MARK).is_file():
+        return "run"
+    if (folder / CORPUS_MARK).is_file():
+        return "corpus"
+    if (folder / "model" / MODEL_MARK).is_file():
+        return "run"
+    entry = entry_of(folder)
+    if entry:
+        return "export" if entry.name in entries_of("export") else entry.name
+    description = folder / MODEL_MARK
+    if description.is_file():
+        keys = keys_in(description)
+        return "run" if not keys or "format_version" in keys else None
+    return None
+
+
+def is_training_run(folder: Path) -> bool:
+    """Whether a folder of the kind "run" is a run, not a model directory."""
+    return (folder / RUN_MARK).is_file() or (folder / "model" / MODEL_MARK).is_file()
+
+
+def names_in(folder: Path, kind: str) -> re.Pattern[str]:
+    """The names of the files that nmt writes into a folder of a kind, relative to it."""
+    if kind == "corpus":
+        names = CORPUS_NAMES
+    elif kind == "run" and is_training_run(folder):
+        names = RUN_NAMES
+    elif kind in ("run", "model"):
+        names = MODEL_NAMES
+    else:
+        names = "|".join(entry.facts["files"] for entry in added_folders())
+    return re.compile(f"{names}|{TEMPORARY_FILES}")
+
+
+def foreign_files(folder: Path, kind: str) -> Iterator[Path]:
+    """The files in a folder of a kind that nmt did not write; a link is never nmt's.
+
+    Exports inside the folder count as nmt's, but not other files in them.
+    """
+    patterns = {folder: names_in(folder, kind)}
+    for path in sorted(folder.rglob("*")):
+        if path.is_dir() and not path.is_symlink():
+            if kind in ("run", "model") and entry_of(path):
+                patterns[path] = names_in(path, "export")
+            continue
+        root = next(parent for parent in path.parents if parent in patterns)
+        is_ours = patterns[root].fullmatch(path.relative_to(root).as_posix())
+        if path.is_symlink() or not is_ours:
+            yield path

@@ -1,0 +1,48 @@
+"""What Firefox's engine can reproduce of a model, as in `experiment=bergamot`; imports no heavy library."""
+
+from nmt.config import ANY, FLAG, Program, Rule, only, only_by
+from nmt.plugins.exchange.supported import DIVIDES_WIDTH, OF_TEXT, head_width
+
+BLOCK = 16
+"""The engine multiplies matrices whose sizes are multiples of this."""
+WHOLE_BLOCKS = Rule(
+    lambda size, settings: size % BLOCK == 0,
+    lambda key, settings: f"a multiple of {BLOCK} for {key}",
+)
+SUBWORDS = only("unigram", "bpe", "marian")
+BERGAMOT = Program(
+    "format=bergamot",
+    {
+        "model.name": ANY,
+        "model.encoder_layers": ANY,
+        "model.decoder_layers": ANY,
+        "model.d_model": WHOLE_BLOCKS,
+        "model.d_ff": WHOLE_BLOCKS,
+        "model.heads": DIVIDES_WIDTH,
+        "model.d_k": only_by(head_width),
+        "model.d_v": only_by(head_width),
+        "model.attention": only("scaled_dot_product"),
+        "model.attention_window": only(None),
+        "model.decoder": only("ssru"),
+        "model.dropout": ANY,
+        "model.attention_bias": FLAG,
+        "model.activation": only("relu"),
+        "model.tied_embeddings": only(True),
+        "model.source_vocabulary_size": ANY,
+        "model.source_end": only(True),
+        "model.zero_start": only(True),
+        "model.padding_probability": FLAG,
+        "model.output_bias": FLAG,
+        "model.positions": only("tensor2tensor"),
+        "model.max_positions": ANY,
+        "model.norm": only("post"),
+        "model.norm_epsilon": only(1e-6),
+        "tokenizer.kind": SUBWORDS,
+        "tokenizer.vocabulary_size": ANY,
+        "tokenizer.sample": ANY,
+        "tokenizer.normalization": only("canonical", "nfkc", "none"),
+        "data.kind": OF_TEXT,
+        "data.tag": only(None),
+    },
+    "train with experiment=bergamot",
+)

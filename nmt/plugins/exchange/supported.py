@@ -1,0 +1,157 @@
+"""What CTranslate2 and transformers' MarianMT can reproduce of a model; imports no heavy library."""
+
+from typing import Any
+
+from nmt.config import ANY, FLAG, Program, Rule, Settings, facts_of_kind, only, only_by
+
+USE_TORCH = "use engine=torch"
+MARIAN_NUMBERS = {"zero_start": True, "positions": "tensor2tensor", "norm_epsilon": 1e-6}
+"""How models that Marian trained compute, where they differ from the paper."""
+
+
+def head_width(settings: Settings) -> tuple[Any, ...]:
+    """The width of a head that divides d_model evenly."""
+    return (settings["model.d_model"] // settings["model.heads"],)
+
+
+def computes_as_marian(settings: Settings) -> bool:
+    return all(settings[f"model.{key}"] == value for key, value in MARIAN_NUMBERS.items())
+
+
+def has_marian_vocabulary(settings: Settings) -> bool:
+    return bool(settings["tokenizer.kind"] == "marian")
+
+
+DIVIDES_WIDTH = Rule(
+    lambda heads, settings: settings["model.d_model"] % heads == 0,
+    lambda key, settings: f"a divisor of model.d_model ({settings['model.d_model']}) for {key}",
+)
+OF_TEXT = Rule(
+    lambda kind, settings: not facts_of_kind(kind).get("structured"),
+    lambda key, settings: f"targets that are text, not structures, for {key}",
+)
+"""Of data.kind: the targets are text."""
+UNLESS_LIKELY_TO_TRUNCATE = Rule(
+    lambda alpha, settings: alpha <= 1 or settings["decode.beam_size"] == 1,
+    lambda key, settings: f"at most 1 for {key}",
+)
+"""Of decode.length_penalty: CTranslate2 stops before it finds the long hypotheses that win with a higher one."""
+NO_PREFIX = Rule(
+    lambda prefix, settings: not prefix.strip(),
+    lambda key, settings: f"no {key}",
+)
+
+MARIAN_TAGS = Rule(
+    lambda tags, settings: not tags or has_marian_vocabulary(settings),
+    lambda key, settings: f"no {key}",
+)
+"""Of data.tag: the pipeline that replaces nmt's own tokenizers would spell a tag as ordinary subwords."""
+
+
+def positions_of_transformers(settings: Settings) -> tuple[Any, ...]:
+    return ("tensor2tensor",) if computes_as_marian(settings) else ("sinusoidal",)
+
+
+def epsilon_of_transformers(settings: Settings) -> tuple[Any, ...]:
+    return (1e-6,) if computes_as_marian(settings) else (1e-5,)
+
+
+def zero_start_of_transformers(settings: Settings) -> tuple[Any, ...]:
+    return (False, True) if has_marian_vocabulary(settings) else (False,)
+
+
+def padding_of_transformers(settings: Settings) -> tuple[Any, ...]:
+    """transformers' softmax includes <pad>, and its decoder starts from <pad> in Marian's vocabularies only."""
+    if settings["model.zero_start"]:
+        return (True, False)
+    return (not has_marian_vocabulary(settings),)
+
+
+SHAPE = {
+    "model.name": ANY,
+    "model.encoder_layers": ANY,
+    "model.decoder_layers": ANY,
+    "model.d_model": ANY,
+    "model.d_ff": ANY,
+    "model.heads": DIVIDES_WIDTH,
+    "model.d_k": only_by(head_width),
+    "model.d_v": only_by(head_width),
+    "model.attention": only("scaled_dot_product"),
+    "model.attention_window": only(None),
+    "model.decoder": only("attention"),
+    "model.dropout": ANY,
+    "model.attention_bias": FLAG,
+    "model.activation": only("relu", "swish", "gelu", "quick_gelu"),
+    "model.tied_embeddings": FLAG,
+    "model.source_vocabulary_size": ANY,
+    "model.output_bias": FLAG,
+    "model.max_positions": ANY,
+}
+"""What CTranslate2 and transformers have in common."""
+CTRANSLATE2_MODEL = {
+    **SHAPE,
+    "model.source_end": FLAG,
+    "model.zero_start": FLAG,
+    "model.padding_probability": FLAG,
+    "model.positions": only("sinusoidal", "learned", "tensor2tensor"),
+    "model.norm": only("post", "pre"),
+    "model.norm_epsilon": ANY,
+}
+VOCABULARY = {
+    "tokenizer.kind": only("bpe", "unigram", "wordpiece", "marian"),
+    "tokenizer.vocabulary_size": ANY,
+    "tokenizer.sample": ANY,
+    "tokenizer.normalization": only("canonical", "nfkc", "none"),
+    "data.kind": OF_TEXT,
+}
+CTRANSLATE2 = Program(
+    "format=ctranslate2",
+    {**CTRANSLATE2_MODEL, **VOCABULARY, "data.tag": ANY},
+    "translate with nmt itself",
+)
+HUGGINGFACE = Program(
+    "format=huggingface",
+    {
+        **SHAPE,
+        **VOCABULARY,
+        "model.norm": only("post"),
+        "model.source_end": only(True),
+        "model.source_vocabulary_size": only_by(
+            lambda settings: (None, settings["tokenizer.vocabulary_size"]),
+        ),
+        "model.positions": only_by(positions_of_transformers),
+        "model.norm_epsilon": only_by(epsilon_of_transformers),
+        "model.zero_start": only_by(zero_start_of_transformers),
+        "model.padding_probability": only_by(padding_of_transformers),
+        "data.tag": MARIAN_TAGS,
+    },
+    "use format=ctranslate2",
+)
+ENGINE = Program(
+    "engine=ctranslate2",
+    {
+        **CTRANSLATE2_MODEL,
+        "decode.beam_size": ANY,
+        "decode.length_penalty": UNLESS_LIKELY_TO_TRUNCATE,
+        "decode.length_penalty_kind": only(None, "gnmt", "marian"),
+        "decode.max_extra_length": ANY,
+        "decode.min_length": only(0),
+        "decode.max_length": only(None),
+        "decode.no_repeat_ngram_size": only(0),
+        "decode.do_sample": only(False),
+        # Without sampling, these have no effect.
+        "decode.temperature": ANY,
+        "decode.top_k": ANY,
+        "decode.top_p": ANY,
+        "decode.seed": ANY,
+        "decode.n_best": ANY,
+        "decode.batch_tokens": ANY,
+        "device": only("auto", "cpu"),
+        "precision": only("float32", "int8"),
+        "threads": ANY,
+        "scores": FLAG,
+        # A translation may be worse with a prefix that the model would not have produced.
+        "target_prefix": NO_PREFIX,
+    },
+    USE_TORCH,
+)

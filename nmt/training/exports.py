@@ -1,0 +1,35 @@
+"""Which programs a run's model can be exported to, from the tables of the exporters. No torch import."""
+
+from nmt.config import ExperimentConfig, Program, exported_settings, facts_of_kind, sources_of, to_tree
+from nmt.registry import entries_of, import_attribute
+
+
+def exports_in_words(config: ExperimentConfig, vocabulary_size: int) -> str:
+    """What the model can be exported to and what other exports need; empty if there is nothing to export."""
+    if facts_of_kind(config.data.kind).get("structured"):
+        return ""
+    tokenizer = {**to_tree(config.tokenizer), "vocabulary_size": vocabulary_size}
+    tags = sorted({source.data.tag for source in sources_of(config.data) if source.data.tag})
+    settings = exported_settings(config.model, tokenizer, config.data.kind, tags)
+    able = list[str]()
+    needs = list[str]()
+    for name, entry in entries_of("export").items():
+        if "supports" not in entry.facts:
+            continue
+        program: Program = import_attribute(entry.facts["supports"])
+        problems = list(program.problems(settings))
+        if problems:
+            required = [problem.needs or f"no {problem.key}" for problem in problems]
+            needs.append(f"{name} needs {', '.join(required)}")
+        else:
+            able.append(name)
+    parts = list[str]()
+    if able:
+        parts.append(f"the model can be exported to {in_a_row(able)}")
+    return "; ".join([*parts, *needs])
+
+
+def in_a_row(names: list[str]) -> str:
+    """Names in a sentence: a, b and c."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last

@@ -1,0 +1,95 @@
+"""`nmt runs` and `nmt runs delete` know everything that the commands write, and nothing else."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from nmt import files
+from nmt.registry import entries_of
+
+EXPORTS = [name for name in ("ctranslate2", "huggingface") if name in entries_of("export")]
+
+
+@pytest.fixture
+def run(finished, here) -> Path:
+    """A finished run with its exports, a report, a bundle and an averaged model beside it."""
+    return Path(shutil.copytree(finished, "runs/post"))
+
+
+def listed(nmt) -> dict[str, str]:
+    return {row["name"]: row["state"] for row in json.loads(nmt("runs", "--json").out)["folders"]}
+
+
+@pytest.fixture
+def exported(run, nmt, monkeypatch, tmp_path) -> list[Path]:
+    """Exports in the run's model, in another folder of the run, and beside the run."""
+    pytest.importorskip("ctranslate2")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    outputs = []
+    for name in EXPORTS:
+        for output in (None, f"runs/post/{name}", f"runs/{name}"):
+            words = [f"output={output}"] if output else []
+            done = nmt("export", "runs/post", f"format={name}", *words)
+            assert done.code == 0, done.err
+            outputs.append(Path(done.out.splitlines()[0].partition(":")[0]))
+    return outputs
+
+
+def test_exports_are_listed_as_such_and_deleted_with_their_run(exported, run, nmt):
+    (run / "model/huggingface/notes.txt").write_text("mine")
+    assert listed(nmt) == {"runs/post": "finished", **{f"runs/{name}": "export" for name in EXPORTS}}
+    assert [*files.foreign_files(run, "run")] == [run / "model/huggingface/notes.txt"]
+    done = nmt("runs", "delete", "post", "--yes")
+    assert done.code == 0, done.err
+    assert "except for files that nmt did not write: model/huggingface/notes.txt" in done.err
+    assert [path for path in run.rglob("*") if path.is_file()] == [run / "model/huggingface/notes.txt"]
+    assert nmt("runs", "delete", *(f"runs/{name}" for name in EXPORTS), "--yes").code == 0
+    assert not any(Path("runs", name).exists() for name in EXPORTS)
+
+
+WRITERS = {
+    "report": ["report", "runs/post"],
+    "cite": ["cite", "runs/post"],
+    "average": ["average", "runs/post", "output=runs/averaged"],
+    "synthesize": ["synthesize", "text", "runs/post", "output=data/synthetic", "flagged=keep", "decode.min_length=2"],
+}
+
+
+@pytest.mark.parametrize("command", [name for name in WRITERS if name in entries_of("command")])
+def test_what_a_command_writes_is_known(command, run, nmt):
+    Path("text").write_text("ka lo mi\nnu pe ri so\n")
+    Path("data").mkdir()
+    done = nmt(*WRITERS[command])
+    assert done.code == 0, done.err
+    rows = listed(nmt)
+    expected = {"average": ("runs/averaged", "model"), "synthesize": ("data/synthetic", "synthetic")}
+    if command in expected:
+        name, state = expected[command]
+        assert rows.pop(name) == state
+        assert nmt("runs", "delete", name, "--yes").code == 0
+        assert not Path(name).exists()
+    assert rows == {"runs/post": "finished"}
+    assert not [*files.foreign_files(run, "run")]
+    assert nmt("runs", "delete", "post", "--yes").code == 0
+    assert not run.exists()
+
+
+def test_a_file_that_a_user_put_into_a_run_is_never_deleted(run, nmt):
+    mine = ("README.md", "model/notes", "checkpoints/step=1.ckpt.old", "sub/config.json")
+    for name in mine:
+        (run / name).parent.mkdir(exist_ok=True)
+        (run / name).write_text('{"by": "me"}')
+    assert nmt("runs", "delete", "post", "--yes").code == 0
+    assert {path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file()} == {*mine}
+    assert nmt("runs", "delete", "post", "--yes").code == 2
+
+
+def test_models_of_other_programs_are_foreign_and_problems_are_short(run, nmt):
+    Path("runs/other").mkdir()
+    Path("runs/other/config.json").write_text('{"model_type": "marian"}')
+    Path("runs/bad").mkdir()
+    Path("runs/bad/config.yaml").write_text("x" * 1000)
+    assert listed(nmt) == {"runs/post": "finished", "runs/bad": "damaged", "runs/other": "foreign"}
+    assert max(map(len, nmt("runs").out.splitlines())) < 200
