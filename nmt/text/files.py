@@ -1,8 +1,6 @@
 """Parallel text, plain or compressed: two files side by side, tab-separated, JSON Lines, or a plugin's format."""
 
-import bz2
 import codecs
-import gzip
 import io
 import json
 import lzma
@@ -17,11 +15,11 @@ from functools import partial
 from io import BufferedReader
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, TypeGuard, TypeVar
-from weakref import finalize
+from typing import Any, TypeGuard, TypeVar
 
 from nmt.config import IF_LATIN_1, DataConfig, NMTError, exists, require, without_compression
 from nmt.registry import entries_of
+from nmt.text.compression import MAGIC, decompressed
 
 Pair = tuple[str, str]
 Line = TypeVar("Line", bytes, str)
@@ -29,13 +27,6 @@ Notice = Callable[[str], None]
 LINE_BYTES = 2**20
 """The maximum length of a line in bytes, about the length of a book."""
 TOO_LONG = f"longer than {LINE_BYTES:,} bytes: is it a text file?"
-MAGIC = {
-    ".gz": re.compile(rb"\x1f\x8b"),
-    ".bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
-    ".xz": re.compile(rb"\xfd7zXZ\x00"),
-    ".zst": re.compile(rb"(\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18)"),
-}
-"""The first bytes of compressed files; no text begins with them."""
 UTF_16 = re.compile(rb"\xff\xfe(?!\0\0)|\xfe\xff")
 """The byte order marks of UTF-16, but not of UTF-32."""
 BINARY = {
@@ -61,40 +52,6 @@ def reading(name: str | Path) -> Iterator[None]:
         yield
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         raise NMTError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
-
-
-def decompressed(file: BufferedReader, name: str) -> BufferedReader:
-    """The decompressed content of a file; its first bytes, not its name, determine whether it is compressed."""
-    first_bytes, suffix = file.peek(10), Path(name).suffix
-    for compression, magic in MAGIC.items():
-        if magic.match(first_bytes):
-            import pyarrow
-
-            zstd = partial(pyarrow.input_stream, compression="zstd")
-            openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": zstd}
-            content = BufferedReader(openers[compression](file), 2**17)
-            finalize(content, file.close)  # closing `content` does not close `file`
-            return content
-    if suffix in MAGIC and first_bytes:
-        file.close()
-        raise EOFError(f"its name ends in {suffix}, but it is not compressed: rename or compress it")
-    return file
-
-
-def compressor(file: BinaryIO, suffix: str) -> Any:
-    """A stream that writes compressed data to a file; `suffix` is one of MAGIC.
-
-    The data contains no name and no time, so equal content becomes equal bytes.
-    """
-    if suffix == ".gz":
-        return gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
-    if suffix == ".bz2":
-        return bz2.BZ2File(file, "wb")
-    if suffix == ".xz":
-        return lzma.LZMAFile(file, "wb")
-    import pyarrow
-
-    return pyarrow.CompressedOutputStream(file, "zstd")
 
 
 def open_text(name: str) -> BufferedReader:
