@@ -74,6 +74,8 @@ class DataConfig:
     """Minimum number of source words in a pair drawn for validation or testing, counted as in filters.min_words."""
     errors: str = choice("strict", "strict", "skip")
     """How to treat malformed lines, such as invalid UTF-8: strict (stop and name the line) or skip (count them)."""
+    columns: list[int] = field(default_factory=list)
+    """Columns of source and target in .tsv files, counted from 1, such as [2,3]; if empty, nmt finds them."""
     path: str | None = None
     """For kinds other than files: the folder or file that contains the corpus, such as a local copy of a download."""
     tag: str | None = running_text(None)
@@ -89,6 +91,11 @@ class DataConfig:
     def __post_init__(self) -> None:
         is_tag = self.tag is None or SOURCE_TAG.fullmatch(self.tag) is not None
         require(is_tag, f"data.tag={self.tag!r:.60}: must be a word in angle brackets, such as <2de>, but not <s>")
+        are_columns = len(set(self.columns)) == 2 and min(self.columns) > 0
+        require(
+            not self.columns or (are_columns and len(self.columns) == 2),
+            f"data.columns={self.columns}: must be two different numbers from 1, such as [2,3]",
+        )
         check_name("data.name", self.name)
         for key, code in (("source", self.source), ("target", self.target)):
             is_code = LANGUAGE.fullmatch(code) is not None

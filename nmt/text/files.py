@@ -209,19 +209,17 @@ def texts_of(record: Any, config: DataConfig) -> Pair:
     raise MalformedLine("malformed", f"not an object with strings {config.source} and {config.target}")
 
 
-def pair_of(texts: Sequence[str], is_json: bool, config: DataConfig) -> Pair:
-    """The sentence pair in two lines, or in one line of TSV or JSON; MalformedLine if there is none."""
+def pair_of(texts: Sequence[str], config: DataConfig) -> Pair:
+    """The sentence pair in two lines, or in one line of JSON; MalformedLine if there is none."""
     if len(texts) == 2:
         return texts[0], texts[1]
-    if is_json:
-        record = None
-        with suppress(ValueError, RecursionError):
-            record = json.loads(texts[0], parse_int=bool, parse_float=bool)  # parsing many digits is slow
-        return texts_of(record.get("translation", record) if isinstance(record, dict) else None, config)
-    source, tab, target = texts[0].partition("\t")
-    if not tab:
-        raise MalformedLine("malformed", "no tab between source and target")
-    return source, target.partition("\t")[0]
+    record = None
+    with suppress(ValueError, RecursionError):
+        # Parsing many digits is slow.
+        record = json.loads(texts[0], parse_int=bool, parse_float=bool)
+    if isinstance(record, dict):
+        record = record.get("translation", record)
+    return texts_of(record, config)
 
 
 def read_files(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
@@ -233,32 +231,23 @@ def read_files(entries: list[str], config: DataConfig, counts: Counter[str]) -> 
             yield from entries_of("pairs")[table_format(paths[0])].load()(paths[0], config, counts)
 
 
-def read_table(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+def read_json_lines(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
     return read_line_by_line((path,), config, counts)
 
 
-def column_title(cell: str) -> str:
-    """The first part of a single word, in lower case: en for "en-US", source for source_text."""
-    return re.sub(r"^\W*([^\W_]+)(?:[-_]\w+)?\W*$", r"\1", cell).casefold()
-
-
 def read_line_by_line(paths: tuple[Path, ...], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
-    """The sentence pairs of two parallel files, or of a TSV or JSONL file."""
-    is_json = table_format(paths[0]) == ".jsonl"
-    titles = {"source", "src", "target", "tgt", "trg", config.source.casefold(), config.target.casefold()}
+    """The sentence pairs of two parallel files, or of a JSONL file."""
     read = [read_lines(path) for path in paths]
-    for number, lines in enumerate(parallel(paths, read) if len(read) == 2 else zip(*read, strict=True), 1):
+    rows = parallel(paths, read) if len(read) == 2 else zip(*read, strict=True)
+    for number, lines in enumerate(rows, 1):
         texts = list[str]()
         try:
             for line in lines:
                 texts.append(decode(line))
-            pair = pair_of(texts, is_json, config)
-            if number == len(paths) == 1 and pair[0] != pair[1] and titles.issuperset(map(column_title, pair)):
-                counts["header row"] += 1
-            else:
-                yield pair
+            yield pair_of(texts, config)
         except MalformedLine as error:
             if config.errors == "strict":
                 path = paths[min(len(texts), len(paths) - 1)]
-                raise NMTError(f"{path}, line {number}: {error}; fix it, or pass data.errors=skip") from error
+                advice = "fix it, or pass data.errors=skip"
+                raise NMTError(f"{path}, line {number}: {error}; {advice}") from error
             counts[error.counted_as] += 1
