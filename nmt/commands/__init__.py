@@ -119,6 +119,6 @@ def register(add: Callable[..., None]) -> None:
         add("metric", metric, "nmt.evaluation:sacrebleu_score", text=True, paired=True)
     add("engine", "torch", "nmt.search.torch_engine:load", precisions=("float32", "bfloat16"))
     add("corpus", "files", "nmt.preparation.reading:Files")
-    for suffix in (".tsv", ".jsonl"):
-        add("pairs", suffix, "nmt.text.files:read_table")
+    add("pairs", ".tsv", "nmt.text.tables:read_table")
+    add("pairs", ".jsonl", "nmt.text.files:read_json_lines")
     add("optimizer", "adam", "nmt.training.module:adam")

@@ -12,7 +12,7 @@ from nmt.registry import entries_of
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 """Ids of the special symbols, the same in every vocabulary: padding, start, end, unknown."""
-SOURCE_TAG = re.compile(r"<(?!(?:s|pad|unk)>)[\w-]{1,30}>|>>[\w-]{1,30}<<")
+SOURCE_TAG = re.compile(r"<(?!(?:s|pad|unk|0x[0-9A-F]{2})>)[\w-]{1,30}>|>>[\w-]{1,30}<<")
 LANGUAGE = re.compile(r"\w[\w.-]{0,49}")  # a language code, also used as a file name suffix
 OF_SOURCE = ("name", "weight", "share")
 IN_TRAINING = {"noise", "temperature", *OF_SOURCE[1:]}
@@ -74,6 +74,8 @@ class DataConfig:
     """Minimum number of source words in a pair drawn for validation or testing, counted as in filters.min_words."""
     errors: str = choice("strict", "strict", "skip")
     """How to treat malformed lines, such as invalid UTF-8: strict (stop and name the line) or skip (count them)."""
+    columns: list[int] = field(default_factory=list)
+    """Columns of source and target in .tsv files, counted from 1, such as [2,3]; if empty, nmt finds them."""
     path: str | None = None
     """For kinds other than files: the folder or file that contains the corpus, such as a local copy of a download."""
     tag: str | None = running_text(None)
@@ -88,7 +90,14 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         is_tag = self.tag is None or SOURCE_TAG.fullmatch(self.tag) is not None
-        require(is_tag, f"data.tag={self.tag!r:.60}: must be a word in angle brackets, such as <2de>, but not <s>")
+        require(
+            is_tag, f"data.tag={self.tag!r:.60}: must be a word in angle brackets, such as <2de>, but not <s> or <0x41>"
+        )
+        are_columns = len(set(self.columns)) == 2 and min(self.columns) > 0
+        require(
+            not self.columns or (are_columns and len(self.columns) == 2),
+            f"data.columns={self.columns}: must be two different numbers from 1, such as [2,3]",
+        )
         check_name("data.name", self.name)
         for key, code in (("source", self.source), ("target", self.target)):
             is_code = LANGUAGE.fullmatch(code) is not None

@@ -32,6 +32,8 @@ FORMAT_VERSION = 4
 def decisive(data: dict[str, Any]) -> dict[str, Any]:
     """The keys of `data` that affect the prepared corpus."""
     kept = {key: value for key, value in data.items() if key not in IN_TRAINING}
+    if not kept.get("columns"):
+        kept.pop("columns", None)  # corpora that were prepared before this option are the same
     if isinstance(kept.get("sources"), list):
         kept["sources"] = [decisive(part) if isinstance(part, dict) else part for part in kept["sources"]]
     return kept

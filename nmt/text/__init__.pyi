@@ -1,4 +1,4 @@
-from .files import MAGIC as MAGIC, compressor as compressor
+from .compression import MAGIC as MAGIC, compressor as compressor
 from .files import LINE_BYTES as LINE_BYTES, TOO_LONG as TOO_LONG, MalformedLine as MalformedLine, Pair as Pair
 from .files import decode as decode, decoded as decoded, table_format as table_format, is_text as is_text
 from .files import not_parallel as not_parallel, open_text as open_text, parallel as parallel, problem_of as problem_of

@@ -1,8 +1,6 @@
 """Parallel text, plain or compressed: two files side by side, tab-separated, JSON Lines, or a plugin's format."""
 
-import bz2
 import codecs
-import gzip
 import io
 import json
 import lzma
@@ -17,11 +15,11 @@ from functools import partial
 from io import BufferedReader
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, TypeGuard, TypeVar
-from weakref import finalize
+from typing import Any, TypeGuard, TypeVar
 
 from nmt.config import IF_LATIN_1, DataConfig, NMTError, exists, require, without_compression
 from nmt.registry import entries_of
+from nmt.text.compression import MAGIC, decompressed
 
 Pair = tuple[str, str]
 Line = TypeVar("Line", bytes, str)
@@ -29,13 +27,6 @@ Notice = Callable[[str], None]
 LINE_BYTES = 2**20
 """The maximum length of a line in bytes, about the length of a book."""
 TOO_LONG = f"longer than {LINE_BYTES:,} bytes: is it a text file?"
-MAGIC = {
-    ".gz": re.compile(rb"\x1f\x8b"),
-    ".bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
-    ".xz": re.compile(rb"\xfd7zXZ\x00"),
-    ".zst": re.compile(rb"(\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18)"),
-}
-"""The first bytes of compressed files; no text begins with them."""
 UTF_16 = re.compile(rb"\xff\xfe(?!\0\0)|\xfe\xff")
 """The byte order marks of UTF-16, but not of UTF-32."""
 BINARY = {
@@ -61,40 +52,6 @@ def reading(name: str | Path) -> Iterator[None]:
         yield
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         raise NMTError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
-
-
-def decompressed(file: BufferedReader, name: str) -> BufferedReader:
-    """The decompressed content of a file; its first bytes, not its name, determine whether it is compressed."""
-    first_bytes, suffix = file.peek(10), Path(name).suffix
-    for compression, magic in MAGIC.items():
-        if magic.match(first_bytes):
-            import pyarrow
-
-            zstd = partial(pyarrow.input_stream, compression="zstd")
-            openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": zstd}
-            content = BufferedReader(openers[compression](file), 2**17)
-            finalize(content, file.close)  # closing `content` does not close `file`
-            return content
-    if suffix in MAGIC and first_bytes:
-        file.close()
-        raise EOFError(f"its name ends in {suffix}, but it is not compressed: rename or compress it")
-    return file
-
-
-def compressor(file: BinaryIO, suffix: str) -> Any:
-    """A stream that writes compressed data to a file; `suffix` is one of MAGIC.
-
-    The data contains no name and no time, so equal content becomes equal bytes.
-    """
-    if suffix == ".gz":
-        return gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
-    if suffix == ".bz2":
-        return bz2.BZ2File(file, "wb")
-    if suffix == ".xz":
-        return lzma.LZMAFile(file, "wb")
-    import pyarrow
-
-    return pyarrow.CompressedOutputStream(file, "zstd")
 
 
 def open_text(name: str) -> BufferedReader:
@@ -252,19 +209,17 @@ def texts_of(record: Any, config: DataConfig) -> Pair:
     raise MalformedLine("malformed", f"not an object with strings {config.source} and {config.target}")
 
 
-def pair_of(texts: Sequence[str], is_json: bool, config: DataConfig) -> Pair:
-    """The sentence pair in two lines, or in one line of TSV or JSON; MalformedLine if there is none."""
+def pair_of(texts: Sequence[str], config: DataConfig) -> Pair:
+    """The sentence pair in two lines, or in one line of JSON; MalformedLine if there is none."""
     if len(texts) == 2:
         return texts[0], texts[1]
-    if is_json:
-        record = None
-        with suppress(ValueError, RecursionError):
-            record = json.loads(texts[0], parse_int=bool, parse_float=bool)  # parsing many digits is slow
-        return texts_of(record.get("translation", record) if isinstance(record, dict) else None, config)
-    source, tab, target = texts[0].partition("\t")
-    if not tab:
-        raise MalformedLine("malformed", "no tab between source and target")
-    return source, target.partition("\t")[0]
+    record = None
+    with suppress(ValueError, RecursionError):
+        # Parsing many digits is slow.
+        record = json.loads(texts[0], parse_int=bool, parse_float=bool)
+    if isinstance(record, dict):
+        record = record.get("translation", record)
+    return texts_of(record, config)
 
 
 def read_files(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
@@ -276,32 +231,23 @@ def read_files(entries: list[str], config: DataConfig, counts: Counter[str]) -> 
             yield from entries_of("pairs")[table_format(paths[0])].load()(paths[0], config, counts)
 
 
-def read_table(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+def read_json_lines(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
     return read_line_by_line((path,), config, counts)
 
 
-def column_title(cell: str) -> str:
-    """The first part of a single word, in lower case: en for "en-US", source for source_text."""
-    return re.sub(r"^\W*([^\W_]+)(?:[-_]\w+)?\W*$", r"\1", cell).casefold()
-
-
 def read_line_by_line(paths: tuple[Path, ...], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
-    """The sentence pairs of two parallel files, or of a TSV or JSONL file."""
-    is_json = table_format(paths[0]) == ".jsonl"
-    titles = {"source", "src", "target", "tgt", "trg", config.source.casefold(), config.target.casefold()}
+    """The sentence pairs of two parallel files, or of a JSONL file."""
     read = [read_lines(path) for path in paths]
-    for number, lines in enumerate(parallel(paths, read) if len(read) == 2 else zip(*read, strict=True), 1):
+    rows = parallel(paths, read) if len(read) == 2 else zip(*read, strict=True)
+    for number, lines in enumerate(rows, 1):
         texts = list[str]()
         try:
             for line in lines:
                 texts.append(decode(line))
-            pair = pair_of(texts, is_json, config)
-            if number == len(paths) == 1 and pair[0] != pair[1] and titles.issuperset(map(column_title, pair)):
-                counts["header row"] += 1
-            else:
-                yield pair
+            yield pair_of(texts, config)
         except MalformedLine as error:
             if config.errors == "strict":
                 path = paths[min(len(texts), len(paths) - 1)]
-                raise NMTError(f"{path}, line {number}: {error}; fix it, or pass data.errors=skip") from error
+                advice = "fix it, or pass data.errors=skip"
+                raise NMTError(f"{path}, line {number}: {error}; {advice}") from error
             counts[error.counted_as] += 1

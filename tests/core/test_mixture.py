@@ -103,6 +103,7 @@ def test_batches_have_the_noise_of_their_source_and_are_functions_of_update_and_
         ("[{train: a, share: 0.7}, {train: b, share: 0.6}]", "the shares add up to 1.3"),
         ("[{train: a, share: 0.5, weight: 2}]", "a: share=0.5 and weight=2"),
         ("[{train: a, tag: 2de}]", "data.sources, a: data.tag='2de': must be a word in angle brackets"),
+        ("[{train: a, tag: '<0x41>'}]", "data.sources, a: data.tag='<0x41>': must be a word in angle brackets"),
         ("[{train: a, target: de, tag: '<2de>'}, {train: b, target: fr}]", "each source needs a tag, such as <2de>"),
     ],
 )

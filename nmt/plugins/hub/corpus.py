@@ -25,7 +25,11 @@ class Hub(Corpus):
             # The datasets library would read any file that the folder's README.md names, even outside the folder.
             pattern = f"{self.subset}/{SPLITS[split]}-*.parquet"
             files = sorted(map(str, Path(self.data.path).glob(pattern)))
-            require(bool(files), f"data.path={self.data.path}: no files match {pattern}")
+            scripts = sorted(file.name for file in Path(self.data.path).glob("*.py"))
+            advice = ""
+            if scripts:
+                advice = f"; nmt does not run loading scripts such as {scripts[0]}: use Parquet files"
+            require(bool(files), f"data.path={self.data.path}: no files match {pattern}{advice}")
             options = {"path": "parquet", "data_files": files, "split": "train"}
         import datasets
 

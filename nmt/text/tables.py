@@ -1,0 +1,239 @@
+"""Sentence pairs in the columns of a tab-separated table, as people and spreadsheets write them."""
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nmt.config import DataConfig, NMTError
+from nmt.text.codes import language_name
+from nmt.text.files import MalformedLine, Pair, decode, read_lines
+
+SAMPLE_ROWS = 1000
+RECORD_LINES = 1000
+"""The most lines in a row whose quoted cells contain line breaks."""
+CELL = r'"[^"]*(?:""[^"]*)*"|[^"\t]*'
+QUOTED_ROW = re.compile(rf"(?:{CELL})(?:\t(?:{CELL}))*")
+LETTERS = re.compile(r"[^\W\d_]{2}")
+LARGEST_REPETITION = 0.02
+"""The largest share of distinct cells in a column of labels, such as language codes."""
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Survey:
+    """What a whole table shows about how its rows are written."""
+
+    widths: Counter[int] = field(default_factory=Counter)  # number of columns -> rows
+    sample: list[list[str]] = field(default_factory=list)
+    plain_widths: Counter[int] = field(default_factory=Counter)  # tabs in a line -> lines
+    doubled: int = 0  # quoted cells with doubled quotation marks
+    broken: int = 0  # other quoted cells with line breaks or tabs
+    quoted: int = 0
+    bare: int = 0  # cells without quotation marks
+    bare_commas: int = 0  # those with a comma, which spreadsheets quote
+    needless: int = 0  # quoted cells without a comma, quotation mark, line break or tab
+    first_problem: int = 0  # line of the first row that breaks the rules of quoted cells
+
+    def add(self, cells: list[str]) -> None:
+        self.widths[len(cells)] += 1
+        if len(self.sample) < SAMPLE_ROWS:
+            self.sample.append(cells)
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether every quotation mark in the table belongs to the quoting of a spreadsheet."""
+        if self.first_problem or not self.quoted:
+            return False
+        # A line break inside quotation marks proves nothing if each line is a row on its own.
+        if self.broken and len(self.plain_widths) > 1:
+            return True
+        is_like_a_spreadsheet = self.quoted > 2 and not self.bare_commas and not self.needless and not self.broken
+        return self.doubled > 0 or not self.bare or is_like_a_spreadsheet
+
+    @property
+    def width(self) -> int:
+        return self.widths.most_common(1)[0][0] if self.widths else 0
+
+
+def unquoted(cell: str) -> str:
+    """The text of a cell; line breaks and tabs inside a quoted cell become spaces."""
+    if not cell.startswith('"'):
+        return cell
+    return re.sub(r"[\r\n\t]+", " ", cell[1:-1].replace('""', '"'))
+
+
+def rows(path: Path, is_quoted: bool) -> Iterator[tuple[int, bytes]]:
+    """The rows of a table, with the numbers of their first lines."""
+    record = b""
+    first = 0
+    for number, line in enumerate(read_lines(path), 1):
+        record = record + b"\n" + line if first else line
+        first = first or number
+        is_open = is_quoted and record.count(b'"') % 2 == 1
+        if is_open and number - first < RECORD_LINES:
+            continue
+        yield first, record
+        record = b""
+        first = 0
+    if first:
+        yield first, record
+
+
+def survey_quotes(path: Path, survey: Survey) -> None:
+    """Count the quoted cells of a table, until a row is not written like quoted cells."""
+    for number, row in rows(path, is_quoted=True):
+        survey.plain_widths.update(line.count(b"\t") for line in row.split(b"\n"))
+        if b'"' not in row:
+            cells = row.decode(errors="replace").split("\t")
+        else:
+            text = row.decode(errors="replace")
+            if not QUOTED_ROW.fullmatch(text):
+                survey.first_problem = number
+                return
+            cells = re.findall(rf"(?:^|\t)({CELL})", text)
+        for cell in filter(None, cells):
+            inner = cell[1:-1]
+            if not cell.startswith('"'):
+                survey.bare += 1
+                survey.bare_commas += "," in cell
+                continue
+            survey.quoted += 1
+            if '"' in inner:
+                survey.doubled += 1
+            elif "\n" in inner or "\t" in inner:
+                survey.broken += 1
+            elif "," not in inner:
+                survey.needless += 1
+
+
+def cells_of(row: str, is_quoted: bool) -> list[str]:
+    if not is_quoted or '"' not in row:
+        return row.split("\t")
+    return [unquoted(cell) for cell in re.findall(rf"(?:^|\t)({CELL})", row)]
+
+
+def survey_of(path: Path) -> Survey:
+    """Read a whole table once, so that every row counts."""
+    survey = Survey()
+    survey_quotes(path, survey)
+    for _, row in rows(path, survey.is_quoted):
+        survey.add(cells_of(row.decode(errors="replace"), survey.is_quoted))
+    if survey.is_quoted:
+        log.warning(
+            f"notice: {path}: removed the quotation marks that a spreadsheet put around {survey.quoted:,} cells"
+        )
+    elif survey.doubled and survey.first_problem:
+        log.warning(
+            f"notice: {path}: cells look quoted by a spreadsheet, but line "
+            f"{survey.first_problem} does not, so quotation marks stay"
+        )
+    return survey
+
+
+def titles(code: str, *others: str) -> set[str]:
+    """What the header of a column in a language may say."""
+    return {code.casefold(), re.split("[-_]", code)[0].casefold(), language_name(code).casefold(), *others}
+
+
+def column_titles(cell: str) -> set[str]:
+    """What a cell says in lower case, and its first part: en for "en-US", source for source_text."""
+    cell = re.sub(r"^\W+|\W+$", "", cell).casefold()
+    return {cell, re.sub(r"^([^\W_]+)[-_]\w+$", r"\1", cell)}
+
+
+def columns_of_header(cells: list[str], config: DataConfig) -> tuple[int, int] | None:
+    """The columns that a header row names; None if the row is not a header."""
+    columns = list[int]()
+    for names in (
+        titles(config.source, "source", "src"),
+        titles(config.target, "target", "tgt", "trg"),
+    ):
+        matching = [number for number, cell in enumerate(cells) if names & column_titles(cell)]
+        if len(matching) != 1:
+            return None
+        columns += matching
+    return None if columns[0] == columns[1] else (columns[0], columns[1])
+
+
+def header_of(survey: Survey, config: DataConfig) -> tuple[int, int] | None:
+    """The columns that the first row names; None if it is not a header.
+
+    Columns of language codes name the languages in every row.
+    """
+    first_rows = [columns_of_header(cells, config) for cells in survey.sample[:2]]
+    is_header = bool(first_rows) and first_rows[0] not in first_rows[1:]
+    return first_rows[0] if is_header else None
+
+
+def is_text_column(cells: Iterable[str]) -> bool:
+    """Whether most cells have letters, and the cells are not the same few labels."""
+    filled = [cell for cell in cells if cell.strip()]
+    with_letters = sum(LETTERS.search(cell) is not None for cell in filled)
+    without_blanks = sum(not cell.isascii() and cell.isalpha() for cell in filled)
+    is_label = len(filled) > 20 and len(set(filled)) <= max(2, LARGEST_REPETITION * len(filled))
+    return 2 * max(with_letters, without_blanks) > len(filled) and not is_label
+
+
+def text_columns(path: Path, survey: Survey, config: DataConfig) -> tuple[int, int]:
+    """The columns of source and target, counted from 0; NMTError if they are not evident."""
+    if config.columns:
+        if max(config.columns) > survey.width:
+            raise NMTError(f"data.columns={config.columns}: {path} has {survey.width} columns")
+        return config.columns[0] - 1, config.columns[1] - 1
+    header = header_of(survey, config)
+    if header or survey.width < 2:
+        return header or (0, 1)
+    # Longer headers would hide what the column contains.
+    sample = [cells for cells in survey.sample if len(cells) == survey.width]
+    if len(sample) < 3:
+        return 0, 1
+    candidates = [column for column in range(survey.width) if is_text_column(cells[column] for cells in sample)]
+    if survey.width == 2 and len(candidates) == 1:
+        lacking = 2 - candidates[0]
+        log.warning(f"notice: {path}: column {lacking} contains hardly any text")
+        return 0, 1
+    if survey.width == 2 or candidates[:2] == [0, 1]:
+        return 0, 1
+    if len(candidates) == 2:
+        return candidates[0], candidates[1]
+    shown = " | ".join(cell[:30] for cell in sample[0])
+    raise NMTError(
+        f"{path}: which of its {survey.width} columns are the texts? The first row is "
+        f"{shown!r:.200}; pass data.columns=[SOURCE,TARGET], such as data.columns=[2,3]"
+    )
+
+
+def pair_in(cells: list[str], columns: tuple[int, int], width: int) -> Pair:
+    """The texts of a row; MalformedLine if its columns differ from those of most rows."""
+    if len(cells) == 1:
+        raise MalformedLine("malformed", "no tab between source and target")
+    has_more_text = any(cells[width:])  # spreadsheets may add empty cells
+    if len(cells) < width or has_more_text:
+        raise MalformedLine("other number of columns", f"{len(cells)} columns, but most rows have {width}")
+    return cells[columns[0]], cells[columns[1]]
+
+
+def read_table(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+    """The pairs of a table; malformed rows are errors or, with data.errors=skip, only counted."""
+    survey = survey_of(path)
+    columns = text_columns(path, survey, config)
+    header = header_of(survey, config)
+    if survey.width > 2:
+        log.warning(
+            f"notice: {path}: columns {columns[0] + 1} and {columns[1] + 1} of {survey.width} are "
+            "the texts; data.columns=[SOURCE,TARGET] chooses other ones"
+        )
+    for number, row in rows(path, survey.is_quoted):
+        try:
+            cells = cells_of(decode(row), survey.is_quoted)
+            if number == 1 and header:
+                counts["header row"] += 1
+                continue
+            yield pair_in(cells, columns, survey.width)
+        except MalformedLine as error:
+            if config.errors == "strict":
+                raise NMTError(f"{path}, line {number}: {error}; fix it, or pass data.errors=skip") from error
+            counts[error.counted_as] += 1
