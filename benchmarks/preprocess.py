@@ -1,11 +1,19 @@
 """Measure `nmt preprocess` on generated text: memory, and pairs per second compared with sentencepiece alone.
 
     python benchmarks/preprocess.py [PAIRS] [SOURCE_TEXT TARGET_TEXT]
+    WORKERS=8 python benchmarks/preprocess.py [PAIRS]
+    python benchmarks/preprocess.py memory PAIRS PAIRS...
 
 The script writes PAIRS (4.5 million) pairs as long as WMT's to a temporary folder. Their words are as frequent as in
 the two text files; without files, the words are made up and follow Zipf's law. It prepares the pairs with two workers,
 and prints the seconds of each part and the peak memory of all processes: `resident` includes pages of mapped files,
 which the system can reclaim, and `own` does not. Then sentencepiece encodes some of the same lines.
+
+The main process reads the corpus, distributes blocks and writes the results. Its processor seconds are printed for
+each part: they limit what any number of workers can reach.
+
+With `memory`, the script prepares several sizes and prints the memory that each million pairs adds to the main process
+and to all processes. The vocabulary is trained on few pairs, because its memory would hide what grows with the corpus.
 """
 
 import multiprocessing
@@ -17,20 +25,24 @@ import time
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from lengths import text_like_lengths
 
 PAIRS = 4_500_000
+WORKERS = int(os.environ.get("WORKERS", "2"))
 REFERENCE_LINES = 400_000
 BLOCK = 50_000
 TOKENS_PER_WORD = 1.15
 MADE_UP_WORDS = 200_000
 PARTS = {
-    "reading and filtering": ("begin", "learning"),
-    "learning the vocabulary": ("learning", "encoded"),
-    "encoding and writing": ("encoded", "end"),
+    "reading and filtering": ("begin", "learned"),
+    "learning the vocabulary": ("learned", "write_ids"),
+    "encoding and writing": ("write_ids", "end"),
 }
+METHODS = ("learned", "write_ids")
+MEMORY_SAMPLE = 50_000
 
 Words = tuple[np.ndarray, np.ndarray]
 
@@ -77,26 +89,38 @@ def write_corpus(folder: Path, pairs: int, texts: list[str]) -> None:
             write_text(folder / f"{prefix}.{code}", side, side_words)
 
 
-Moment = tuple[float, float]
+class Moment(NamedTuple):
+    wall: float
+    processor: float  # seconds of this process and of those of its children that have ended
+    main: float  # processor seconds of this process alone
+
+    @classmethod
+    def now(cls) -> "Moment":
+        own, ended = (sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        return cls(time.perf_counter(), own + ended, own)
 
 
-def processor_seconds() -> float:
-    """Of this process and those of its children that have ended."""
-    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+Moments = "multiprocessing.Queue[tuple[str, Moment] | None]"
 
 
-def prepare(folder: Path, times: "multiprocessing.Queue[tuple[str, Moment] | None]") -> None:
-    """Run the command, noting at what time, and after what processor time, it begins each of its parts."""
+def note_first_call(name: str, times: Moments) -> None:
+    """Make a method of `Preparation` note when it is first called."""
+    from nmt.preparation.preparation import Preparation
+
+    method = getattr(Preparation, name)
+
+    def noting(*arguments: Any) -> Any:
+        setattr(Preparation, name, method)
+        times.put((name, Moment.now()))
+        return method(*arguments)
+
+    setattr(Preparation, name, noting)
+
+
+def prepare(folder: Path, times: Moments, overrides: list[str]) -> None:
+    """Run the command, noting when each of its parts begins."""
     from nmt.commands import compose
     from nmt.preparation import preprocess
-
-    said: set[str] = set()
-
-    def say(words: str) -> None:
-        part = words.split()[0]
-        if part not in said:
-            said.add(part)
-            times.put((part, (time.perf_counter(), processor_seconds())))
 
     files = [f"data.{split}={folder / split}" for split in ("train", "valid", "test")]
     options = [
@@ -105,59 +129,91 @@ def prepare(folder: Path, times: "multiprocessing.Queue[tuple[str, Moment] | Non
         *files,
         "data.filters.deduplicate=true",
         f"prepared={folder / 'out'}",
+        f"workers={WORKERS}",
     ]
-    config = compose("preprocess", [*options, "workers=2"])
-    times.put(("begin", (time.perf_counter(), processor_seconds())))
+    config = compose("preprocess", [*options, *overrides])
+    for name in METHODS:
+        note_first_call(name, times)
+    times.put(("begin", Moment.now()))
     try:
-        preprocess(config, say)
-        times.put(("end", (time.perf_counter(), processor_seconds())))
+        preprocess(config, lambda words: None)
+        times.put(("end", Moment.now()))
     finally:
         times.put(None)
 
 
+def status_of(process: int) -> dict[str, str]:
+    return dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
+
+
+def own_memory(process: int) -> int:
+    """Bytes of a process that are no pages of files; 0 if it has just ended."""
+    try:
+        status = status_of(process)
+        return (int(status["RssAnon"].split()[0]) + int(status["RssShmem"].split()[0])) * 1024
+    except (OSError, KeyError):
+        return 0
+
+
 def memory_of(process: int) -> tuple[int, int]:
     """Bytes of a process and its children, all of them and those that are no pages of files."""
-    resident = own = 0
+    resident = 0
+    own = own_memory(process)
     try:
-        status = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
-        resident = int(status["VmRSS"].split()[0]) * 1024
-        own = int(status["RssAnon"].split()[0]) * 1024 + int(status["RssShmem"].split()[0]) * 1024
+        resident = int(status_of(process)["VmRSS"].split()[0]) * 1024
         for task in Path(f"/proc/{process}/task").iterdir():
             for child in (task / "children").read_text().split():
                 sizes = memory_of(int(child))
-                resident, own = resident + sizes[0], own + sizes[1]
+                resident += sizes[0]
+                own += sizes[1]
     except (OSError, KeyError):
         pass  # it has just ended
     return resident, own
 
 
-def run(folder: Path) -> tuple[dict[str, Moment], tuple[int, int]]:
+class Memory(NamedTuple):
+    """The most bytes at once: `own` leaves out pages of mapped files."""
+
+    resident: int
+    own: int
+    main: int  # own bytes of the main process
+
+
+def run(folder: Path, overrides: list[str]) -> tuple[dict[str, Moment], Memory]:
     """Prepare the corpus in another process: when each part began, and the most memory at once."""
     context = multiprocessing.get_context("spawn")
     times = context.Queue()
-    process = context.Process(target=prepare, args=(folder, times))
+    process = context.Process(target=prepare, args=(folder, times, overrides))
     process.start()
-    most = (0, 0)
+    most = (0, 0, 0)
     while process.is_alive():
-        sizes = memory_of(process.pid or os.getpid())
-        most = (max(most[0], sizes[0]), max(most[1], sizes[1]))
+        number = process.pid or os.getpid()
+        sizes = (*memory_of(number), own_memory(number))
+        most = tuple(map(max, most, sizes))
         time.sleep(0.1)
-    return dict(iter(times.get, None)), most
+    moments = dict(iter(times.get, None))
+    missing = {name for part in PARTS.values() for name in part} - moments.keys()
+    if missing:
+        raise SystemExit(f"the preparation failed before {', '.join(sorted(missing))}")
+    return moments, Memory(*most)
 
 
-def reference(folder: Path, lines: list[str]) -> list[Moment]:
+def reference(folder: Path, lines: list[str]) -> list[tuple[float, float]]:
     """Seconds and processor seconds that sentencepiece takes a line: one by one, and in two threads of its own."""
     import sentencepiece
 
     processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / "out" / "tokenizer.model"))
-    moments = [(time.perf_counter(), processor_seconds())]
+    moments = [Moment.now()]
     for line in lines:
         processor.encode(line)
-    moments.append((time.perf_counter(), processor_seconds()))
+    moments.append(Moment.now())
     for first in range(0, len(lines), BLOCK):
         processor.encode(lines[first : first + BLOCK], num_threads=2)
-    moments.append((time.perf_counter(), processor_seconds()))
-    return [((end[0] - begin[0]) / len(lines), (end[1] - begin[1]) / len(lines)) for begin, end in pairwise(moments)]
+    moments.append(Moment.now())
+    return [
+        ((end.wall - begin.wall) / len(lines), (end.processor - begin.processor) / len(lines))
+        for begin, end in pairwise(moments)
+    ]
 
 
 def first_lines(path: Path, count: int) -> list[str]:
@@ -165,24 +221,48 @@ def first_lines(path: Path, count: int) -> list[str]:
         return [line.rstrip("\n") for line, _ in zip(file, range(count), strict=False)]
 
 
-def main() -> None:
-    pairs = int(sys.argv[1]) if len(sys.argv) > 1 else PAIRS
+def measure_memory(sizes: list[int]) -> None:
+    """Print the memory for corpora of these sizes, and what each million pairs adds."""
+    before: tuple[int, Memory] | None = None
+    for pairs in sizes:
+        with tempfile.TemporaryDirectory() as temporary:
+            write_corpus(Path(temporary), pairs, [])
+            _, memory = run(Path(temporary), [f"tokenizer.sample={MEMORY_SAMPLE}", "tokenizer.vocabulary_size=8000"])
+        print(f"{pairs:,} pairs: main process {memory.main / 1e6:.0f} MB, all processes {memory.own / 1e6:.0f} MB")
+        if before:
+            millions = (pairs - before[0]) / 1e6
+            main_growth, growth = ((memory[i] - before[1][i]) / 1e6 / millions for i in (2, 1))
+            print(f"  a million pairs adds {main_growth:.1f} MB to the main process, {growth:.1f} MB to all")
+        before = pairs, memory
+
+
+def measure_speed(pairs: int, texts: list[str]) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        write_corpus(folder, pairs, sys.argv[2:])
-        seen, memory = run(folder)
+        write_corpus(folder, pairs, texts)
+        seen, memory = run(folder, [])
         lines = [line for code in ("en", "de") for line in first_lines(folder / f"train.{code}", REFERENCE_LINES // 2)]
         one, two = reference(folder, lines)
-    parts = {name: np.subtract(seen[end], seen[begin]) for name, (begin, end) in PARTS.items()}
-    for name, (seconds, _) in parts.items():
-        print(f"{name}: {seconds:.1f} s")
-    line = (parts["reading and filtering"][0] + parts["encoding and writing"][0]) / (2 * pairs)
-    processor = (np.subtract(seen["end"], seen["begin"])[1] - parts["learning the vocabulary"][1]) / (2 * pairs)
-    print(f"{1 / line:,.0f} lines a second without learning, {processor * 1e6:.1f} us of processor time for each")
-    for name, (each, processor_each) in (("one by one", one), ("in two threads", two)):
-        print(f"sentencepiece alone, {name}: {1 / each:,.0f} lines a second, {processor_each * 1e6:.1f} us each")
-        print(f"  of that, nmt preprocess keeps {each / line:.2f}; by processor time {processor_each / processor:.2f}")
-    print(f"most memory at once, all processes: {memory[0] / 1e9:.2f} GB resident, {memory[1] / 1e9:.2f} GB own")
+    parts = {name: Moment(*np.subtract(seen[end], seen[begin])) for name, (begin, end) in PARTS.items()}
+    for name, part in parts.items():
+        print(f"{name}: {part.wall:.1f} s; processor seconds of the main process: {part.main:.1f}")
+    line = (parts["reading and filtering"].wall + parts["encoding and writing"].wall) / (2 * pairs)
+    # The workers' seconds are only known after the workers have ended, with all parts in them.
+    processor = (seen["end"].processor - seen["begin"].processor) / (2 * pairs)
+    print(f"{1 / line:,.0f} lines a second without learning")
+    print(f"{processor * 1e6:.1f} us of processor time for each line, learning included")
+    for name, (each, _) in (("one by one", one), ("in two threads", two)):
+        print(f"sentencepiece alone, {name}: {1 / each:,.0f} lines a second")
+        print(f"  of that, nmt preprocess keeps {each / line:.2f}")
+    print(f"most memory at once, all processes: {memory.resident / 1e9:.2f} GB resident, {memory.own / 1e9:.2f} GB own")
+
+
+def main() -> None:
+    words = sys.argv[1:]
+    if words[:1] == ["memory"]:
+        measure_memory([int(word) for word in words[1:]])
+    else:
+        measure_speed(int(words[0]) if words else PAIRS, words[1:])
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ a Feistel network on the numbers below a square, applied until the result is bel
 Rogaway 2002, "Ciphers with arbitrary finite domains").
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -144,21 +144,42 @@ def group_by_lengths(source_lengths: NDArray[Any], target_lengths: NDArray[Any],
         for longest in (int(source_lengths.max()), int(target_lengths.max()))
     )
     grid = np.stack([np.tile(source_widths, len(target_widths)), np.repeat(target_widths, len(source_widths))])
-    counts, cell_of_pair = np.zeros(grid.shape[1], np.int64), np.empty(len(source_lengths), np.int32)
-    for start in range(0, len(cell_of_pair), BLOCK_PAIRS):
-        block = slice(start, start + BLOCK_PAIRS)
-        cells = target_index[target_lengths[block]] * len(source_widths) + source_index[source_lengths[block]]
-        counts += np.bincount(cells, minlength=len(counts))
-        cell_of_pair[block] = cells
+    blocks = [slice(start, start + BLOCK_PAIRS) for start in range(0, len(source_lengths), BLOCK_PAIRS)]
+
+    def cells_of(block: slice) -> Ints:
+        row = target_index[target_lengths[block]]
+        return np.asarray(row * len(source_widths) + source_index[source_lengths[block]])
+
+    counts = np.zeros(grid.shape[1], np.int64)
+    for block in blocks:
+        counts += np.bincount(cells_of(block), minlength=len(counts))
     filled = np.flatnonzero(counts)
     groups = [filled[members] for members in partition(grid[:, filled], counts[filled], budget)]
     # NumPy sorts integers of up to 16 bits in linear time, and 16 bits suffice unless micro-batches are tiny.
     group_of_cell = np.zeros(len(counts), np.min_scalar_type(len(groups)))
     for group, members in enumerate(groups):
         group_of_cell[members] = group
-    order = np.argsort(group_of_cell[cell_of_pair], kind="stable").astype(np.min_scalar_type(-len(cell_of_pair)))
     starts = np.cumsum([0, *(counts[members].sum() for members in groups)])
+    # Cells are computed again instead of stored, so that only `order` needs memory for each pair.
+    group_blocks = (group_of_cell[cells_of(block)] for block in blocks)
+    order = rows_by_group(group_blocks, starts)
     return Groups(order, starts, np.stack([grid[:, members].max(1) for members in groups], axis=1))
+
+
+def rows_by_group(group_blocks: Iterable[NDArray[Any]], starts: Ints) -> NDArray[np.signedinteger[Any]]:
+    """The rows of each group in turn, ascending; `group_blocks` contain the group of every row, in row order."""
+    rows = int(starts[-1])
+    order = np.empty(rows, np.min_scalar_type(-rows))
+    free = starts[:-1].copy()  # for each group, where its next row goes
+    first_row = 0
+    for groups in group_blocks:
+        sorted_rows = np.argsort(groups, kind="stable")
+        counts = np.bincount(groups, minlength=len(free))
+        offsets = free - (np.cumsum(counts) - counts)
+        order[np.arange(len(groups)) + np.repeat(offsets, counts)] = first_row + sorted_rows
+        free += counts
+        first_row += len(groups)
+    return order
 
 
 class Mixture(NamedTuple):

@@ -28,7 +28,9 @@ import regex
 from nmt import compat, files
 from nmt.config import ExperimentConfig, NMTError, difference, held_out_name, require, sources_of, to_tree
 from nmt.data import IDS_SCHEMA, TOKENIZER, Manifest, check_ours, decisive, read_manifest, source_copies, transforms_for
-from nmt.preparation.reading import EMPTY, HELD_OUT, Reading, Say, arrow_writer, corpus_for, learn_vocabulary
+from nmt.preparation.deduplication import EMPTY
+from nmt.preparation.reading import HELD_OUT, Reading, Say, arrow_writer, corpus_for, learn_vocabulary
+from nmt.preparation.selection import nth_flagged
 from nmt.text import NORMALIZATIONS, SOURCE, Tokenizer, load_tokenizer, read_tokenizer
 
 SIDES = ("source", "target")
@@ -130,11 +132,13 @@ class Preparation:
     def run(self, content: dict[str, Any]) -> Manifest:
         """Write everything except the manifest, and return the manifest."""
         self.for_each_source(Reading.read_held_out)
-        given = np.concatenate([EMPTY, *(hashes for reading in self.readings for hashes in reading.given.values())])
-        self.for_each_source(lambda reading: reading.read_train(given))
+        given = [hashes for reading in self.readings for hashes in reading.given.values()]
+        distinct = np.unique(np.concatenate([EMPTY, *given]))
+        self.for_each_source(lambda reading: reading.read_train(distinct))
         self.compare_sources()
         # Check now what training would refuse: a source's share that is too small, a vocabulary unfit for a transform.
-        source_copies(self.sources, [reading.keep.sum() for reading in self.readings], self.config.data.temperature)
+        sizes = [reading.pairs_left for reading in self.readings]
+        source_copies(self.sources, sizes, self.config.data.temperature)
         validated = any(reading.held_out["valid"] for reading in self.readings)
         require(validated, "data.valid_size=0: training needs some pairs to validate on; pass data.valid")
         (self.initial or self.learned()).save(self.tokenizer_file)
@@ -165,7 +169,7 @@ class Preparation:
         for reading in self.readings:
             if len(self.readings) > 1 and (sources or targets):
                 reading.drop_alike((sources, targets))
-            reading.require_pairs(bool(reading.keep.any()))
+            reading.require_pairs(reading.pairs_left > 0)
             for split, hashes in reading.given.items():
                 reading.counts[split]["in_train"] = int(np.isin(hashes, in_train).sum())
         for split in ("train", *HELD_OUT):
@@ -176,15 +180,22 @@ class Preparation:
                 self.counts[split]["in_train"] = sum(count.get("in_train", 0) for count in counts)
 
     def learned(self) -> Tokenizer:
-        config, keep = self.config.tokenizer, np.concatenate([reading.keep for reading in self.readings])
-        indices = np.flatnonzero(keep)
-        if len(indices) > config.sample:
-            keep = np.zeros_like(keep)
-            keep[np.random.default_rng(self.config.seed).choice(indices, config.sample, replace=False)] = True
-        self.say(f"training a {config.kind} vocabulary on {int(keep.sum()):,} pairs")
-        ends = np.cumsum([len(reading.keep) for reading in self.readings])
-        samples = list(zip([reading.text for reading in self.readings], np.split(keep, ends[:-1]), strict=True))
-        entries, structured = set[str](), [reading for reading in self.readings if reading.corpus.structured]
+        config = self.config.tokenizer
+        sizes = [reading.pairs_left for reading in self.readings]
+        total = sum(sizes)
+        numbers = np.arange(min(total, config.sample))
+        if total > config.sample:
+            random = np.random.default_rng(self.config.seed)
+            numbers = np.sort(random.choice(total, config.sample, replace=False))
+        self.say(f"training a {config.kind} vocabulary on {len(numbers):,} pairs")
+        begins = np.cumsum([0, *sizes])
+        edges = np.searchsorted(numbers, begins)
+        samples = [
+            (reading.text, nth_flagged(reading.keep, numbers[edges[i] : edges[i + 1]] - begins[i]))
+            for i, reading in enumerate(self.readings)
+        ]
+        entries = set[str]()
+        structured = [reading for reading in self.readings if reading.corpus.structured]
         for reading in structured:
             targets = (target for block in reading.blocks_of("train") for target in block.column(1).to_pylist())
             entries.update(entry for target in targets for entry in reading.corpus.entries(target))

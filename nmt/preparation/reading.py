@@ -1,9 +1,8 @@
 """The sources of a corpus, and the clean training pairs and held-out sets read from each.
 
-Text passes through memory one Arrow block at a time; only a hash and a flag per pair stay in memory.
+Text passes through memory one Arrow block at a time; only a flag per pair stays in memory.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,10 +13,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from nmt.config import DataConfig, FilterConfig, facts_of_kind, require
 from nmt.files import sha256
+from nmt.preparation.deduplication import EMPTY, Hashes, hash_file, pair_hashes, repeated_rows
+from nmt.preparation.selection import Flags, Rows, nth_flagged, shuffled_range
 from nmt.registry import entries_of
 from nmt.text import (
     WITHOUT_BLANKS,
@@ -35,14 +35,13 @@ SLACK = 1.0
 """The words by which an estimated length may exceed the maximum ratio."""
 HELD_OUT = ("valid", "test")
 BLOCK_PAIRS = 5000
+CANDIDATES = 1 << 16
+"""The pairs that one pass over the training text collects to draw held-out sets from."""
 TEXT_SCHEMA = pa.schema({"source": pa.string(), "target": pa.string(), "line": pa.int64()})
 Item = TypeVar("Item")
 Numbered = list[tuple[int, Pair]]  # pairs with their line numbers in the corpus
 Say = Callable[[str], None]
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # `map` in the worker processes, in order
-Flags = NDArray[np.bool_]
-Hashes = NDArray[np.uint64]
-EMPTY = np.empty(0, np.uint64)
 
 
 class Corpus:
@@ -110,6 +109,15 @@ def arrow_blocks(path: Path, chosen: Flags | None = None) -> Iterator[pa.RecordB
             start += len(block)
 
 
+def arrow_rows(path: Path, rows: Rows) -> Iterator[pa.RecordBatch]:
+    """For each block of an Arrow stream file, its part of these ascending rows."""
+    start = 0
+    for block in arrow_blocks(path):
+        begin, end = np.searchsorted(rows, [start, start + len(block)])
+        yield block.take(pa.array(rows[begin:end] - start))
+        start += len(block)
+
+
 def text_block(numbered: Numbered) -> pa.RecordBatch:
     sides = ([pair[side] for _, pair in numbered] for side in (0, 1))
     return pa.record_batch([*sides, [line for line, _ in numbered]], schema=TEXT_SCHEMA)
@@ -123,20 +131,6 @@ def blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
     iterator = iter(items)
     while block := list(islice(iterator, BLOCK_PAIRS)):
         yield block
-
-
-def pair_hashes(pairs: Iterable[Pair]) -> Hashes:
-    digests = (hashlib.blake2b("\t".join(pair).encode(), digest_size=8).digest() for pair in pairs)
-    return np.frombuffer(b"".join(digests), dtype=np.uint64)
-
-
-def first_of_equals(hashes: Hashes) -> Flags:
-    """True at the first occurrence of each value; large inputs are sorted in parts to save memory."""
-    keep, parts = np.zeros(len(hashes), dtype=bool), len(hashes) // 4_000_000 + 1
-    for part in range(parts):
-        indices = np.flatnonzero(hashes % np.uint64(parts) == part)
-        keep[indices[np.unique(hashes[indices], return_index=True)[1]]] = True
-    return keep
 
 
 def has_length_ratio(pair: Pair, max_ratio: float) -> bool:
@@ -188,9 +182,9 @@ def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> F
     return np.array([letters(source) in sides[0] or letters(target) in sides[1] for source, target in pairs], bool)
 
 
-def learn_vocabulary(samples: list[tuple[Path, Flags]], sides: tuple[int, ...], *options: Any) -> Tokenizer:
-    """Train a tokenizer on the given sides of the sampled pairs in each text file."""
-    pairs = (pair for text, sample in samples for block in arrow_blocks(text, sample) for pair in text_pairs(block))
+def learn_vocabulary(samples: list[tuple[Path, Rows]], sides: tuple[int, ...], *options: Any) -> Tokenizer:
+    """Train a tokenizer on the given sides of the sampled rows of each text file."""
+    pairs = (pair for text, rows in samples for block in arrow_rows(text, rows) for pair in text_pairs(block))
     return train_tokenizer((pair[side] for block in blocks(pairs) for side in sides for pair in block), *options)
 
 
@@ -233,33 +227,52 @@ class Reading:
                 self.given[split] = pair_hashes(self.corpus.as_read(pair, self.normalization) for pair in pairs)
 
     def read_train(self, given: Hashes) -> None:
-        """Write the training set to `text` and draw missing held-out sets; `given`: hashes of all given sets' pairs."""
-        dropped, reasons, unique = Counter[str](), Counter[str](), self.data.filters.deduplicate
-        kept, hashes, in_given, pairs = 0, [EMPTY], [EMPTY], self.corpus.read("train", dropped)
+        """Write the training set to `text` and draw missing held-out sets.
+
+        `given` contains the hashes of the pairs of all given held-out sets, ascending and distinct.
+        """
+        dropped = Counter[str]()
+        reasons = Counter[str]()
+        kept = 0
+        is_in_train = np.zeros(len(given), bool)
+        pairs = self.corpus.read("train", dropped)
         assert pairs is not None
+        unique = self.data.filters.deduplicate
         process = partial(
             clean_and_filter,
             corpus=self.corpus,
             normalization=self.normalization,
             hashed=unique or len(given) > 0,
         )
-        with arrow_writer(self.text, TEXT_SCHEMA) as write:
+        # Hashes go to a file, because those of a large corpus do not fit in memory.
+        hash_path = self.text.with_suffix(".hashes")
+        with arrow_writer(self.text, TEXT_SCHEMA) as write, hash_file(hash_path) as hashes:
             for block, block_hashes, block_reasons in self.map(process, blocks(enumerate(pairs, start=1))):
                 write(block)
-                in_given.append(np.intersect1d(block_hashes, given))
-                hashes += [block_hashes] if unique else []
+                if len(given):
+                    places = np.searchsorted(given, block_hashes).clip(max=len(given) - 1)
+                    is_in_train[places[given[places] == block_hashes]] = True
+                if unique:
+                    hashes.add(block_hashes)
                 kept += len(block)
                 reasons += block_reasons
                 self.say(f"read {kept + reasons.total():,} pairs")
+            self.keep = np.ones(kept, np.bool_)
+            for rows in self.map(partial(repeated_rows, path=hash_path), hashes.tasks()):
+                self.keep[rows] = False
         dropped += reasons
         self.counts["train"] = {"read": kept + dropped.total(), "dropped": dropped}
-        self.in_given = np.concatenate(in_given)
-        self.keep = first_of_equals(np.concatenate(hashes)) if unique else np.ones(kept, dtype=bool)
-        if repeated := int((~self.keep).sum()):
+        self.in_given = given[is_in_train]
+        if repeated := kept - self.pairs_left:
             dropped["duplicates"] = repeated
-        self.require_pairs(bool(self.keep.any()))
+        self.require_pairs(self.pairs_left > 0)
         if missing := [split for split in HELD_OUT if split not in self.given]:
             self.hold_out(missing)
+
+    @property
+    def pairs_left(self) -> int:
+        """The number of pairs that stay in train."""
+        return int(np.count_nonzero(self.keep))
 
     def require_pairs(self, left: bool) -> None:
         train = self.counts["train"]
@@ -269,46 +282,62 @@ class Reading:
 
     def hold_out(self, splits: list[str]) -> None:
         """Draw splits from train, and drop the remaining pairs in which a line has the same letters as a drawn line."""
-        text = pa.ipc.open_stream(pa.memory_map(str(self.text))).read_all()
-        order = iter(np.random.default_rng(self.seed).permutation(np.flatnonzero(self.keep)).tolist())
         sizes = {"valid": self.data.valid_size, "test": self.data.test_size}
+        candidates = self.in_random_order()
         # Draw the test set first, so that it does not depend on whether data.valid is given.
-        drawn = {split: self.draw(text, order, sizes[split]) for split in reversed(splits)}
+        drawn = {split: self.draw(candidates, sizes[split]) for split in reversed(splits)}
         self.drop_alike(self.drawn, sum(map(len, drawn.values())))
-        is_enough = all(len(drawn[split]) == sizes[split] for split in splits)
-        is_enough &= 2 * self.keep.sum() > sum(map(len, drawn.values()))  # otherwise, hardly any are left to train on
+        is_complete = all(len(drawn[split]) == sizes[split] for split in splits)
+        # With fewer, hardly any pairs are left to train on.
+        is_enough = is_complete and 2 * self.pairs_left > sum(map(len, drawn.values()))
         keys = " and ".join(f"data.{split}_size={sizes[split]}" for split in splits)
         files = " and ".join(f"data.{split}" for split in splits)
         problem = f"the corpus has too few distinct pairs to draw {keys} from it"
         require(is_enough, f"{problem}: lower the size, or pass {files}")
         for split in splits:
-            rows = text.take(pa.array(drawn[split], pa.int64()))
-            self.held_out[split], self.counts[split] = text_pairs(rows), {"read": len(rows), "dropped": Counter()}
+            self.held_out[split] = [pair for _, pair in drawn[split]]
+            self.counts[split] = {"read": len(drawn[split]), "dropped": Counter()}
             if self.corpus.structured:  # `text` holds the pairs as the model reads them, not the originals
-                originals = dict.fromkeys(rows.column("line").to_pylist(), ("", ""))
+                originals = dict.fromkeys((line for line, _ in drawn[split]), ("", ""))
                 pairs = enumerate(self.corpus.read("train", Counter()) or (), start=1)
                 originals |= {line: pair for line, pair in pairs if line in originals}
                 self.held_out[split] = list(originals.values())
 
-    def draw(self, text: pa.Table, order: Iterator[int], size: int) -> list[int]:
-        """Take from `order` the indices of the next `size` pairs in which no line has the letters of a drawn line."""
-        drawn: list[int] = []
-        while len(drawn) < size and (index := next(order, None)) is not None:
-            pair = [text.column(side)[index].as_py() for side in (0, 1)]
-            new = not any(letters(line) in taken for line, taken in zip(pair, self.drawn, strict=True))
-            if new and words(pair[0]) >= self.data.held_out_min_words:
+    def in_random_order(self) -> Iterator[tuple[int, Pair]]:
+        """The training pairs in the order that the seed decides, each with its line number."""
+        for numbers in shuffled_range(self.pairs_left, self.seed):
+            # The lines are far apart in the file, so one pass over it collects a large part of them.
+            for start in range(0, len(numbers), CANDIDATES):
+                rows = nth_flagged(self.keep, numbers[start : start + CANDIDATES])
+                order = np.argsort(rows)
+                found: list[tuple[int, Pair]] = []
+                for block in arrow_rows(self.text, rows[order]):
+                    found += zip(block.column("line").to_pylist(), text_pairs(block), strict=True)
+                for place in np.argsort(order).tolist():
+                    yield found[place]
+
+    def draw(self, candidates: Iterator[tuple[int, Pair]], size: int) -> Numbered:
+        """Take the next `size` candidates in which no line has the letters of a drawn line."""
+        drawn: Numbered = []
+        while len(drawn) < size and (candidate := next(candidates, None)):
+            pair = candidate[1]
+            is_new = not any(letters(line) in taken for line, taken in zip(pair, self.drawn, strict=True))
+            if is_new and words(pair[0]) >= self.data.held_out_min_words:
                 self.drawn[0].add(letters(pair[0]))
                 if not self.corpus.structured:  # trees may recur, because many sentences have the same tree
                     self.drawn[1].add(letters(pair[1]))
-                drawn.append(index)
+                drawn.append(candidate)
         return drawn
 
     def drop_alike(self, sides: tuple[set[str], set[str]], held_out: int = 0) -> None:
         """Drop training pairs with these letters on either side; count all but the `held_out` that are held out."""
-        alike = np.concatenate(list(self.map(partial(shares_letters, sides=sides), arrow_blocks(self.text))))
-        if lost := int((self.keep & alike).sum()) - held_out:
+        kept = self.pairs_left
+        start = 0
+        for alike in self.map(partial(shares_letters, sides=sides), arrow_blocks(self.text)):
+            self.keep[start : start + len(alike)] &= ~alike
+            start += len(alike)
+        if lost := kept - self.pairs_left - held_out:
             self.counts["train"]["dropped"]["like a held-out line"] += lost
-        self.keep &= ~alike
 
     def blocks_of(self, split: str) -> Iterable[pa.RecordBatch]:
         if split == "train":

@@ -7,6 +7,7 @@ import pytest
 
 from nmt.config import BatchingConfig, NMTError, SourceConfig
 from nmt.data import INCREMENT, BatchPlanner, MicroBatch, planning, splitmix
+from nmt.data.planning import rows_by_group
 
 Lengths = tuple[np.ndarray, np.ndarray]
 SIZES = [*range(1, 70), 99, 100, 101, 255, 256, 257, 1000, 4095, 4096, 4097, 65_537]
@@ -246,3 +247,12 @@ def test_no_pass_is_so_long_that_a_source_has_no_sentence_in_it():
     assert copies * [3000, 2] == pytest.approx([3000 * 64 / 1000, 3000 * 64 * 0.999], rel=0.01)
     with pytest.raises(NMTError, match="give a less than one sentence"):
         planning.source_copies([SourceConfig(None, "a", share=1e-9), SourceConfig(None, "b")], [30, 200], 1)
+
+
+def test_blocks_of_rows_are_grouped_as_a_stable_sort_groups_all_of_them():
+    groups = np.random.default_rng(1).integers(0, 5, 1000).astype(np.uint8)
+    groups[groups == 3] = 4  # a group without rows
+    starts = np.cumsum([0, *np.bincount(groups, minlength=5)])
+    order = rows_by_group(np.array_split(groups, 7), starts)
+    assert np.array_equal(order, np.argsort(groups, kind="stable"))
+    assert order.dtype == np.int16

@@ -1,0 +1,104 @@
+"""Find pairs that occurred before, in memory that does not depend on the number of pairs.
+
+The hashes of all pairs are written to a file, in runs of RUN_PAIRS pairs. Within a run they are
+ordered by bucket, the first bits of a hash. Equal hashes have the same bucket, so a task only needs
+the same few buckets of every run, which it reads with one seek per run.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmt.text import Pair
+
+Hashes = NDArray[np.uint64]
+Rows = NDArray[np.int64]
+EMPTY = np.empty(0, np.uint64)
+RUN_PAIRS = 1 << 20
+"""The hashes that memory holds before they are written: 12 bytes each, and as much to order them."""
+TASK_PAIRS = 1 << 20
+"""The pairs that a task compares. With more than BUCKETS times as many pairs, tasks grow."""
+BUCKET_BITS = 10
+BUCKETS = 1 << BUCKET_BITS
+RECORD = np.dtype([("hash", np.uint64), ("row", np.uint32)])  # rows are counted within the run
+
+
+def pair_hashes(pairs: Iterable[Pair]) -> Hashes:
+    digests = (hashlib.blake2b("\t".join(pair).encode(), digest_size=8).digest() for pair in pairs)
+    return np.frombuffer(b"".join(digests), dtype=np.uint64)
+
+
+class HashFile:
+    """The hashes of the pairs of a corpus, in corpus order."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+        self.pairs = 0  # in `file`
+        self.waiting: list[Hashes] = []
+        self.waiting_pairs = 0
+        self.run_rows: list[int] = []  # each run's first row
+        self.bucket_starts: list[Rows] = []  # for each run, the row of the file where each bucket begins
+
+    def add(self, hashes: Hashes) -> None:
+        self.waiting.append(hashes)
+        self.waiting_pairs += len(hashes)
+        if self.waiting_pairs >= RUN_PAIRS:
+            self.write_run()
+
+    def write_run(self) -> None:
+        hashes = np.concatenate([EMPTY, *self.waiting])
+        buckets = (hashes >> np.uint64(64 - BUCKET_BITS)).astype(np.uint16)
+        order = np.argsort(buckets, kind="stable")
+        records = np.empty(len(hashes), RECORD)
+        records["hash"] = hashes[order]
+        records["row"] = order
+        self.file.write(records.tobytes())
+        self.run_rows.append(self.pairs)
+        starts = np.searchsorted(buckets[order], np.arange(BUCKETS + 1))
+        self.bucket_starts.append(self.pairs + starts)
+        self.pairs += len(hashes)
+        self.waiting = []
+        self.waiting_pairs = 0
+
+    def tasks(self) -> Iterator[list[tuple[int, int, int]]]:
+        """For each task, the part of each run to compare: the run's first row, the part's begin and end."""
+        self.write_run()
+        self.file.flush()
+        count = min(BUCKETS, self.pairs // TASK_PAIRS + 1)
+        edges = [BUCKETS * task // count for task in range(count + 1)]
+        for first, last in pairwise(edges):
+            yield [
+                (row, int(starts[first]), int(starts[last]))
+                for row, starts in zip(self.run_rows, self.bucket_starts, strict=True)
+            ]
+
+
+@contextmanager
+def hash_file(path: Path) -> Iterator[HashFile]:
+    """Open a temporary file of hashes and remove it at the end."""
+    with path.open("wb") as file:
+        yield HashFile(file)
+    path.unlink()
+
+
+def repeated_rows(parts: list[tuple[int, int, int]], path: Path) -> Rows:
+    """The corpus rows whose hash an earlier row has, among these parts of a file of hashes."""
+    rows = [np.empty(0, np.int64)]
+    hashes = [EMPTY]
+    with path.open("rb") as file:
+        for first_row, begin, end in parts:
+            file.seek(begin * RECORD.itemsize)
+            records = np.frombuffer(file.read((end - begin) * RECORD.itemsize), RECORD)
+            rows.append(first_row + records["row"].astype(np.int64))
+            hashes.append(records["hash"])
+    joined = np.concatenate(hashes)
+    is_repeated = np.ones(len(joined), bool)
+    # `unique` returns the first of equal hashes, and the parts are in corpus order.
+    is_repeated[np.unique(joined, return_index=True)[1]] = False
+    return np.concatenate(rows)[is_repeated]
