@@ -16,7 +16,7 @@ from .fields import explain as explain, inline as inline, nearest as nearest, se
 from .fields import answer as answer, build as build, exists as exists, number as number, shown as shown
 from .training import ENDLESS as ENDLESS, CheckpointConfig as CheckpointConfig, ExperimentConfig as ExperimentConfig
 from .training import BatchingConfig as BatchingConfig, TrainerConfig as TrainerConfig, parse_duration as parse_duration
-from .training import ENDING as ENDING, ModelConfig as ModelConfig, OptimConfig as OptimConfig
+from .training import ENDING as ENDING, SETTLED as SETTLED, ModelConfig as ModelConfig, OptimConfig as OptimConfig
 from .translation import BLEU_TOKENIZERS as BLEU_TOKENIZERS, Compute as Compute, TranslatorOptions as TranslatorOptions
 from .translation import DecodeConfig as DecodeConfig, TranslateConfig as TranslateConfig, metric_names as metric_names
 from .translation import JobConfig as JobConfig, document_format as document_format, documents as documents

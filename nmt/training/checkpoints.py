@@ -310,7 +310,7 @@ def write_average(average: Average, run: Path, output: Path, score: tuple[evalua
 
 def deliver(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:
     """Score the model on the validation set, write its directory, and point `latest` to the run."""
-    run, sentences, max_steps = Path(config.run), config.validation.bleu_sentences, config.trainer.max_steps
+    run, sentences = Path(config.run), config.validation.bleu_sentences
     prune(run, config.checkpoints)
     gc.collect()  # reference cycles would otherwise keep the trained model in memory
     device = make_trainer(config).strategy.root_device
@@ -327,6 +327,7 @@ def deliver(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) 
     write_average(average, run, run / "model", scored)
     point_latest_to(run)
     console.print(f"the model is in {run / 'model'}")
-    if average.made < max_steps and config.trainer.max_time is not None:
-        made = f"update {average.made:,} of {max_steps:,}"
+    planned = average.state.config["trainer"]["max_steps"]  # a time limit may have changed the number
+    if average.made < planned and config.trainer.max_time is not None:
+        made = f"update {average.made:,} of {planned:,}"
         console.print(f"stopped by trainer.max_time at {made}; the same command resumes from there")
