@@ -242,7 +242,7 @@ class MetricsCallback(UpdateCallback):
         if trainer.is_global_zero and not is_report:
             # The line follows the clock; the rows of metrics.csv are the same in each repetition of a run.
             text = ""
-            if self.line.is_due():
+            if self.line.is_due() and step < trainer.max_steps:
                 self.measure_peak_again(trainer, module)
                 text = REPORT.format(**self.measured(module, step))
             self.line.show(step, text)

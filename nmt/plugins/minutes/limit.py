@@ -12,7 +12,7 @@ VALIDATION_SECONDS = 4.0
 """Time for a validation until one has been measured (small model, two cores)."""
 
 FINAL_VALIDATIONS = 4
-"""The end of a run takes as long as this many validations: the last one, and three for the averages."""
+"""The end of a run takes as long as this many validations and checkpoints: the last one, and three for the averages."""
 
 AIM = 0.97
 """Share of the time after which a run should end; the rest is for what nobody can foresee."""

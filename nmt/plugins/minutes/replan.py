@@ -162,7 +162,7 @@ class Replan(training.UpdateCallback):
         spent = self.spent()
         if self.window_updates:
             self.speed.update = self.window_seconds / self.window_updates
-        final = limit.FINAL_VALIDATIONS * self.speed.of_validation()
+        final = limit.FINAL_VALIDATIONS * (self.speed.of_validation() + self.speed.checkpoint)
         left = limit.AIM * self.limit - spent - final
         if left > 0 and self.window_seconds < WINDOW_SHARE * self.limit:
             return None
