@@ -197,7 +197,8 @@ def test_time_left_ends_where_the_time_does(clock, max_seconds, left):
 def test_lines_follow_the_clock_and_rows_follow_the_updates(toy, trained, nmt, metrics, monkeypatch):
     words = [*toy, "trainer.max_steps=12", "trainer.log_every_n_steps=6", "run=run"]
     reported = r"update (\d+) of 12, .* loss \d"
-    assert re.findall(reported, nmt("train", *words).err) == ["1", "12"]  # the first at once, the last in any case
+    said = nmt("train", *words).err
+    assert re.findall(reported, said) == ["1", "12"], said  # the first at once, the last in any case
     monkeypatch.setattr("nmt.training.metrics.REPORT_SECONDS", 0)
     said = nmt("train", *words[:-1], "run=often").err
     assert re.findall(reported, said) == [str(step) for step in range(1, 13)]
