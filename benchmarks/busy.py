@@ -1,11 +1,14 @@
-"""Measure how fast `nmt train` is while another program keeps one core busy, as programs on a laptop do.
+"""Measure how fast `nmt train` is while other programs keep cores busy, as programs on a laptop do.
 
-    python benchmarks/busy.py PREPARED [ROUNDS] [KEY=VALUE ...]
+    python benchmarks/busy.py PREPARED [KEY=VALUE ...] [--neighbors 0 1 2] [--rounds 3]
+        [--settings default OMP_NUM_THREADS=1 ...]
 
-The script alternates between training alone and next to a busy process, with one thread per core and with one thread.
-It prints the median target tokens/s, and their ratio to training alone.
+A setting is a list of environment variables, separated by commas; `default` sets none. In each
+round, the script trains once with each setting beside each number of busy processes. It prints the
+median target tokens/s, and their ratios to the best setting and to the first one.
 """
 
+import argparse
 import csv
 import os
 import statistics
@@ -16,51 +19,91 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-SETTINGS = {"all cores": {}, "one thread": {"OMP_NUM_THREADS": "1"}}
-UPDATES, EVERY = 60, 10
+UPDATES = 60
+EVERY = 10
+WARM_UP_REPORTS = 2
+THREAD_VARIABLES = ("OMP_", "GOMP_", "KMP_", "MKL_NUM_THREADS")
+# libgomp does not know KMP_BLOCKTIME, and nmt leaves threads alone if it is set: libgomp's own default.
+SETTINGS = ("default", "KMP_BLOCKTIME=200", "GOMP_SPINCOUNT=1000", "OMP_WAIT_POLICY=PASSIVE", "OMP_NUM_THREADS=1")
+# The process ends with its parent, also if the parent is killed.
+BUSY = """
+import os
+parent = os.getppid()
+while os.getppid() == parent:
+    for _ in range(1_000_000):
+        pass
+"""
 
 
 @contextmanager
-def busy_process(wanted: bool) -> Iterator[None]:
-    """Another process that computes within the block, in a session of its own as a program of another window."""
-    if not wanted:
-        yield
-        return
-    process = subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
-    level = Path("/proc/self/autogroup")
-    if level.exists():  # the same share of the processor as this session has
-        Path(f"/proc/{process.pid}/autogroup").write_text(level.read_text().split()[-1])
+def busy_processes(number: int) -> Iterator[None]:
+    """Other processes that compute within the block, in sessions of their own as programs of other windows."""
+    processes = [subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True) for _ in range(number)]
     try:
+        level = Path("/proc/self/autogroup")
+        if level.exists():  # the same share of the processor as this session has
+            for process in processes:
+                Path(f"/proc/{process.pid}/autogroup").write_text(level.read_text().split()[-1])
         yield
     finally:
-        process.kill()
-        process.wait()
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
-def tokens_per_second(prepared: str, overrides: list[str], environment: dict[str, str]) -> float:
+def variables_of(setting: str) -> dict[str, str]:
+    if setting == "default":
+        return {}
+    return dict(variable.split("=", 1) for variable in setting.split(","))
+
+
+def tokens_per_second(prepared: str, overrides: list[str], setting: str) -> float:
     """Target tokens/s of a short training; the first reports, with their warm-up, do not count."""
-    with tempfile.TemporaryDirectory() as run:
-        never = ("validation.every_steps=1000000", "checkpoints.every_steps=1000000", "validation.bleu_sentences=0")
-        steps = (f"trainer.max_steps={UPDATES}", f"trainer.log_every_n_steps={EVERY}", "trainer.accelerator=cpu")
-        command = [sys.executable, "-m", "nmt", "train", prepared, *overrides, f"run={run}/run", *steps, *never]
-        own = {key: value for key, value in os.environ.items() if not key.startswith(("OMP_", "GOMP_"))}
-        subprocess.run(command, env=own | environment, check=True, capture_output=True)
-        with Path(run, "run", "metrics.csv").open() as file:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "nmt", "train", prepared, f"run={folder}/run"]
+        # Any schedule ends far away, so that these keys compose with each experiment.
+        command += [f"trainer.max_steps={UPDATES}", "optim.decay_steps=null", "optim.schedule=noam"]
+        command += [f"trainer.log_every_n_steps={EVERY}", "trainer.accelerator=cpu"]
+        command += ["validation.every_steps=1000000", "validation.bleu_sentences=0"]
+        command += ["checkpoints.every_steps=1000000", *overrides]
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(THREAD_VARIABLES)}
+        ended = subprocess.run(command, env=environment | variables_of(setting), capture_output=True, text=True)
+        if ended.returncode:
+            raise SystemExit(f"{' '.join(command)}\n{ended.stderr}")
+        with Path(folder, "run", "metrics.csv").open() as file:
             rates = [float(row["tokens_per_second"]) for row in csv.DictReader(file) if row["tokens_per_second"]]
-    return statistics.median(rates[2:])
+    return statistics.median(rates[WARM_UP_REPORTS:])
 
 
-def main(prepared: str, rounds: int, overrides: list[str]) -> None:
-    rates: dict[tuple[str, bool], list[float]] = {(name, busy): [] for name in SETTINGS for busy in (False, True)}
-    for _ in range(rounds):
-        for (name, busy), found in rates.items():
-            with busy_process(busy):
-                found.append(tokens_per_second(prepared, overrides, SETTINGS[name]))
-    for name in SETTINGS:
-        alone, beside = (statistics.median(rates[name, busy]) for busy in (False, True))
-        print(f"{name:20} alone {alone:8,.0f} tokens/s  beside a busy process {beside:8,.0f}, {beside / alone:.2f}")
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("prepared")
+    parser.add_argument("keys", nargs="*", metavar="KEY=VALUE")
+    parser.add_argument("--neighbors", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--settings", nargs="+", default=list(SETTINGS))
+    parser.add_argument("--rounds", type=int, default=3)
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = arguments()
+    rates: dict[tuple[int, str], list[float]] = {}
+    for _ in range(options.rounds):
+        for neighbors in options.neighbors:
+            for setting in options.settings:
+                with busy_processes(neighbors):
+                    rate = tokens_per_second(options.prepared, options.keys, setting)
+                rates.setdefault((neighbors, setting), []).append(rate)
+    for neighbors in options.neighbors:
+        medians = {setting: statistics.median(rates[neighbors, setting]) for setting in options.settings}
+        best = max(medians.values())
+        for setting, rate in medians.items():
+            ratio = rate / medians[options.settings[0]]
+            print(
+                f"{neighbors} busy  {setting:30} {rate:8,.0f} tokens/s  "
+                f"{rate / best:.2f} of the best  {ratio:.2f} of {options.settings[0]}"
+            )
 
 
 if __name__ == "__main__":
-    words = sys.argv[2:]
-    main(sys.argv[1], int(words[0]) if words and words[0].isdigit() else 3, [word for word in words if "=" in word])
+    main()

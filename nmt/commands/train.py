@@ -1,6 +1,7 @@
 """`nmt train`: train a model on a prepared corpus."""
 
 import gc
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from nmt.config import Command, ExperimentConfig, answer, require
 
 
 def run(config: ExperimentConfig) -> int | None:
+    begin = time.monotonic()
     for entry in registry.entries_of("start").values():  # before the libraries load, which takes seconds
         entry.load()()
     console = talker()
@@ -23,7 +25,7 @@ def run(config: ExperimentConfig) -> int | None:
         config = settle_trainer(config, lambda text: console.print(f"notice: {text}"))
     if config.minutes is not None:
         require("minutes" in registry.entries_of("plan"), "minutes=: requires the plugin nmt/plugins/minutes")
-        config = registry.entries_of("plan")["minutes"].load()(config, console)
+        config = registry.entries_of("plan")["minutes"].load()(config, console, begin)
     if signal := train(config, console):
         console.print(f"stopped and saved in {config.run}; the same command resumes it")
     return signal and 128 + signal

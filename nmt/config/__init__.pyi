@@ -17,7 +17,7 @@ from .fields import Member as Member, members_of as members_of
 from .stored import build_stored as build_stored, value_before as value_before, with_defaults as with_defaults
 from .training import ENDLESS as ENDLESS, CheckpointConfig as CheckpointConfig, ExperimentConfig as ExperimentConfig
 from .training import BatchingConfig as BatchingConfig, TrainerConfig as TrainerConfig, parse_duration as parse_duration
-from .training import ENDING as ENDING, ModelConfig as ModelConfig, OptimConfig as OptimConfig
+from .training import ENDING as ENDING, SETTLED as SETTLED, ModelConfig as ModelConfig, OptimConfig as OptimConfig
 from .translation import BLEU_TOKENIZERS as BLEU_TOKENIZERS, Compute as Compute, TranslatorOptions as TranslatorOptions
 from .translation import DecodeConfig as DecodeConfig, TranslateConfig as TranslateConfig, metric_names as metric_names
 from .translation import JobConfig as JobConfig, document_format as document_format, documents as documents

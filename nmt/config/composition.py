@@ -36,6 +36,18 @@ from nmt.registry import entries_of
 SOURCES: Any = {source.__name__: source for source in Plugins.instance().discover(ConfigSource)}
 
 
+def divide(dividend: float, divisor: Any) -> float:
+    """For defaults that depend on another key, such as `${divide:0.2,${model.d_model}}`.
+
+    A divisor that is no positive number is refused later, by the name of its key.
+    """
+    is_positive = isinstance(divisor, int | float) and divisor > 0
+    return dividend / divisor if is_positive else dividend
+
+
+OmegaConf.register_new_resolver("divide", divide, replace=True)
+
+
 class OurGroups(SOURCES["FileConfigSource"]):  # type: ignore[misc,name-defined]
     """A folder of groups. Hydra must not read its hydra/config.yaml, which may belong to another program."""
 

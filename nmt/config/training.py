@@ -109,6 +109,8 @@ class OptimConfig:
     """Number of linear warm-up updates."""
     decay_steps: int | None = number(None, 2, 10**9)
     """Update at which the learning rate reaches 0 if the schedule ends; null: trainer.max_steps."""
+    decay_changes: list[list[int]] | None = None
+    """Changes of decay_steps during the run, as [update, decay_steps from there on]; minutes= records them here."""
     beta1: float = number(0.9, 0.0, 0.999999)
     """Adam's decay rate for the running mean of the gradient."""
     beta2: float = number(0.98, 0.0, 0.999999)
@@ -130,6 +132,26 @@ class OptimConfig:
             rate = "" if self.learning_rate else " with optim.learning_rate=0.0007 (its default would be higher)"
             limit = f"must be less than optim.decay_steps or trainer.max_steps ({end})"
             require(self.warmup < end, f"optim.warmup={self.warmup}: {limit}; pass optim.warmup={-(-end // 10)}{rate}")
+        self.check_changes()
+
+    def check_changes(self) -> None:
+        """Raise NMTError unless `decay_changes` are in order, and each of them moves the end into the future."""
+        before = 0
+        for change in self.decay_changes or []:
+            is_next = len(change) == 2 and before < change[0] < change[1]
+            require(
+                is_next and self.decay_steps is not None,
+                f"optim.decay_changes: {shown(in_words(change))} must be [update, decay_steps], the update after those "
+                "of the changes before it, for a schedule that ends",
+            )
+            before = change[0]
+
+    @property
+    def end(self) -> int | None:
+        """The update at which the learning rate reaches 0, after all changes; None if the schedule never ends."""
+        if self.decay_changes:
+            return self.decay_changes[-1][1]
+        return self.decay_steps
 
 
 @dataclass
@@ -254,7 +276,9 @@ class ExperimentConfig:
     minutes: float | None = number(None, 0.01, 1e6, decides=False)
     """train: training time in minutes; sets trainer.max_steps and the groups in minutes_settles; null: sets neither."""
     minutes_settles: list[str] = choice([*SETTLED], *SETTLED, decides=False)
-    """train: groups that minutes= also sets, except groups with a key that the command line sets."""
+    """train: groups that minutes= also sets, except groups that the command line chooses by name."""
+    minutes_keeps: list[str] = field(default_factory=list, metadata={"decides": False})
+    """train: keys of these groups that minutes= leaves as they are, because the command line sets them."""
     logger: list[str] = choice(["tensorboard"], "csv", "tensorboard", "wandb", decides=False)
     """Loggers in addition to metrics.csv: csv (adds none), tensorboard, wandb, or a list."""
     overwrite: bool = setting(False, decides=False)

@@ -42,7 +42,6 @@ from nmt.files import (
     parse_json,
     sha256,
     weights_in_words,
-    within,
 )
 from nmt.model import Transformer, check_ours, check_shapes, write_model_directory
 from nmt.training.checkpoint_io import DirectCheckpointIO
@@ -54,7 +53,6 @@ from nmt.training.run_folder import (
     list_checkpoints,
     point_latest_to,
     prune,
-    read_config,
 )
 from nmt.training.validation import Validation, joint_score, translated, validation_loss
 
@@ -382,8 +380,7 @@ def deliver(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) 
     write_average(average, run, run / "model", scored)
     link = point_latest_to(run)
     console.print(f"the model is in {run / 'model'}; {link} now leads to {run}")
-    # A plan may have changed the number of updates during training; the run's file has the new one.
-    max_steps = within(read_config(run), "trainer", "max_steps")
-    if average.made < max_steps and config.trainer.max_time is not None:
-        made = f"update {average.made:,} of {max_steps:,}"
+    planned = average.state.config["trainer"]["max_steps"]  # a time limit may have changed the number
+    if average.made < planned and config.trainer.max_time is not None:
+        made = f"update {average.made:,} of {planned:,}"
         console.print(f"stopped by trainer.max_time at {made}; the same command resumes from there")

@@ -7,7 +7,7 @@ import math
 import platform
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
@@ -38,7 +38,9 @@ REPORT = (
     "grad {gradient_norm:.2f}  padding {padding:.0%}  MFU {mfu:.0%}  {cost:.1e} FLOP"
 )
 OF_BITS = ("torch", "processor", "threads", "device", "kernels")  # what may change the last bits of a sum
-REPORT_SECONDS = 10  # minimum time between two lines if the console is not a terminal
+OF_PEAK = ("processor", "devices", "precision", "torch")  # what the peak of idle devices depends on
+REPORT_SECONDS = 10  # time between two lines, if updates are neither slower nor reports rarer
+PEAK_SECONDS = 60.0  # time between two short measurements of a CPU's peak, which other programs lower
 NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
 DTYPES = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
 """The data type of matrix products under a Trainer precision such as bf16-mixed, by its first part."""
@@ -56,26 +58,50 @@ def synchronize(device: torch.device) -> None:
         torch.accelerator.synchronize(device)
 
 
-@cache
-def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
-    """The FLOP/s of the fastest of several square matrix products."""
+Product = tuple[Callable[..., Any], torch.Tensor]
+"""A way to multiply matrices, and the matrix to multiply by itself."""
+
+
+def square_products(device: torch.device, dtype: torch.dtype) -> list[Product]:
+    """The kinds of matrix products that may be the fastest on a device."""
     size = 1024 if device.type == "cpu" else 8192
     factors = [torch.randn(size, size, device=device, dtype=dtype)]
     # Try float32, too: some products stay in float32, and bfloat16 without hardware support takes ten times as long.
-    factors += [x.float() for x in factors if device.type == "cpu" and dtype.itemsize < 4]
-    multiplications = torch.mm, kernels.product
-    products = [(multiply, x) for x in factors for multiply in multiplications[: 1 + kernels.has_fast_product(x, x)]]
-    least, idle, end = math.inf, 0, time.monotonic() + MAX_SECONDS
-    while idle < IDLE_ROUNDS and time.monotonic() < end:
-        before, idle = least, idle + 1
-        for multiply, x in products * 2:
-            synchronize(device)
-            start = time.perf_counter()
-            multiply(x, x)
-            synchronize(device)
-            least = min(least, time.perf_counter() - start)
-        idle = 0 if least < 0.98 * before else idle
+    if device.type == "cpu" and dtype.itemsize < 4:
+        factors.append(factors[0].float())
+    products: list[Product] = []
+    for x in factors:
+        products.append((torch.mm, x))
+        if kernels.has_fast_product(x, x):
+            products.append((kernels.product, x))
+    return products
+
+
+def fastest_flops_per_second(products: list[Product], device: torch.device) -> float:
+    """The FLOP/s of the fastest of these products, each computed twice."""
+    least = math.inf
+    for multiply, x in products * 2:
+        synchronize(device)
+        start = time.perf_counter()
+        multiply(x, x)
+        synchronize(device)
+        least = min(least, time.perf_counter() - start)
+    size = products[0][1].shape[0]
     return 2.0 * size**3 / least
+
+
+@cache
+def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
+    """The FLOP/s of the fastest of several square matrix products."""
+    products = square_products(device, dtype)
+    peak = 0.0
+    idle = 0
+    end = time.monotonic() + MAX_SECONDS
+    while idle < IDLE_ROUNDS and time.monotonic() < end:
+        speed = fastest_flops_per_second(products, device)
+        idle = 0 if speed > 1.02 * peak else idle + 1
+        peak = max(peak, speed)
+    return peak
 
 
 def devices_in_words(trainer: Trainer) -> str:
@@ -119,17 +145,24 @@ class ProgressLine:
     def __init__(self, console: Console, max_seconds: float | None) -> None:
         self.console, self.status = console, console.status("training")
         self.max_seconds = math.inf if max_seconds is None else max_seconds
-        self.text, self.printed = "", -math.inf
+        self.text = ""
+        self.printed = self.reported = -math.inf  # seconds since the start
 
     def start(self, step: int, total: int) -> None:
         self.first, self.total, self.begin = step, total, time.monotonic()
         if self.console.is_terminal:
             self.status.start()
 
+    def is_due(self) -> bool:
+        """Whether there was no report yet, or none for REPORT_SECONDS."""
+        return time.monotonic() - self.begin - self.reported >= REPORT_SECONDS
+
     def show(self, step: int, report: str = "") -> None:
         seconds, self.text = time.monotonic() - self.begin, report or self.text
         left = seconds / (step - self.first) * (self.total - step)
         left = min(left, max(self.max_seconds - seconds, 0.0))
+        if report:
+            self.reported = seconds
         line = f"update {step:,} of {self.total:,}, {timedelta(seconds=int(left))} left: {self.text}"
         if self.console.is_terminal:
             self.status.update(line[: self.console.width - 3])
@@ -148,6 +181,8 @@ class MetricsCallback(UpdateCallback):
         # Totals across all restarts: time for updates and saving, FLOPs, cost (seconds x devices x sustained FLOP/s,
         # Table 2), and target tokens up to the last report.
         self.seconds, self.flops, self.cost, self.tokens = 0.0, 0, 0.0, 0
+        self.own_seconds = 0.0  # of this process
+        self.peak_measured = 0.0  # when the peak was measured last, on the clock of time.monotonic()
         # Size and training time of all updates since the last report, including skipped ones, which take just as long.
         self.interval, self.elapsed = NOTHING, 0.0
         self.loggers: list[Any] = []  # filled only in the first process
@@ -157,6 +192,7 @@ class MetricsCallback(UpdateCallback):
         self.devices = devices_in_words(trainer)
         self.dtype = precision_dtype(trainer.precision)
         self.peak = trainer.world_size * peak_flops_per_second(device, self.dtype)
+        self.peak_measured = time.monotonic()
         if trainer.is_global_zero:
             environment: dict[str, Any] = {
                 **hardware.versions(),
@@ -177,7 +213,9 @@ class MetricsCallback(UpdateCallback):
             changed = difference({key: before[key] for key in recorded}, {key: environment[key] for key in recorded})
             if changed:
                 self.line.console.print(f"notice: {changed}; from here on, the last bits of the weights may differ")
-            files.write_file(path, json.dumps(environment, indent=2) + "\n")
+            self.keep_greater_peak(environment, before)
+            self.environment = environment
+            self.write_environment()
             self.loggers = [Logbook(self.run, step, self.columns, whole=self.interval == NOTHING)]
             if "tensorboard" in self.config["logger"]:
                 self.loggers.append(TensorBoardLogger(self.run, name="tensorboard", version="", purge_step=step + 1))
@@ -186,6 +224,17 @@ class MetricsCallback(UpdateCallback):
             self.line.start(step, trainer.max_steps)
         self.clock = time.monotonic()
 
+    def keep_greater_peak(self, environment: dict[str, Any], before: dict[str, Any]) -> None:
+        """Keep the peak that the run measured before on the same devices, which may have been less busy then."""
+        same = all(before.get(key) == environment[key] for key in OF_PEAK)
+        recorded = before.get("peak_flops_per_second")
+        if same and isinstance(recorded, int | float) and math.isfinite(recorded):
+            self.peak = max(self.peak, float(recorded))
+        environment["peak_flops_per_second"] = self.peak
+
+    def write_environment(self) -> None:
+        files.write_file(self.run / "environment.json", json.dumps(self.environment, indent=2) + "\n")
+
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         assert self.batch
         waits = kernels.runs_ahead(module.device)
@@ -193,9 +242,15 @@ class MetricsCallback(UpdateCallback):
             module.check_finite()
         self.interval += self.batch.size
         self.flops += self.flops_of(module, self.batch.size)
-        if trainer.is_global_zero:
-            self.line.show(step)
-        if step % self.every == 0:
+        is_report = step % self.every == 0
+        if trainer.is_global_zero and not is_report:
+            # The line follows the clock; the rows of metrics.csv are the same in each repetition of a run.
+            text = ""
+            if self.line.is_due() and step < trainer.max_steps:
+                self.measure_peak_again(trainer, module)
+                text = REPORT.format(**self.measured(module, step))
+            self.line.show(step, text)
+        if is_report:
             self.tokens += self.report_updates(trainer, module, step)
             module.sums.zero_()
             self.interval, self.elapsed = NOTHING, 0.0
@@ -204,38 +259,63 @@ class MetricsCallback(UpdateCallback):
         """Report the remaining updates. A resumed run reports them again, together with the next ones (see Logbook)."""
         if self.interval != NOTHING:
             self.report_updates(trainer, pl_module, trainer.global_step)  # type: ignore[arg-type]
+        if trainer.is_global_zero and self.peak > self.environment["peak_flops_per_second"]:
+            self.environment["peak_flops_per_second"] = self.peak
+            self.write_environment()
 
     def flops_of(self, module: TranslationModule, size: UpdateSize) -> int:
         return training_flops(module.model.config, module.model.vocabulary_size, size[:2], size[3:])
 
     def report_updates(self, trainer: Trainer, module: TranslationModule, step: int) -> int:
         """Report the updates since the last report and return their number of target tokens."""
-        loss, likelihood, tokens = module.sums.tolist()
+        self.measure_peak_again(trainer, module)
+        metrics = self.measured(module, step)
+        self.report(step, metrics)
+        if trainer.is_global_zero:
+            self.line.show(step, REPORT.format(**metrics))
+        return int(module.sums[2])
+
+    def measure_peak_again(self, trainer: Trainer, module: TranslationModule) -> None:
+        """Raise the peak if training is faster, or if a short measurement on a CPU finds a greater one."""
         self.add_time()
+        device = module.device
         speed = self.flops_of(module, self.interval) / self.elapsed
         if speed > self.peak:  # other programs kept the devices busy when the peak was measured
             peak_flops_per_second.cache_clear()
-            with self.paused(module.device):
-                self.peak = max(speed, trainer.world_size * peak_flops_per_second(module.device, self.dtype))
-        metrics = {
+            with self.paused(device):
+                self.raise_peak(max(speed, trainer.world_size * peak_flops_per_second(device, self.dtype)))
+        elif device.type == "cpu" and time.monotonic() - self.peak_measured >= PEAK_SECONDS:
+            with self.paused(device):
+                products = square_products(device, self.dtype)
+                self.raise_peak(trainer.world_size * fastest_flops_per_second(products, device))
+            self.peak_measured = time.monotonic()
+
+    def raise_peak(self, peak: float) -> None:
+        """Correct the peak, and the cost of the updates that this process made."""
+        if peak > self.peak:
+            self.cost += self.own_seconds * (peak - self.peak)
+            self.peak = peak
+
+    def measured(self, module: TranslationModule, step: int) -> dict[str, float]:
+        """The metrics of the updates since the last report."""
+        self.add_time()
+        loss, likelihood, tokens = module.sums.tolist()
+        return {
             "loss": loss / tokens if tokens else math.nan,
             "perplexity": math.exp(min(likelihood / tokens, 100)) if tokens else math.nan,
             "learning_rate": module.learning_rate(step),
             "gradient_norm": module.gradient_norm.item(),
             "tokens_per_second": self.interval.target_tokens / self.elapsed,
             "padding": self.interval.padding,
-            "mfu": speed / self.peak,
+            "mfu": self.flops_of(module, self.interval) / self.elapsed / self.peak,
             **{"seconds": self.seconds, "flops": self.flops, "cost": self.cost, "skipped": module.skipped},
         }
-        self.report(step, metrics)
-        if trainer.is_global_zero:
-            self.line.show(step, REPORT.format(**metrics))
-        return int(tokens)
 
     def add_time(self) -> None:
         now = time.monotonic()
         passed, self.clock = now - self.clock, now
         self.seconds += passed
+        self.own_seconds += passed
         self.elapsed += passed
         self.cost += passed * self.peak
 

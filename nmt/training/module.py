@@ -50,18 +50,50 @@ def noam(step: int, d_model: int, warmup: int) -> float:
 
 def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
     """The rate at `step` (from 1): it rises to `optim.learning_rate` or equation 3's peak, then follows a schedule."""
-    warmup = optim.warmup
     if optim.learning_rate is None and optim.schedule == "noam":
-        return optim.factor * noam(step, d_model, warmup)
-    peak = optim.factor * (optim.learning_rate or noam(warmup, d_model, warmup))
-    if step <= warmup:
-        return peak * (step / warmup)
+        return optim.factor * noam(step, d_model, optim.warmup)
+    peak = optim.factor * (optim.learning_rate or noam(optim.warmup, d_model, optim.warmup))
     if optim.schedule in ENDLESS:
-        return peak * ENDLESS[optim.schedule](warmup / step)
+        if step <= optim.warmup:
+            return peak * (step / optim.warmup)
+        return peak * ENDLESS[optim.schedule](optim.warmup / step)
+    top = end_of_warmup(optim)
+    peak *= top / optim.warmup
+    if step <= top:
+        return peak * (step / top)
+    return peak * ENDING[optim.schedule](decay_progress(optim, step))
+
+
+def end_of_warmup(optim: OptimConfig) -> int:
+    """The update after which the rate falls, in a schedule that ends.
+
+    If the end moves so close that warm-up would take more than half of the remaining updates, the
+    rate falls from the change on.
+    """
+    for update, end in optim.decay_changes or []:
+        if update < optim.warmup and 2 * (optim.warmup - update) > end - update:
+            return update
+    return optim.warmup
+
+
+def decay_progress(optim: OptimConfig, step: int) -> float:
+    """How far the decay has come at `step`, between 0 at the end of warm-up and almost 1 at its end.
+
+    A change of the end keeps the progress made so far, so that the rate never jumps.
+    """
     assert optim.decay_steps is not None
+    begin = end_of_warmup(optim)
+    end = optim.decay_steps
+    progress = 0.0
+    for update, new_end in optim.decay_changes or []:
+        if update >= step:
+            break
+        if update > begin:
+            progress += (1 - progress) * min((update - begin) / (end + 1 - begin), 1.0)
+            begin = update
+        end = new_end
     # The + 1 keeps the rate above 0 at the last update; it would reach 0 one update later.
-    progress = min((step - warmup) / (optim.decay_steps + 1 - warmup), 1.0)
-    return peak * ENDING[optim.schedule](progress)
+    return progress + (1 - progress) * min((step - begin) / (end + 1 - begin), 1.0)
 
 
 def adam(model: Transformer, precision: str, **options: Any) -> Adam:

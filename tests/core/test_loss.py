@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from nmt import kernels
-from nmt.config import ENDING, OptimConfig
+from nmt.config import ENDING, NMTError, OptimConfig
 from nmt.training import loss as loss_module
 from nmt.training.loss import label_smoothed_cross_entropy
 from nmt.training.module import learning_rate, noam
@@ -127,3 +127,37 @@ def test_schedules_computed_by_hand():
     assert halfway[3] == 1.0
     assert halfway[6] + halfway[7] == pytest.approx(1.0)  # symmetric about the middle, 7.5
     assert halfway[9] == pytest.approx((1 + cos(pi * 6 / 7)) / 2)
+
+
+def changed_rates(changes: list[list[int]] | None, **keys: object) -> list[float]:
+    keys = {"warmup": 4, "decay_steps": 20, "schedule": "linear", "learning_rate": 1.0} | keys
+    optim = OptimConfig(decay_changes=changes, **keys)
+    return [learning_rate(optim, 64, step) for step in range(1, optim.end + 1)]
+
+
+@pytest.mark.parametrize("schedule", ENDING)
+@pytest.mark.parametrize("changes", [[[8, 12]], [[8, 60]], [[5, 30], [10, 14], [12, 40]], [[2, 30]]])
+def test_a_new_end_keeps_the_progress_of_the_decay(changes, schedule):
+    rates = changed_rates(changes, schedule=schedule)
+    assert rates[: changes[0][0]] == changed_rates(None, schedule=schedule)[: changes[0][0]]
+    assert rates[:4] == [0.25, 0.5, 0.75, 1.0]
+    assert rates[3:] == sorted(rates[3:], reverse=True)
+    assert len(rates) == changes[-1][1]
+    assert 0 < rates[-1] < 0.2
+    if schedule == "linear":  # from each change on, the rate falls by equal steps to 0, one update after the end
+        update, end = changes[-1]
+        begin = max(update, 4)
+        line = [rates[begin - 1] * (end + 1 - step) / (end + 1 - begin) for step in range(begin, end + 1)]
+        assert rates[begin - 1 :] == pytest.approx(line)
+
+
+def test_warm_up_stops_where_it_would_take_most_of_the_remaining_updates():
+    assert changed_rates([[2, 5]]) == pytest.approx([0.25, 0.5, 0.375, 0.25, 0.125])
+    # A machine that is faster again does not raise the rate again.
+    assert changed_rates([[2, 5], [3, 8]]) == pytest.approx([0.25, 0.5, *(0.375 * n / 6 for n in range(6, 0, -1))])
+
+
+@pytest.mark.parametrize("changes", [[[8]], [[8, 8]], [[9, 30], [8, 30]], [[8, 30], [8, 40]], [[0, 9]], [[1, 2, 3]]])
+def test_impossible_changes_of_the_end_are_refused(changes):
+    with pytest.raises(NMTError, match=r"optim\.decay_changes"):
+        changed_rates(changes)

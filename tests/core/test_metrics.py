@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import time
 from functools import cache
 from pathlib import Path
@@ -17,7 +18,7 @@ from nmt.config import BatchingConfig, ModelConfig
 from nmt.data import BatchPlanner, open_corpus
 from nmt.model import Transformer
 from nmt.training import list_checkpoints, load_checkpoint, read_metrics
-from nmt.training.metrics import COLUMNS, Logbook, ProgressLine
+from nmt.training.metrics import COLUMNS, Logbook, MetricsCallback, ProgressLine
 from nmt.training.module import TranslationModule
 from nmt.training.validation import Validation
 
@@ -191,3 +192,39 @@ def test_time_left_ends_where_the_time_does(clock, max_seconds, left):
     clock[0] += 200
     line.show(600, "loss")
     assert line.console.file.getvalue() == f"update 600 of 5,600, {left} left: loss\n"
+
+
+def test_lines_follow_the_clock_and_rows_follow_the_updates(toy, trained, nmt, metrics, monkeypatch):
+    words = [*toy, "trainer.max_steps=12", "trainer.log_every_n_steps=6", "run=run"]
+    reported = r"update (\d+) of 12, .* loss \d"
+    said = nmt("train", *words).err
+    assert re.findall(reported, said) == ["1", "12"], said  # the first at once, the last in any case
+    monkeypatch.setattr("nmt.training.metrics.REPORT_SECONDS", 0)
+    said = nmt("train", *words[:-1], "run=often").err
+    assert re.findall(reported, said) == [str(step) for step in range(1, 13)]
+    assert metrics(Path("run")) == metrics(Path("often"))
+
+
+def test_a_resumed_run_keeps_the_greater_peak_of_the_same_devices(toy, trained, nmt, monkeypatch):
+    """Other programs can keep the devices busy when a run starts or resumes, which only lowers the peak."""
+    peaks = [3e15, 2e15, 4e15, 1e15]
+    monkeypatch.setattr("nmt.training.metrics.peak_flops_per_second", lambda device, dtype: peaks.pop(0))
+    words = [*toy, "checkpoints.every_steps=2", "run=run"]
+    file = Path("run/environment.json")
+    for steps, expected in ((2, 3e15), (4, 3e15), (6, 4e15)):
+        assert nmt("train", *words, f"trainer.max_steps={steps}").code == 0
+        assert json.loads(file.read_text())["peak_flops_per_second"] == expected
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"processor": "another"}))
+    assert nmt("train", *words, "trainer.max_steps=8").code == 0
+    assert json.loads(file.read_text())["peak_flops_per_second"] == 1e15
+
+
+def test_a_greater_peak_corrects_the_cost_of_this_process():
+    callback = MetricsCallback({"run": "run", "trainer": {"log_every_n_steps": 5}}, None)
+    callback.peak = 2e9
+    callback.cost = 70.0 + 10 * 2e9  # 70 before this process
+    callback.own_seconds = 10.0
+    callback.raise_peak(1e9)
+    assert (callback.peak, callback.cost) == (2e9, 70.0 + 10 * 2e9)
+    callback.raise_peak(5e9)
+    assert (callback.peak, callback.cost) == (5e9, 70.0 + 10 * 5e9)

@@ -1,9 +1,9 @@
 """`nmt train minutes=30`: choose the model, batches, learning rate and updates for a corpus, machine and time limit.
 
-When a run begins, short trials measure speed and memory; nmt discards their models. After warm-up, the number of
-updates is adjusted once, because trials are short and other programs may start or end. config.yaml records the
-settings, so the run is then as reproducible as any other. The optimizer, learning rate and dropout worked best for the
-quickstart (docs/results.md); the other constants are first guesses.
+When a run begins, short trials measure speed and memory; nmt discards their models. config.yaml
+records the settings, so the run is then as reproducible as any other. While the run trains, the
+number of updates follows the speed of the machine (replan.py). The optimizer, learning rate and
+dropout worked best for the quickstart (docs/results.md); the other constants are first guesses.
 """
 
 import gc
@@ -11,33 +11,26 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from itertools import count
+from dataclasses import fields, replace
 from math import ceil
 from pathlib import Path
-from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import torch
-import yaml
-from lightning import Callback, Trainer
-from lightning.fabric.utilities import move_data_to_device
 from rich.console import Console
-from torch.optim import Optimizer
 
-from nmt import commands, files, kernels, registry, training
-from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, build, require
-from nmt.data import BatchPlanner, PreparedCorpus, UpdateDataModule, dummy_batch, open_corpus
-from nmt.errors import enough_memory_or, is_out_of_memory
+from nmt import commands, kernels, registry, training
+from nmt.config import ENDING, BatchingConfig, ExperimentConfig, ModelConfig, NMTError, OptimConfig, build, require
+from nmt.data import PreparedCorpus, open_corpus
+from nmt.errors import is_out_of_memory
 from nmt.model import described
+from nmt.plugins.minutes import limit as time_limit
 from nmt.plugins.minutes.plugin import SETS
+from nmt.plugins.minutes.replan import TOKENS_PER_PARAMETER, Replan, with_max_steps
+from nmt.plugins.minutes.trial import Pace, measured_pace
 
 CHOOSING_SHARE = 0.05  # maximum share of the time for trials
-MINUTES = "-[0-9][0-9.e+]*min"  # the suffix of a run's name
-SECONDS_BESIDE = 30  # seconds to load, validate four times and score the averaged model (small model, two cores)
-LEARNING_SHARE = 0.95  # share of the remaining time for training; the rest is for larger models' validation and delays
-TOKENS_PER_PARAMETER = 3.0  # target tokens that a larger model must see per parameter to be worth its size
+VALIDATIONS = 4  # during training, if the speed does not change
 UPDATES = 10_000  # number of updates to aim for: many small updates train a better model than a few large ones
 TOKENS_PER_UPDATE = (700, 25_000)  # minimum and maximum
 TOKENS_PER_WIDTH = 6  # minimum update size / d_model: below it, Muon's matrix products cost more than the layers'
@@ -49,72 +42,105 @@ FEWEST_UPDATES = 100
 MICRO_BATCH = 5000  # tokens on a CPU, where larger micro-batches are no faster
 
 
-def sizes() -> Iterator[ModelConfig]:
+def sizes(config: ExperimentConfig) -> Iterator[ModelConfig]:
+    """The models to choose from, with the keys that the user sets."""
+    problem: NMTError | None = None
+    is_possible = False
     for name in ("tiny", "small", "base", "big"):
-        yield replace(commands.compose("train", [f"model={name}"]).model, norm="pre")
+        model = replace(commands.compose("train", [f"model={name}"]).model, norm="pre")
+        try:
+            model = with_kept_keys(config, "model", model)
+        except NMTError as error:  # for example, model.heads must divide model.d_model
+            problem = error
+            continue
+        is_possible = True
+        yield model
+    if problem and not is_possible:
+        raise problem
 
 
-def begun(run: Path) -> dict[float, Path]:
-    """Minutes -> folder, for the runs that minutes= began under this run's name."""
-    name = re.escape(re.sub(f"{MINUTES}$", "", run.name))  # mine-30min -> mine
-    beside = [file.parent for file in run.parent.glob("*/config.yaml")]
-    runs = [folder for folder in beside if re.fullmatch(f"{name}({MINUTES})?", folder.name)]
-    trees = {
-        folder: training.read_config(folder)
-        for folder in runs
-        if training.list_checkpoints(folder) or (folder / "model").exists()
-    }
-    minutes = {tree.get("minutes"): folder for folder, tree in trees.items()}
-    return {number: folder for number, folder in minutes.items() if isinstance(number, int | float)}
+def settle(config: ExperimentConfig, console: Console, begin: float | None = None) -> ExperimentConfig:
+    """Start a run, resume the run that has these minutes, or continue the longest run in a new folder next to it.
 
-
-def seconds_of(config: ExperimentConfig) -> float:
-    """The time for the run of this configuration, which may continue a shorter one."""
+    `begin` is when the command began, on the clock of time.monotonic(); None: now.
+    """
     assert config.minutes is not None
-    return 60 * (config.minutes - max((x for x in begun(Path(config.run)) if x < config.minutes), default=0.0))
-
-
-def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
-    """Start a run, resume the run that has these minutes, or continue the longest run in a new folder next to it."""
-    assert config.minutes is not None
-    Replan.started = time.monotonic()
-    minutes, corpus = config.minutes, open_corpus(Path(config.prepared))
-    models = sizes() if "model" in config.minutes_settles else [config.model]
-    run, runs, updates = Path(config.run), begun(Path(config.run)), 0
-    if minutes in runs:
-        console.print(f"{runs[minutes]} was started with minutes={minutes:g} and keeps its settings")
-        return as_begun(config, runs[minutes])
-    if spent := max(runs, default=0.0):
-        before, other = runs[spent], "pass name=OTHER for a new run"
-        advice = f"pass more to continue it (without init=), or {other}"
-        more = spent < minutes and config.init is None
-        require(more, f"{before} was started with minutes={spent:g}: {advice}")
-        config = as_begun(config, before)
-        training.check_configuration(before, config)
-        updates, models = config.trainer.max_steps, [config.model]
-        advice = f"is not finished, or its corpus has changed: pass minutes={spent:g} to finish it, or {other}"
-        require(training.is_finished(before, 0, corpus.manifest.fingerprint), f"{before} {advice}")
-        name = f"{re.sub(f'{MINUTES}$', '', run.name)}-{minutes:g}min"
-        config = replace(config, run=str(run.with_name(name)), init=str(before))
-        length = f"for {minutes - spent:g} minutes in {config.run}"
-        console.print(f"continuing the model of {before} from its update {updates:,} {length}; {other}")
+    is_max_time = config.trainer.max_time is not None and not config.minutes_settles
+    # trainer.max_time limits the training alone.
+    Replan.started = time.monotonic() if begin is None or is_max_time else begin
+    corpus = open_corpus(Path(config.prepared))
+    runs = time_limit.begun(Path(config.run))
+    if config.minutes in runs:
+        run = runs[config.minutes]
+        console.print(f"{run} was started with {setting(config)} and keeps its settings")
+        return as_begun(config, run)
+    spent = max(runs, default=0.0)
+    updates = 0
+    models: Iterable[ModelConfig] = sizes(config) if "model" in config.minutes_settles else [config.model]
+    if spent:
+        config = continued(config, corpus, runs, console)
+        updates = training.read_config(Path(config.init or ""))["trainer"]["max_steps"]
+        models = [config.model]
     with console.status("trying models and batches for a few seconds"):
-        config = choose(config, corpus, models, seconds_of(config))
+        config = choose(config, corpus, models, time_limit.seconds_of(config))
     if config.init is not None:  # a high learning rate in a short run would undo what the model has learned
         share = min(config.trainer.max_steps / max(updates, 1), 1)
-        adapting = commands.compose("train", ["optim=adapt"]).optim.learning_rate
-        rate = share * HIGHEST_RATE / config.model.d_model if spent else adapting
+        width = config.model.d_model
+        rate = share * HIGHEST_RATE / width if spent else adapting_rate(width)
         config = with_groups(config, optim=replace(config.optim, learning_rate=rate, weight_decay=0.0))
     gc.collect()  # a trial's model and trainer refer to each other and would otherwise occupy device memory
-    model, size = config.model, config.batching.tokens_per_update
-    passes = config.trainer.max_steps * size / corpus.split("train").target_lengths.sum(dtype=np.int64)
-    setting = f"minutes={minutes:g}" if config.minutes_settles else f"trainer.max_time={config.trainer.max_time}"
+    model = config.model
+    kept = f"; it keeps {' '.join(config.minutes_keeps)} as you set them" if config.minutes_keeps else ""
     console.print(
-        f"{setting}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "
-        f"{model.decoder_layers} layers, dropout {model.dropout}), {config.trainer.max_steps:,} updates of "
-        f"{size:,} tokens ({passes:.1f} passes over the corpus); saved in {config.run}/config.yaml"
+        f"{setting(config)}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "
+        f"{model.decoder_layers} layers, dropout {model.dropout}), updates of "
+        f"{config.batching.tokens_per_update:,} tokens, whose number follows the speed of this machine; "
+        f"saved in {config.run}/config.yaml{kept}"
     )
     return config
+
+
+def setting(config: ExperimentConfig) -> str:
+    """The option that limits the time, as the user knows it."""
+    if config.trainer.max_time is not None and not config.minutes_settles:
+        return f"trainer.max_time={config.trainer.max_time}"
+    return f"minutes={config.minutes:g}"
+
+
+def continued(
+    config: ExperimentConfig,
+    corpus: PreparedCorpus,
+    runs: dict[float, Path],
+    console: Console,
+) -> ExperimentConfig:
+    """The configuration that continues the longest of these runs in a new folder next to it."""
+    minutes = config.minutes
+    assert minutes is not None
+    spent = max(runs)
+    before = runs[spent]
+    other = "pass name=OTHER for a new run"
+    advice = f"pass more to continue it (without init=), or {other}"
+    is_more = spent < minutes and config.init is None
+    require(is_more, f"{before} was started with minutes={spent:g}: {advice}")
+    config = as_begun(config, before)
+    training.check_configuration(before, config)
+    is_finished = training.is_finished(before, 0, corpus.manifest.fingerprint)
+    advice = f"is not finished, or its corpus has changed: pass minutes={spent:g} to finish it, or {other}"
+    require(is_finished, f"{before} {advice}")
+    run = Path(config.run)
+    name = f"{re.sub(f'{time_limit.MINUTES}$', '', run.name)}-{minutes:g}min"
+    config = replace(config, run=str(run.with_name(name)), init=str(before))
+    length = f"for {minutes - spent:g} minutes in {config.run}"
+    updates = config.trainer.max_steps
+    console.print(f"continuing the model of {before} from its update {updates:,} {length}; {other}")
+    return config
+
+
+def adapting_rate(d_model: int) -> float:
+    """The peak learning rate of experiment=adapt for a model of this width."""
+    words = ["optim=adapt", f"model.d_model={d_model}", "model.heads=1", "model.positions=learned"]
+    rate: float = commands.compose("train", words).optim.learning_rate
+    return rate
 
 
 def choose(
@@ -123,15 +149,18 @@ def choose(
     """Set the largest model that is worth its size, batches and updates; `limit` is in seconds."""
     minutes = config.minutes
     assert minutes is not None
-    setting = f"minutes={minutes:g}" if config.minutes_settles else f"trainer.max_time, {limit:g} seconds"
-    begin, settled = time.monotonic(), None
-    alone = int(os.environ.get("WORLD_SIZE", 1)) == 1  # otherwise, processes could get different trial results
-    require(alone, f"{setting} needs a single process: start the run with one process first")
+    is_alone = int(os.environ.get("WORLD_SIZE", 1)) == 1  # otherwise, processes could get different trial results
+    require(is_alone, f"{setting(config)} needs a single process: start the run with one process first")
     kernels.prepare()  # trials measure what training will do
     kernels.forget_old_kernels()
-    end, choosing, tried, tokens = begin + limit, CHOOSING_SHARE * limit, begin, 0.0
+    settled: tuple[ExperimentConfig, Pace] | None = None
+    begin = time.monotonic()
+    choosing = CHOOSING_SHARE * limit
+    tried = begin
+    tokens = 0.0
     for model in models:
-        before, tried = tried, time.monotonic()
+        before = tried
+        tried = time.monotonic()
         parameters = described(model, corpus.manifest.vocabulary_size).parameters()
         needed = TOKENS_PER_PARAMETER * sum(parameter.numel() for parameter in parameters)
         # A larger model sees fewer tokens than the last in the same time, and its trial takes longer.
@@ -140,8 +169,9 @@ def choose(
         candidate = with_batches(with_groups(config, model=model), corpus, tokens=0)
         try:
             for _ in range(2):  # a second time if the update size changes, because speed depends on it
-                pace, batching = measured_pace(candidate, corpus, choosing / 8), candidate.batching
-                tokens = updates_until(end, pace) * pace.tokens
+                pace = measured_pace(candidate, corpus, choosing / 8)
+                batching = candidate.batching
+                tokens = updates_that_fit(limit, pace) * pace.tokens
                 candidate = with_batches(candidate, corpus, tokens * 60 * minutes / limit)
                 if candidate.batching == batching:
                     break
@@ -154,34 +184,79 @@ def choose(
         settled = candidate, pace
     assert settled
     config, pace = settled
-    updates, beside = updates_until(end, pace), SECONDS_BESIDE + time.monotonic() - begin
-    enough = minutes + (FEWEST_UPDATES * pace.seconds / LEARNING_SHARE + beside - limit) / 60
-    size = f"{config.batching.tokens_per_update:,} tokens (the longest sentence has {longest_sentence(corpus):,})"
-    cost = f"an update of {size} takes {pace.seconds:.2g} seconds, and trials and validation take {beside:.0f}"
-    few = f"that leaves fewer than {FEWEST_UPDATES} updates; allow {ceil(enough)} minutes or close other programs"
-    require(updates >= FEWEST_UPDATES, f"{setting}: {cost}: {few}")
+    updates = updates_that_fit(limit, pace)
+    if updates < FEWEST_UPDATES:
+        raise NMTError(too_few(config, corpus, pace, limit))
     return with_updates(config, updates)
 
 
-def updates_until(end: float, pace: "Pace") -> int:
-    return max(1, int(LEARNING_SHARE * (end - time.monotonic() - SECONDS_BESIDE) / pace.seconds))
+def seconds_beside(limit: float) -> float:
+    """The time that a run needs besides its updates: until now, for its validations and at its end."""
+    validations = VALIDATIONS - 1 + time_limit.FINAL_VALIDATIONS
+    spent = time.monotonic() - Replan.started
+    return spent + validations * time_limit.VALIDATION_SECONDS + (1 - time_limit.AIM) * limit
+
+
+def updates_that_fit(limit: float, pace: Pace) -> int:
+    return max(1, int((limit - seconds_beside(limit)) / pace.seconds))
+
+
+def too_few(config: ExperimentConfig, corpus: PreparedCorpus, pace: Pace, limit: float) -> str:
+    """The message that the time does not suffice for a model."""
+    assert config.minutes is not None
+    beside = seconds_beside(limit)
+    enough = config.minutes + (FEWEST_UPDATES * pace.seconds + beside - limit) / 60
+    tokens = int(corpus.split("train").target_lengths.sum(dtype=np.int64))
+    passes = updates_that_fit(limit, pace) * pace.tokens / tokens
+    size = f"{config.batching.tokens_per_update:,} tokens (the longest sentence has {longest_sentence(corpus):,})"
+    return (
+        f"{setting(config)}: an update of {size} takes {pace.seconds:.2g} seconds, and trials and validation take "
+        f"{beside:.0f}: that leaves fewer than {FEWEST_UPDATES} updates ({passes:.1g} passes over the corpus); "
+        f"allow {ceil(enough)} minutes or close other programs"
+    )
 
 
 def as_begun(config: ExperimentConfig, run: Path) -> ExperimentConfig:
     """The configuration with the settings of a run that minutes= began."""
-    saved, where = training.read_config(run), f"{run}/config.yaml"
-    types = {name: type(getattr(config, name)) for name in config.minutes_settles}
-    groups = {name: build(kind, saved.get(name, {}), where, f"{name}.") for name, kind in types.items()}
-    for name in groups.keys() & SETS.keys():
-        values = {key: getattr(groups[name], key) for key in SETS[name]}
-        groups[name] = replace(getattr(config, name), **values)
-    config = with_max_steps(config, saved.get("trainer", {}).get("max_steps"))
-    return replace(config, run=str(run), init=config.init or saved.get("init"), **groups)
+    saved = training.read_config(run)
+    where = f"{run}/config.yaml"
+    updates = saved.get("trainer", {}).get("max_steps")
+    begun_optim = build(OptimConfig, saved["optim"], where, "optim.")
+    optim = config.optim
+    if optim.schedule in ENDING and optim.end == config.trainer.max_steps:
+        optim = replace(optim, decay_steps=begun_optim.decay_steps, decay_changes=begun_optim.decay_changes)
+    config = replace(config, optim=optim, trainer=replace(config.trainer, max_steps=updates))
+    groups: dict[str, Any] = {}
+    for name in config.minutes_settles:
+        before: Any = getattr(config, name)
+        group: Any = build(type(before), saved.get(name, {}), where, f"{name}.")
+        if name in SETS:
+            group = replace(before, **{key: getattr(group, key) for key in SETS[name]})
+        groups[name] = group
+    config = with_groups(config, **groups)
+    return replace(config, run=str(run), init=config.init or saved.get("init"))
+
+
+def kept_keys(config: ExperimentConfig, group: str) -> dict[str, Any]:
+    """The keys of a group that the user sets, and their values."""
+    values = getattr(config, group)
+    names = {item.name for item in fields(values)}
+    keys = [key.removeprefix(f"{group}.") for key in config.minutes_keeps if key.startswith(f"{group}.")]
+    return {key: getattr(values, key) for key in keys if key in names}
+
+
+def with_kept_keys(config: ExperimentConfig, group: str, values: Any) -> Any:
+    """A group with these values, except for the keys that the user sets."""
+    kept = kept_keys(config, group)
+    if group == "model" and {"d_model", "heads"} & kept.keys():
+        kept = {"d_k": None, "d_v": None, **kept}  # they follow from the width and the heads
+    return replace(values, **kept)
 
 
 def with_groups(config: ExperimentConfig, **groups: Any) -> ExperimentConfig:
-    """Replace only the groups that minutes= settles."""
-    return replace(config, **{name: group for name, group in groups.items() if name in config.minutes_settles})
+    """Replace only the groups that minutes= settles, and keep the keys that the user sets."""
+    settled = {name: group for name, group in groups.items() if name in config.minutes_settles}
+    return replace(config, **{name: with_kept_keys(config, name, group) for name, group in settled.items()})
 
 
 def longest_sentence(corpus: PreparedCorpus) -> int:
@@ -192,13 +267,17 @@ def longest_sentence(corpus: PreparedCorpus) -> int:
 def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float) -> ExperimentConfig:
     """Set the optimizer, batch sizes and dropout for training on `tokens` target tokens."""
     require("muon" in registry.entries_of("optimizer"), "minutes= needs the muon optimizer, which is not installed")
-    trainer, split = training.make_trainer(config), corpus.split("train")
-    devices, longest = trainer.world_size, longest_sentence(corpus)
+    trainer = training.make_trainer(config)
+    devices = trainer.world_size
+    longest = longest_sentence(corpus)
+    kept = kept_keys(config, "batching")
     fewest = max(longest, TOKENS_PER_UPDATE[0], TOKENS_PER_WIDTH * config.model.d_model)
     size = int(np.clip(tokens / UPDATES, devices * fewest, devices * max(fewest, TOKENS_PER_UPDATE[1])))
+    size = kept.get("tokens_per_update", size)
     largest = max(longest, MICRO_BATCH) if trainer.strategy.root_device.type == "cpu" else size
     micro_batches = devices * max(1, size // (devices * largest))  # each has room for the longest sentence
-    passes = tokens / int(split.target_lengths.sum(dtype=np.int64))
+    micro_batches = kept.get("micro_batches", micro_batches)
+    passes = tokens / int(corpus.split("train").target_lengths.sum(dtype=np.int64))
     dropout = next(share for most, share in DROPOUT if passes <= most)
     return with_groups(
         config,
@@ -208,162 +287,33 @@ def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
     )
 
 
-def with_max_steps(config: ExperimentConfig, updates: int) -> ExperimentConfig:
-    """Set the number of updates, and the end of a schedule that ends with them."""
-    ends = config.optim.decay_steps == config.trainer.max_steps
-    optim = replace(config.optim, decay_steps=updates) if ends else config.optim
-    return replace(config, optim=optim, trainer=replace(config.trainer, max_steps=updates))
-
-
 def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
     """Set the number of updates, a learning rate that falls to 0, and when to save and validate."""
-    rate = HIGHEST_RATE * min(2.0, max(1.0, 2 * (SHORT_RUN / updates) ** 0.5)) / config.model.d_model
-    keys = {"schedule": "linear", "learning_rate": rate, "weight_decay": DECAY / (rate * updates)}
+    if "optim" not in config.minutes_settles:
+        config = with_max_steps(config, updates)
+    config = replace(config, trainer=replace(config.trainer, max_steps=updates))
     return with_groups(
-        with_max_steps(config, updates),
-        optim=replace(config.optim, **keys, warmup=-(-updates // 12), decay_steps=max(updates, 2)),
+        config,
+        optim=optim_for(config, updates),
         # Few checkpoints: writing them takes time, and as the rate falls to 0, averaging more of them does not help.
-        checkpoints=replace(config.checkpoints, every_steps=-(-updates // 25), keep=2),
-        validation=replace(config.validation, every_steps=-(-updates // 4)),
+        checkpoints=replace(config.checkpoints, every_steps=ceil(updates / 25), keep=2),
+        validation=replace(config.validation, every_steps=ceil(updates / VALIDATIONS)),
     )
 
 
-TIMED_SECONDS, WARM_UP = 4.0, 2  # maximum seconds of timed training in a trial, and untimed updates before that
-
-
-def make_resident(module: training.TranslationModule, optimizer: Optimizer) -> None:
-    """Allocate zero gradients and Adam moments, which would otherwise exist only from the second update on."""
-    for parameter in module.parameters():
-        parameter.grad = torch.zeros_like(parameter)
-    if not optimizer.state:
-        for group in optimizer.param_groups:
-            group["lr"] = 0.0  # or weight decay would change the weights; every update sets it
-        optimizer.step()
-        for state in optimizer.state.values():
-            state.get("step", torch.zeros(())).zero_()
-
-
-def try_shapes(trainer: Trainer, module: training.TranslationModule, planner: BatchPlanner) -> None:
-    """Run a forward and a backward pass for the largest micro-batches, without an update."""
-    sums = module.update_sums.clone()
-    for shape in planner.largest_shapes():  # rows, source width, target width
-        if trainer.accumulate_grad_batches == 1:
-            module.zero_grad()  # as after every update; otherwise gradients accumulate
-        loss = trainer.strategy.training_step(move_data_to_device(dummy_batch(*shape), module.device), 0)
-        trainer.strategy.backward(loss, None)  # type: ignore[arg-type]
-        del loss
-    module.update_sums.copy_(sums)
-
-
-class MemoryCheck(Callback):
-    """Tries the largest micro-batches before the first update, so that memory runs out then or never."""
-
-    def __init__(self, config: ExperimentConfig, planner: BatchPlanner, metrics: Any) -> None:
-        self.batching, self.planner = config.batching, planner
-
-    def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
-        tokens, micro_batches = self.batching.tokens_per_update, self.batching.micro_batches
-        advice = (
-            f"a micro-batch of {tokens // micro_batches:,} source and target tokens does not fit next to weights, "
-            f"gradients and Adam's moments. Pass batching.micro_batches={2 * micro_batches} (smaller ones) or a lower "
-            f"batching.tokens_per_update={tokens}"
-        )
-        # Room for threads, buffers and gaps between tensors: 64 MiB plus 5 % of weights, gradients and two moments.
-        # Further gradient copies: the partial sums of an update's tree.
-        copies = max(trainer.accumulate_grad_batches.bit_length() - 2, 0)
-        size = 2**26 + int((0.2 + copies) * sum(parameter.nbytes for parameter in pl_module.parameters()))
-        with enough_memory_or(advice):
-            reserve = torch.empty(size, dtype=torch.uint8, device=pl_module.device)
-            make_resident(pl_module, trainer.optimizers[0])
-            try_shapes(trainer, pl_module, self.planner)
-            del reserve
-        trainer.optimizers[0].zero_grad()
-
-
-class Pace(NamedTuple):
-    seconds: float  # per update
-    tokens: float  # target tokens per update, without padding
-
-
-def measured_pace(config: ExperimentConfig, corpus: PreparedCorpus, seconds: float) -> Pace:
-    """Train a model for some seconds; the first updates, which build kernels and allocate memory, do not count.
-
-    The trial does not compile the model, which would take longer than the trial; Replan corrects the number of updates.
-    """
-    trainer, data = training.make_trainer(config), UpdateDataModule(corpus, config)
-    strategy, device = trainer.strategy, trainer.strategy.root_device
-    vocabulary, losses = corpus.manifest.vocabulary_size, training.training_losses(config)
-    module = training.TranslationModule(config.model, config.optim, vocabulary, config.seed, losses)
-    module.trainer = trainer
-    strategy.connect(module)
-    trainer.precision_plugin.convert_module(module)
-    module.to(device).on_fit_start()
-    optimizer = module.configure_optimizers()
-    make_resident(module, optimizer)
-    tokens, times = list[int](), list[float]()
-    for number in count():
-        begin = time.monotonic()
-        planned = data.planner.update(number)
-        for micro_batch in planned:
-            batch = move_data_to_device(data.batches.batch(micro_batch), device)
-            strategy.backward(strategy.training_step(batch, 0), None)  # type: ignore[arg-type]
-        optimizer.step()
-        optimizer.zero_grad()
-        training.synchronize(device)
-        tokens.append(planned[0].size.target_tokens)
-        times.append(time.monotonic() - begin)
-        if sum(times[WARM_UP:]) > min(seconds, TIMED_SECONDS) or sum(times) > 3 * seconds:
-            break
-    # In the trial, one process did the work of all; dividing it saves no time on a CPU, where they share the cores.
-    at_once = 1 if device.type == "cpu" else trainer.world_size
-    # The median, because the first updates after a pause can take ten times as long while memory is mapped.
-    return Pace(median(times[WARM_UP:] or times) / at_once, sum(tokens) / len(tokens))
-
-
-TOLERANCE = 0.05  # relative change in the number of updates that is worth making
-LATE = 1.2  # print a notice if a run is expected to take this many times as long as planned
-
-
-class Replan(training.UpdateCallback):
-    """Changes the number of updates at most once, at the end of warm-up, which does not depend on this number."""
-
-    started = 0.0  # when the command began to settle the run, on the clock of time.monotonic()
-
-    def __init__(self, config: ExperimentConfig, planner: BatchPlanner, metrics: training.MetricsCallback) -> None:
-        self.config, self.metrics, self.is_late = config, metrics, False
-        self.limit = seconds_of(config) if config.minutes is not None else 0.0
-        self.before, self.first = 0.0, (0, 0.0)
-
-    def on_load_checkpoint(self, trainer: Trainer, pl_module: Any, checkpoint: dict[str, Any]) -> None:
-        self.before = checkpoint["nmt"]["seconds"]
-
-    def on_update_end(self, trainer: Trainer, module: training.TranslationModule, step: int) -> None:
-        now, (first, begin), config = time.monotonic(), self.first, self.config
-        if self.limit and not first and step >= module.optim.warmup // 2:
-            self.first = step, now  # ignore the updates before it, which compile kernels
-        if not first:
-            return
-        spent, pace, planned = self.before + now - self.started, (now - begin) / (step - first), trainer.max_steps
-        if step == module.optim.warmup and module.optim.decay_steps == planned:
-            left = LEARNING_SHARE * (self.limit - SECONDS_BESIDE) - spent
-            updates = trainer.strategy.broadcast(max(step + int(left / pace), 2 * step))
-            if abs(updates - planned) > TOLERANCE * planned:
-                self.change(trainer, module, updates)
-        elif step % config.checkpoints.every_steps == 0 and not self.is_late:
-            end = spent + pace * (planned - step)
-            self.is_late = end > LATE * self.limit
-            if self.is_late:
-                self.metrics.line.console.print(
-                    f"notice: other programs are slowing this run down; it will take about {end / 60:.0f} minutes "
-                    f"instead of {self.limit / 60:.3g}. To get a model, press Ctrl-C and run `nmt average {config.run}`"
-                )
-
-    def change(self, trainer: Trainer, module: training.TranslationModule, updates: int) -> None:
-        config, line, tree = with_max_steps(self.config, updates), self.metrics.line, self.metrics.config
-        line.console.print(f"warm-up shows that {updates:,} updates fit in the time, not {trainer.max_steps:,}")
-        trainer.fit_loop.epoch_loop.max_steps = line.total = updates
-        module.optim, self.config = config.optim, config
-        tree["trainer"]["max_steps"], tree["optim"]["decay_steps"] = updates, config.optim.decay_steps
-        if trainer.is_global_zero:
-            text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
-            files.write_file(self.metrics.run / "config.yaml", text)
+def optim_for(config: ExperimentConfig, updates: int) -> OptimConfig:
+    """The schedule for a number of updates, with the keys that the user sets."""
+    kept = kept_keys(config, "optim")
+    schedule = kept.get("schedule", "linear")
+    factor = min(2.0, max(1.0, 2 * (SHORT_RUN / updates) ** 0.5))
+    rate = kept.get("learning_rate") or HIGHEST_RATE * factor / config.model.d_model
+    decay_steps = kept.get("decay_steps", max(updates, 2) if schedule in ENDING else None)
+    return replace(
+        config.optim,
+        schedule=schedule,
+        learning_rate=kept.get("learning_rate", rate),
+        weight_decay=kept.get("weight_decay", DECAY / (rate * updates)),
+        warmup=kept.get("warmup", ceil(updates / 12)),
+        decay_steps=decay_steps,
+        decay_changes=None,
+    )

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 SETS = {
-    "optim": ("optimizer", "schedule", "learning_rate", "weight_decay", "warmup", "decay_steps"),
+    "optim": ("optimizer", "schedule", "learning_rate", "weight_decay", "warmup", "decay_steps", "decay_changes"),
     "checkpoints": ("every_steps", "keep"),
     "validation": ("every_steps",),
 }
@@ -18,18 +18,20 @@ SETS = {
 
 def register(add: Callable[..., None]) -> None:
     add("plan", "minutes", "nmt.plugins.minutes.minutes:settle", compose=leave_to_the_clock)
-    add("callback", "memory", "nmt.plugins.minutes.minutes:MemoryCheck")
-    add("callback", "replan", "nmt.plugins.minutes.minutes:Replan")
+    add("callback", "memory", "nmt.plugins.minutes.trial:MemoryCheck")
+    add("callback", "replan", "nmt.plugins.minutes.replan:Replan")
 
 
 def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
-    """Let minutes= set each group, except groups with a key that the user sets; `init` and ssru keep the model.
+    """Let minutes= set each group, except groups that the user chooses by name and keys that the user sets.
+
+    `init` and ssru keep the model.
 
     With a schedule that ends at the last update, trainer.max_time works like minutes= but sets only the updates.
     """
     from omegaconf import OmegaConf
 
-    from nmt.config import ENDING, ExperimentConfig, NMTError, parse_duration
+    from nmt.config import ENDING, SETTLED, ExperimentConfig, NMTError, parse_duration
     from nmt.files import within
 
     written: Any = OmegaConf.to_container(tree)  # not checked yet: a group may be a number
@@ -43,13 +45,20 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
         raise NMTError("trainer.max_steps: minutes= sets this key; pass only one of them")
     if written["minutes_settles"] and "trainer.precision" not in keys:
         tree.trainer.precision = "auto"
-    given = {"model"} if tree.init or within(written, "model", "decoder") == "ssru" else set()
-    for group, _, key in (key.partition(".") for key in keys):
-        given |= {group} if key in ("", *SETS.get(group, [key])) else set()
-    if "optim" in given and not {"optim", "optim.warmup"} & {*keys}:
-        advice = "pass optim.warmup too (the paper's is 4,000 updates), or no optim key that minutes= sets"
-        raise NMTError(f"minutes= leaves the whole group optim to you: {advice}")
+    given = {key for key in keys if key in SETTLED}
+    # A student of an experiment has a shape of its own; model.decoder=ssru alone is only a key.
+    is_student = within(written, "model", "decoder") == "ssru" and ("model.decoder" not in keys or "experiment" in keys)
+    if tree.init or is_student:
+        given.add("model")
+    kept = []
+    for word in keys:
+        group, _, key = word.partition(".")
+        if key and group in SETTLED and key in SETS.get(group, [key]):
+            kept.append(word)
     # Neither the user nor an experiment set the name, and the minutes are not a saved trainer.max_time.
     if written["name"] == ExperimentConfig.name and written["minutes_settles"]:
         tree.name = "${data.name}-${minutes}min"
-    tree.minutes_settles = [group for group in tree.minutes_settles if group not in given]
+    settled = [group for group in tree.minutes_settles if group not in given]
+    kept = [key for key in dict.fromkeys([*tree.minutes_keeps, *kept]) if key.partition(".")[0] in settled]
+    tree.minutes_settles = settled
+    tree.minutes_keeps = kept

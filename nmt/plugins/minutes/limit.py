@@ -1,0 +1,39 @@
+"""How much time a run with `minutes=` has, and what it needs besides updates."""
+
+import re
+from pathlib import Path
+
+from nmt import training
+from nmt.config import ExperimentConfig
+
+MINUTES = "-[0-9][0-9.e+]*min"  # the suffix of a run's name
+
+VALIDATION_SECONDS = 4.0
+"""Time for a validation until one has been measured (small model, two cores)."""
+
+FINAL_VALIDATIONS = 4
+"""The end of a run takes as long as this many validations and checkpoints: the last one, and three for the averages."""
+
+AIM = 0.97
+"""Share of the time after which a run should end; the rest is for what nobody can foresee."""
+
+
+def begun(run: Path) -> dict[float, Path]:
+    """Minutes -> folder, for the runs that minutes= began under this run's name."""
+    name = re.escape(re.sub(f"{MINUTES}$", "", run.name))  # mine-30min -> mine
+    beside = [file.parent for file in run.parent.glob("*/config.yaml")]
+    runs = [folder for folder in beside if re.fullmatch(f"{name}({MINUTES})?", folder.name)]
+    folders = {}
+    for folder in runs:
+        if training.list_checkpoints(folder) or (folder / "model").exists():
+            minutes = training.read_config(folder).get("minutes")
+            if isinstance(minutes, int | float):
+                folders[float(minutes)] = folder
+    return folders
+
+
+def seconds_of(config: ExperimentConfig) -> float:
+    """The time for the run of this configuration, which may continue a shorter one."""
+    assert config.minutes is not None
+    shorter = [minutes for minutes in begun(Path(config.run)) if minutes < config.minutes]
+    return 60 * (config.minutes - max(shorter, default=0.0))
