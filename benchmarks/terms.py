@@ -45,7 +45,7 @@ def words_of(text: str) -> list[str]:
 
 def write(path: Path, pairs: list[tuple[str, str]]) -> Glossary:
     path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
-    return read_glossary(str(path))
+    return read_glossary(str(path), "en", "de")
 
 
 def glossary_of(kind: str, sources: list[str], references: list[str], path: Path) -> Glossary:
@@ -71,7 +71,7 @@ def recall(glossary: Glossary, sources: list[str], translations: list[str]) -> s
     used = [
         is_used
         for source, translation in zip(sources, translations, strict=True)
-        for is_used in judge(glossary.find(clean(source)), translation)
+        for is_used in judge(glossary.find(clean(source)), translation, "de")
     ]
     return f"{100 * sum(used) / len(used):5.1f}"
 

@@ -1,4 +1,4 @@
-"""The blocks of a Markdown file: CommonMark, GitHub's tables and footnotes, and admonitions."""
+"""The blocks of a Markdown file: CommonMark, GitHub's tables and footnotes, and others."""
 
 import re
 from collections.abc import Sequence
@@ -9,6 +9,13 @@ from markdown_it.rules_block import StateBlock
 
 from nmt.plugins.documents.declarations import Declarations
 from nmt.plugins.documents.document import Part, Translated
+from nmt.plugins.documents.extensions import (
+    DEFINITION,
+    read_container,
+    read_formula,
+    read_line_of_site,
+    read_template,
+)
 from nmt.plugins.documents.html import Page
 
 FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]:[ \t]*")
@@ -22,10 +29,26 @@ INDENT = 4  # columns, of what belongs to a footnote or an admonition
 
 def read_footnote(state: StateBlock, first: int, end: int, silent: bool) -> bool:
     """A rule of markdown-it for the definition of a footnote, with all its paragraphs."""
+    return read_marked(FOOTNOTE, state, first, end, silent)
+
+
+def read_definition(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """A rule of markdown-it for the definition of a term, which precedes it."""
+    return read_marked(DEFINITION, state, first, end, silent)
+
+
+def read_marked(
+    marked: re.Pattern[str],
+    state: StateBlock,
+    first: int,
+    end: int,
+    silent: bool,
+) -> bool:
+    """Read a block whose first line begins with a marker and whose other lines are indented."""
     if state.is_code_block(first):
         return False
     begin = state.bMarks[first] + state.tShift[first]
-    marker = FOOTNOTE.match(state.src, begin, state.eMarks[first])
+    marker = marked.match(state.src, begin, state.eMarks[first])
     if marker and not silent:
         of_line = state.bMarks[first], state.tShift[first], state.sCount[first]
         state.bMarks[first], state.tShift[first] = marker.end(), 0
@@ -69,6 +92,11 @@ PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 INTERRUPTS: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
 PARSER.block.ruler.before("reference", "footnote", read_footnote, INTERRUPTS)
 PARSER.block.ruler.before("footnote", "admonition", read_admonition, INTERRUPTS)
+PARSER.block.ruler.before("admonition", "definition", read_definition, INTERRUPTS)
+PARSER.block.ruler.before("table", "template", read_template, INTERRUPTS)
+PARSER.block.ruler.before("table", "line_of_site", read_line_of_site, INTERRUPTS)
+PARSER.block.ruler.before("table", "formula", read_formula, INTERRUPTS)
+PARSER.block.ruler.before("table", "container", read_container, INTERRUPTS)
 
 
 class NestedPage(Part):

@@ -19,6 +19,8 @@ from nmt.plugins.documents.commonmark import PARSER, NestedPage, nested_page
 from nmt.plugins.documents.declarations import Declarations
 from nmt.plugins.documents.document import Part, Spliced, Text, Translated, notice_of
 from nmt.plugins.documents.emphasis import Run, settle_emphasis
+from nmt.plugins.documents.extensions import ADDRESS, ATTRIBUTES, TAG
+from nmt.plugins.documents.formulas import FORMULA, FORMULA_IN_BRACKETS
 from nmt.plugins.documents.markup import Kind, Sentence, Token, find_pairs, without_optional
 from nmt.plugins.documents.neighbors import keep_apart
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
@@ -46,9 +48,11 @@ BARE_URL = (
 )
 AFTER_URL = "?!.,:;'\"\\"  # punctuation that ends a sentence
 MARKUP = re.compile(
+    rf"(?P<brackets>{FORMULA_IN_BRACKETS})|"
     r"(?P<hard>(?:[ ]{2,}|\\)\r?\n[ \t>]*)|(?P<soft>[ \t]*\r?\n[ \t>]*)|\\(?P<escaped>[!-/:-@\[-`{-~])|&#?\w{1,32};"
     r"|(?<!`)(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)"
     rf"|<(?P<auto>[a-zA-Z][\w.+-]{{1,31}}:[^\s<>]*|{MAIL})>|(?P<url>{BARE_URL})"
+    rf"|(?P<tags>(?:{TAG.pattern})+|{ATTRIBUTES})|(?P<formula>{FORMULA})"
     # What CommonMark lacks: footnotes, task boxes, alerts and a table of contents; citations; pages of a wiki.
     r"|(?P<mark>\[\^[^\]\s]+\]:?|\A\[[ xX]\](?=\s)|\[!\w[\w|-]{0,40}\][+-]?|\[TOC\])"
     r"|(?P<citation>\[(?:(?:see|cf\.|e\.g\.,?) )?-?@\w[^\[\]\n]{0,300}\])(?!\()"
@@ -118,6 +122,9 @@ def end_of_address(text: str, begin: int) -> int:
     text = text[begin : begin + LONGEST_ADDRESS]
     if not text.startswith("("):
         return 0
+    template = ADDRESS.match(text)
+    if template:
+        return begin + template.end()
 
     def after_blanks(at: int) -> int:
         return len(text) - len(text[at:].lstrip())
@@ -172,6 +179,12 @@ class Scanner:
             self.add_url(markup.start(), raw)
         elif markup["code"] or markup["auto"]:
             self.tokens.append(Token("copy", raw, markup["auto"] or " ".join(markup["code"].split())))
+        elif markup["tags"]:
+            self.literal += raw
+            self.tokens.append(Token("point", raw))
+        elif markup["formula"] or markup["brackets"]:
+            self.literal += raw
+            self.tokens.append(Token("copy", raw, " ".join(raw.split())))
         elif markup["mark"] or markup["citation"] or markup["wiki"]:
             self.add_extension(markup)
         elif markup["open"]:

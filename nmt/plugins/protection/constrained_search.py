@@ -30,6 +30,14 @@ class Candidate(NamedTuple):
     token: int
 
 
+class Written(NamedTuple):
+    """The text of a hypothesis so far."""
+
+    tokens: tuple[int, ...] = ()
+    met: int = 0  # its terms, one bit each
+    is_open: bool = False  # a term may end in its last word
+
+
 NO_CANDIDATE = Candidate(-math.inf, 0, PAD)
 Place = tuple[int, int, int]  # a row of the batch, a slot of its beam, and a token
 
@@ -71,8 +79,8 @@ class ConstrainedSearch(Search):
         super().__init__(models, source_BS, replace(config, beam_size=max(self.widths)), prefixes)
         self.states = [[tracker.start] * self.beam_size for tracker in self.trackers]
         self.terms = constraints.terms
-        self.written: list[list[tuple[int, ...]]] = [[()] * self.beam_size for _ in self.trackers]
-        """The tokens of each hypothesis, if the text decides which terms it has."""
+        self.written = [[Written()] * self.beam_size for _ in self.trackers]
+        """What each hypothesis says, if the text decides which terms it has."""
 
     def advance(self) -> None:
         rooms = self.max_lengths - 1 - self.tokens.shape[2]
@@ -185,11 +193,28 @@ class ConstrainedSearch(Search):
     def correct(self, index: int, steps: list[tuple[int, int]]) -> None:
         """Let the text of each hypothesis of a sentence decide which terms it has."""
         assert self.terms
-        written, states, tracker = self.written[index], self.states[index], self.trackers[index]
-        self.written[index] = [(*written[parent], token) for parent, token in steps]
-        for slot, tokens in enumerate(self.written[index]):
-            if tokens[-1] != PAD:  # which fills empty slots
-                states[slot] = tracker.corrected(states[slot], self.terms.met(index, tokens))
+        before = self.written[index]
+        self.written[index] = []
+        states, tracker = self.states[index], self.trackers[index]
+        for slot, (parent, token) in enumerate(steps):
+            written = before[parent]
+            if token != PAD:  # which fills empty slots
+                written = self.after(index, written, token)
+                states[slot] = tracker.corrected(states[slot], written.met)
+            self.written[index].append(written)
+
+    def after(self, index: int, written: Written, token: int) -> Written:
+        """What is written after another token.
+
+        The text need not be read again, which is slow, unless the token may change which terms it has.
+        """
+        assert self.terms
+        tokens = *written.tokens, token
+        may_end = self.terms.may_end(index, token)
+        continues_word = self.trackers[index].kinds[token] != 0
+        is_open = may_end or (written.is_open and continues_word)
+        met = self.terms.met(index, tokens) if is_open else written.met
+        return Written(tokens, met, is_open)
 
 
 @torch.inference_mode()

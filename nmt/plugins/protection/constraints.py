@@ -10,7 +10,7 @@ from functools import cache, lru_cache, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from nmt.config import UNK, DecodeConfig
-from nmt.plugins.protection.occurrences import which_are_used
+from nmt.plugins.protection.written_terms import WrittenTerms
 from nmt.text import META, TARGET, WITHOUT_BLANKS, WORD_CHARACTER, Tokenizer
 
 if TYPE_CHECKING:
@@ -36,26 +36,6 @@ class Phrase(NamedTuple):
 
 
 Constraint = tuple[Phrase, ...]  # any one of these phrases meets it
-
-
-@dataclass(frozen=True)
-class WrittenTerms:
-    """Decides by the text of translations which terms they have.
-
-    The tokens do not decide that: they may also cover characters next to a term where there is no
-    blank, and particles and prefixes may be joined to it.
-    """
-
-    rows: Sequence[Sequence[Sequence[str]]]  # for each sentence, the acceptable forms of each term
-    tokenizer: Tokenizer
-
-    def of(self, indices: Sequence[int]) -> "WrittenTerms":
-        return WrittenTerms([self.rows[index] for index in indices], self.tokenizer)
-
-    def met(self, index: int, tokens: Sequence[int]) -> int:
-        """The terms of a sentence that a translation has, one bit each."""
-        used = which_are_used(self.rows[index], self.tokenizer.decode(tokens))
-        return sum(1 << number for number, is_used in enumerate(used) if is_used)
 
 
 @dataclass(frozen=True)

@@ -8,114 +8,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from nmt.config import NMTError, TranslatorOptions, require
+from nmt.plugins.protection.casing import folded
 from nmt.plugins.protection.constraints import (
     BEGINS,
     FOLLOWS,
     GLUED,
     Constraint,
     PhraseConstraints,
-    WrittenTerms,
     kinds,
     phrases,
 )
 from nmt.plugins.protection.items import Finder, hidden
-from nmt.plugins.protection.occurrences import term_words, which_are_used
+from nmt.plugins.protection.occurrences import Form, term_words, which_are_used
+from nmt.plugins.protection.terms import Casing, Match, Term, casing_of, texts_of, with_case_of_line
+from nmt.plugins.protection.written_terms import WrittenTerms
 from nmt.text import (
     SOURCE,
     Tokenizer,
     canonical,
     clean,
-    comparable,
     read_texts,
-    subtags,
     without_particles,
     without_prefixes,
 )
 from nmt.translation import Limits, Segment, Stage, Translation
-
-WITH_DOTLESS_I = ("tr", "az")
-"""Languages in which I is the capital of \u0131, and \u0130 that of i."""
-WITH_CAPITAL_NOUNS = ("de", "lb")
-"""Languages in which a capital distinguishes words."""
-
-
-def is_one_of(language: str, languages: Sequence[str]) -> bool:
-    """Whether a language code, "" for an unknown one, is of one of some languages."""
-    return bool(language) and subtags(language).language in languages
-
-
-def folded(word: str, language: str) -> str:
-    """A word of a language in a form to compare, without its case."""
-    word = comparable(word)
-    if is_one_of(language, WITH_DOTLESS_I):
-        word = word.replace("I", "\u0131").replace("\u0130", "i")
-    # Unicode's rules add a dot to the i of \u0130.
-    return word.casefold().replace("i\u0307", "i")
-
-
-def capitalized(text: str, language: str) -> str:
-    """The text with a capital at its beginning, if sentences of its script begin with one."""
-    if text.startswith("i") and is_one_of(language, WITH_DOTLESS_I):
-        return f"\u0130{text[1:]}"
-    # The capitals of Georgian are for text in capitals only; `title` knows that.
-    return text[:1].title() + text[1:]
-
-
-def uncapitalized(text: str, language: str) -> str:
-    """The text with a small letter at its beginning."""
-    if text.startswith("I") and is_one_of(language, WITH_DOTLESS_I):
-        return f"\u0131{text[1:]}"
-    return text[:1].lower().replace("i\u0307", "i") + text[1:]
-
-
-class Term(NamedTuple):
-    """A term and its translations, all acceptable.
-
-    With `case`, only this capitalization matches.
-    """
-
-    source: str
-    targets: tuple[str, ...]
-    case: bool = False
-
-    def written(self, capital: bool, language: str = "") -> list[str]:
-        """The translations, capitalized if `capital`.
-
-        Terms to keep and mixed-case words (iPhone) stay as they are.
-        """
-        if not capital:
-            return list(self.targets)
-        written = list[str]()
-        for text in self.targets:
-            written.append(capitalized(text, language) if self.is_small(text) else text)
-        return written
-
-    def is_small(self, text: str) -> bool:
-        return first_word(text).islower() and text != self.source
-
-    def acceptable(self, language: str = "") -> list[str]:
-        """The translations in every case in which a translation may have them."""
-        forms = self.written(False) + self.written(True, language)
-        if not self.case and not is_one_of(language, WITH_CAPITAL_NOUNS):
-            # Lists of terms often begin each with a capital.
-            for text in self.targets:
-                if first_word(text).istitle() and text != self.source:
-                    forms.append(uncapitalized(text, language))
-        return [*dict.fromkeys(forms)]
-
-
-def first_word(text: str) -> str:
-    begin, end = term_words(text)[0]
-    return text[begin:end]
-
-
-class Match(NamedTuple):
-    """A term in a line, from character `begin` to `end`."""
-
-    term: Term
-    begin: int
-    end: int
-    capital: bool  # the line capitalizes the term, but the glossary does not
 
 
 class Glossary:
@@ -157,12 +73,12 @@ class Glossary:
                 if found:
                     term, prefix, particle = found
                     begins, ends = spans[at][0] + prefix, spans[last - 1][1] - particle
-                    capital = line[begins].isupper() and term.source[0].islower()
-                    matches.append(Match(term, begins, ends, capital))
+                    casing = casing_of(line[begins:ends], term)
+                    matches.append(Match(term, begins, ends, casing))
                     end = last
                     break
             at = end
-        return matches
+        return with_case_of_line(matches, line)
 
     def term_with_affixes(self, words: Sequence[str]) -> tuple[Term, int, int] | None:
         """The term with these words, and the lengths of what is joined to them before and after."""
@@ -247,7 +163,7 @@ def judge(matches: Sequence[Match], translation: str, language: str = "") -> lis
 
     A word counts for one term only.
     """
-    return which_are_used([match.term.acceptable(language) for match in matches], translation)
+    return which_are_used([match.acceptable(language) for match in matches], translation)
 
 
 class Terms(Stage):
@@ -269,16 +185,16 @@ class Terms(Stage):
         """
         tokenizer, language = self.tokenizer, self.glossary.target
         rows = list[list[Constraint]]()
-        terms = list[list[list[str]]]()
+        terms = list[list[list[Form]]]()
         for segment in segments:
             text = self.text_of(segment)
             row = list[Constraint]()
-            written = list[list[str]]()
+            written = list[list[Form]]()
             for match in self.find(text):
-                constraint = constraint_of(tokenizer, match, text[:1].isupper(), language)
+                constraint = constraint_of(tokenizer, match, begins_with_capital(text), language)
                 if constraint:
                     row.append(constraint)
-                    written.append(match.term.acceptable(language))
+                    written.append(match.acceptable(language))
             rows.append(row)
             terms.append(written)
         if not any(rows):
@@ -314,6 +230,12 @@ def terms(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits) -> T
     return Terms(glossary, tokenizer, Finder(keys.protect))
 
 
+def begins_with_capital(text: str) -> bool:
+    """Whether the first letter or digit of a text is a capital."""
+    first = next(filter(str.isalnum, text), "")
+    return first.isupper()
+
+
 def constraint_of(
     tokenizer: Tokenizer,
     match: Match,
@@ -322,17 +244,15 @@ def constraint_of(
 ) -> Constraint:
     """The ways to write a term in a language.
 
-    At the beginning of a translation, it is capitalized if `capital`. Elsewhere it may also be
-    capitalized if the line, but not the glossary, capitalizes it.
+    The case follows the line: at the beginning of a translation, a term is capitalized if `capital`.
     """
-    plain = match.term.written(False)
-    with_capital = match.term.written(True, language)
-    begins = with_capital if capital else plain
-    elsewhere = [*plain, *with_capital] if match.capital else plain
-    if match.capital and not capital:
-        begins = elsewhere
-    ways = [phrase for text in dict.fromkeys(begins) for phrase in phrases(tokenizer, text, BEGINS)]
+    begins, elsewhere = texts_of(match, capital, language)
+    ways = [phrase for text in begins for phrase in phrases(tokenizer, text, BEGINS)]
     for where in (FOLLOWS, GLUED):
-        for text in dict.fromkeys(elsewhere):
+        for text in elsewhere:
             ways += phrases(tokenizer, text, where)
+    if not ways and match.casing is Casing.IN_LINE_OF_CAPITALS:
+        # A vocabulary may lack capitals, such as those of Georgian.
+        listed = match._replace(casing=Casing.AS_LISTED)
+        return constraint_of(tokenizer, listed, capital, language)
     return tuple(dict.fromkeys(ways))

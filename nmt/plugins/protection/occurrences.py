@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import regex
 
+from nmt.plugins.protection.casing import in_any_case
 from nmt.text import (
     ARABIC_ARTICLE,
     EXTENDING,
@@ -46,50 +48,69 @@ def term_words(text: str) -> list[Span]:
     return spans
 
 
+class Form(NamedTuple):
+    """A form of a term, as it is written or `in_any_case` of its language."""
+
+    text: str
+    in_any_case: bool = False
+    language: str = ""
+
+
 @lru_cache(100_000)
-def pattern_of_term(term: str) -> re.Pattern[str]:
+def pattern_of_term(form: Form) -> re.Pattern[str]:
     """A pattern for a term in canonical text.
 
     Words that need no blank between them may have one.
     """
-    words = [term[begin:end] for begin, end in term_words(term)]
-    pattern = re.escape(words[0])
-    for before, word in pairwise(words):
+    words = [form.text[begin:end] for begin, end in term_words(form.text)]
+    patterns = [in_any_case(word, form.language) for word in words]
+    if not form.in_any_case:
+        patterns = [re.escape(word) for word in words]
+    pattern = patterns[0]
+    for number, (before, word) in enumerate(pairwise(words), 1):
         is_border = is_word_border(before + word, len(before))
-        pattern += (r"\s*" if is_border else r"\s+") + re.escape(word)
+        pattern += (r"\s*" if is_border else r"\s+") + patterns[number]
     return re.compile(pattern)
 
 
-def occurrences(term: str, text: str) -> Iterator[Span]:
-    """The spans of a term in a text, both in a form to compare."""
-    forms = [term]
-    if term.startswith(ARABIC_ARTICLE):
+@lru_cache(100_000)
+def patterns_of_forms(form: Form) -> tuple[list[re.Pattern[str]], re.Pattern[str] | None]:
+    """The patterns of a term in a form to compare, and of the form that it has before pronouns."""
+    form = form._replace(text=comparable(form.text))
+    patterns = [pattern_of_term(form)]
+    if form.text.startswith(ARABIC_ARTICLE):
         # The article merges with the preposition "for".
-        forms.append(f"لل{term.removeprefix(ARABIC_ARTICLE)}")
-    for form in forms:
-        pattern, at = pattern_of_term(form), 0
+        merged = f"لل{form.text.removeprefix(ARABIC_ARTICLE)}"
+        patterns.append(pattern_of_term(form._replace(text=merged)))
+    text = before_pronouns(form.text)
+    return patterns, pattern_of_term(form._replace(text=text)) if text else None
+
+
+def occurrences(form: Form, text: str) -> Iterator[Span]:
+    """The spans of a term in a text in a form to compare."""
+    patterns, before_pronoun = patterns_of_forms(form)
+    for pattern in patterns:
+        at = 0
         while match := pattern.search(text, at):
             begin, end = match.span()
             is_word = may_begin(text, begin, end) and may_end(text, begin, end, plural=True)
             if is_word or is_part_of_compound(text, begin, end):
                 yield begin, end
             at = begin + 1
-    yield from occurrences_before_pronouns(term, text)
+    if before_pronoun:
+        yield from occurrences_before_pronouns(before_pronoun, text)
 
 
-def occurrences_before_pronouns(term: str, text: str) -> Iterator[Span]:
+def occurrences_before_pronouns(pattern: re.Pattern[str], text: str) -> Iterator[Span]:
     """The spans of an Arabic term with pronouns joined to it, if that changes its last letter."""
-    form = before_pronouns(term)
-    if not form:
-        return
-    for match in pattern_of_term(form).finditer(text):
+    for match in pattern.finditer(text):
         begin, end = match.span()
         has_pronoun = not is_word_border(text, end) and may_end(text, begin, end)
         if has_pronoun and may_begin(text, begin, end):
             yield begin, end
 
 
-def which_are_used(terms: Sequence[Sequence[str]], translation: str) -> list[bool]:
+def which_are_used(terms: Sequence[Sequence[Form]], translation: str) -> list[bool]:
     """For each term, given by its acceptable forms, whether a translation uses it.
 
     A word counts for one term only; of equal terms, for the first.
@@ -98,7 +119,7 @@ def which_are_used(terms: Sequence[Sequence[str]], translation: str) -> list[boo
     used = [False] * len(terms)
     taken = list[Span]()
     # A short term must not take a word from a longer one.
-    for number in sorted(range(len(terms)), key=lambda number: -max(map(len, terms[number]))):
+    for number in longest_first(terms):
         free = next(free_occurrences(terms[number], text, taken), None)
         if free:
             taken.append(free)
@@ -106,9 +127,15 @@ def which_are_used(terms: Sequence[Sequence[str]], translation: str) -> list[boo
     return used
 
 
-def free_occurrences(forms: Sequence[str], text: str, taken: Sequence[Span]) -> Iterator[Span]:
+def longest_first(terms: Sequence[Sequence[Form]]) -> list[int]:
+    """The numbers of the terms, the longest first."""
+    lengths = [max(len(form.text) for form in forms) for forms in terms]
+    return sorted(range(len(terms)), key=lambda number: -lengths[number])
+
+
+def free_occurrences(forms: Sequence[Form], text: str, taken: Sequence[Span]) -> Iterator[Span]:
     """The spans of the forms of a term that overlap with no span taken."""
     for form in forms:
-        for begin, end in occurrences(comparable(form), text):
+        for begin, end in occurrences(form, text):
             if all(end <= first or last <= begin for first, last in taken):
                 yield begin, end

@@ -26,6 +26,31 @@ a[^x]\n[^x]: b\n    - c\n => A[^x]\n[^x]: B\n    - C\n
 ??? tip\n\n    a b\n => ??? tip\n\n    A B\n
 !!! note "A b"\n    c\n    d\n\nend => !!! note "A B"\n    C D\n\nEND
 !!! not an admonition\nb => !!! NOT AN ADMONITION B
+# Tags of templates.
+{{< note >}}\nA b\n{{< /note >}}\n => {{< note >}}\nA B\n{{< /note >}}\n
+{{% alert title="W" %}}\na b\n{{% /alert %}}\nc => {{% alert title="W" %}}\nA B\n{{% /alert %}}\nC
+a\n\n> {{< note >}}\n> b c\n> {{< /note >}} => A\n\n> {{< note >}}\n> B C\n> {{< /note >}}
+{% highlight yaml %}\na: b\n\nc: d\n{% endhighlight %}\na => {% highlight yaml %}\na: b\n\nc: d\n{% endhighlight %}\nA
+{% raw %}\n\nno end => {% raw %}\n\nNO END
+{% if x %}a b{% endif %} => {% if x %}A B{% endif %}
+a {{< icon "x_y" >}} b => A {{< icon "x_y" >}} B
+see [it]({{< ref "a.md" >}}) [b]({% link c.md %}) => SEE [IT]({{< ref "a.md" >}}) [B]({% link c.md %})
+{# note #}\na\n{: .b }\n\n## C d {#e-f .g} => {# note #}\nA\n{: .b }\n\n## C D {#e-f .g}
+import A from '@a/b';\n\nimport a from b => import A from '@a/b';\n\nIMPORT A FROM B
+# Containers.
+:::tip A b\nc d\n:::\n => :::tip A B\nC D\n:::\n
+:::note[A b]\nc\n\n- d\n:::\ne => :::note[A B]\nC\n\n- D\n:::\nE
+::: {.warning}\na\n::: => ::: {.warning}\nA\n:::
+# Formulas.
+so $E_0 = m*c^2$ is *a* => SO $E_0 = m*c^2$ IS *A*
+a\n$$\nx = \frac{a}{b} + y_1\n$$\nb => A\n$$\nx = \frac{a}{b} + y_1\n$$\nB
+a \(x^2\) and then \(see c\) \\(y_1\\) \\(see d\\) => A \(x^2\) AND THEN (SEE C) \\(y_1\\) \\(SEE D\\)
+\begin{align}\na &= b\n\end{align}\n\na => \begin{align}\na &= b\n\end{align}\n\nA
+$5 and $10, $a or $b, 5 or maybe 10$ => $5 AND $10, $A OR $B, 5 OR MAYBE 10$
+$$\na b\n\nc => $$ A B\n\nC
+# Definitions of terms.
+- `w`\n  - : An a.\n  - b\n => - `w`\n  - : AN A.\n  - B\n
+A b\n:   C\n    d\n\n    e\n => A B\n:   C D\n\n    E\n
 # Emphasis beside punctuation.
 He said **"x"**, y => HE SAID **"X"**, Y
 see (**<https://a.b>**). => SEE (**<https://a.b>**).

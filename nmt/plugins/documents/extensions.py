@@ -1,0 +1,140 @@
+"""Blocks of site generators that CommonMark lacks: templates, containers, formulas, definitions."""
+
+import re
+from collections.abc import Callable
+
+from markdown_it.rules_block import StateBlock
+
+INSIDE = r"[^\n]{0,300}?"
+TAG = re.compile(rf"\{{\{{(?:<{INSIDE}>|%{INSIDE}%)\}}\}}|\{{%{INSIDE}%\}}|\{{#{INSIDE}#\}}|<%(?!=){INSIDE}%>")
+"""A tag of Hugo, Liquid, Jinja or ERB. Tags such as {{ name }} stand for words instead."""
+ADDRESS = re.compile(rf"\([ \t]*(?:{TAG.pattern}|\{{\{{[^{{}}\n]{{1,500}}\}}\}})[^\s()]{{0,500}}[ \t]*\)")
+"""The address of a link that a template computes, in its brackets."""
+ATTRIBUTE = r"(?:[#.][\w:.-]+|[\w-]+=(?:\"[^\"\n]*\"|'[^'\n]*'|[\w%.-]+))"
+ATTRIBUTES = rf"\{{:?[ \t]*{ATTRIBUTE}(?:[ \t]+{ATTRIBUTE}){{0,20}}[ \t]*\}}"
+"""What headings, links and other elements have after them: {#name .class key="value"}."""
+NAME_OF_TAG = re.compile(r"\{\{[<%]-?\s*([\w./-]+)|\{%-?\s*(\w+)")
+WITHOUT_TEXT = frozenset(
+    [
+        *("highlight", "code", "codeblock", "raw", "verbatim", "comment", "script", "style", "schema"),
+        *("mermaid", "math", "katex", "latex", "chart", "gist", "plantuml", "graphviz"),
+    ]
+)
+"""Tags whose content is no text."""
+CONTAINER = re.compile(
+    r":{3,}[ \t]*(?:(?:\{[^{}]*\}|[\w-]+)[ \t]*)?"
+    r"(?:\[(?P<label>[^\[\]]*)\]|(?P<title>[^\s{\[][^{}]*?))?[ \t]*(?:\{[^{}]*\})?[ \t]*"
+)
+"""A line that opens or closes a container of Docusaurus, VitePress or Pandoc: :::note Title."""
+DEFINITION = re.compile(r":[ \t]+(?=\S)")
+OF_SITE = re.compile(
+    r"\{::?[^{}\n]*\}"  # attributes of kramdown
+    r'|-+8<-+(?:[ \t]+"[^"\n]*")?'  # snippets of MkDocs
+    r"|import (?:[\w*{}, ]{1,500} from )?(?:\"[^\"\n]+\"|'[^'\n]+')\s*;?"  # MDX
+    r"|export (?:const |let |default |function |\{).*[;{}\])]"
+)
+"""A line for the generator of the site, without text."""
+FORMULAS = {"$$": "$$", r"\[": r"\]", r"\\[": r"\\]"}
+ENVIRONMENT = re.compile(r"\\begin\{([a-z]+\*?)\}")
+
+
+def line_of(state: StateBlock, number: int) -> str:
+    begin = state.bMarks[number] + state.tShift[number]
+    return state.src[begin : state.eMarks[number]].rstrip()
+
+
+def add_block(state: StateBlock, first: int, after: int, silent: bool) -> bool:
+    """Add lines that stay as they are."""
+    if not silent:
+        block = state.push("copied_block", "", 0)
+        block.map = [first, after]
+        state.line = after
+    return True
+
+
+def line_with_end(state: StateBlock, first: int, end: int, is_end: Callable[[str], bool]) -> int | None:
+    """The number of the first line after `first` that ends a block; None if no line does."""
+    for number in range(first + 1, end):
+        if state.sCount[number] < state.blkIndent and line_of(state, number):
+            return None
+        if is_end(line_of(state, number)):
+            return number
+    return None
+
+
+def read_template(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """A rule of markdown-it for lines of tags, with their content if it is no text."""
+    line = line_of(state, first)
+    if state.is_code_block(first) or not line.startswith(("{", "<%")):
+        return False
+    after = end_of_element(state, first, end)
+    is_whole = not TAG.sub("", line).strip()
+    if after is None and is_whole:
+        after = first + 1
+    return after is not None and add_block(state, first, after, silent)
+
+
+def end_of_element(state: StateBlock, first: int, end: int) -> int | None:
+    """The number of the line after an element whose content is no text; None if there is none."""
+    line = line_of(state, first)
+    tag = NAME_OF_TAG.match(line)
+    name = (tag[1] or tag[2]) if tag else ""
+    # Files may have thousands of such tags that nothing closes.
+    unclosed = state.env.setdefault("unclosed_tags", set())
+    if name not in WITHOUT_TEXT or name in unclosed:
+        return None
+    closing = re.compile(rf"\{{(?:\{{[<%]-?\s*/\s*|%-?\s*end){re.escape(name)}\b")
+    if closing.search(line):
+        *_, last_tag = closing.finditer(line)
+        after_element = TAG.sub("", line[last_tag.start() :])
+        return None if after_element.strip() else first + 1
+    last = line_with_end(state, first, end, lambda text: bool(closing.search(text)))
+    if last is None and end == state.lineMax:
+        unclosed.add(name)
+    begins_element = not TAG.sub("", line).strip()
+    return last + 1 if last is not None and begins_element else None
+
+
+def read_line_of_site(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """A rule of markdown-it for lines without text."""
+    if state.is_code_block(first) or not OF_SITE.fullmatch(line_of(state, first)):
+        return False
+    return add_block(state, first, first + 1, silent)
+
+
+def read_formula(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """A rule of markdown-it for formulas on lines of their own."""
+    line = line_of(state, first)
+    if state.is_code_block(first):
+        return False
+    environment = ENVIRONMENT.match(line)
+    opening = next((sign for sign in FORMULAS if line.startswith(sign)), "")
+    if environment:
+        opening, closing = environment[0], rf"\end{{{environment[1]}}}"
+    elif opening:
+        closing = FORMULAS[opening]
+    else:
+        return False
+    content = line[len(opening) :]
+    if closing in content:
+        is_alone = content.endswith(closing) and content.count(closing) == 1
+        return is_alone and add_block(state, first, first + 1, silent)
+    last = line_with_end(state, first, end, lambda text: closing in text)
+    if last is None or not line_of(state, last).endswith(closing):
+        return False
+    return add_block(state, first, last + 1, silent)
+
+
+def read_container(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """A rule of markdown-it for the lines around a container, whose content is read as usual."""
+    line = line_of(state, first)
+    marker = CONTAINER.fullmatch(line)
+    if state.is_code_block(first) or not marker:
+        return False
+    if not silent:
+        text = marker["label"] or marker["title"]
+        if text:
+            title = state.push("inline", "", 0)
+            title.content, title.map, title.children = text, [first, first + 1], []
+        state.line = first + 1
+    return True
