@@ -55,7 +55,7 @@ EXTENDED = {
     "plugins/augment/plugin.py": ["NoiseConfig"],
     "plugins/consistency/plugin.py": ["ConsistencyConfig"],
     "plugins/protection/plugin.py": ["ProtectionConfig"],
-    "data/prepared.py": ["Manifest", "Counts"],
+    "data/manifest.py": ["Manifest", "Counts"],
     "files/description.py": ["ModelDescription"],
     "training/checkpoints.py": ["RunState"],
     "translation/job.py": ["Notes"],
