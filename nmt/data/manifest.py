@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,9 @@ from nmt.config import (
     DataConfig,
     TokenizerConfig,
     build_stored,
+    members_of,
     require,
+    value_before,
     with_defaults,
 )
 from nmt.errors import NMTError
@@ -27,21 +29,59 @@ from nmt.files import (
 )
 
 FORMAT_VERSION = 4
+DATA_OF_FORMAT = (
+    *("name", "kind", "source", "target", "train", "valid", "test", "valid_size", "test_size"),
+    *("held_out_min_words", "errors", "path", "tag", "sources"),
+    *("filters.min_words", "filters.max_words", "filters.max_tokens", "filters.max_ratio"),
+    *("filters.drop_identical", "filters.deduplicate"),
+    *("hub", "subset", "package", "version", "sha256"),
+)
+"""The options of `data` when this format began, which are always part of the fingerprint.
+
+Never add an option here: a later option is part of the fingerprint only where it changes the corpus.
+"""
+TOKENIZER_OF_FORMAT = ("kind", "vocabulary_size", "sample", "normalization")
+"""The same for `tokenizer`."""
 
 
 def decisive(data: dict[str, Any]) -> dict[str, Any]:
     """The keys of `data` that affect the prepared corpus."""
     kept = {key: value for key, value in data.items() if key not in IN_TRAINING}
-    if not kept.get("columns"):
-        kept.pop("columns", None)  # corpora that were prepared before this option are the same
     if isinstance(kept.get("sources"), list):
-        kept["sources"] = [decisive(part) if isinstance(part, dict) else part for part in kept["sources"]]
+        kept["sources"] = [
+            decisive(source) if isinstance(source, dict) else source for source in kept["sources"]
+        ]
+    return kept
+
+
+def without_added(
+    cls: Any, tree: dict[str, Any], original: tuple[str, ...], group: str = ""
+) -> dict[str, Any]:
+    """A group's tree without the options that are not `original` and have their value from before.
+
+    Corpora that were prepared before such an option existed are the same corpora.
+    """
+    kept = dict(tree)
+    for member in members_of(cls):
+        if "inline" in member.metadata:
+            kept = without_added(member.type, kept, original, group)
+        elif member.name not in kept or f"{group}{member.name}" in original:
+            continue
+        elif is_dataclass(member.type) and isinstance(kept[member.name], dict):
+            inner = without_added(member.type, kept[member.name], original, f"{group}{member.name}.")
+            kept[member.name] = inner
+            if not inner:
+                del kept[member.name]
+        elif kept[member.name] == value_before(member, tree):
+            del kept[member.name]
     return kept
 
 
 def fingerprint(content: dict[str, Any]) -> str:
     """SHA-256 of everything that determines the content of a prepared corpus."""
-    tree = {"format_version": FORMAT_VERSION, **content, "data": decisive(content["data"])}
+    tree = {"format_version": FORMAT_VERSION, **content}
+    tree["data"] = without_added(DataConfig, decisive(content["data"]), DATA_OF_FORMAT)
+    tree["tokenizer"] = without_added(TokenizerConfig, content["tokenizer"], TOKENIZER_OF_FORMAT)
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()
 
 

@@ -30,6 +30,10 @@ TRAIN = [
     *("checkpoints.keep=2", "checkpoints.average=all", "trainer.accelerator=cpu", "trainer.devices=1"),
     *("trainer.precision=32-true", "logger=csv", "run=run"),
 ]
+PREPARE = [
+    *("preprocess", "data=files", "data.train=train", "data.valid=valid", "data.test_size=0", "data.name=toy"),
+    *("prepared=corpus", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=300", "workers=1"),
+]
 TRANSLATE = [
     *("run=run", "input=input.en", "engine=torch", "decode=greedy", "decode.min_length=3"),
     *("decode.max_extra_length=5",),
@@ -39,10 +43,9 @@ COMMANDS = {
     "resume translation": ["translate", *TRANSLATE, "output=output.de"],
     "translate": ["translate", *TRANSLATE, "output=whole.de"],
     "average": ["average", "run", "output=averaged"],
-    "prepare": [
-        *("preprocess", "data=files", "data.train=train", "data.valid=valid", "data.test_size=0", "data.name=toy"),
-        *("prepared=corpus", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=300", "workers=1"),
-    ],
+    "prepare": PREPARE,
+    # The corpus that it replaces has the same fingerprint, so the run resumes on the new one.
+    "prepare again": [*PREPARE, "overwrite=true"],
     "resume": ["train", *TRAIN, "trainer.max_steps=12"],
 }
 EXTENDED = {

@@ -49,6 +49,15 @@ def test_the_fingerprint_depends_on_every_value_that_decides_what_is_prepared_an
     assert fingerprint(CONTENT | {"data": DATA | {"noise": {"upper": 1.0}}}) == fingerprint(CONTENT)
 
 
+def test_an_option_that_came_later_is_in_the_fingerprint_only_if_it_changes_the_corpus():
+    explicit = {"train": ["a"], "columns": []}
+    sources = [[{"train": ["a"]}], [explicit], [{"train": ["a"], "columns": [2, 3]}]]
+    same = DATA | {"columns": []}
+    others = [DATA | {"columns": [2, 3]}, *(DATA | {"columns": [2, 3], "sources": part} for part in sources)]
+    assert fingerprint(CONTENT | {"data": same}) == fingerprint(CONTENT)
+    assert len({fingerprint(CONTENT | {"data": data}) for data in (DATA, *others)}) == 5
+
+
 def test_a_manifest_is_read_as_it_was_written(tmp_path):
     MANIFEST.write(tmp_path)
     assert read_manifest(tmp_path) == MANIFEST
