@@ -48,15 +48,11 @@ def decisive(data: dict[str, Any]) -> dict[str, Any]:
     """The keys of `data` that affect the prepared corpus."""
     kept = {key: value for key, value in data.items() if key not in IN_TRAINING}
     if isinstance(kept.get("sources"), list):
-        kept["sources"] = [
-            decisive(source) if isinstance(source, dict) else source for source in kept["sources"]
-        ]
+        kept["sources"] = [decisive(source) if isinstance(source, dict) else source for source in kept["sources"]]
     return kept
 
 
-def without_added(
-    cls: Any, tree: dict[str, Any], original: tuple[str, ...], group: str = ""
-) -> dict[str, Any]:
+def without_added(cls: Any, tree: dict[str, Any], original: tuple[str, ...], group: str = "") -> dict[str, Any]:
     """A group's tree without the options that are not `original` and have their value from before.
 
     Corpora that were prepared before such an option existed are the same corpora.
