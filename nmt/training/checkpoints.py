@@ -45,7 +45,9 @@ from nmt.files import (
 )
 from nmt.model import Transformer, check_ours, check_shapes, write_model_directory
 from nmt.training.checkpoint_io import DirectCheckpointIO
+from nmt.training.environments import environment_of
 from nmt.training.identity import split_of
+from nmt.training.metrics import devices_in_words
 from nmt.training.module import REQUESTS, TranslationModule, UpdateCallback, make_trainer
 from nmt.training.run_folder import (
     check_configuration,
@@ -82,7 +84,8 @@ class RunState:
     seconds: float = 0.0
     devices: str = ""
     versions: dict[str, str] = field(default_factory=dict)
-    environment: dict[str, Any] = field(default_factory=dict)  # what decides the kernels: `kernels.environment_record`
+    environment: dict[str, Any] = field(default_factory=dict)  # the processor and `kernels.environment_record`
+    moved: list[int] = field(default_factory=list)  # the updates after which another environment continued the run
     metrics: dict[str, Any] = field(default_factory=dict)
     validation: dict[str, Any] = field(default_factory=dict)
     format_version: int = FORMAT_VERSION
@@ -208,6 +211,16 @@ class CheckpointCallback(UpdateCallback):
         state = checkpoint["nmt"]
         self.metrics.load(state["seconds"], state["metrics"])
         self.validation.best, self.validation.worse = state["validation"]["best"], state["validation"]["worse"]
+        self.record_move(trainer, state, checkpoint["global_step"])
+
+    def record_move(self, trainer: Trainer, before: dict[str, Any], update: int) -> None:
+        """Record in `moved` if the run resumes in another environment than the checkpoint `before`."""
+        self.state.moved = [*before.get("moved", [])]
+        now = environment_of({**vars(self.state), "devices": devices_in_words(trainer)})
+        # An older nmt recorded less.
+        recorded = environment_of(before)
+        if any(now.get(name) != value for name, value in recorded.items()):
+            self.state.moved.append(update)
 
 
 def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -> tuple[Path | None, int, bool]:

@@ -111,7 +111,7 @@ class Training:
             init=init,
             seen=seen,
             versions=hardware.versions(),
-            environment=kernels.environment_record(),
+            environment={"processor": hardware.processor(), **kernels.environment_record()},
         )
         self.checkpoint, self.update, self.finished = check_run(config, corpus, self.state)
 

@@ -1,7 +1,10 @@
 """What decides a result belongs to its identity: the files of a corpus and a model by their content, every option."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -9,6 +12,7 @@ import pyarrow as pa
 import pytest
 import torch
 
+import nmt as package
 from nmt import kernels
 from nmt.kernels import few_shapes, has_fast_product
 from nmt.kernels.environment import switches
@@ -71,6 +75,31 @@ def test_a_run_does_not_resume_with_another_validation_set_or_record(resumed, ch
 @pytest.mark.parametrize("option", ["validation.best=bleu", "trainer.deterministic=warn", "data.temperature=2"])
 def test_options_that_decide_are_compared(resumed, option):
     resumed(LONGER, option).refused("run in run has a different configuration", option.partition("=")[0])
+
+
+def test_a_run_that_resumes_in_another_environment_says_so_and_records_it(resumed, toy):
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "nmt",
+            "train",
+            *toy,
+            "checkpoints.every_steps=12",
+            "prepared=prepared",
+            "run=run",
+            LONGER,
+        ],
+        env={**os.environ, "MKL_CBWR": "COMPATIBLE", "PYTHONPATH": str(Path(package.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "kernels.switches.MKL_CBWR: None -> COMPATIBLE" in done.stderr
+    assert "the last bits of the weights may differ" in done.stderr
+    state = torch.load("run/checkpoints/step=00000072.ckpt", weights_only=True)["nmt"]
+    assert 60 in state["moved"]
+    assert state["environment"]["switches"]["MKL_CBWR"] == "COMPATIBLE"
 
 
 def test_the_search_decides_only_if_bleu_chooses_the_checkpoint(finished):

@@ -1,5 +1,7 @@
 """Mixtures: sources with shares, tags and noise, from their text to the batches of an update and a model with tags."""
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from nmt.data import UpdateDataModule, open_corpus
 from nmt.errors import NMTError
 from nmt.preparation import preprocess
 from nmt.text import load_tokenizer
-from nmt.training import read_metrics
+from nmt.training import corpus_hashes, read_metrics
 
 SHORT = [
     *("trainer.max_steps=12", "validation.every_steps=6", "checkpoints.every_steps=6", "validation.bleu_sentences=3"),
@@ -48,6 +50,21 @@ sources:
     options = [*plain, "data=mixed", f"prepared={folder / 'prepared'}"]
     preprocess(compose("preprocess", options, folder), lambda words: None)
     return [str(folder / "prepared"), *(word for word in plain if not word.startswith(("tokenizer", "workers")))]
+
+
+@pytest.mark.parametrize("split", ["train", "valid"])
+def test_the_border_between_sources_is_part_of_a_runs_identity(mixture, tmp_path, split):
+    shutil.copytree(mixture[0], tmp_path / "prepared")
+    before = corpus_hashes(open_corpus(tmp_path / "prepared"))
+    path = tmp_path / "prepared/manifest.json"
+    tree = json.loads(path.read_text())
+    sources = tree["counts"][split]["sources"]
+    sources["german"] += 1
+    sources["french"] -= 1
+    path.write_text(json.dumps(tree))
+    after = corpus_hashes(open_corpus(tmp_path / "prepared"))
+    changed = [name for name in before | after if before.get(name) != after.get(name)]
+    assert changed == [f"number of pairs of each source in {split}"]
 
 
 def test_sources_are_prepared_one_after_another_with_their_tags(mixture):

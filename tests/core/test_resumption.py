@@ -190,13 +190,11 @@ def config(checkpoint: str, folder: Path, **settings) -> TranslateConfig:
     return translate_config(checkpoint, **{**base, **settings})
 
 
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_translation_resumes_and_ends_as_if_it_had_not_been(checkpoint, tmp_path, capsys, end):
-    (tmp_path / "in").write_bytes(random_lines(400))
-    translate(config(checkpoint, tmp_path, format="tsv", output=str(tmp_path / "expected")))
-    options = [f"run={checkpoint}", "engine=torch", "decode=greedy", "decode.max_extra_length=3", "format=tsv"]
-    options += ["buffer=1", f"input={tmp_path}/in", f"output={tmp_path}/out"]
-    notes = tmp_path / ".out.nmt-partial.json"
+def kill_in_the_middle(model: str, folder: Path, end: signal.Signals = signal.SIGKILL) -> int:
+    """Start to translate `in` to `out` and end the program; return the number of lines that are done."""
+    options = [f"run={model}", "engine=torch", "decode=greedy", "decode.max_extra_length=3", "format=tsv"]
+    options += ["buffer=1", f"input={folder}/in", f"output={folder}/out"]
+    notes = folder / ".out.nmt-partial.json"
     with subprocess.Popen([python(), "-m", "nmt", "translate", *options], stderr=subprocess.PIPE) as process:
         deadline = time.monotonic() + 60
         while not notes.exists():
@@ -205,11 +203,33 @@ def test_a_killed_translation_resumes_and_ends_as_if_it_had_not_been(checkpoint,
             time.sleep(0.005)
         process.send_signal(end)
         process.communicate(timeout=20)  # until the end of the program too, which still holds the file for a moment
-    assert not (tmp_path / "out").exists()
+    assert not (folder / "out").exists()
     done = json.loads(notes.read_text())["lines"]
     assert 0 < done < 400
+    return done
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_translation_resumes_and_ends_as_if_it_had_not_been(checkpoint, tmp_path, capsys, end):
+    (tmp_path / "in").write_bytes(random_lines(400))
+    translate(config(checkpoint, tmp_path, format="tsv", output=str(tmp_path / "expected")))
+    done = kill_in_the_middle(checkpoint, tmp_path, end)
     again = DecodeConfig(beam_size=1, max_extra_length=3, batch_tokens=8000)
     translate(config(checkpoint, tmp_path, format="tsv", decode=again))
     assert f"after {done:,} of 400 lines" in capsys.readouterr().err
     assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()
     assert written(tmp_path) == ["expected", "in", "out"]
+
+
+def test_a_killed_translation_starts_anew_if_the_models_description_changed(checkpoint, tmp_path, capsys):
+    model = Path(shutil.copytree(checkpoint, tmp_path / "model"))
+    (tmp_path / "in").write_bytes(random_lines(400))
+    kill_in_the_middle(str(model), tmp_path)
+    path = model / "config.json"
+    description = json.loads(path.read_text())
+    description["model"]["activation"] = "gelu"
+    path.write_text(json.dumps(description))
+    translate(config(str(model), tmp_path, format="tsv"))
+    assert "resuming" not in capsys.readouterr().err
+    translate(config(str(model), tmp_path, format="tsv", output=str(tmp_path / "expected")))
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()

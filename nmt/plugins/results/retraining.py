@@ -16,8 +16,15 @@ from nmt.config import ExperimentConfig, build_stored, difference, in_words, req
 from nmt.plugins.results.bits import first_difference
 from nmt.plugins.results.commands import VerifyConfig
 from nmt.plugins.results.delivered import changed_configuration, check_model
-from nmt.plugins.results.verify import DIFFERS, Check, check_of
-from nmt.training import Training, checkpoint_step, list_checkpoints, load_checkpoint, read_config
+from nmt.plugins.results.verify import ANOTHER, DIFFERS, Check, check_of
+from nmt.training import (
+    Training,
+    checkpoint_step,
+    environment_of,
+    list_checkpoints,
+    load_checkpoint,
+    read_config,
+)
 
 
 def compared(checkpoint: dict[str, Any]) -> dict[str, Any]:
@@ -26,13 +33,12 @@ def compared(checkpoint: dict[str, Any]) -> dict[str, Any]:
     return {name: checkpoint.get(key) for name, key in {**keys, "update": "global_step", "skipped": "skipped"}.items()}
 
 
-def environment_of(run: Path, checkpoint: dict[str, Any]) -> dict[str, Any]:
+def environment_of_run(run: Path, checkpoint: dict[str, Any]) -> dict[str, Any]:
     """What the last bits of a checkpoint depend on; NMTError if the run does not record it."""
-    state, recorded = checkpoint["nmt"], files.read_mapping(run / "environment.json", files.parse_json)
-    device, processor = state["devices"].partition(" x ")[2], recorded.get("processor")
-    require(bool(processor), f"{run}/environment.json: does not name the processor; restore the file")
-    facts: dict[str, Any] = {"torch": state["versions"].get("torch"), "processor": processor, "device": device}
-    facts.update(state.get("environment", {}))
+    facts = environment_of(checkpoint["nmt"])
+    if "processor" not in facts:  # an older nmt recorded it for the whole run
+        facts["processor"] = files.read_mapping(run / "environment.json", files.parse_json).get("processor")
+    require(bool(facts["processor"]), f"{run}/environment.json: does not name the processor; restore the file")
     return facts
 
 
@@ -46,35 +52,68 @@ def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
     read_config(run)  # checks that the file exists
     for start, end in pairs:
         before = load_checkpoint(paths[end])
-        recorded = environment_of(run, before)
+        recorded = environment_of_run(run, before)
         original = build_stored(ExperimentConfig, {**before["nmt"]["config"], "run": str(run)}, str(paths[end]))
         training = Training(original, data.corpus_of(run, before["nmt"], config.prepared), console)  # checks the files
-        # The number of threads determines the order of sums.
-        if threads := re.search(r"\(([0-9]{1,9}) threads\)", recorded["device"]):
-            most, trained = 16 * hardware.usable_cores(), f"{paths[end]} was trained with {threads[1]} threads"
-            require(0 < int(threads[1]) <= most, f"{trained}: for more than {most}, use a machine with more cores")
-            torch.set_num_threads(int(threads[1]))
+        use_threads(str(paths[end]), recorded["device"])
+        training.checkpoint = paths.get(start)
+        training.update = start
         with TemporaryDirectory() as folder:
-            trainer = replace(original.trainer, devices=1, num_nodes=1, max_steps=end, max_time=None)
-            validation = replace(original.validation, every_steps=end, bleu_sentences=0, best="perplexity")
-            again = replace(original, minutes=None, run=f"{folder}/run", trainer=trainer, validation=validation)
-            again.logger = []
-            training.config, training.state.config, training.folder = again, to_tree(again), Path(again.run)
-            training.checkpoint, training.update = paths.get(start), start
-            if training.fit():
-                raise KeyboardInterrupt
-            after = load_checkpoint(list_checkpoints(training.folder)[-1])
-            now = environment_of(training.folder, after)
-            # An older nmt recorded less.
-            changed_environment = difference(recorded, {key: now.get(key) for key in recorded})
-            changed = first_difference(compared(before), compared(after))
-        environment = "environment: equal"
-        if changed_environment:
-            environment = f"another environment: {changed_environment}"
-        detail = f"{changed or 'all bits are equal'}; {environment}"
-        yield check_of(not changed, f"update {start:,} to {end:,}", detail)
+            after = repeated(training, original, Path(folder) / "run", end)
+            yield compared_segment(start, end, before, after, recorded)
     changed = changed_configuration(run, load_checkpoint(list_checkpoints(run)[-1]))
     if changed:
         yield DIFFERS, "config.yaml", changed
     if step is None and (run / "model").exists():
         yield check_model(run, paths)
+
+
+def use_threads(checkpoint: str, device: str) -> None:
+    """Use the recorded number of threads, which determines the order of sums."""
+    threads = re.search(r"\(([0-9]{1,9}) threads\)", device)
+    if threads:
+        most = 16 * hardware.usable_cores()
+        trained = f"{checkpoint} was trained with {threads[1]} threads"
+        require(0 < int(threads[1]) <= most, f"{trained}: for more than {most}, use a machine with more cores")
+        torch.set_num_threads(int(threads[1]))
+
+
+def repeated(training: Training, original: ExperimentConfig, run: Path, end: int) -> dict[str, Any]:
+    """Train to update `end` in another run folder; return the checkpoint, whose file must stay while it is used."""
+    trainer = replace(original.trainer, devices=1, num_nodes=1, max_steps=end, max_time=None)
+    validation = replace(original.validation, every_steps=end, bleu_sentences=0, best="perplexity")
+    again = replace(original, minutes=None, run=str(run), trainer=trainer, validation=validation)
+    again.logger = []
+    training.config = again
+    training.state.config = to_tree(again)
+    training.folder = run
+    if training.fit():
+        raise KeyboardInterrupt
+    return load_checkpoint(list_checkpoints(run)[-1])
+
+
+def compared_segment(
+    start: int, end: int, before: dict[str, Any], after: dict[str, Any], recorded: dict[str, Any]
+) -> Check:
+    """Compare a checkpoint of the run with the one `after` training again; `recorded` is the run's environment."""
+    now = environment_of(after["nmt"])
+    # An older nmt recorded less.
+    environment = difference(recorded, {key: now.get(key) for key in recorded})
+    moves = [update for update in before["nmt"].get("moved", []) if start < update < end]
+    if moves:
+        environment = ", ".join(filter(None, [environment, f"changed at update {moves[0]:,}"]))
+    changed = first_difference(compared(before), compared(after))
+    # Another environment changes bits, but neither options nor the number of updates.
+    is_explained = bool(environment) and not first_difference(options_of(before), options_of(after), tensors=False)
+    what = f"update {start:,} to {end:,}"
+    detail = f"{changed or 'all bits are equal'}; "
+    detail += f"another environment: {environment}" if environment else "environment: equal"
+    if changed and is_explained:
+        return ANOTHER, what, f"{detail}; the difference proves nothing"
+    return check_of(not changed, what, detail)
+
+
+def options_of(checkpoint: dict[str, Any]) -> dict[str, Any]:
+    """What a checkpoint has in every environment: all but the values of tensors and what follows from them."""
+    tree = compared(checkpoint)
+    return {name: tree[name] for name in ("weights", "optimizer", "update")}

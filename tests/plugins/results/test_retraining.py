@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from nmt.errors import NMTError
 from nmt.plugins.results.bits import first_difference
 from nmt.plugins.results.delivered import check_model
+from nmt.plugins.results.retraining import compared_segment, environment_of_run
+from nmt.training import environment_of
 
 EMBEDDING, LATER = "model.source_embedding.weight", "checkpoints/step=00000036.ckpt"
 
@@ -40,9 +43,45 @@ def test_one_changed_bit_is_found_and_named_with_the_environment(nmt, run):
         tensor.view(torch.int32)[7, 7] ^= 1
         torch.save(content, path)
         outcome = nmt("verify", "mine", "step=24")
-        assert outcome.code == 1
-        assert outcome.out.startswith(f"DIFFERS    update 24 to 36: {name} differs by up to ")
-        assert f"environment: torch: 1.0 -> {torch.__version__}\n" in outcome.out
+        assert outcome.code == 3
+        assert outcome.out.startswith(f"another environment  update 24 to 36: {name} differs by up to ")
+        assert f"another environment: torch: 1.0 -> {torch.__version__}; the difference proves nothing" in outcome.out
+    content["nmt"]["versions"]["torch"] = str(torch.__version__)
+    torch.save(content, path)
+    outcome = nmt("verify", "mine", "step=24")
+    assert outcome.code == 1
+    assert outcome.out.startswith("DIFFERS    update 24 to 36: weights.")
+    assert "; environment: equal" in outcome.out
+
+
+def checkpoint_of(value: float, beta: float = 0.9, devices: str = "1 x cpu (1 threads)", **state) -> dict:
+    config = {"batching": {"micro_batches": 6}, "trainer": {"reduction": "exact"}}
+    return {
+        "state_dict": {"a": torch.tensor(value)},
+        "optimizer_states": [{"betas": beta}],
+        "global_step": 9,
+        "nmt": {"config": config, "devices": devices, "versions": {"torch": "1.0"}, **state},
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "result"),
+    [
+        (checkpoint_of(1.0), "same"),
+        (checkpoint_of(2.0), "DIFFERS"),
+        (checkpoint_of(1.0, moved=[7]), "same"),
+        (checkpoint_of(2.0, moved=[7]), "another environment"),
+        (checkpoint_of(2.0, moved=[5, 9]), "DIFFERS"),
+        (checkpoint_of(2.0, beta=0.8, moved=[7]), "DIFFERS"),
+        (checkpoint_of(2.0, devices="3 x cpu (1 threads)"), "another environment"),
+        (checkpoint_of(2.0, devices="2 x cpu (1 threads)"), "another environment"),
+        (checkpoint_of(2.0, environment={"capability": "AVX9000"}), "another environment"),
+        (checkpoint_of(2.0, beta=0.8, environment={"capability": "AVX9000"}), "DIFFERS"),
+    ],
+)
+def test_another_environment_explains_bits_but_nothing_else(before, result):
+    check = compared_segment(5, 9, before, checkpoint_of(1.0), environment_of(before["nmt"]))
+    assert check[0] == result
 
 
 STEP, MOMENTS = torch.tensor(3.0), torch.tensor([0.0, 1.0, torch.nan])
@@ -103,14 +142,26 @@ def test_what_is_missing_or_changed_is_named(nmt, run, toy, finished):
     path.write_bytes(path.read_bytes() + b"\0")
     nmt("verify", "mine", "prepared=prepared").refused("trained with a different train/")
     nmt("verify", "run=mine/model").refused("no next checkpoint", "use a run that has checkpoints")
-    environment, config, checkpoint = (run / name for name in ("environment.json", "config.yaml", LATER))
+    config, checkpoint = run / "config.yaml", run / LATER
     original = torch.load(checkpoint, weights_only=True)
     for threads in (0, 999, 10**6):
         torch.save({**original, "nmt": {**original["nmt"], "devices": f"1 x cpu ({threads} threads)"}}, checkpoint)
         nmt("verify", "mine", "step=24").refused(f"{LATER} was trained with {threads} threads", "more cores")
-    for path, content in (environment, "{}"), (environment, "{"), (environment, None), (config, "1"), (config, None):
-        path.write_text(content) if content else path.unlink()
-        nmt("verify", "mine", "step=24").refused(f"mine/{path.name}: ")
+    config.write_text("1")
+    nmt("verify", "mine", "step=24").refused("mine/config.yaml: ")
+    config.unlink()
+    nmt("verify", "mine", "step=24").refused("mine/config.yaml: ")
+
+
+@pytest.mark.parametrize("content", ["{}", "{", None])
+def test_the_processor_of_an_older_run_is_in_its_environment_file(run, content):
+    checkpoint = torch.load(run / LATER, weights_only=True)
+    processor = checkpoint["nmt"]["environment"].pop("processor")
+    assert environment_of_run(run, checkpoint)["processor"] == processor
+    path = run / "environment.json"
+    path.write_text(content) if content else path.unlink()
+    with pytest.raises(NMTError, match=r"environment\.json: "):
+        environment_of_run(run, checkpoint)
 
 
 def test_a_run_that_began_with_a_model_is_trained_again_from_its_weights(nmt, toy, finished):

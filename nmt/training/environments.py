@@ -1,0 +1,29 @@
+"""The environment that computed a checkpoint's updates. It decides the last bits of the weights."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from nmt.data import accumulation
+from nmt.training.reduction import has_fixed_order
+
+
+def environment_of(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What the last bits depend on, by name; `state` is a checkpoint's entry "nmt"."""
+    count, _, device = state["devices"].partition(" x ")
+    facts: dict[str, Any] = {"torch": state["versions"].get("torch"), "device": device}
+    if not is_order_fixed(state["config"], count):
+        facts["number of devices"] = count
+    facts.update(state.get("environment", {}))
+    return facts
+
+
+def is_order_fixed(config: Mapping[str, Any], count: str) -> bool:
+    """Whether this number of devices adds gradients in the order of a single device."""
+    if count == "1":
+        return True
+    micro_batches = config["batching"]["micro_batches"]
+    is_exact = config["trainer"]["reduction"] == "exact"
+    is_share = count.isascii() and count.isdigit() and 0 < int(count) <= micro_batches
+    if not is_exact or not is_share or micro_batches % int(count):
+        return False
+    return has_fixed_order(accumulation(micro_batches, int(count)), int(count))
