@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nmt.config import NMTError
+from nmt.config import DataConfig, NMTError, TokenizerConfig, with_defaults
 from nmt.data import (
     FORMAT_VERSION,
     IDS_SCHEMA,
@@ -51,7 +51,11 @@ def test_the_fingerprint_depends_on_every_value_that_decides_what_is_prepared_an
 
 def test_a_manifest_is_read_as_it_was_written(tmp_path):
     MANIFEST.write(tmp_path)
-    assert read_manifest(tmp_path) == MANIFEST
+    manifest = read_manifest(tmp_path)
+    assert replace(manifest, content=CONTENT) == MANIFEST
+    data = with_defaults(DataConfig, DATA)
+    tokenizer = with_defaults(TokenizerConfig, CONTENT["tokenizer"])
+    assert manifest.content == CONTENT | {"data": data, "tokenizer": tokenizer}
     replace(MANIFEST, format_version=2).write(tmp_path)
     with pytest.raises(NMTError, match=rf"format version 2, but this nmt reads .* {FORMAT_VERSION}: .*overwrite=true"):
         read_manifest(tmp_path)
