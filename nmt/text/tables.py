@@ -50,7 +50,8 @@ class Survey:
         # A line break inside quotation marks proves nothing if each line is a row on its own.
         if self.broken and len(self.plain_widths) > 1:
             return True
-        is_like_a_spreadsheet = self.quoted > 2 and not self.bare_commas and not self.needless and not self.broken
+        has_other_style = self.bare_commas or self.needless or self.broken
+        is_like_a_spreadsheet = self.quoted > 2 and not has_other_style
         return self.doubled > 0 or not self.bare or is_like_a_spreadsheet
 
     @property
@@ -135,7 +136,8 @@ def survey_of(path: Path) -> Survey:
 
 def titles(code: str, *others: str) -> set[str]:
     """What the header of a column in a language may say."""
-    return {code.casefold(), re.split("[-_]", code)[0].casefold(), language_name(code).casefold(), *others}
+    language = re.split("[-_]", code)[0]
+    return {code.casefold(), language.casefold(), language_name(code).casefold(), *others}
 
 
 def column_titles(cell: str) -> set[str]:
@@ -190,7 +192,10 @@ def text_columns(path: Path, survey: Survey, config: DataConfig) -> tuple[int, i
     sample = [cells for cells in survey.sample if len(cells) == survey.width]
     if len(sample) < 3:
         return 0, 1
-    candidates = [column for column in range(survey.width) if is_text_column(cells[column] for cells in sample)]
+    candidates = list[int]()
+    for column in range(survey.width):
+        if is_text_column(cells[column] for cells in sample):
+            candidates.append(column)
     if survey.width == 2 and len(candidates) == 1:
         lacking = 2 - candidates[0]
         log.warning(f"notice: {path}: column {lacking} contains hardly any text")
@@ -224,7 +229,8 @@ def pair_in(cells: list[str], columns: tuple[int, int], width: int, is_chosen: b
     if lacks_text or (has_more_text and not is_chosen):
         problem = f"{len(cells)} columns, but most rows have {width}"
         if not lacks_text:
-            problem += f", so a sentence may contain a tab (if not, pass data.columns={shown(columns)})"
+            option = f"data.columns={shown(columns)}"
+            problem += f", so a sentence may contain a tab (if not, pass {option})"
         raise MalformedLine("other number of columns", problem)
     return cells[columns[0]], cells[columns[1]]
 
