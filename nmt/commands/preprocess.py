@@ -1,12 +1,18 @@
 """`nmt preprocess`: prepare a parallel corpus for training."""
 
+import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nmt import files, preparation, registry, text
 from nmt.commands import talker
 from nmt.config import MISSING, Command, ExperimentConfig, exists, require, without_compression
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 LARGEST_SHARE = 0.3
 """The largest share of the vocabulary that single characters may have without a notice."""
@@ -20,7 +26,7 @@ def run(config: ExperimentConfig) -> None:
         hint = text.did_you_mean(code)
         if hint:
             console.print(f"notice: {key}={code}: no such language; {hint}")
-    with console.status("preparing") as status:
+    with console.status("preparing") as status, printed_notices(console):
         manifest, done = preparation.preprocess(config, lambda words: status.update(words))
     if not done:
         console.print(f"{name} is already prepared with this configuration: nothing to do")
@@ -45,6 +51,30 @@ def run(config: ExperimentConfig) -> None:
             f"words: pass tokenizer.vocabulary_size={4 * characters // 1000 * 1000 + 1000} or more"
         )
     console.print(f"prepared corpus: {name} ({data.source} to {data.target}, {entries:,} subwords)")
+
+
+class NoticePrinter(logging.Handler):
+    def __init__(self, console: "Console") -> None:
+        super().__init__(logging.WARNING)
+        self.console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.console.print(record.getMessage())
+
+
+@contextmanager
+def printed_notices(console: "Console") -> Iterator[None]:
+    """Print what nmt logs as other notices are printed, whatever logging libraries set up."""
+    logger = logging.getLogger("nmt")
+    printer = NoticePrinter(console)
+    propagates = logger.propagate
+    logger.addHandler(printer)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(printer)
+        logger.propagate = propagates
 
 
 def east_asian_characters(corpus: Path) -> int:

@@ -4,6 +4,7 @@ read -> clean and filter -> deduplicate, hold out -> train the tokenizer -> enco
 """
 
 import gc
+import logging
 import os
 import re
 import signal
@@ -28,17 +29,17 @@ import regex
 from nmt import compat, files
 from nmt.config import ExperimentConfig, NMTError, difference, held_out_name, require, sources_of, to_tree
 from nmt.data import IDS_SCHEMA, TOKENIZER, Manifest, check_ours, decisive, read_manifest, source_copies, transforms_for
+from nmt.preparation.characters import lacking_characters
 from nmt.preparation.deduplication import EMPTY
 from nmt.preparation.reading import HELD_OUT, Reading, Say, arrow_writer, corpus_for, learn_vocabulary
 from nmt.preparation.selection import nth_flagged
 from nmt.text import NORMALIZATIONS, SOURCE, Tokenizer, load_tokenizer, read_tokenizer
 
+log = logging.getLogger(__name__)
 SIDES = ("source", "target")
 RECORDED_CHARACTERS = 20_000  # maximum per side; a corpus with more is assumed to contain every character
 LEARNED = 50
 """A character spelled in bytes is assumed to be learned if it occurs at least this often in train."""
-
-
 LETTER_OR_MARK = regex.compile(r"[\p{L}\p{M}]")
 
 
@@ -243,12 +244,23 @@ class Preparation:
                 reading.counts["train"]["dropped"] = counts["dropped"]
                 reading.require_pairs(source_kept > 0)
             self.characters = self.recorded(characters)
+            self.report_lacking(characters)
         # Each pair has one end symbol per side.
         tokens = [kept + sum(length * count for length, count in side.items()) for side in lengths]
         counts |= {"kept": kept, "tokens": dict(zip(SIDES, tokens, strict=True))}
         counts["lengths"] = dict(zip(SIDES, map(usual_and_longest, lengths), strict=True))
         if self.config.data.sources:
             counts["sources"] = dict(zip([source.name for source in self.sources], kept_of, strict=True))
+
+    def report_lacking(self, characters: list[Counter[str]]) -> None:
+        """Report the characters that the vocabulary of the initial model lacks."""
+        if not self.initial:
+            return
+        for side, counts in enumerate(characters):
+            blocks = (block for reading in self.readings for block in reading.blocks_of("train"))
+            notice = lacking_characters(self.initial, counts, side, blocks)
+            if notice:
+                log.warning(f"notice: init={self.config.init}: {notice}")
 
     def recorded(self, characters: list[Counter[str]]) -> dict[str, str] | None:
         """The characters that the model can learn, and the rare letters of sources; None if there are too many."""

@@ -3,6 +3,7 @@
 Text passes through memory one Arrow block at a time; only a flag per pair stays in memory.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from nmt.config import DataConfig, FilterConfig, facts_of_kind, require
 from nmt.files import sha256
 from nmt.preparation.deduplication import EMPTY, Hashes, hash_file, pair_hashes, repeated_rows
 from nmt.preparation.selection import Flags, Rows, nth_flagged, shuffled_range
+from nmt.preparation.suspicions import Suspicions
 from nmt.registry import entries_of
 from nmt.text import (
     WITHOUT_BLANKS,
@@ -38,6 +40,7 @@ BLOCK_PAIRS = 5000
 CANDIDATES = 1 << 16
 """The pairs that one pass over the training text collects to draw held-out sets from."""
 TEXT_SCHEMA = pa.schema({"source": pa.string(), "target": pa.string(), "line": pa.int64()})
+log = logging.getLogger(__name__)
 Item = TypeVar("Item")
 Numbered = list[tuple[int, Pair]]  # pairs with their line numbers in the corpus
 Say = Callable[[str], None]
@@ -224,7 +227,18 @@ class Reading:
                     split != "valid" or bool(pairs), "data.valid has no pairs, but training needs some to validate on"
                 )
                 self.counts[split] = {"read": len(pairs) + dropped.total(), "dropped": dropped}
+                suspicions = Suspicions(self.data)
+                if not self.corpus.structured:
+                    for block in blocks(enumerate(pairs, start=1)):
+                        suspicions.inspect(block)
+                self.report(split, suspicions)
                 self.given[split] = pair_hashes(self.corpus.as_read(pair, self.normalization) for pair in pairs)
+
+    def report(self, split: str, suspicions: Suspicions) -> None:
+        entries = ", ".join(getattr(self.data, split))
+        where = f"data.{split} ({entries:.200})" if entries else f"data.{split}"
+        for text in suspicions.notices():
+            log.warning(f"notice: {where}: {text}")
 
     def read_train(self, given: Hashes) -> None:
         """Write the training set to `text` and draw missing held-out sets.
@@ -244,10 +258,14 @@ class Reading:
             normalization=self.normalization,
             hashed=unique or len(given) > 0,
         )
+        read_blocks: Iterable[Numbered] = blocks(enumerate(pairs, start=1))
+        suspicions = Suspicions(self.data)
+        if not self.corpus.structured:
+            read_blocks = suspicions.inspected_blocks(read_blocks)
         # Hashes go to a file, because those of a large corpus do not fit in memory.
         hash_path = self.text.with_suffix(".hashes")
         with arrow_writer(self.text, TEXT_SCHEMA) as write, hash_file(hash_path) as hashes:
-            for block, block_hashes, block_reasons in self.map(process, blocks(enumerate(pairs, start=1))):
+            for block, block_hashes, block_reasons in self.map(process, read_blocks):
                 write(block)
                 if len(given):
                     places = np.searchsorted(given, block_hashes).clip(max=len(given) - 1)
@@ -260,6 +278,7 @@ class Reading:
             self.keep = np.ones(kept, np.bool_)
             for rows in self.map(partial(repeated_rows, path=hash_path), hashes.tasks()):
                 self.keep[rows] = False
+        self.report("train", suspicions)
         dropped += reasons
         self.counts["train"] = {"read": kept + dropped.total(), "dropped": dropped}
         self.in_given = given[is_in_train]

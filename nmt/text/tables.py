@@ -50,7 +50,8 @@ class Survey:
         # A line break inside quotation marks proves nothing if each line is a row on its own.
         if self.broken and len(self.plain_widths) > 1:
             return True
-        is_like_a_spreadsheet = self.quoted > 2 and not self.bare_commas and not self.needless and not self.broken
+        has_other_style = self.bare_commas or self.needless or self.broken
+        is_like_a_spreadsheet = self.quoted > 2 and not has_other_style
         return self.doubled > 0 or not self.bare or is_like_a_spreadsheet
 
     @property
@@ -135,7 +136,8 @@ def survey_of(path: Path) -> Survey:
 
 def titles(code: str, *others: str) -> set[str]:
     """What the header of a column in a language may say."""
-    return {code.casefold(), re.split("[-_]", code)[0].casefold(), language_name(code).casefold(), *others}
+    language = re.split("[-_]", code)[0]
+    return {code.casefold(), language.casefold(), language_name(code).casefold(), *others}
 
 
 def column_titles(cell: str) -> set[str]:
@@ -190,7 +192,10 @@ def text_columns(path: Path, survey: Survey, config: DataConfig) -> tuple[int, i
     sample = [cells for cells in survey.sample if len(cells) == survey.width]
     if len(sample) < 3:
         return 0, 1
-    candidates = [column for column in range(survey.width) if is_text_column(cells[column] for cells in sample)]
+    candidates = list[int]()
+    for column in range(survey.width):
+        if is_text_column(cells[column] for cells in sample):
+            candidates.append(column)
     if survey.width == 2 and len(candidates) == 1:
         lacking = 2 - candidates[0]
         log.warning(f"notice: {path}: column {lacking} contains hardly any text")
@@ -206,14 +211,33 @@ def text_columns(path: Path, survey: Survey, config: DataConfig) -> tuple[int, i
     )
 
 
-def pair_in(cells: list[str], columns: tuple[int, int], width: int) -> Pair:
-    """The texts of a row; MalformedLine if its columns differ from those of most rows."""
+def has_other_columns(cells: list[str], width: int) -> bool:
+    """Whether a row lacks columns of the table or has more text; spreadsheets add empty cells."""
+    return len(cells) < width or any(cells[width:])
+
+
+def pair_in(cells: list[str], columns: tuple[int, int], width: int, is_chosen: bool) -> Pair:
+    """The texts of a row; MalformedLine if they may be in other columns than in most rows.
+
+    A row may lack columns after the texts. More columns than usual may come from a tab in a
+    sentence, unless the user has chosen the columns (`is_chosen`).
+    """
     if len(cells) == 1:
         raise MalformedLine("malformed", "no tab between source and target")
-    has_more_text = any(cells[width:])  # spreadsheets may add empty cells
-    if len(cells) < width or has_more_text:
-        raise MalformedLine("other number of columns", f"{len(cells)} columns, but most rows have {width}")
+    lacks_text = len(cells) <= max(columns)
+    has_more_text = any(cells[width:])
+    if lacks_text or (has_more_text and not is_chosen):
+        problem = f"{len(cells)} columns, but most rows have {width}"
+        if not lacks_text:
+            option = f"data.columns={shown(columns)}"
+            problem += f", so a sentence may contain a tab (if not, pass {option})"
+        raise MalformedLine("other number of columns", problem)
     return cells[columns[0]], cells[columns[1]]
+
+
+def shown(columns: tuple[int, int]) -> str:
+    """The value of data.columns for columns that count from 0."""
+    return f"[{columns[0] + 1},{columns[1] + 1}]"
 
 
 def read_table(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
@@ -226,14 +250,27 @@ def read_table(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator
             f"notice: {path}: columns {columns[0] + 1} and {columns[1] + 1} of {survey.width} are "
             "the texts; data.columns=[SOURCE,TARGET] chooses other ones"
         )
+    other_rows = 0
+    first_other = 0
     for number, row in rows(path, survey.is_quoted):
         try:
             cells = cells_of(decode(row), survey.is_quoted)
             if number == 1 and header:
                 counts["header row"] += 1
                 continue
-            yield pair_in(cells, columns, survey.width)
+            pair = pair_in(cells, columns, survey.width, is_chosen=bool(config.columns))
         except MalformedLine as error:
             if config.errors == "strict":
-                raise NMTError(f"{path}, line {number}: {error}; fix it, or pass data.errors=skip") from error
+                advice = "fix it, or pass data.errors=skip"
+                raise NMTError(f"{path}, line {number}: {error}; {advice}") from error
             counts[error.counted_as] += 1
+            continue
+        if has_other_columns(cells, survey.width):
+            other_rows += 1
+            first_other = first_other or number
+        yield pair
+    if other_rows:
+        log.warning(
+            f"notice: {path}: {other_rows:,} rows do not have {survey.width} columns as most rows "
+            f"do, first line {first_other}; their texts were read from columns {shown(columns)}"
+        )

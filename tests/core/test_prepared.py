@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nmt.config import NMTError
+from nmt.config import DataConfig, NMTError, TokenizerConfig, with_defaults
 from nmt.data import (
     FORMAT_VERSION,
     IDS_SCHEMA,
@@ -60,7 +60,11 @@ def test_an_option_that_came_later_is_in_the_fingerprint_only_if_it_changes_the_
 
 def test_a_manifest_is_read_as_it_was_written(tmp_path):
     MANIFEST.write(tmp_path)
-    assert read_manifest(tmp_path) == MANIFEST
+    manifest = read_manifest(tmp_path)
+    assert replace(manifest, content=CONTENT) == MANIFEST
+    data = with_defaults(DataConfig, DATA)
+    tokenizer = with_defaults(TokenizerConfig, CONTENT["tokenizer"])
+    assert manifest.content == CONTENT | {"data": data, "tokenizer": tokenizer}
     replace(MANIFEST, format_version=2).write(tmp_path)
     with pytest.raises(NMTError, match=rf"format version 2, but this nmt reads .* {FORMAT_VERSION}: .*overwrite=true"):
         read_manifest(tmp_path)

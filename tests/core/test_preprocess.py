@@ -17,7 +17,9 @@ from preloaded import python
 from nmt.config import DataConfig, ExperimentConfig, NMTError, TokenizerConfig
 from nmt.data import open_corpus, read_manifest
 from nmt.preparation import preprocess
+from nmt.preparation.characters import lacking_characters
 from nmt.preparation.preparation import usual_and_longest
+from nmt.preparation.reading import text_block
 from nmt.text import Pair, load_tokenizer
 
 SPLITS = ("train", "valid", "test")
@@ -317,3 +319,50 @@ def test_two_at_once_are_refused_and_after_sigkill_the_workers_end_and_what_is_l
 def test_99_of_100_lines_are_no_longer_than_usual():
     for lengths, usual in ([], 0), ([7], 7), ([1] * 99 + [50], 1), ([1] * 98 + [9, 50], 9), ([3, 5], 5):
         assert usual_and_longest(Counter(lengths)) == {"p99": usual, "max": max(lengths, default=0)}
+
+
+def test_characters_that_the_initial_vocabulary_lacks_are_listed(tmp_path):
+    pairs = sentences(200)
+    write(tmp_path / "train", pairs)
+    prepare(tmp_path)
+    tokenizer = load_tokenizer(tmp_path / "out" / "toy" / "tokenizer.model")
+    pairs[2] = (pairs[2][0] + " ŋŋŋ 涨", pairs[2][1])
+    pairs[8] = (pairs[8][0] + " 涨价", pairs[8][1])
+    pairs[4] = (pairs[4][0], pairs[4][1] + "".join(map(chr, range(0x3B1, 0x3B1 + 25))))
+    counts = [Counter("".join(pair[side] for pair in pairs)) for side in (0, 1)]
+    block = text_block(list(enumerate(pairs, start=1)))
+    source, target = (lacking_characters(tokenizer, counts[side], side, [block]) for side in (0, 1))
+    assert "lacks 3 characters of the sources" in source
+    first, second, third = source.partition("init): ")[2].split("), ")
+    assert first == "'ŋ' (U+014B LATIN SMALL LETTER ENG, 3 times, first in pair 3"
+    assert second == "'涨' (U+6DA8 CJK UNIFIED IDEOGRAPH-6DA8, 2 times, first in pair 3"
+    assert third == "'价' (U+4EF7 CJK UNIFIED IDEOGRAPH-4EF7, once, first in pair 9)"
+    assert "lacks 25 characters of the targets" in target
+    assert target.count("U+") == 20
+    assert target.endswith("and 5 more")
+    known = [Counter("".join(pair[side] for pair in sentences(200))) for side in (0, 1)]
+    assert [lacking_characters(tokenizer, known[side], side, []) for side in (0, 1)] == ["", ""]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_notice_about_the_corpus_is_printed_once(nmt, here, workers):
+    pairs = sentences(300)
+    rows = [f"{number}\t{source} &amp; co\t{target}\n" for number, (source, target) in enumerate(pairs)]
+    Path("toy.tsv").write_text("".join(rows))
+    outcome = nmt(
+        "preprocess",
+        "toy.tsv",
+        "data.source=en",
+        "data.target=de",
+        "data.valid_size=5",
+        "data.test_size=5",
+        "tokenizer.vocabulary_size=400",
+        f"workers={workers}",
+    )
+    assert outcome.code == 0
+    assert outcome.out == ""
+    notices = [line for line in outcome.err.splitlines() if line.startswith("notice: ")]
+    columns = [line for line in notices if "columns 2 and 3 of 3 are the texts" in line]
+    entities = [line for line in notices if "300 of 300 sources contain HTML entities" in line]
+    assert len(columns) == len(entities) == 1
+    assert "data.train (toy.tsv)" in entities[0]

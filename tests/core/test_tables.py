@@ -74,6 +74,35 @@ def test_a_row_with_other_columns_is_an_error_or_counted(tmp_path: Path, row: st
     assert counts == {"other number of columns": 1}
 
 
+@pytest.mark.parametrize(
+    ("columns", "row", "keys"),
+    [
+        # An optional third column is missing.
+        ((SOURCES, TARGETS, [f"by Ann, no. {n}" for n in range(30)]), "last\tletzte", {}),
+        # The user has chosen the columns, so more of them are no tabs in sentences.
+        ((SOURCES, TARGETS), "last\tletzte\ta comment", {"columns": [1, 2]}),
+        ((TARGETS, SOURCES), "letzte\tlast\ta comment", {"columns": [2, 1]}),
+    ],
+)
+def test_a_row_whose_texts_are_evident_is_read_with_a_notice(
+    tmp_path: Path, columns, row, keys, caplog: pytest.LogCaptureFixture
+) -> None:
+    counts = Counter[str]()
+    with caplog.at_level(logging.WARNING):
+        pairs = read(tmp_path / "a.tsv", f"{table(*columns)}{row}\n", counts, **keys)
+    assert pairs == [*SENTENCES, ("last", "letzte")]
+    assert not counts
+    assert "1 rows do not have" in caplog.text
+    assert "first line 31" in caplog.text
+
+
+@pytest.mark.parametrize("keys", [{}, {"columns": [2, 3]}])
+def test_a_row_without_one_of_the_texts_is_refused(tmp_path: Path, keys) -> None:
+    text = f"{table(NUMBERS, SOURCES, TARGETS)}30\tlast\n"
+    with pytest.raises(NMTError, match=r"line 31: 2 columns, but most rows have 3"):
+        read(tmp_path / "a.tsv", text, **keys)
+
+
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
 def test_the_quotation_marks_of_a_spreadsheet_are_undone(
     tmp_path: Path, quoting, caplog: pytest.LogCaptureFixture

@@ -184,13 +184,45 @@ def tokenizer_of(models: Sequence[Path], tables: Sequence[list[str]] = ()) -> Ma
     """The tokenizer with these sentencepiece models, whose pieces are numbered by tables or, if none, as in them."""
     contents = [files.read_bytes(path) for path in models]
     require(all(contents), f"{models[0].parent}: a vocabulary is empty")
+    pieces = [pieces_of(path, content) for path, content in zip(models, contents, strict=True)]
+    # A single model, or the same one twice, serves both sides.
+    distinct = pieces[:1] if len(set(contents)) == 1 else pieces
+    tree = {
+        VERSION_KEY: 1,
+        "tags": bool(tables),
+        "models": [b64encode(content).decode() for content in contents],
+        "tables": tables or distinct,
+    }
     try:
-        processors = [SentencePieceProcessor(model_proto=content) for content in dict.fromkeys(contents)]
-        pieces = [[str(model.id_to_piece(i)) for i in range(model.vocab_size())] for model in processors]
-        tree = {VERSION_KEY: 1, "tags": bool(tables), "models": [b64encode(content).decode() for content in contents]}
-        return MarianTokenizer(json.dumps({**tree, "tables": tables or pieces}, ensure_ascii=False).encode())
+        return MarianTokenizer(json.dumps(tree, ensure_ascii=False).encode())
     except (ValueError, RuntimeError) as error:
         raise NMTError(f"{models[0].parent}: cannot make a tokenizer ({one_line(error)})") from error
+
+
+def pieces_of(path: Path, content: bytes) -> list[str]:
+    """The pieces of a sentencepiece model; NMTError with the file and, if it can be known, the piece."""
+    try:
+        processor = SentencePieceProcessor(model_proto=content)
+        return [str(processor.id_to_piece(id)) for id in range(processor.vocab_size())]
+    except (ValueError, RuntimeError) as error:
+        number = nul_piece(content)
+        problem = one_line(error)
+        if number is not None:
+            problem = f"piece {number} contains a NUL character, which sentencepiece cannot read"
+        advice = "export or download the model again"
+        raise NMTError(f"{path}: cannot make a tokenizer ({problem}): {advice}") from error
+
+
+def nul_piece(content: bytes) -> int | None:
+    """The number of the first piece with a NUL character in a sentencepiece model, from 0."""
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+    from sentencepiece import sentencepiece_model_pb2
+
+    try:
+        model = sentencepiece_model_pb2.ModelProto.FromString(content)  # type: ignore[attr-defined]
+    except DecodeError:
+        return None
+    return next((number for number, entry in enumerate(model.pieces) if "\0" in entry.piece), None)
 
 
 def read_npz(path: Path) -> Arrays:

@@ -16,6 +16,7 @@ import pytest
 import torch
 from options import translator_options
 from safetensors.torch import load_file, save_file
+from sentencepiece import sentencepiece_model_pb2
 
 from nmt.config import BOS, PAD, UNK
 from nmt.plugins.exchange.huggingface import write
@@ -259,6 +260,13 @@ def decoder(models: str, vocabularies: str):
     return lambda folder: (folder / "decoder.yml").write_text(f"models: [{models}]\nvocabs: [{vocabularies}]\n")
 
 
+def nul_piece(folder):
+    path = folder / "source.spm"
+    model = sentencepiece_model_pb2.ModelProto.FromString(path.read_bytes())
+    model.pieces[7].piece = "a\0"
+    path.write_bytes(model.SerializeToString())
+
+
 FC1 = "model__encoder__layers__0__fc1__bias"
 SYMBOLS = {"</s>": 0, "<unk>": 1}
 OF_THE_HUB = [
@@ -272,6 +280,7 @@ OF_THE_HUB = [
     (settings("vocab.json", only=True, **SYMBOLS, a=3), ("must be numbered",)),
     (settings("vocab.json", only=True, **{"a": 0, "<pad>": 1}), ("lacks </s> or <unk>",)),
     (lambda folder: (folder / "source.spm").write_bytes(b"\x80nonsense"), ("cannot make a tokenizer",)),
+    (nul_piece, ("source.spm: cannot make a tokenizer", "piece 7 contains a NUL character")),
     (link, ("source.spm", "a link, which is not followed")),
 ]
 OF_MARIAN = [

@@ -1,0 +1,155 @@
+"""Parts of a corpus where the lines of one side belong to other lines of the other side."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmt.text import Pair
+
+CHUNK_PAIRS = 100
+"""Consecutive pairs that are compared together: few enough to say where a shift begins."""
+LEAST_PAIRS = 40
+FEW_PAIRS = 400
+"""Up to this number of pairs, chunks are half as long."""
+LARGEST_SHIFT = 3
+LEAST_AGREEMENT = 0.5
+LEAST_ADVANTAGE = 0.3
+"""How much better shifted lines must agree. Neighboring lines of good corpora hardly agree."""
+OF_FEW = 0.45
+"""The same for fewer than CHUNK_PAIRS pairs, whose agreement is uncertain."""
+LEAST_ANCHORED = 8
+"""The lines with anchors that are needed to judge by them."""
+LEAST_SHIFTED = 0.005
+"""The share of chunks whose shift is reported."""
+LEAST_CHUNKS = 5
+UNRELATED = 0.2
+"""The largest mean agreement of sides that do not belong together."""
+ANCHOR = re.compile(r"https?://\S+|\d+(?:[.,:]\d+)*")
+"""What translations usually keep."""
+
+
+@dataclass
+class Shift:
+    """Consecutive pairs whose targets agree with the source `lines` lines further up."""
+
+    lines: int
+    first: int  # pair, counted from 1
+    last: int
+
+
+def of_shift(sides: Sequence[NDArray[np.float64]], lines: int) -> tuple[NDArray[np.float64], ...]:
+    """Both sides without the lines that have no partner `lines` lines further down."""
+    source, target = sides
+    if lines >= 0:
+        return source[: len(source) - lines], target[lines:]
+    return source[-lines:], target[:lines]
+
+
+def length_agreement(lengths: Sequence[NDArray[np.float64]], lines: int) -> float:
+    """The correlation of line lengths; 0 if all lines have the same length."""
+    source, target = of_shift(lengths, lines)
+    spread = float(source.std() * target.std())
+    if spread < 1e-9:
+        return 0.0
+    return float(((source - source.mean()) * (target - target.mean())).mean() / spread)
+
+
+def anchor_agreement(anchors: Sequence[list[frozenset[str]]], lines: int) -> float:
+    """The share of anchored lines whose partners have the same anchors; 0 if few lines have any."""
+    source, target = anchors
+    partners = zip(source[max(0, -lines) :], target[max(0, lines) :], strict=False)
+    anchored = [(one, other) for one, other in partners if one or other]
+    if len(anchored) < LEAST_ANCHORED:
+        return 0.0
+    return sum(one == other for one, other in anchored) / len(anchored)
+
+
+@dataclass
+class Agreement:
+    """How well the sides of consecutive pairs agree, for each number of lines between them."""
+
+    by_length: dict[int, float]
+    by_anchor: dict[int, float]
+    pairs: int
+
+    def shift(self) -> int:
+        """How many lines further down the targets are; 0 if they are where they belong."""
+        least_advantage = LEAST_ADVANTAGE if self.pairs >= CHUNK_PAIRS else OF_FEW
+        for agreement, counterpart in (
+            (self.by_length, self.by_anchor),
+            (self.by_anchor, self.by_length),
+        ):
+            best = max(agreement, key=lambda lines: agreement[lines])
+            is_better = agreement[best] - agreement[0] >= least_advantage
+            is_contradicted = counterpart[best] < counterpart[0] - LEAST_ADVANTAGE / 3
+            if agreement[best] >= LEAST_AGREEMENT and is_better and not is_contradicted:
+                return best
+        return 0
+
+
+def agreement_of(pairs: Sequence[Pair]) -> Agreement:
+    anchors = [[frozenset(ANCHOR.findall(pair[side])) for pair in pairs] for side in (0, 1)]
+    lengths = [np.log1p([len(pair[side]) for pair in pairs]) for side in (0, 1)]
+    shifts = range(-LARGEST_SHIFT, LARGEST_SHIFT + 1)
+    by_length = {lines: length_agreement(lengths, lines) for lines in shifts}
+    by_anchor = {lines: anchor_agreement(anchors, lines) for lines in shifts}
+    return Agreement(by_length, by_anchor, len(pairs))
+
+
+def chunks(pairs: Sequence[Pair]) -> Iterator[tuple[int, Sequence[Pair]]]:
+    """Chunks of consecutive pairs, and where they begin; the last one may be longer."""
+    size = CHUNK_PAIRS if len(pairs) > FEW_PAIRS else CHUNK_PAIRS // 2
+    begins = list(range(0, len(pairs), size))
+    if len(begins) > 1 and len(pairs) - begins[-1] < LEAST_PAIRS:
+        begins.pop()
+    for begin, end in zip(begins, [*begins[1:], len(pairs)], strict=True):
+        if end - begin >= LEAST_PAIRS:
+            yield begin, pairs[begin:end]
+
+
+class Shifts:
+    """The shifted parts of a corpus, and whether its sides agree at all."""
+
+    def __init__(self) -> None:
+        self.chunks = 0
+        self.shifted = list[Shift]()
+        self.by_length = 0.0  # sum over all chunks
+        self.most_by_anchor = 0.0
+
+    def add(self, pairs: Sequence[Pair], first: int) -> None:
+        """Look at consecutive pairs, the first of which has this number."""
+        for begin, chunk in chunks(pairs):
+            agreement = agreement_of(chunk)
+            lines = agreement.shift()
+            if lines:
+                self.shifted.append(Shift(lines, first + begin, first + begin + len(chunk) - 1))
+            self.chunks += 1
+            self.by_length += agreement.by_length[0]
+            self.most_by_anchor = max(self.most_by_anchor, agreement.by_anchor[0])
+
+    def notices(self, inspected: int) -> list[str]:
+        # In a large corpus, a single chunk may be chance.
+        if self.shifted and len(self.shifted) >= LEAST_SHIFTED * self.chunks:
+            return [self.shift_notice(inspected)]
+        are_unrelated = self.by_length < UNRELATED * self.chunks and self.most_by_anchor < UNRELATED
+        if self.chunks >= LEAST_CHUNKS and are_unrelated:
+            return [
+                "the lengths of sources and targets have nothing in common: check that line N of "
+                "one file is the translation of line N of the other"
+            ]
+        return []
+
+    def shift_notice(self, inspected: int) -> str:
+        shift = self.shifted[0]
+        number = abs(shift.lines)
+        lines = "1 line" if number == 1 else f"{number} lines"
+        direction = "down" if shift.lines > 0 else "up"
+        pairs = sum(part.last - part.first + 1 for part in self.shifted)
+        return (
+            f"in {pairs:,} of {inspected:,} pairs, from about pair {shift.first:,}, targets "
+            f"belong to other sources; there, the target side is shifted {lines} {direction}: "
+            "find the missing or additional line"
+        )

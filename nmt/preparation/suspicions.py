@@ -1,0 +1,168 @@
+"""Notices about corpora that are wrong as a whole, from a bounded sample of their pairs."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from nmt.config import DataConfig
+from nmt.preparation.shifts import Shifts
+from nmt.preparation.side_languages import SideLanguages
+from nmt.text import Pair, words
+
+Numbered = list[tuple[int, Pair]]
+WHOLE_BLOCKS = 4
+"""The first blocks are inspected as a whole."""
+PART_PAIRS = 400
+"""Of the other blocks, so many consecutive pairs are inspected."""
+ALL_BLOCKS = 50
+LATER_STEP = 20
+"""After ALL_BLOCKS, only one in so many blocks is inspected."""
+LEAST_PAIRS = 3
+SHOWN = 40
+"""The most characters of an example in a notice."""
+SENTENCE_WORDS = 4
+"""Shorter lines may be names, which are often the same on both sides."""
+LEAST_IDENTICAL = 0.1
+
+IN_WINDOWS_1252 = "\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122"
+CONTINUATION = f"[\u0080-\u00bf{IN_WINDOWS_1252}]"
+"""The characters that Windows-1252 or Latin-1 have for the later bytes of UTF-8 sequences."""
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something that a line of clean text does not contain."""
+
+    name: str
+    pattern: re.Pattern[str]
+    least_share: float  # of the lines of one side
+    advice: str
+
+
+DAMAGES = (
+    Damage(
+        "HTML entities",
+        re.compile(
+            r"&(?:amp|lt|gt|quot|apos|nbsp|#\d{2,6}|#[xX][0-9a-fA-F]{2,5}|szlig|[lr][sd]quo|hellip"
+            r"|[mn]dash|[aeiouAEIOUnNcC](?:acute|grave|uml|circ|tilde|cedil));"
+        ),
+        0.005,
+        "decode them, for example with Python's html.unescape",
+    ),
+    Damage(
+        "subtitle codes",
+        re.compile(r"\{\\[a-zA-Z]+\d*[^{}]{0,60}\}|\\N|\d\d:\d\d:\d\d[,.]\d{3} *-->"),
+        0.005,
+        "remove them",
+    ),
+    Damage(
+        "markup tags",
+        re.compile(
+            r"</?(?:[abipqsu]|br|em|strong|font|span|div|sub|sup|code|pre|h[1-6]|li|[ou]l|t[dhr]"
+            r"|table|seg|img)(?:\s[^<>]{0,200})?/?>",
+            re.IGNORECASE,
+        ),
+        0.02,
+        "remove them, unless the model is to learn to translate markup",
+    ),
+    Damage(
+        "characters of a wrong encoding",
+        re.compile(
+            rf"\ufffd|(?<![A-Z\u00c0-\u00de])[\u00c2\u00c3\u00c4\u00c5]{CONTINUATION}"
+            rf"|\u00e2\u20ac{CONTINUATION}|(?:[\u00d0\u00d1]{CONTINUATION}){{2}}"
+            rf"|(?:[\u00d8\u00d9]{CONTINUATION}){{2}}|(?:[\u00e0-\u00ef]{CONTINUATION}{{2}}){{2}}"
+        ),
+        0.005,
+        "convert the file from its original encoding again",
+    ),
+)
+
+
+class Finding:
+    """How often something occurs on each side, and where first."""
+
+    def __init__(self) -> None:
+        self.counts = [0, 0]
+        self.first = 0  # pair
+        self.example = ""
+
+    def add(self, side: int, number: int, example: str) -> None:
+        self.counts[side] += 1
+        if not self.first:
+            self.first = number
+            self.example = example
+
+    def where(self, inspected: int) -> str:
+        """Such as "3 of 100 sources and 5 targets"."""
+        of_side = [
+            f"{count:,} of {inspected:,} {name}"
+            for count, name in zip(self.counts, ("sources", "targets"), strict=True)
+            if count
+        ]
+        return " and ".join(of_side)
+
+
+class Suspicions:
+    """What the inspected pairs of one source of a corpus have in common that is wrong."""
+
+    def __init__(self, data: DataConfig) -> None:
+        self.inspected = 0
+        self.damages = [Finding() for _ in DAMAGES]
+        self.identical = Finding()
+        self.sentences = 0  # pairs long enough to count as identical
+        self.languages = SideLanguages(data.source, data.target)
+        self.shifts = Shifts()
+
+    def inspected_blocks(self, blocks: Iterable[Numbered]) -> Iterator[Numbered]:
+        """Pass on all blocks, inspecting a sample."""
+        for number, block in enumerate(blocks):
+            if number < WHOLE_BLOCKS:
+                self.inspect(block)
+            elif number < ALL_BLOCKS or number % LATER_STEP == 0:
+                self.inspect(block[:PART_PAIRS])
+            yield block
+
+    def inspect(self, block: Numbered) -> None:
+        first = block[0][0]
+        pairs = [pair for _, pair in block]
+        self.inspected += len(pairs)
+        for number, pair in block:
+            self.inspect_pair(number, pair)
+        self.languages.add(pairs, first)
+        self.shifts.add(pairs, first)
+
+    def inspect_pair(self, number: int, pair: Pair) -> None:
+        for side, line in enumerate(pair):
+            for damage, finding in zip(DAMAGES, self.damages, strict=True):
+                match = damage.pattern.search(line)
+                if match:
+                    finding.add(side, number, match[0])
+        if min(map(words, pair)) >= SENTENCE_WORDS:
+            self.sentences += 1
+            if pair[0].casefold().split() == pair[1].casefold().split():
+                self.identical.add(0, number, pair[0])
+
+    def notices(self) -> list[str]:
+        """One line for each problem: what, in how many pairs, the first one, what to do."""
+        notices = list[str]()
+        for damage, finding in zip(DAMAGES, self.damages, strict=True):
+            most = max(finding.counts)
+            if most >= LEAST_PAIRS and most >= damage.least_share * self.inspected:
+                notices.append(
+                    f"{finding.where(self.inspected)} contain {damage.name} "
+                    f"(first: pair {finding.first:,}, {finding.example[:SHOWN]!r}): {damage.advice}"
+                )
+        identical = self.identical.counts[0]
+        if identical >= LEAST_PAIRS and identical >= LEAST_IDENTICAL * self.sentences:
+            notices.append(
+                f"{identical:,} of {self.sentences:,} pairs of sentences have the same text on "
+                f"both sides (first: pair {self.identical.first:,}, "
+                f"{self.identical.example[:SHOWN]!r}): "
+                "check the files, or pass data.filters.drop_identical=true"
+            )
+        if not self.is_wrongly_encoded():  # such text looks like other languages
+            notices += self.languages.notices()
+        return notices + self.shifts.notices(self.inspected)
+
+    def is_wrongly_encoded(self) -> bool:
+        return 2 * max(self.damages[-1].counts) > self.inspected
