@@ -4,6 +4,7 @@ import gzip
 import html
 import tarfile
 from base64 import b64encode
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,6 @@ SHA256 = "9011be93222d839d7448ffdf00549d53ce8f541fd782ffc79779d1756397c41f"
 def page_of(files: list[bytes], description: ModelDescription) -> bytes:
     """The page; `files` are the engine's two, the model, the shortlist, and a vocabulary for both sides or each."""
     template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-    contents = dict(zip(PARTS, files, strict=False))
-    packed = {name: b64encode(gzip.compress(content, 9, mtime=0)).decode() for name, content in contents.items()}
-    scripts = [f'<script type="text/plain" id="{name}">{text}</script>' for name, text in packed.items()]
     values = {"SEARCH": yaml.safe_dump(SEARCH)}
     for side, code in (("SOURCE", description.source), ("TARGET", description.target)):
         values[side] = language_name(code)
@@ -39,7 +37,22 @@ def page_of(files: list[bytes], description: ModelDescription) -> bytes:
         values[f"{side}_DIRECTION"] = direction(code)
     for name, value in values.items():
         template = template.replace(f"{{{name}}}", html.escape(value))
-    return template.replace("{FILES}", "\n".join(scripts)).encode()
+    contents = dict(zip(PARTS, files, strict=False))
+    packed = {name: b64encode(gzip.compress(content, 9, mtime=0)).decode() for name, content in contents.items()}
+    scripts = [f'<script type="text/plain" id="{name}">{text}</script>' for name, text in packed.items()]
+    for name, value in {**looks(), "FILES": "\n".join(scripts)}.items():
+        template = template.replace(f"{{{name}}}", value)
+    return template.encode()
+
+
+def looks() -> dict[str, str]:
+    """The colors, styles and icon of the server's page, which this page shares."""
+    server = resources.files("nmt.plugins.serve") / "page"
+    return {
+        "STYLES": (server / "page.css").read_text(encoding="utf-8"),
+        "THEME": (server / "theme.js").read_text(encoding="utf-8"),
+        "ICON": b64encode((server / "icon.svg").read_bytes()).decode(),
+    }
 
 
 def engine_files(package: Path) -> list[bytes]:
