@@ -1,4 +1,4 @@
-"""translator.html: a page with the engine, compiled to WebAssembly, and the model, that needs no server."""
+"""translator.html: a page that needs no server: it has the engine, as WebAssembly, and the model."""
 
 import gzip
 import html
@@ -18,9 +18,19 @@ ENGINE = ("package/worker/bergamot-translator-worker.js", "package/worker/bergam
 PARTS = "engine", "wasm", "model", "lexicon", "source", "target"
 """The ids of the page's elements that contain files."""
 SEARCH: dict[str, Any] = {
-    **{"beam-size": 1, "normalize": 1.0, "word-penalty": 0, "max-length-break": 128, "max-length-factor": 2.0},
-    **{"mini-batch-words": 1024, "workspace": 128, "skip-cost": True, "cpu-threads": 0, "alignment": "soft"},
-    **{"gemm-precision": "int8shiftAlphaAll", "quiet": True, "quiet-translation": True},
+    "beam-size": 1,
+    "normalize": 1.0,
+    "word-penalty": 0,
+    "max-length-break": 128,
+    "max-length-factor": 2.0,
+    "mini-batch-words": 1024,
+    "workspace": 128,
+    "skip-cost": True,
+    "cpu-threads": 0,
+    "alignment": "soft",
+    "gemm-precision": "int8shiftAlphaAll",
+    "quiet": True,
+    "quiet-translation": True,
 }
 """Settings of the engine, as Firefox sets them."""
 PACKAGE = "@browsermt/bergamot-translator@0.4.9"
@@ -28,7 +38,10 @@ SHA256 = "9011be93222d839d7448ffdf00549d53ce8f541fd782ffc79779d1756397c41f"
 
 
 def page_of(files: list[bytes], description: ModelDescription) -> bytes:
-    """The page; `files` are the engine's two, the model, the shortlist, and a vocabulary for both sides or each."""
+    """The page.
+
+    `files` are the engine's two, the model, the shortlist, and a vocabulary for both sides or each.
+    """
     template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
     values = {"SEARCH": yaml.safe_dump(SEARCH)}
     for side, code in (("SOURCE", description.source), ("TARGET", description.target)):
@@ -38,8 +51,10 @@ def page_of(files: list[bytes], description: ModelDescription) -> bytes:
     for name, value in values.items():
         template = template.replace(f"{{{name}}}", html.escape(value))
     contents = dict(zip(PARTS, files, strict=False))
-    packed = {name: b64encode(gzip.compress(content, 9, mtime=0)).decode() for name, content in contents.items()}
-    scripts = [f'<script type="text/plain" id="{name}">{text}</script>' for name, text in packed.items()]
+    scripts = list[str]()
+    for name, content in contents.items():
+        packed = b64encode(gzip.compress(content, 9, mtime=0)).decode()
+        scripts.append(f'<script type="text/plain" id="{name}">{packed}</script>')
     for name, value in {**looks(), "FILES": "\n".join(scripts)}.items():
         template = template.replace(f"{{{name}}}", value)
     return template.encode()
