@@ -1,9 +1,10 @@
-"""translator.html: a page with the engine, compiled to WebAssembly, and the model, that needs no server."""
+"""translator.html: a page that needs no server: it has the engine, as WebAssembly, and the model."""
 
 import gzip
 import html
 import tarfile
 from base64 import b64encode
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,19 @@ ENGINE = ("package/worker/bergamot-translator-worker.js", "package/worker/bergam
 PARTS = "engine", "wasm", "model", "lexicon", "source", "target"
 """The ids of the page's elements that contain files."""
 SEARCH: dict[str, Any] = {
-    **{"beam-size": 1, "normalize": 1.0, "word-penalty": 0, "max-length-break": 128, "max-length-factor": 2.0},
-    **{"mini-batch-words": 1024, "workspace": 128, "skip-cost": True, "cpu-threads": 0, "alignment": "soft"},
-    **{"gemm-precision": "int8shiftAlphaAll", "quiet": True, "quiet-translation": True},
+    "beam-size": 1,
+    "normalize": 1.0,
+    "word-penalty": 0,
+    "max-length-break": 128,
+    "max-length-factor": 2.0,
+    "mini-batch-words": 1024,
+    "workspace": 128,
+    "skip-cost": True,
+    "cpu-threads": 0,
+    "alignment": "soft",
+    "gemm-precision": "int8shiftAlphaAll",
+    "quiet": True,
+    "quiet-translation": True,
 }
 """Settings of the engine, as Firefox sets them."""
 PACKAGE = "@browsermt/bergamot-translator@0.4.9"
@@ -27,11 +38,11 @@ SHA256 = "9011be93222d839d7448ffdf00549d53ce8f541fd782ffc79779d1756397c41f"
 
 
 def page_of(files: list[bytes], description: ModelDescription) -> bytes:
-    """The page; `files` are the engine's two, the model, the shortlist, and a vocabulary for both sides or each."""
+    """The page.
+
+    `files` are the engine's two, the model, the shortlist, and a vocabulary for both sides or each.
+    """
     template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-    contents = dict(zip(PARTS, files, strict=False))
-    packed = {name: b64encode(gzip.compress(content, 9, mtime=0)).decode() for name, content in contents.items()}
-    scripts = [f'<script type="text/plain" id="{name}">{text}</script>' for name, text in packed.items()]
     values = {"SEARCH": yaml.safe_dump(SEARCH)}
     for side, code in (("SOURCE", description.source), ("TARGET", description.target)):
         values[side] = language_name(code)
@@ -39,7 +50,24 @@ def page_of(files: list[bytes], description: ModelDescription) -> bytes:
         values[f"{side}_DIRECTION"] = direction(code)
     for name, value in values.items():
         template = template.replace(f"{{{name}}}", html.escape(value))
-    return template.replace("{FILES}", "\n".join(scripts)).encode()
+    contents = dict(zip(PARTS, files, strict=False))
+    scripts = list[str]()
+    for name, content in contents.items():
+        packed = b64encode(gzip.compress(content, 9, mtime=0)).decode()
+        scripts.append(f'<script type="text/plain" id="{name}">{packed}</script>')
+    for name, value in {**looks(), "FILES": "\n".join(scripts)}.items():
+        template = template.replace(f"{{{name}}}", value)
+    return template.encode()
+
+
+def looks() -> dict[str, str]:
+    """The colors, styles and icon of the server's page, which this page shares."""
+    server = resources.files("nmt.plugins.serve") / "page"
+    return {
+        "STYLES": (server / "page.css").read_text(encoding="utf-8"),
+        "THEME": (server / "theme.js").read_text(encoding="utf-8"),
+        "ICON": b64encode((server / "icon.svg").read_bytes()).decode(),
+    }
 
 
 def engine_files(package: Path) -> list[bytes]:

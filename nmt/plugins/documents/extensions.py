@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from markdown_it.rules_block import StateBlock
 
-INSIDE = r"[^\n]{0,300}?"
+INSIDE = r"[\s\S]{0,1000}?"  # of a paragraph, so without empty lines
 TAG = re.compile(rf"\{{\{{(?:<{INSIDE}>|%{INSIDE}%)\}}\}}|\{{%{INSIDE}%\}}|\{{#{INSIDE}#\}}|<%(?!=){INSIDE}%>")
 """A tag of Hugo, Liquid, Jinja or ERB. Tags such as {{ name }} stand for words instead."""
 ADDRESS = re.compile(rf"\([ \t]*(?:{TAG.pattern}|\{{\{{[^{{}}\n]{{1,500}}\}}\}})[^\s()]{{0,500}}[ \t]*\)")
@@ -13,6 +13,9 @@ ADDRESS = re.compile(rf"\([ \t]*(?:{TAG.pattern}|\{{\{{[^{{}}\n]{{1,500}}\}}\}})
 ATTRIBUTE = r"(?:[#.][\w:.-]+|[\w-]+=(?:\"[^\"\n]*\"|'[^'\n]*'|[\w%.-]+))"
 ATTRIBUTES = rf"\{{:?[ \t]*{ATTRIBUTE}(?:[ \t]+{ATTRIBUTE}){{0,20}}[ \t]*\}}"
 """What headings, links and other elements have after them: {#name .class key="value"}."""
+OPENING_OF_TAG = re.compile(r"\{\{[<%]|\{%")
+CLOSING_OF_TAG = {"{{<": ">}}", "{{%": "%}}", "{%": "%}"}
+MOST_LINES_OF_TAG = 50
 NAME_OF_TAG = re.compile(r"\{\{[<%]-?\s*([\w./-]+)|\{%-?\s*(\w+)")
 WITHOUT_TEXT = frozenset(
     [
@@ -43,11 +46,15 @@ def line_of(state: StateBlock, number: int) -> str:
     return state.src[begin : state.eMarks[number]].rstrip()
 
 
-def add_block(state: StateBlock, first: int, after: int, silent: bool) -> bool:
-    """Add lines that stay as they are."""
+def add_block(state: StateBlock, first: int, after: int, silent: bool, tags: str = "") -> bool:
+    """Add lines that stay as they are.
+
+    Their `tags`, by default the first line, may have parameters that readers see.
+    """
     if not silent:
         block = state.push("copied_block", "", 0)
         block.map = [first, after]
+        block.content = tags or line_of(state, first)
         state.line = after
     return True
 
@@ -67,11 +74,32 @@ def read_template(state: StateBlock, first: int, end: int, silent: bool) -> bool
     line = line_of(state, first)
     if state.is_code_block(first) or not line.startswith(("{", "<%")):
         return False
+    tag = long_tag(state, first, end)
+    if tag:
+        return add_block(state, first, first + tag.count("\n") + 1, silent, tag)
     after = end_of_element(state, first, end)
     is_whole = not TAG.sub("", line).strip()
     if after is None and is_whole:
         after = first + 1
     return after is not None and add_block(state, first, after, silent)
+
+
+def long_tag(state: StateBlock, first: int, end: int) -> str:
+    """The tag on several lines that begins here; "" if there is none."""
+    opening = OPENING_OF_TAG.match(line_of(state, first))
+    if not opening:
+        return ""
+    closing = CLOSING_OF_TAG[opening[0]]
+    lines = list[str]()
+    for number in range(first, min(end, first + MOST_LINES_OF_TAG)):
+        line = line_of(state, number)
+        if not line:
+            break
+        lines.append(line)
+        if closing in line:
+            text = "\n".join(lines)
+            return text if len(lines) > 1 and TAG.fullmatch(text) else ""
+    return ""
 
 
 def end_of_element(state: StateBlock, first: int, end: int) -> int | None:
@@ -136,5 +164,5 @@ def read_container(state: StateBlock, first: int, end: int, silent: bool) -> boo
         if text:
             title = state.push("inline", "", 0)
             title.content, title.map, title.children = text, [first, first + 1], []
-        state.line = first + 1
+        add_block(state, first, first + 1, silent)  # its attributes stay as they are
     return True

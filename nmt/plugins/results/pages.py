@@ -11,7 +11,7 @@ from typing import Any
 
 import regex
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from nmt import __version__, files
 from nmt.config import in_words
@@ -24,6 +24,9 @@ NO_BLANKS = WITHOUT_BLANKS.pattern
 # A grapheme cluster of a script without blanks, a word of another script, blanks, or punctuation.
 PART = regex.compile(rf"(?={NO_BLANKS})\X|(?:(?!{NO_BLANKS}){WORD_CHARACTER.pattern})+|\s+|\X")
 Parts = list[tuple[str, bool]]
+CODE = re.compile("`([^`]+)`")
+# As training records them: "1 x cpu (2 threads)", "4 x NVIDIA H100".
+CPU = re.compile(r"([0-9]+) x cpu \(([0-9]+) threads\)")
 
 
 def number(value: float) -> str:
@@ -36,8 +39,23 @@ def printable(value: object) -> object:
     return value if isinstance(value, Markup) else UNPRINTABLE.sub("\ufffd", "" if value is None else str(value))
 
 
+def with_code(text: str) -> Markup:
+    """A message as HTML: what it puts between backticks is set as code."""
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(printable(text)))))
+
+
+def devices_in_words(recorded: str) -> str:
+    """The devices of a training record for readers: "CPU, 1 thread" or "NVIDIA H100"."""
+    match = CPU.fullmatch(recorded)
+    if not match:
+        return recorded.removeprefix("1 x ")
+    processes, threads = int(match[1]), int(match[2])
+    words = "CPU, 1 thread" if threads == 1 else f"CPU, {threads} threads"
+    return words if processes == 1 else f"{processes} x {words} each"
+
+
 def render(template: str, **content: Any) -> str:
-    filters = (files.duration, in_words, language_tag, number)
+    filters = (devices_in_words, files.duration, in_words, language_tag, number, with_code)
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,

@@ -29,7 +29,7 @@ Curves = dict[str, list[tuple[int, float]]]  # "training" and "validation" -> (u
 
 @dataclass
 class ModelScore(Score):
-    """The score of the averaged model on the validation set."""
+    """The score of the model directory on the validation set."""
 
     sentences: int
 
@@ -41,6 +41,7 @@ class Facts:
     updates: int
     vocabulary_size: int
     corpus: str
+    averaged: list[int] = field(default_factory=list)  # the updates of the averaged checkpoints
     tokens: int | None = None
     devices: str | None = None
     versions: dict[str, str] = field(default_factory=dict)

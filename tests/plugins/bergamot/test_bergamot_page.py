@@ -23,6 +23,22 @@ CODES = [
     ("xx", "xx", "", "ltr"),
     ("<b>", "<b>", "", "ltr"),
 ]
+ENGINE = """
+class List { constructor() { this.items = [] } push_back(item) { this.items.push(item) } delete() {} }
+class Service {
+  translate(model, lines) {
+    const texts = lines.items.map(line => ({getTranslatedText: () => line.toUpperCase()}))
+    return {size: () => texts.length, get: index => texts[index], delete() {}}
+  }
+}
+class Memory { constructor(size) { this.bytes = new Uint8Array(size) } getByteArrayView() { return this.bytes } }
+Object.assign(Module, {
+  AlignedMemory: Memory, AlignedMemoryList: List, VectorString: List, VectorResponseOptions: List,
+  TranslationModel: class {}, BlockingService: Service,
+})
+Module.onRuntimeInitialized()
+"""
+"""An engine with the interface of Bergamot's, whose translation is the text in capitals."""
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +47,57 @@ def browser():
         browser = library.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def view(browser, tmp_path):
+    """The page with an engine that translates into capitals, in a browser that may use the clipboard."""
+    path = tmp_path / "translator.html"
+    path.write_bytes(page_of([ENGINE.encode(), b"", b"m", b"l", b"v"], ModelDescription({}, 0, "ar", "de", "", {})))
+    context = browser.new_context(
+        viewport={"width": 390, "height": 800},
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    view = context.new_page()
+    problems = list[str]()
+    view.on("pageerror", lambda error: problems.append(str(error)))
+    view.on("console", lambda message: problems.append(message.text))
+    view.goto(path.as_uri())
+    yield view
+    context.close()
+    assert problems == []
+
+
+def test_the_page_translates_and_copies(view):
+    playwright.expect(view.get_by_role("status")).to_have_text("Your text stays on this device.")
+    playwright.expect(view.get_by_role("progressbar")).to_be_hidden()
+    playwright.expect(view.get_by_role("button", name="Copy")).to_be_disabled()
+    source, target = view.get_by_role("textbox").all()
+    source.fill("a cat\n" * 40)
+    playwright.expect(target).to_have_value("A CAT\n" * 40)
+    # Neither box scrolls by itself, and the page is not wider than a phone.
+    for box in (source, target):
+        assert box.evaluate("box => box.scrollHeight <= box.clientHeight")
+    assert view.evaluate("document.documentElement.scrollWidth") == 390
+    view.get_by_role("button", name="Copy").click()
+    playwright.expect(view.get_by_role("button", name="Copied")).to_be_visible()
+    assert view.evaluate("navigator.clipboard.readText()") == "A CAT\n" * 40
+    view.get_by_role("button", name="Clear").click()
+    playwright.expect(target).to_have_value("")
+    playwright.expect(view.get_by_role("button", name="Clear")).to_be_disabled()
+
+
+def test_a_theme_is_kept(view):
+    def ground() -> str:
+        return view.evaluate("getComputedStyle(document.body).backgroundColor")
+
+    view.get_by_role("combobox", name="Colors").select_option("Dark theme")
+    dark = ground()
+    view.reload()
+    assert ground() == dark
+    assert view.get_by_role("combobox", name="Colors").input_value() == "dark"
+    view.get_by_role("combobox", name="Colors").select_option("Light theme")
+    assert ground() != dark
 
 
 @pytest.mark.parametrize(("code", "name", "tag", "direction"), CODES)

@@ -73,9 +73,15 @@ a *<me@x.org>* (<me@x.org>) => A *<me@x.org>* (<me@x.org>)
 | a |\n|---|\n| <ul><li>b</li><li>c</li></ul> | => | A |\n|---|\n| <ul><li>B</li><li>C</li></ul> |
 | a |\n|---|\n| b<hr>c<p>d</p>e *f<br>g* | => | A |\n|---|\n| B<hr>C<p>D</p>E *F<br>G* |
 a <script>let x = y;</script> b <pre>c d</pre> e => A <script>let x = y;</script> B <pre>c d</pre> E
+a\n{{< figure\n  src="a.png"\n  alt="b"\n>}}\nc => A\n{{< figure\n  src="a.png"\n  alt="b"\n>}}\nC
+> {{% figure\n>   alt="b"\n> %}}\n> c => > {{% figure\n>   alt="b"\n> %}}\n> C
+{{< a\n\nb => {{< A\n\nB
+{{< figure\n src="a.png"\n alt="b" >}} => {{< figure\n src="a.png"\n alt="b" >}}
+see {{< icon\n "a b" >}} so => SEE {{< icon\n "a b" >}} SO
 End.\n![a](x)\nmore => END.\n![A](x)\nMORE
 a^[b c] d^[e] => A^[B C] D^[E]
 """
+LEFT_IN_TAGS = "parameters of tags left untranslated: {}"
 ROWS = [row.split(" => ") for row in TRANSLATED.strip().split("\n") if row[0] != "#"]
 
 
@@ -142,6 +148,17 @@ def test_a_translation_that_would_lose_markup_is_left_out_and_reported():
         ("markdown", "a <img alt='b c' title='1'> d", "attributes of HTML in text left untranslated: 1"),
         ("markdown", "- <svg><text>a</text></svg>", "texts in SVG images left untranslated: 1"),
         ("markdown", "a \0b\n\nc", "blocks of text left untranslated: 1"),
+        ("markdown", '{{< note title="Warning" icon="fire" >}}\nHot\n{{< /note >}}', LEFT_IN_TAGS.format(1)),
+        ("markdown", "a {{% tip title=`Two words` text='c' %}} b", LEFT_IN_TAGS.format(2)),
+        ("markdown", '{{< figure\n src="x.png"\n caption="Two \\"b\\" c"\n>}}', LEFT_IN_TAGS.format(1)),
+        ("markdown", '- {% include alert.html text="A b" %}\n- c', LEFT_IN_TAGS.format(1)),
+        ("markdown", '{{< details "Read more here" >}}\na\n{{< /details >}}', LEFT_IN_TAGS.format(1)),
+        ("markdown", ':::note{title="Warning"}\na\n:::', LEFT_IN_TAGS.format(1)),
+        ("markdown", 'a [b](c){title="Warning" width="1"} d', LEFT_IN_TAGS.format(1)),
+        ("markdown", '| a |\n|---|\n| {{< x label="Warning" >}} |', LEFT_IN_TAGS.format(1)),
+        ("markdown", '{% if page.title == "Home page" %}\na\n{% endif %}\n{{< youtube "abc" >}} b', ""),
+        ("markdown", '`{{< note title="Warning" >}}`\n\n    {{< note title="Warning" >}}\n\na', ""),
+        ("markdown", '{{< note title="12" >}}\na', ""),
         ("html", "<iframe srcdoc='<p>x'>a</iframe>", "embedded pages left untranslated: 1"),
         ("html", "a <svg><title>b</title><text>1</text><path></svg>", "texts in SVG images left untranslated: 1"),
     ],

@@ -5,13 +5,40 @@ import math
 import pytest
 
 from nmt.plugins.results import pages
-from nmt.plugins.results.pages import differences, number, render
+from nmt.plugins.results.pages import devices_in_words, differences, number, render, with_code
 
 
 def test_what_cannot_be_shown_is_replaced(tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "TEMPLATES", tmp_path)
     (tmp_path / "x.html").write_text("{{ text }}")
     assert render("x.html", text="<b>\0\x07\x7f\ud800\uffff\u202e") == f"&lt;b&gt;{5 * chr(0xFFFD)}\u202e"
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("run `nmt average` before <b>", "run <code>nmt average</code> before &lt;b&gt;"),
+        ("`a` & `<b>`", "<code>a</code> &amp; <code>&lt;b&gt;</code>"),
+        ("an odd ` sign", "an odd ` sign"),
+    ],
+)
+def test_commands_in_messages_are_set_as_code(message, shown):
+    assert with_code(message) == shown
+
+
+@pytest.mark.parametrize(
+    ("recorded", "shown"),
+    [
+        ("1 x cpu (1 threads)", "CPU, 1 thread"),
+        ("1 x cpu (16 threads)", "CPU, 16 threads"),
+        ("2 x cpu (1 threads)", "2 x CPU, 1 thread each"),
+        ("1 x NVIDIA H100 80GB", "NVIDIA H100 80GB"),
+        ("8 x NVIDIA H100 80GB", "8 x NVIDIA H100 80GB"),
+        ("1 x abacus", "abacus"),
+    ],
+)
+def test_devices_read_as_people_write_them(recorded, shown):
+    assert devices_in_words(recorded) == shown
 
 
 def test_numbers_read_as_people_write_them():

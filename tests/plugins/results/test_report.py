@@ -54,10 +54,10 @@ def test_the_page_of_a_finished_run(nmt, run, toy):
     assert head["Parameters"].startswith("10,176")
     rows = [row for row in metrics_of(run) if row["valid_loss"]]
     assert head["Best validation loss"].startswith(f"{min(float(row['valid_loss']) for row in rows):.3f}")
-    assert head["Validation BLEU"].startswith("12.35 averaged model of update 60, 4 sentences")
+    assert head["Validation BLEU"].startswith("12.35 mean of 5 checkpoints up to update 60, 4 sentences")
     assert head["Validation BLEU"].endswith("nrefs:1|version:2")
     assert head["Target tokens"] == "12,345"
-    assert "1 x abacus" in head["Training time"]
+    assert "abacus" in head["Training time"]
     assert "0.0.7" in text(section(root, "Environment"))
     assert {"Loss", "Perplexity", "BLEU", "Learning rate", "Throughput"} <= set(titles(root))
     assert len(list(root.iter("svg"))) == len(titles(root))
@@ -66,6 +66,12 @@ def test_the_page_of_a_finished_run(nmt, run, toy):
     assert "finished" in text(root.find("body/header"))
     manifest = json.loads((Path(toy[-1].removeprefix("prepared=")) / "manifest.json").read_text())
     assert manifest["fingerprint"] in text(section(root, "Corpus"))
+    # A column per split fits a phone.
+    counts = next(section(root, "Corpus").iter("table"))
+    assert [cell.text for cell in counts.find("thead/tr")] == [None, *manifest["counts"]]
+    rows_of_counts = {row.findtext("th"): [cell.text for cell in row.findall("td")] for row in counts.find("tbody")}
+    assert rows_of_counts["pairs read"] == [f"{split['read']:,}" for split in manifest["counts"].values()]
+    assert rows_of_counts["kept"] == [f"{split['kept']:,}" for split in manifest["counts"].values()]
     assert "600" in text(section(root, "Corpus"))
     assert [element.findtext("h2") for element in root.iter("section")] == [
         *("Translations", "Scores", "Curves", "Corpus", "Configuration", "Environment")
@@ -93,7 +99,18 @@ def test_a_run_that_is_still_training_and_a_model_that_it_has_left_behind(nmt, r
     assert nmt("report", "copy", "output=page.html").code == 0
     root = parsed(Path("page.html"))
     assert "no model directory yet" in text(section(root, "Translations"))
+    assert "`" not in text(section(root, "Translations"))
+    assert section(root, "Translations").findtext("p/code") == "nmt average"
     assert "Training has continued" not in text(root.find("body/header"))
+
+
+def test_a_single_checkpoint_is_no_average(nmt, run):
+    description = json.loads((run / "model/config.json").read_text())
+    score = {"metric": "bleu", "name": "BLEU", "value": 5.0, "sentences": 4, "signature": "s"}
+    description["training"] |= {"averaged": [2617], "score": score}
+    (run / "model/config.json").write_text(json.dumps(description))
+    assert nmt("report", "copy", "sentences=0").code == 0
+    assert facts(parsed(run / "report.html"))["Validation BLEU"].startswith("5.00 checkpoint of update 2,617, 4")
 
 
 def test_scores_and_examples_are_those_of_the_translations(nmt, run, toy):
@@ -107,7 +124,7 @@ def test_scores_and_examples_are_those_of_the_translations(nmt, run, toy):
     shown = section(parsed(run / "report.html"), "Translations")
     assert "15 of 20 lines of the test set, beam 2, length penalty 1.0" in text(shown)
     scores = section(parsed(run / "report.html"), "Scores")
-    bleu, chrf = (list(div.itertext()) for div in scores.find("div/dl").findall("div"))
+    bleu, chrf = (list(div.itertext()) for div in scores.find("dl").findall("div"))
     scorer = sacrebleu.metrics.BLEU()
     assert f"{scorer.corpus_score(hypotheses, [references]).score:.2f}" in bleu
     assert str(scorer.get_signature()) in bleu
