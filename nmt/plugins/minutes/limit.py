@@ -9,13 +9,24 @@ from nmt.config import ExperimentConfig
 MINUTES = "-[0-9][0-9.e+]*min"  # the suffix of a run's name
 
 VALIDATION_SECONDS = 4.0
-"""Time for a validation until one has been measured (small model, two cores)."""
+"""Least time for a validation until one has been measured (small model, two cores)."""
+
+VALIDATION_UPDATES = 8.0
+"""Until one has been measured, a validation takes at least as long as this many updates.
+
+On a busy machine, both take longer.
+"""
 
 FINAL_VALIDATIONS = 4
-"""The end of a run takes as long as this many validations and checkpoints: the last one, and three for the averages."""
+"""The end of a run takes as long as this many: the last validation, three for the averages."""
 
 AIM = 0.97
 """Share of the time after which a run should end; the rest is for what nobody can foresee."""
+
+
+def assumed_validation(update_seconds: float) -> float:
+    """The time of a validation that has not been measured, from the time of an update."""
+    return max(VALIDATION_SECONDS, VALIDATION_UPDATES * update_seconds)
 
 
 def begun(run: Path) -> dict[float, Path]:
