@@ -1,5 +1,6 @@
 """How much time a run with `minutes=` has, and what it needs besides updates."""
 
+import os
 import re
 from pathlib import Path
 
@@ -29,14 +30,24 @@ def assumed_validation(update_seconds: float) -> float:
     return max(VALIDATION_SECONDS, VALIDATION_UPDATES * update_seconds)
 
 
+def is_launched() -> bool:
+    """Whether Lightning launched this process for a run that another process has opened."""
+    by_others = {"TORCHELASTIC_RUN_ID", "SLURM_NTASKS"} & os.environ.keys()
+    return not by_others and not training.is_first_process()
+
+
 def begun(run: Path) -> dict[float, Path]:
-    """Minutes -> folder, for the runs that minutes= began under this run's name."""
+    """Minutes -> folder, for the runs that minutes= began under this run's name.
+
+    A launched process finds the settings of its run there before the first checkpoint.
+    """
     name = re.escape(re.sub(f"{MINUTES}$", "", run.name))  # mine-30min -> mine
     beside = [file.parent for file in run.parent.glob("*/config.yaml")]
     runs = [folder for folder in beside if re.fullmatch(f"{name}({MINUTES})?", folder.name)]
     folders = {}
     for folder in runs:
-        if training.list_checkpoints(folder) or (folder / "model").exists():
+        is_trained = training.list_checkpoints(folder) or (folder / "model").exists()
+        if is_trained or is_launched():
             minutes = training.read_config(folder).get("minutes")
             if isinstance(minutes, int | float):
                 folders[float(minutes)] = folder

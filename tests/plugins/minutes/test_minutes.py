@@ -14,7 +14,7 @@ from rich.console import Console
 from test_safety import SHORT, train_with
 
 from nmt.commands import compose
-from nmt.config import ExperimentConfig, ModelConfig, OptimConfig, build
+from nmt.config import ExperimentConfig, ModelConfig, OptimConfig, build, to_tree
 from nmt.plugins.minutes import limit, minutes, pacer, trial
 from nmt.training import TranslationModule, list_checkpoints, read_metrics, train
 
@@ -99,6 +99,18 @@ def test_a_larger_model_is_tried_if_there_is_time_and_chosen_if_it_pays(corpus, 
         assert minutes.settle(config, Console()).model.d_model == chosen
         assert set(tried) == sizes
         tried.clear()
+
+
+def test_a_launched_process_takes_the_settings_of_the_first(corpus, here, monkeypatch):
+    monkeypatch.setattr(minutes, "measured_pace", lambda *arguments: minutes.Pace(0.01, 200))
+    words = [corpus, "minutes=3", "model=tiny", "run=run", "trainer.devices=2"]
+    config = compose("train", [*words, "trainer.precision=32-true"])
+    first = minutes.settle(config, Console(quiet=True))
+    Path("run").mkdir()
+    Path("run/config.yaml").write_text(yaml.safe_dump(to_tree(first)))
+    for name, value in {"LOCAL_RANK": "1", "WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)
+    assert minutes.settle(config, Console(quiet=True)) == first
 
 
 def test_too_little_time_is_refused_before_anything_is_written(corpus, nmt, monkeypatch):
