@@ -3,9 +3,11 @@
     python benchmarks/busy.py PREPARED [KEY=VALUE ...] [--neighbors 0 1 2] [--rounds 3]
         [--settings default OMP_NUM_THREADS=1 ...]
 
-A setting is a list of environment variables, separated by commas; `default` sets none. In each
-round, the script trains once with each setting beside each number of busy processes. It prints the
-median target tokens/s, and their ratios to the best setting and to the first one.
+PREPARED is a corpus that `nmt preprocess` wrote, and KEY=VALUE are options of `nmt train`, such as
+`model=tiny`. `--neighbors` lists numbers of busy processes. A setting is a list of environment
+variables, separated by commas; `default` sets none. In each of `--rounds` rounds, the script trains
+once with each setting beside each number of busy processes. It prints the median target tokens/s,
+and their ratios to the best setting and to the first one.
 """
 
 import argparse

@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache, reduce
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +37,18 @@ from nmt.registry import entries_of
 SOURCES: Any = {source.__name__: source for source in Plugins.instance().discover(ConfigSource)}
 
 
-def divide(dividend: float, divisor: Any) -> float:
-    """For defaults that depend on another key, such as `${divide:0.2,${model.d_model}}`.
+def power_law(x1: float, y1: float, x2: float, y2: float, x: Any) -> float:
+    """The power of `x` that is `y1` at `x1` and `y2` at `x2`, for defaults that depend on another key.
 
-    A divisor that is no positive number is refused later, by the name of its key.
+    An `x` that is no positive number is refused later, by the name of its key.
     """
-    is_positive = isinstance(divisor, int | float) and divisor > 0
-    return dividend / divisor if is_positive else dividend
+    if not isinstance(x, int | float) or x <= 0:
+        return y1
+    exponent = log(y2 / y1) / log(x2 / x1)
+    return float(f"{y1 * (x / x1) ** exponent:.6g}")  # the given values exactly, and short ones between them
 
 
-OmegaConf.register_new_resolver("divide", divide, replace=True)
+OmegaConf.register_new_resolver("power_law", power_law, replace=True)
 
 
 class OurGroups(SOURCES["FileConfigSource"]):  # type: ignore[misc,name-defined]

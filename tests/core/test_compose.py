@@ -112,6 +112,13 @@ def test_a_mistake_is_one_line_that_helps(command, override, line):
     assert error_line(command, override).startswith(line)
 
 
+@pytest.mark.parametrize(("d_model", "rate"), [(128, 1.5e-3), (256, 6.7e-4), (512, 3e-4), (1024, 1.34e-4)])
+def test_the_learning_rate_for_adapting_falls_with_the_width(d_model, rate):
+    config = compose("train", ["experiment=adapt", f"model.d_model={d_model}"])
+    exact = d_model in (128, 512)
+    assert config.optim.learning_rate == pytest.approx(rate, rel=1e-9 if exact else 0.01)
+
+
 @pytest.mark.parametrize(
     ("command", "override", "key", "value"),
     [

@@ -17,7 +17,10 @@ RECIPES = sorted(ROOT.glob("recipes/*/*.sh"))
 # Benchmark -> arguments. MODEL is a run, PREPARED its corpus, F/... a file that `inputs` writes.
 ARGUMENTS = {
     "alignment.py": ["MODEL", "PREPARED", "50"],
-    "busy.py": ["PREPARED", "1", "model=tiny", "optim.warmup=10"],
+    "busy.py": [
+        *("PREPARED", "model=tiny", "optim.warmup=10"),
+        *("--neighbors", "1", "--rounds", "1", "--settings", "default", "OMP_NUM_THREADS=1"),
+    ],
     "characters.py": ["MODEL", "F/long.en", "F/long.de"],
     "documents.py": ["F/page.html", "F/seite.html"],
     "exactness.py": ["small", "1", "1"],

@@ -38,7 +38,7 @@ HIGHEST_RATE = 0.5  # peak learning rate of long runs, in units of 1 / d_model
 SHORT_RUN = 1500  # up to this many updates, the rate is doubled; beyond, it falls with the square root of their number
 DECAY = 8.0  # peak learning rate x weight decay x updates
 DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2), (np.inf, 0.3))  # (maximum passes over the corpus, dropout)
-FEWEST_UPDATES = 100
+FEWEST_UPDATES = 10  # with fewer, the speed and the time of a validation cannot be measured
 MICRO_BATCH = 5000  # tokens on a CPU, where larger micro-batches are no faster
 
 
