@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nmt.config import NMTError
+from nmt.config import DataConfig, NMTError, TokenizerConfig, with_defaults
 from nmt.data import (
     FORMAT_VERSION,
     IDS_SCHEMA,
@@ -51,7 +51,11 @@ def test_the_fingerprint_depends_on_every_value_that_decides_what_is_prepared_an
 
 def test_a_manifest_is_read_as_it_was_written(tmp_path):
     MANIFEST.write(tmp_path)
-    assert read_manifest(tmp_path) == MANIFEST
+    read = read_manifest(tmp_path)
+    defaults = {"data": DataConfig, "tokenizer": TokenizerConfig}
+    complete = {name: with_defaults(kind, CONTENT[name]) for name, kind in defaults.items()}
+    assert read == replace(MANIFEST, content={**CONTENT, **complete})
+    assert all(read.content["data"][key] == value for key, value in DATA.items() if key != "filters")
     replace(MANIFEST, format_version=2).write(tmp_path)
     with pytest.raises(NMTError, match=rf"format version 2, but this nmt reads .* {FORMAT_VERSION}: .*overwrite=true"):
         read_manifest(tmp_path)
