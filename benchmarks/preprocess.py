@@ -9,8 +9,9 @@ the two text files; without files, the words are made up and follow Zipf's law. 
 and prints the seconds of each part and the peak memory of all processes: `resident` includes pages of mapped files,
 which the system can reclaim, and `own` does not. Then sentencepiece encodes some of the same lines.
 
-The main process reads the corpus, distributes blocks and writes the results. Its processor seconds are printed for
-each part: they limit what any number of workers can reach.
+The main process reads the corpus, distributes blocks and writes the results. The script prints its processor seconds
+and those of the workers for each part. Their ratio is the number of workers that keep the main process busy: with more
+workers, a part takes no less time.
 
 With `memory`, the script prepares several sizes and prints the memory that each million pairs adds to the main process
 and to all processes. The vocabulary is trained on few pairs, because its memory would hide what grows with the corpus.
@@ -89,15 +90,27 @@ def write_corpus(folder: Path, pairs: int, texts: list[str]) -> None:
             write_text(folder / f"{prefix}.{code}", side, side_words)
 
 
+def processor_seconds(process: multiprocessing.process.BaseProcess) -> float:
+    """The processor seconds of a running child process; 0 if it has just ended."""
+    try:
+        # The second field is the name in parentheses; times in user and system mode are fields 14 and 15.
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    ticks = int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 class Moment(NamedTuple):
     wall: float
-    processor: float  # seconds of this process and of those of its children that have ended
+    processor: float  # seconds of this process and its children
     main: float  # processor seconds of this process alone
 
     @classmethod
     def now(cls) -> "Moment":
         own, ended = (sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        return cls(time.perf_counter(), own + ended, own)
+        running = sum(map(processor_seconds, multiprocessing.active_children()))
+        return cls(time.perf_counter(), own + ended + running, own)
 
 
 Moments = "multiprocessing.Queue[tuple[str, Moment] | None]"
@@ -245,9 +258,12 @@ def measure_speed(pairs: int, texts: list[str]) -> None:
         one, two = reference(folder, lines)
     parts = {name: Moment(*np.subtract(seen[end], seen[begin])) for name, (begin, end) in PARTS.items()}
     for name, part in parts.items():
-        print(f"{name}: {part.wall:.1f} s; processor seconds of the main process: {part.main:.1f}")
+        workers = part.processor - part.main
+        print(
+            f"{name}: {part.wall:.1f} s; processor seconds: main process {part.main:.2f}, workers {workers:.2f} "
+            f"({workers / part.main:.1f} workers keep the main process busy)"
+        )
     line = (parts["reading and filtering"].wall + parts["encoding and writing"].wall) / (2 * pairs)
-    # The workers' seconds are only known after the workers have ended, with all parts in them.
     processor = (seen["end"].processor - seen["begin"].processor) / (2 * pairs)
     print(f"{1 / line:,.0f} lines a second without learning")
     print(f"{processor * 1e6:.1f} us of processor time for each line, learning included")

@@ -18,12 +18,14 @@ Rogaway 2002, "Ciphers with arbitrary finite domains").
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nmt.config import BatchingConfig, SourceConfig, require
+from nmt.data.lengths import GrownLengths, Lengths
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -135,8 +137,20 @@ class Groups(NamedTuple):
     starts: Ints  # [groups + 1], each group's start in `order`, then the end of the last group
     widths: Ints  # [2, groups], each group's maximum source and target width
 
+    def pairs_between(self, bounds: Ints) -> Ints:
+        """How many pairs of each group lie between two bounds, [bounds - 1, groups]."""
+        # Groups list their pairs in row order. NumPy would copy `order` if the types differed.
+        bounds_of_order = bounds.astype(self.order.dtype)
+        places = [
+            np.searchsorted(self.order[begin:end], bounds_of_order) for begin, end in pairwise(self.starts.tolist())
+        ]
+        places_BG = np.stack(places, axis=1)  # of each bound in each group
+        return integers(places_BG[1:] - places_BG[:-1])
 
-def group_by_lengths(source_lengths: NDArray[Any], target_lengths: NDArray[Any], budget: int) -> Groups:
+
+def group_by_lengths(
+    source_lengths: Lengths | GrownLengths, target_lengths: Lengths | GrownLengths, budget: int
+) -> Groups:
     """Group pairs for micro-batches of at most `budget` padded tokens per side."""
     # Cap widths at the longest sentence, which may fill a micro-batch by itself.
     (source_widths, source_index), (target_widths, target_index) = (
@@ -169,7 +183,7 @@ def group_by_lengths(source_lengths: NDArray[Any], target_lengths: NDArray[Any],
 def rows_by_group(group_blocks: Iterable[NDArray[Any]], starts: Ints) -> NDArray[np.signedinteger[Any]]:
     """The rows of each group in turn, ascending; `group_blocks` contain the group of every row, in row order."""
     rows = int(starts[-1])
-    order = np.empty(rows, np.min_scalar_type(-rows))
+    order = np.empty(rows, np.min_scalar_type(-rows - 1))  # a type that also holds `rows`
     free = starts[:-1].copy()  # for each group, where its next row goes
     first_row = 0
     for groups in group_blocks:
@@ -261,33 +275,31 @@ class BatchPlanner:
 
     def __init__(
         self,
-        source_lengths: NDArray[Any],
-        target_lengths: NDArray[Any],
+        source_lengths: Lengths,
+        target_lengths: Lengths,
         batching: BatchingConfig,
         seed: int,
         attention_window: int | None = None,
         mixture: Mixture | None = None,
     ) -> None:
         self.micro_batches, self.seed, self.attention_window = batching.micro_batches, seed % 2**64, attention_window
-        self.lengths = planned = [source_lengths, target_lengths]
+        self.lengths = [source_lengths, target_lengths]
+        planned: list[Lengths | GrownLengths] = [*self.lengths]
         if mixture:
-            growth = np.repeat(mixture.growth, np.diff(mixture.bounds))
-            planned = [np.ceil(side * growth).astype(np.int32) for side in planned]
-        longest, budget = int(max(side.max() for side in planned)), batching.tokens_per_update // self.micro_batches
+            planned = [GrownLengths(side, mixture.bounds, mixture.growth) for side in self.lengths]
+        longest = int(max(side.max() for side in planned))
+        budget = batching.tokens_per_update // self.micro_batches
         require(
             longest <= budget,
             f"batching.tokens_per_update={batching.tokens_per_update} and batching.micro_batches={self.micro_batches} "
             f"leave {budget} tokens per micro-batch, but the longest sentence has {longest}: "
             "raise batching.tokens_per_update or lower batching.micro_batches",
         )
-        self.groups, self.is_mixed = group_by_lengths(planned[0], planned[1], budget), mixture is not None
+        self.groups = group_by_lengths(planned[0], planned[1], budget)
+        self.is_mixed = mixture is not None
         self.sizes = np.diff(self.groups.starts)
         if mixture:
-            # Groups list their pairs in row order, so each source's pairs are contiguous.
-            cells = (np.searchsorted(mixture.bounds, self.groups.order, side="right") - 1) * len(self.sizes)
-            cells += np.repeat(np.arange(len(self.sizes)), self.sizes)
-            shape = len(mixture.copies), len(self.sizes)
-            self.source_sizes = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+            self.source_sizes = self.groups.pairs_between(mixture.bounds)
             self.source_begins = self.source_sizes.cumsum(0) - self.source_sizes
             # How many pairs a pass takes from each source and group, rounded so that each source's total is right.
             upto = np.rint(self.source_sizes.cumsum(1) * mixture.copies[:, None]).astype(np.int64)

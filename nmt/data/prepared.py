@@ -28,6 +28,7 @@ from nmt.config import (
     require,
     sources_of,
 )
+from nmt.data.lengths import MappedLengths, map_table
 from nmt.data.manifest import Manifest, read_manifest
 from nmt.data.planning import Ints, UpdateSize
 from nmt.errors import NMTError, one_line
@@ -89,14 +90,19 @@ class PreparedSplit:
         require(not folder.is_symlink() and file.exists(), f"{folder} is a link or lacks pairs.arrow; prepare it again")
         check_regular(file)
         try:
-            table = pa.ipc.open_stream(pa.memory_map(str(file))).read_all().replace_schema_metadata(None)
+            content, table = map_table(file)
         except (OSError, ValueError, MemoryError, pa.ArrowException) as error:
             raise self.damaged(error) from error
         fits = table.schema == IDS_SCHEMA and not any(column.null_count for column in table.columns)
         require(fits, f"{file} does not have a prepared corpus's columns; prepare it again")
-        self.table, self.blocks = table, table.to_batches()
+        self.table = table
+        self.blocks = table.to_batches()
         self.starts = np.cumsum([0, *map(len, self.blocks)])
-        self.source_lengths, self.target_lengths = (column.to_numpy() for column in table.columns[2:4])
+        try:
+            self.source_lengths = MappedLengths(file, "source_length", content, table)
+            self.target_lengths = MappedLengths(file, "target_length", content, table)
+        except ValueError as error:
+            raise self.damaged(error) from error
 
     def __len__(self) -> int:
         return len(self.source_lengths)

@@ -20,14 +20,24 @@ from importlib.metadata import version
 from math import ceil
 from multiprocessing import active_children, parent_process
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import regex
 
 from nmt import compat, files
-from nmt.config import ExperimentConfig, NMTError, difference, held_out_name, require, sources_of, to_tree
+from nmt.config import (
+    DataConfig,
+    ExperimentConfig,
+    NMTError,
+    difference,
+    held_out_name,
+    require,
+    sources_of,
+    to_tree,
+    with_defaults,
+)
 from nmt.data import IDS_SCHEMA, TOKENIZER, Manifest, check_ours, decisive, read_manifest, source_copies, transforms_for
 from nmt.preparation.characters import lacking_characters
 from nmt.preparation.deduplication import EMPTY
@@ -78,13 +88,17 @@ def worker_pool(count: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
 worker_tokenizer = lru_cache(maxsize=1)(load_tokenizer)
 
 
-def encode_block(
-    block: pa.RecordBatch, tokenizer_file: Path, limit: int | None, tag: str | None
-) -> tuple[pa.RecordBatch, int, list[Counter[str]]]:
-    """Encode clean pairs and drop those with more than `limit` tokens on either side.
+class EncodedBlock(NamedTuple):
+    """Encoded pairs, and what the main process would otherwise have to count."""
 
-    Return a block with the schema IDS_SCHEMA, the number of dropped pairs, and each side's character counts.
-    """
+    ids: pa.RecordBatch  # with the schema IDS_SCHEMA
+    dropped: int  # pairs that are too long
+    lengths: list[Counter[int]]  # for each side, how many sentences have each length
+    characters: list[Counter[str]]  # for each side
+
+
+def encode_block(block: pa.RecordBatch, tokenizer_file: Path, limit: int | None, tag: str | None) -> EncodedBlock:
+    """Encode clean pairs and drop those with more than `limit` tokens on either side."""
     tokenizer = worker_tokenizer(tokenizer_file)
     ids = [tokenizer.encode(block.column(side).to_pylist(), side) for side in (0, 1)]
     if tag:
@@ -92,8 +106,14 @@ def encode_block(
     lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
     encoded = pa.record_batch([*ids, *(side + 1 for side in lengths), block.column("line")], schema=IDS_SCHEMA)
     short = pa.array(np.maximum(*lengths) <= (np.inf if limit is None else limit))
-    characters = [Counter("".join(column.to_pylist())) for column in block.filter(short).columns[:2]]
-    return encoded.filter(short), len(block) - short.true_count, characters
+    kept_text = block.filter(short)
+    kept_lengths = [pa.array(side).filter(short).to_pylist() for side in lengths]
+    return EncodedBlock(
+        ids=encoded.filter(short),
+        dropped=len(block) - short.true_count,
+        lengths=[Counter(side) for side in kept_lengths],
+        characters=[Counter("".join(column.to_pylist())) for column in kept_text.columns[:2]],
+    )
 
 
 def usual_and_longest(lengths: Counter[int]) -> dict[str, int]:
@@ -227,12 +247,12 @@ class Preparation:
             for reading in self.readings:
                 limit, before = reading.data.filters.max_tokens if split == "train" else None, lengths[0].total()
                 encode = partial(encode_block, tokenizer_file=self.tokenizer_file, limit=limit, tag=reading.data.tag)
-                for ids, dropped, block_characters in self.map(encode, reading.blocks_of(split)):
-                    write(ids)
-                    counts["dropped"] += Counter({"too long (tokens)": dropped})
+                for encoded in self.map(encode, reading.blocks_of(split)):
+                    write(encoded.ids)
+                    counts["dropped"] += Counter({"too long (tokens)": encoded.dropped})
                     for side in (0, 1):
-                        lengths[side].update((ids.column(f"{SIDES[side]}_length").to_numpy() - 1).tolist())
-                        characters[side].update(block_characters[side])
+                        lengths[side].update(encoded.lengths[side])
+                        characters[side].update(encoded.characters[side])
                     self.say(f"encoded {lengths[0].total():,} {split} pairs")
                 kept_of.append(lengths[0].total() - before)
         kept = sum(kept_of)
@@ -319,6 +339,9 @@ def existing_corpus(config: ExperimentConfig, content: dict[str, Any] | None = N
             check_ours(folder)
         return None
     manifest = read_manifest(folder)
+    if content is not None:
+        # A configuration built in Python may lack plugins' keys, which `read_manifest` adds.
+        content = {**content, "data": with_defaults(DataConfig, content["data"])}
     if content is not None and manifest.content != content:
         old, new = ({**tree, "data": decisive(tree["data"])} for tree in (manifest.content, content))
         advice = "pass overwrite=true to replace it, or data.name=OTHER to keep both"

@@ -49,7 +49,8 @@ def joint_score(corpus: PreparedCorpus, parts: list[Texts], tokenize: str | None
 
 
 def batches_of(split: PreparedSplit, rows: range) -> list[np.ndarray]:
-    lengths = np.maximum(split.source_lengths, split.target_lengths)[rows.start : rows.stop].tolist()
+    part = slice(rows.start, rows.stop)
+    lengths = np.maximum(split.source_lengths[part], split.target_lengths[part]).tolist()
     return [np.array(rows)[batch] for batch in search.batches_by_length(lengths, BATCH_TOKENS)]
 
 

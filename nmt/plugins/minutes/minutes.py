@@ -206,7 +206,7 @@ def too_few(config: ExperimentConfig, corpus: PreparedCorpus, pace: Pace, limit:
     assert config.minutes is not None
     beside = seconds_beside(limit)
     enough = config.minutes + (FEWEST_UPDATES * pace.seconds + beside - limit) / 60
-    tokens = int(corpus.split("train").target_lengths.sum(dtype=np.int64))
+    tokens = corpus.split("train").target_lengths.sum()
     passes = updates_that_fit(limit, pace) * pace.tokens / tokens
     size = f"{config.batching.tokens_per_update:,} tokens (the longest sentence has {longest_sentence(corpus):,})"
     return (
@@ -261,7 +261,7 @@ def with_groups(config: ExperimentConfig, **groups: Any) -> ExperimentConfig:
 
 def longest_sentence(corpus: PreparedCorpus) -> int:
     split = corpus.split("train")
-    return int(max(split.source_lengths.max(), split.target_lengths.max()))
+    return max(split.source_lengths.max(), split.target_lengths.max())
 
 
 def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float) -> ExperimentConfig:
@@ -277,7 +277,7 @@ def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
     largest = max(longest, MICRO_BATCH) if trainer.strategy.root_device.type == "cpu" else size
     micro_batches = devices * max(1, size // (devices * largest))  # each has room for the longest sentence
     micro_batches = kept.get("micro_batches", micro_batches)
-    passes = tokens / int(corpus.split("train").target_lengths.sum(dtype=np.int64))
+    passes = tokens / corpus.split("train").target_lengths.sum()
     dropout = next(share for most, share in DROPOUT if passes <= most)
     return with_groups(
         config,

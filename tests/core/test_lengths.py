@@ -1,0 +1,101 @@
+"""Sentence lengths in place: a memory-mapped column gives what the array in memory gives."""
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from nmt.config import BatchingConfig
+from nmt.data import IDS_SCHEMA, BatchPlanner, PreparedSplit
+from nmt.data.lengths import GrownLengths, MappedLengths, map_table
+from nmt.data.planning import Mixture
+from nmt.errors import NMTError
+from nmt.preparation import arrow_writer
+
+BLOCK_SIZES = [1, 999, 7, 1000, 3]
+PAIRS = sum(BLOCK_SIZES)
+SOURCES = np.random.default_rng(1).integers(1, 40, PAIRS).astype(np.int32)
+TARGETS = np.random.default_rng(2).integers(1, 40, PAIRS).astype(np.int32)
+BOUNDS = np.array([0, 500, 1003, PAIRS])
+"""Of three sources; the second ends inside a block."""
+
+
+def table_of_pairs() -> pa.Table:
+    ids = [[[7] * (length - 1) for length in side.tolist()] for side in (SOURCES, TARGETS)]
+    return pa.table([*ids, SOURCES, TARGETS, np.arange(PAIRS)], schema=IDS_SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory) -> PreparedSplit:
+    folder = tmp_path_factory.mktemp("split")
+    table = table_of_pairs()
+    with arrow_writer(folder / "pairs.arrow", IDS_SCHEMA) as write:
+        for begin, end in pairwise(np.cumsum([0, *BLOCK_SIZES]).tolist()):
+            write(table.slice(begin, end - begin).combine_chunks().to_batches()[0])
+    return PreparedSplit(folder)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        slice(None),
+        slice(0, 0),
+        slice(5, 2),
+        slice(0, 1),
+        slice(1, 1000),
+        slice(999, 1008),
+        slice(2005, 9999),
+        np.array([], np.int64),
+        np.array([0, 1, 999, 1000, 1006, 1007, 2006, 2007, 2009, 3, 3]),
+        np.arange(PAIRS)[::-1],
+    ],
+)
+def test_rows_of_a_mapped_column_are_those_of_the_array(split, rows):
+    assert split.target_lengths[rows].tolist() == TARGETS[rows].tolist()
+    assert split.source_lengths[rows].tolist() == SOURCES[rows].tolist()
+
+
+def test_a_mapped_column_is_neither_copied_nor_sent(split):
+    lengths = split.source_lengths
+    assert (len(lengths), lengths.max(), lengths.sum()) == (PAIRS, SOURCES.max(), SOURCES.sum())
+    parts = lengths.parts(0, PAIRS)
+    assert [len(part) for part in parts] == BLOCK_SIZES
+    assert all(np.shares_memory(part, lengths.content) for part in parts)
+    file = split.folder / "pairs.arrow"
+    assert lengths.content.nbytes == file.stat().st_size // 4 * 4
+    sent = pickle.dumps(lengths)
+    assert len(sent) < 500
+    assert pickle.loads(sent).tolist() == SOURCES.tolist()
+
+
+def test_growing_lengths_in_parts_gives_what_growing_all_gives(split):
+    growth = np.array([1, 1.15, 1.3])
+    expected = np.ceil(SOURCES * np.repeat(growth, np.diff(BOUNDS))).astype(np.int32)
+    grown = GrownLengths(split.source_lengths, BOUNDS, growth)
+    assert (len(grown), grown.max()) == (PAIRS, expected.max())
+    for begin in range(0, PAIRS, 300):
+        assert grown[begin : begin + 300].tolist() == expected[begin : begin + 300].tolist()
+
+
+@pytest.mark.parametrize("mixture", [None, Mixture(BOUNDS, np.array([1, 2.5, 1]), np.array([1, 1.15, 1.3]))])
+def test_updates_planned_from_mapped_lengths_are_those_of_the_arrays(split, mixture):
+    batching = BatchingConfig(400, 2)
+    mapped = BatchPlanner(split.source_lengths, split.target_lengths, batching, 1, mixture=mixture)
+    arrays = BatchPlanner(SOURCES, TARGETS, batching, 1, mixture=mixture)
+    for number in (0, 1, 50, 1000):
+        for planned, expected in zip(mapped.update(number), arrays.update(number), strict=True):
+            assert planned.indices.tolist() == expected.indices.tolist()
+            assert planned[1:] == expected[1:]
+
+
+def test_compressed_lengths_are_refused(tmp_path):
+    file = tmp_path / "pairs.arrow"
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_stream(sink, IDS_SCHEMA, options=options) as writer:
+        writer.write_table(table_of_pairs())
+    with pytest.raises(ValueError, match="its source_length is compressed"):
+        MappedLengths(file, "source_length", *map_table(file))
+    with pytest.raises(NMTError, match=r"source_length is compressed or misaligned\); prepare it again"):
+        PreparedSplit(tmp_path)
