@@ -29,7 +29,7 @@ from nmt.search import TorchEngine
 from nmt.text import Tokenizer, train_tokenizer
 from nmt.translation import with_engine
 
-SIZE = 320
+SIZE = 300
 GREEDY = DecodeConfig(beam_size=1, max_extra_length=9)
 USUAL = {
     "encoder_layers": 1,
@@ -72,7 +72,9 @@ LINES = ["ka lo", "nu pe ri so tu va we", "we we we mi"]
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
     lines = ["ka lo mi", "nu pe ri so", "tu va we"] * 20
-    return train_tokenizer(lines, TokenizerConfig("bpe", SIZE))
+    trained = train_tokenizer(lines, TokenizerConfig("bpe", SIZE))
+    assert trained.vocabulary_size == SIZE
+    return trained
 
 
 @pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}={case[1]}")
