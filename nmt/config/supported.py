@@ -1,7 +1,8 @@
-"""Tables of the options that another program, such as an engine or the target of an export, can reproduce.
+"""Tables of the options that another program, such as an engine, can reproduce.
 
-A table maps keys, such as `model.norm`, to rules. It names what the program can do: a key that is missing from the
-table is refused whatever its value, because nobody has checked yet what the program makes of it.
+A table maps keys, such as `model.norm`, to rules. It names what the program can do: a key that is
+missing from the table is refused whatever its value, because nobody has checked yet what the
+program makes of it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,7 +51,7 @@ class Problem:
     key: str
     value: Any
     needs: str
-    """What the program needs instead, such as "model.norm=post"; empty if no value of this key is known to work."""
+    """What the program needs, such as "model.norm=post"; empty if no value is known to work."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,9 @@ def exported_settings(
 ) -> dict[str, Any]:
     """The values of all keys that an export must reproduce.
 
-    `model` is a ModelConfig, `tokenizer` maps the keys of a TokenizerConfig to their values, `kind` is the kind of
-    the training corpus (None: unknown), and `tags` are the symbols with which sources may begin.
+    `model` is a ModelConfig, `tokenizer` maps the keys of a TokenizerConfig to their values, `kind`
+    is the kind of the training corpus (None: unknown), and `tags` are the symbols with which
+    sources may begin.
     """
     settings = settings_of("model", model)
     settings |= {f"tokenizer.{key}": value for key, value in tokenizer.items()}

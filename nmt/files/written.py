@@ -1,7 +1,7 @@
 """The one list of the files that nmt writes: what a folder is, and which files in it are not nmt's.
 
-Plugins add to it with facts of their "export" and "folder" entries: `marker`, the name of a file in each such folder,
-and `files`, a regular expression for the names of the files in it.
+Plugins add to it with facts of their "export" and "folder" entries: `marker`, the name of a file in
+each such folder, and `files`, a regular expression for the names of the files in it.
 """
 
 import re
@@ -17,14 +17,20 @@ MODEL_NAMES = r"model\.safetensors|config\.json|tokenizer\.model|README\.md"
 RUN_NAMES = "|".join(
     (
         r"config\.yaml|metrics\.csv|environment\.json|tokenizer\.model|\.lock",
-        r"report\.html|citation-[^/]+\.zip",
+        r"(report|compare|attention)\.html|citation-[^/]+\.zip",
         r"checkpoints/(step=\d+|best)\.ckpt",
         r"tensorboard/(events\.out\.tfevents\.[^/]+|hparams\.yaml)",
         r"wandb/.*",
         rf"model/({MODEL_NAMES})",
     )
 )
-CORPUS_NAMES = r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*|(train|valid|test)(/[\w-]+\.arrow)?"
+CORPUS_NAMES = "|".join(
+    (
+        r"manifest\.json|tokenizer\.model",
+        r"(valid|test)\.\w[\w.-]*",
+        r"(train|valid|test)(/[\w-]+\.arrow)?",
+    )
+)
 CORPUS_MARK, RUN_MARK, MODEL_MARK = "manifest.json", "config.yaml", "config.json"
 
 
@@ -44,13 +50,14 @@ def entry_of(folder: Path) -> Entry | None:
     """The plugin's entry for a folder that a plugin wrote."""
     for entry in added_folders():
         marker = folder / entry.facts["marker"]
-        if marker.is_file() and not marker.is_symlink() and entry.facts.get("key", "exported_by") in keys_in(marker):
+        key = entry.facts.get("key", "exported_by")
+        if marker.is_file() and not marker.is_symlink() and key in keys_in(marker):
             return entry
     return None
 
 
 def keys_in(file: Path) -> set[str]:
-    """The keys of a JSON file, with `exported_by` only if nmt wrote it; empty if the file is not a JSON mapping."""
+    """The keys of a JSON mapping, `exported_by` only if it is nmt; empty for other files."""
     try:
         tree = read_mapping(file, parse_json, LARGE)
     except NMTError:
@@ -61,7 +68,7 @@ def keys_in(file: Path) -> set[str]:
 
 
 def kind_of_folder(folder: Path) -> str | None:
-    """run (or a model directory), corpus, export or the name of a plugin's kind; None if nmt did not write it.
+    """run (or a model directory), corpus, export or a plugin's kind; None if nmt did not write it.
 
     A damaged file counts as nmt's, so that the damage is reported.
     """

@@ -1,11 +1,18 @@
-"""Which programs a run's model can be exported to, from the tables of the exporters. No torch import."""
+"""Which programs a run's model can be exported to, from the exporters' tables. No torch import."""
 
-from nmt.config import ExperimentConfig, Program, exported_settings, facts_of_kind, sources_of, to_tree
+from nmt.config import (
+    ExperimentConfig,
+    Program,
+    exported_settings,
+    facts_of_kind,
+    sources_of,
+    to_tree,
+)
 from nmt.registry import entries_of, import_attribute
 
 
 def exports_in_words(config: ExperimentConfig, vocabulary_size: int) -> str:
-    """What the model can be exported to and what other exports need; empty if there is nothing to export."""
+    """What the model can be exported to and what other exports need; empty for parsers."""
     if facts_of_kind(config.data.kind).get("structured"):
         return ""
     tokenizer = {**to_tree(config.tokenizer), "vocabulary_size": vocabulary_size}

@@ -6,9 +6,7 @@ lists for the source's. The export is compared with the original by translating 
 """
 
 import hashlib
-import importlib.util
 import json
-import re
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -21,10 +19,11 @@ import yaml
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from nmt import data, evaluation, search, translation
-from nmt.config import EOS, UNK, Compute, DecodeConfig, ModelConfig, NMTError, TranslatorOptions, one_line, require
+from nmt import data, search
+from nmt.config import EOS, UNK, DecodeConfig, ModelConfig, NMTError, one_line, require
 from nmt.files import ModelDescription, block, parse_yaml, read_bytes, read_description, sha256, whole_folder
 from nmt.model import Transformer, load_model
+from nmt.plugins.bergamot import usage
 from nmt.plugins.bergamot.container import EMBEDDING, SCALE, Array, container, shortlist, shortlist_shape
 from nmt.plugins.bergamot.page import SEARCH, engine_files, page_of
 from nmt.plugins.bergamot.supported import BERGAMOT
@@ -46,29 +45,9 @@ LISTED, FREQUENT = 50, 100
 """Target subwords per source subword, and the subwords that every sentence can use besides bytes."""
 MULTIPLE = 8
 """The engine needs vocabularies of a multiple of this size."""
-SHOWN_LINES = 2
-"""Number of differing translations to print."""
 GREEDY = DecodeConfig(beam_size=1)
 NEVER = -1e9
 """Logit bias that rules out a symbol."""
-ABOUT = """
-Firefox's engine translates with the files in this folder. translateLocally also reads
-`config.intgemm8bitalpha.yml`: pack the folder as a .tar.gz and import it. `translator.html`, if it is here, is a page
-that translates offline; it contains the engine
-([Bergamot](https://github.com/browsermt/bergamot-translator), Mozilla Public License 2.0).
-"""
-USAGE = """
-From Python, with `pip install fxtranslate`:
-
-```python
-from pathlib import Path
-
-import fxtranslate
-
-model, shortlist, source, target = (Path(name).read_bytes() for name in {files})
-print(fxtranslate.Translator(model, source, target, shortlist).translate("A line."))
-```
-"""
 
 
 def vocabularies(tokenizer: Tokenizer) -> tuple[list[Any], list[list[int]]]:
@@ -236,6 +215,9 @@ def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[s
     engine = engine_files(Path(options.page)) if options.page else []
     model = load_model(folder)
     models, orders = vocabularies(tokenizer)
+    is_shared = model.config.source_vocabulary_size is None
+    problem = f"model.source_vocabulary_size={model.config.source_vocabulary_size}: format=bergamot needs null"
+    require(is_shared == (len(orders) == 1), f"{problem} for a model with one vocabulary")
     given = read_shortlist(Path(options.shortlist), orders) if options.shortlist else None
     corpus = None if given else data.corpus_of(folder, description.training, options.prepared)
     other = f"prepared={options.prepared}: has another vocabulary; prepare it with init={folder}"
@@ -251,12 +233,13 @@ def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[s
     contents = [vocabulary.SerializeToString() for vocabulary in models]
     parts = Parts(container(weights, yaml.safe_dump(settings)), listed, contents)
     status(f"translating {len(lines):,} lines twice")
-    text = heading(description) + ABOUT
+    text = heading(description) + usage.ABOUT
     notes = ["not compared: fxtranslate does not support BPE, unlike Firefox's engine; use tokenizer.kind=unigram"]
     files = parts.named(f"{description.source}{description.target}")
     if all(vocabulary.trainer_spec.model_type == vocabulary.trainer_spec.UNIGRAM for vocabulary in models):
-        text += USAGE.format(files=(*files, *[*files][2:])[:4])
-        notes = compare(folder, description, parts, (origin, lines, references))
+        code = usage.code_for([*files])
+        text += usage.USAGE.format(code=code)
+        notes = usage.compare(folder, description, files, code, (origin, lines, references))
     sizes = [f"{name} {len(content) / 1e6:.1f}" for name, content in files.items()]
     notes.append(f"{sum(map(len, files.values())) / 1e6:.1f} MB: {', '.join(sizes)}")
     name = folder.parent.name if folder.name == "model" else folder.name
@@ -294,36 +277,3 @@ def descriptions(
         "model_info.json": (json.dumps(about, indent=2) + "\n").encode(),
         "metadata.json": (json.dumps(metadata, indent=2, sort_keys=True) + "\n").encode(),
     }
-
-
-def compare(
-    folder: Path, description: ModelDescription, parts: Parts, sample: tuple[str, list[str], list[str]]
-) -> list[str]:
-    """Translate the sample with Firefox's engine and, greedily, with nmt; report where they agree."""
-    if importlib.util.find_spec("fxtranslate") is None:
-        return ["not compared with Firefox's engine: pip install fxtranslate"]
-    from fxtranslate import Translator  # type: ignore[import-not-found, unused-ignore]
-
-    origin, lines, references = sample
-    engine = Translator(parts.model, parts.vocabularies[0], parts.vocabularies[-1], parts.lexicon)
-    theirs = [spelled(engine.translate(line)) if line.strip() else "" for line in lines]
-    options = TranslatorOptions([str(folder)], Compute("torch", device="cpu"), split="never", decode=GREEDY)
-    translator = translation.load_translator(options, lambda words: None)
-    ours = [row[0].text for row in translator.translate(lines)]
-    different = [row for row in enumerate(zip(lines, theirs, ours, strict=True), 1) if row[1][1] != row[1][2]]
-    same, count = len(lines) - len(different), len(lines)
-    notes = [f"{same:,} of {count:,} greedy translations are identical ({same / count:.1%}): {origin}"]
-    if references:
-        bleu, greedy = (
-            evaluation.score(texts, references, ["bleu"], description.target)[0] for texts in (theirs, ours)
-        )
-        notes.append(f"BLEU {bleu.value:.2f} (nmt: {greedy.value:.2f}) `{bleu.signature}`")
-    for number, (line, their, our) in different[:SHOWN_LINES]:
-        notes += [f"line {number}: {line}", f"  Firefox: {their}", f"  nmt:     {our}"]
-    return notes
-
-
-def spelled(text: str) -> str:
-    """A translation by fxtranslate, which writes bytes as <0x5B>."""
-    pattern = r"(?:<0x[0-9A-F]{2}>)+"
-    return re.sub(pattern, lambda m: bytes.fromhex(re.sub("<0x|>", "", m[0])).decode(errors="replace"), text)

@@ -1,7 +1,10 @@
-"""What Firefox's engine can reproduce of a model, as in `experiment=bergamot`; imports no heavy library."""
+"""What Firefox's engine can reproduce of a model, as in `experiment=bergamot`.
+
+Imports no heavy library.
+"""
 
 from nmt.config import ANY, FLAG, Program, Rule, only, only_by
-from nmt.plugins.exchange.supported import DIVIDES_WIDTH, OF_TEXT, head_width
+from nmt.plugins.exchange.supported import DIVIDES_WIDTH, OF_TEXT, has_marian_vocabulary, head_width
 
 BLOCK = 16
 """The engine multiplies matrices whose sizes are multiples of this."""
@@ -9,6 +12,11 @@ WHOLE_BLOCKS = Rule(
     lambda size, settings: size % BLOCK == 0,
     lambda key, settings: f"a multiple of {BLOCK} for {key}",
 )
+SHARED_VOCABULARY = Rule(
+    lambda size, settings: size is None or has_marian_vocabulary(settings),
+    lambda key, settings: f"{key}=null",
+)
+"""Of model.source_vocabulary_size: for one vocabulary, the engine has only one embedding."""
 SUBWORDS = only("unigram", "bpe", "marian")
 BERGAMOT = Program(
     "format=bergamot",
@@ -28,7 +36,7 @@ BERGAMOT = Program(
         "model.attention_bias": FLAG,
         "model.activation": only("relu"),
         "model.tied_embeddings": only(True),
-        "model.source_vocabulary_size": ANY,
+        "model.source_vocabulary_size": SHARED_VOCABULARY,
         "model.source_end": only(True),
         "model.zero_start": only(True),
         "model.padding_probability": FLAG,

@@ -53,7 +53,7 @@ def write(folder: Path, output: Path) -> None:
     tokenizer = text.read_tokenizer(folder)
     HUGGINGFACE.check(settings_of_model(description, tokenizer))
     model = load_model(folder)
-    files = {"README.md": (heading(description) + USAGE).encode()}
+    files = {"README.md": (heading(description) + usage_of(description)).encode()}
     files["model.safetensors"] = save(weights_of(model, tokenizer), {"format": "pt"})
     trees = settings(description, tokenizer)
     if isinstance(tokenizer, MarianTokenizer):
@@ -74,13 +74,35 @@ def export(folder: Path, output: Path, config: Any, status: Any) -> list[str]:
 
 
 USAGE = """
-```
+```python
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained("."), AutoTokenizer.from_pretrained(".")
-lines = tokenizer(["A line of text."], return_tensors="pt", padding=True)
-print(tokenizer.batch_decode(model.generate(**lines), skip_special_tokens=True))
+model = AutoModelForSeq2SeqLM.from_pretrained(".")
+tokenizer = AutoTokenizer.from_pretrained(".")
+
+
+def translate(line):
+    source = tokenizer(line, return_tensors="pt")
+    length = source["input_ids"].shape[1]
+    if length == 1:  # only the end symbol
+        return ""
+    longest = min(length + {extra} + 1, {positions})
+    [tokens] = model.generate(**source, max_length=longest)
+    return " ".join(tokenizer.decode(tokens, skip_special_tokens=True).split())
+
+
+print(translate("A line of text."))
 ```
+
+`translate` works like `nmt translate split=never protect=none`, except that
+
+- transformers compares hypotheses by log P(Y|X) / |Y|^{beta:.3g}, nmt by log P(Y|X) / {penalty}
+- transformers always finds an end at the maximum length and does not count its log P
+- nmt copies lines without letters, and characters that the training data lacks
+- nmt reads some such characters as similar ones, such as an uppercase letter as the lowercase one
+- transformers fails for lines of {positions} or more subwords, nmt reports them
+
+By default, `nmt translate` also splits lines into sentences and protects items such as URLs.
 """
 
 
@@ -155,10 +177,39 @@ def from_sentencepiece(
     return pipeline
 
 
+def usage_of(description: ModelDescription) -> str:
+    """The part of README.md on how to translate, and how the results differ from nmt's."""
+    decode = expected_search(DecodeConfig(), description)
+    is_marian = decode.length_penalty_kind == "marian"
+    length = "|Y|" if is_marian else "((5 + |Y|) / 6)"
+    return USAGE.format(
+        extra=decode.max_extra_length,
+        positions=position_count(ModelConfig(**description.model)),
+        beta=exported_penalty(decode),
+        penalty=f"{length}^{decode.length_penalty:.3g}",
+    )
+
+
+def position_count(model: ModelConfig) -> int:
+    """Number of positions of the exported model."""
+    return max(MIN_POSITIONS, model.max_positions)
+
+
+def exported_penalty(decode: DecodeConfig) -> float:
+    """The exponent beta of transformers' length penalty.
+
+    At the typical length, |Y|^beta grows as fast as ((5 + |Y|) / 6)^alpha.
+    """
+    if decode.length_penalty_kind == "marian":
+        return decode.length_penalty
+    return decode.length_penalty * TYPICAL_LENGTH / (5 + TYPICAL_LENGTH)
+
+
 def settings(description: ModelDescription, tokenizer: text.Tokenizer) -> dict[str, dict[str, Any]]:
     """The settings for transformers, keyed by file name."""
     model, size, ids = ModelConfig(**description.model), description.vocabulary_size, {**TOKENS, "decoder_start": BOS}
-    positions, decode = max(MIN_POSITIONS, model.max_positions), expected_search(DecodeConfig(), description)
+    positions = position_count(model)
+    decode = expected_search(DecodeConfig(), description)
     if isinstance(tokenizer, MarianTokenizer):
         table = marian_table(tokenizer)
         size, (end, unknown, padding) = len(table), map(table.index, MARIAN_SYMBOLS)
@@ -181,11 +232,9 @@ def settings(description: ModelDescription, tokenizer: text.Tokenizer) -> dict[s
         **{theirs: getattr(model, ours) for theirs, ours in HUB_KEYS.items()},
         **{"vocab_size": size, "decoder_vocab_size": size, **tokens, "max_position_embeddings": positions},
     }
-    # At the typical length, |Y|^beta grows as fast as ((5 + |Y|) / 6)^alpha.
-    share = 1 if decode.length_penalty_kind == "marian" else TYPICAL_LENGTH / (5 + TYPICAL_LENGTH)
     generation = {
         **{"num_beams": decode.beam_size, "do_sample": False, "early_stopping": "never"},
-        **{"length_penalty": decode.length_penalty * share, **tokens, "max_length": positions},
+        **{"length_penalty": exported_penalty(decode), **tokens, "max_length": positions},
         "suppress_tokens": sorted({ids["pad"], ids["decoder_start"], ids["unk"]}),
     }
     return {"config.json": of_model, "generation_config.json": generation, "tokenizer_config.json": of_tokenizer}

@@ -1,4 +1,7 @@
-"""What CTranslate2 and transformers' MarianMT can reproduce of a model; imports no heavy library."""
+"""What CTranslate2 and transformers' MarianMT can reproduce of a model.
+
+Imports no heavy library.
+"""
 
 from typing import Any
 
@@ -35,7 +38,7 @@ UNLESS_LIKELY_TO_TRUNCATE = Rule(
     lambda alpha, settings: alpha <= 1 or settings["decode.beam_size"] == 1,
     lambda key, settings: f"at most 1 for {key}",
 )
-"""Of decode.length_penalty: CTranslate2 stops before it finds the long hypotheses that win with a higher one."""
+"""Of decode.length_penalty: with a higher one, CTranslate2 stops before it finds the winner."""
 NO_PREFIX = Rule(
     lambda prefix, settings: not prefix.strip(),
     lambda key, settings: f"no {key}",
@@ -45,7 +48,7 @@ MARIAN_TAGS = Rule(
     lambda tags, settings: not tags or has_marian_vocabulary(settings),
     lambda key, settings: f"no {key}",
 )
-"""Of data.tag: the pipeline that replaces nmt's own tokenizers would spell a tag as ordinary subwords."""
+"""Of data.tag: the pipeline that replaces nmt's tokenizers would spell a tag as subwords."""
 
 
 def positions_of_transformers(settings: Settings) -> tuple[Any, ...]:
@@ -61,7 +64,7 @@ def zero_start_of_transformers(settings: Settings) -> tuple[Any, ...]:
 
 
 def padding_of_transformers(settings: Settings) -> tuple[Any, ...]:
-    """transformers' softmax includes <pad>, and its decoder starts from <pad> in Marian's vocabularies only."""
+    """transformers' softmax includes <pad>; its decoder starts from it in Marian's vocabularies."""
     if settings["model.zero_start"]:
         return (True, False)
     return (not has_marian_vocabulary(settings),)

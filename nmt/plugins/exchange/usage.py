@@ -1,6 +1,7 @@
 """The code in the README of an export to CTranslate2, which translates as `nmt translate` does.
 
-It needs only ctranslate2 and sentencepiece. `translate_lines` runs it as a user would, in a process of its own.
+It needs only ctranslate2 and sentencepiece. `translate_lines` runs it as a user would, in a process
+of its own.
 """
 
 import json
@@ -8,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from nmt.config import DecodeConfig, NMTError
 from nmt.plugins.exchange.ctranslate2_engine import hypotheses_to_find
@@ -102,7 +104,8 @@ def search(pieces, **options):
 
 def longest(pieces):
     if len(pieces) >= {positions}:
-        raise ValueError(f"a line has {{len(pieces)}} subwords, but must have fewer than {positions}")
+        problem = f"a line has {{len(pieces)}} subwords, but must have fewer than {positions}"
+        raise ValueError(problem)
     return min(len(pieces) + {extra}, {positions} - 1)
 
 
@@ -139,24 +142,31 @@ import json
 import sys
 
 for line in json.load(sys.stdin):
+    print(json.dumps({expression}))
+"""
+TEXT_OR_NULL = """
+
+def text_or_null(line):
     pieces = pieces_of(line)
     try:
-        print(json.dumps(text_of(pieces, search(pieces))))
+        return text_of(pieces, search(pieces))
     except ValueError:
-        print("null")
+        return None
+
 """
-"""Translates a list of lines, each to a string, or to null if it is too long."""
+"""Translates a line to a string, or to null if it is too long."""
 EXPLANATION = """
-The code below translates like `nmt translate split=never protect=none`: one line as a whole, with the same
-normalization, search and length penalty. By default, `nmt translate` also splits lines into sentences and protects
-items such as URLs. In any case, it copies lines without letters and characters that the training data lacks.
+The code below translates like `nmt translate split=never protect=none`: one line as a whole, with
+the same normalization, search and length penalty. By default, `nmt translate` also splits lines
+into sentences and protects items such as URLs. In any case, it copies lines without letters, and
+characters that the training data lacks.
 
 To translate, use `text_of(pieces, search(pieces))`.
 """
 
 WITHOUT_CODE = """
-The vocabulary, tokenizer.model, consists of word pieces, which sentencepiece cannot read. Translate with
-`nmt translate run=MODEL engine=ctranslate2`, where MODEL is the original model directory.
+The vocabulary, tokenizer.model, consists of word pieces, which sentencepiece cannot read. Translate
+with `nmt translate run=MODEL engine=ctranslate2`, where MODEL is the original model directory.
 """
 
 
@@ -177,12 +187,18 @@ def letters_read_as(segmenter: Segmenter) -> dict[str, str]:
     table = {chr(code): plain for code, plain in segmenter.plain_signs.items()}
     learned = segmenter.learned
     for character in map(chr, range(0x110000)):
-        if character not in learned and (character.lower() in learned or character.upper() in learned):
+        has_learned_case = character.lower() in learned or character.upper() in learned
+        if character not in learned and has_learned_case:
             table[character] = segmenter.in_learned_case(character)
     return table
 
 
-def code_for(tokenizer: Tokenizer, segmenter: Segmenter, decode: DecodeConfig, positions: int) -> str:
+def code_for(
+    tokenizer: Tokenizer,
+    segmenter: Segmenter,
+    decode: DecodeConfig,
+    positions: int,
+) -> str:
     """The code for a model with this vocabulary, search and number of positions."""
     files = [*names_of(tokenizer)]
     alpha = decode.length_penalty
@@ -217,9 +233,14 @@ def code_for(tokenizer: Tokenizer, segmenter: Segmenter, decode: DecodeConfig, p
 
 
 def translate_lines(folder: Path, code: str, lines: Sequence[str]) -> list[str | None]:
-    """Run the code as a user of an exported folder would; None for lines that are too long."""
+    """Translate as a user of an exported folder would; None for lines that are too long."""
+    return run_code(folder, code + TEXT_OR_NULL, "text_or_null(line)", lines)
+
+
+def run_code(folder: Path, code: str, expression: str, lines: Sequence[str]) -> list[Any]:
+    """Run a README's code in an exported folder; return an expression's value for each `line`."""
     done = subprocess.run(
-        [sys.executable, "-c", code + LOOP],
+        [sys.executable, "-c", code + LOOP.format(expression=expression)],
         cwd=folder,
         input=json.dumps(lines),
         capture_output=True,

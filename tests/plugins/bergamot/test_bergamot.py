@@ -2,6 +2,7 @@
 
 import io
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -17,9 +18,12 @@ from options import translator_options
 
 from nmt.commands import compose
 from nmt.config import DecodeConfig, NMTError, TokenizerConfig
+from nmt.files import foreign_files
 from nmt.model import load_model
 from nmt.plugins.bergamot import container
-from nmt.plugins.bergamot.export import marian_settings, marian_weights, scales, spelled, vocabularies
+from nmt.plugins.bergamot.export import marian_settings, marian_weights, scales, vocabularies
+from nmt.plugins.bergamot.usage import SPELLED
+from nmt.plugins.exchange.usage import run_code
 from nmt.text import read_tokenizer, train_tokenizer
 from nmt.translation import load_translator, score_pairs
 
@@ -109,6 +113,15 @@ def test_a_damaged_container_is_refused_in_one_line(imported, tmp_path):
         assert "\n" not in str(error.value), number
 
 
+def check_readme(export: Path, model: Path) -> None:
+    """The share of identical translations in the README is what its own code achieves."""
+    text = (export / "README.md").read_text()
+    [code] = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    translations = run_code(export, code, "translate(line)", SOURCES)
+    same = sum(map(str.__eq__, translations, greedy(model, SOURCES)))
+    assert f"{same} of {len(SOURCES)} greedy translations are identical" in text
+
+
 def test_an_exported_model_is_read_again(nmt, imported, prepared, tmp_path):
     done = nmt("export", "imported", "format=bergamot", "prepared=data/text")
     assert done.code == 0, done.err
@@ -128,6 +141,9 @@ def test_an_exported_model_is_read_again(nmt, imported, prepared, tmp_path):
     assert "BLEU" in done.out
     # The engine also rounds activations; that the model and the vocabulary are right shows the next test.
     assert int(done.out.split(" of ")[0].split()[-1]) > len(SOURCES) // 2
+    check_readme(folder, imported)
+    # `nmt runs delete` deletes an export with its model.
+    assert not [*foreign_files(imported, "run")]
     list_ = folder / "lex.50.50.ende.s2t.bin"
     kept = nmt("export", "again", "format=bergamot", f"shortlist={list_}", f"sample={SSRU / 'test.src'}", "output=kept")
     assert kept.code == 0, kept.err
@@ -213,7 +229,9 @@ def test_the_clock_keeps_the_decoder_of_firefox(prepared):
 
 
 def test_bytes_that_fxtranslate_spells_become_text():
-    assert spelled("a <0xE2><0x82><0xAC>, <0x5B>b") == "a \u20ac, [b"
+    names: dict[str, Any] = {"re": re}
+    exec(SPELLED, names)
+    assert names["spelled"]("a <0xE2><0x82><0xAC>, <0x5B>b") == "a \u20ac, [b"
 
 
 @pytest.mark.slow

@@ -1,6 +1,10 @@
 """Exported models: the logits, token ids and translations of transformers are ours."""
 
+import json
 import random
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -132,13 +136,43 @@ def test_translations_are_ours(trained, beam_size, least):
     assert sum(a == b for a, b in zip(ours, theirs, strict=True)) >= least
 
 
-def test_the_card_says_how_to_translate(trained, monkeypatch, capsys):
-    monkeypatch.chdir(trained[1])
-    _, code, _ = Path("README.md").read_text(encoding="utf-8").split("```")
-    exec(code, {})
-    [text] = eval(capsys.readouterr().out)
-    assert text
-    assert set(text.split()) <= set(WORDS)
+LOOP = """
+import json
+import sys
+
+assert not [name for name in sys.modules if name.partition(".")[0] == "nmt"]
+json.dump([translate(line) for line in json.load(sys.stdin)], sys.stdout)
+"""
+
+
+def by_readme(export: Path, lines: list[str]) -> list[str]:
+    """Translations by the code in the README, in a process without nmt."""
+    [code] = re.findall(r"```python\n(.*?)```", (export / "README.md").read_text(), flags=re.S)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code + LOOP],
+        cwd=export,
+        input=json.dumps(lines),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    # The first line is the translation of the code's example.
+    example, results = done.stdout.split("\n")
+    assert set(example.split()) <= set(WORDS)
+    return json.loads(results)
+
+
+def test_the_code_of_the_readme_translates_as_it_says(trained, nmt, tmp_path):
+    folder, export = trained
+    lines = [*random_lines(30, seed=6), "", " \u00ad ", "  the\u00a0 cat's\t(so) ", " ".join(WORDS[:6])]
+    (tmp_path / "sample").write_text("".join(f"{line}\n" for line in lines))
+    words = ("split=never", "protect=none", "engine=torch", "device=cpu")
+    done = nmt("translate", f"run={folder}", *words, "input=sample")
+    assert done.code == 0, done.err
+    expected = done.out.split("\n")[:-1]
+    results = by_readme(export, lines)
+    assert sum(map(str.__eq__, results, expected)) >= 30, [*zip(results, expected, strict=True)]
 
 
 @pytest.mark.parametrize(

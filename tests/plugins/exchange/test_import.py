@@ -56,7 +56,10 @@ def test_a_model_of_marian_scores_and_translates_as_marian_and_is_exported(nmt, 
     done = nmt("export", "a", "output=ct2", f"sample={folder / 'test.src'}")
     assert done.code == 0, done.err
     assert float(done.out.split("within ")[1].split()[0]) < 1e-4
-    assert "24 of 24 lines" in done.out  # of which those of torch are `results`
+    # The README's code translates lines without a letter, which nmt copies.
+    copied = [source for source, _ in pairs if not any(map(str.isalpha, source))]
+    same = int(done.out.split("the same translation for ")[1].split()[0])
+    assert len(pairs) - len(copied) <= same <= len(pairs) == 24
     if name == "separate":
         snippet = (tmp_path / "ct2/README.md").read_text().split("```python")[1].split("```")[0]
         command = [sys.executable, "-c", snippet.replace("A line.", pairs[0][0])]

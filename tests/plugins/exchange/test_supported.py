@@ -1,4 +1,4 @@
-"""What engines and exports support: every key by name, and nothing that nobody has added to their tables."""
+"""What engines and exports support: every key by name, and nothing else."""
 
 import json
 import shutil
@@ -12,7 +12,14 @@ pytest.importorskip("ctranslate2")
 from conftest import save_model
 from options import translator_options
 
-from nmt.config import DecodeConfig, ModelConfig, NMTError, Program, TokenizerConfig, exported_settings
+from nmt.config import (
+    DecodeConfig,
+    ModelConfig,
+    NMTError,
+    Program,
+    TokenizerConfig,
+    exported_settings,
+)
 from nmt.model import Transformer
 from nmt.plugins.exchange import ctranslate2_engine
 from nmt.plugins.exchange.supported import ENGINE
@@ -21,7 +28,8 @@ from nmt.search import EngineOptions
 from nmt.text import train_tokenizer
 from nmt.translation import with_engine
 
-EXPORTS = {name: import_attribute(entry.facts["supports"]) for name, entry in entries_of("export").items()}
+TABLES = {name: entry.facts["supports"] for name, entry in entries_of("export").items()}
+EXPORTS = {name: import_attribute(path) for name, path in TABLES.items()}
 PROGRAMS = {**EXPORTS, "engine": ENGINE}
 MODEL_KEYS = {f"model.{field.name}" for field in fields(ModelConfig)}
 TOKENIZER_KEYS = {f"tokenizer.{field.name}" for field in fields(TokenizerConfig)}
@@ -42,7 +50,12 @@ def automatic(tmp_path, monkeypatch):
 def usual_settings(name: str, model: ModelConfig | None = None) -> dict:
     usual = {"name": "x", "d_model": 32, "d_ff": 32, "heads": 2}
     if name == "bergamot":
-        usual |= {"decoder": "ssru", "positions": "tensor2tensor", "zero_start": True, "norm_epsilon": 1e-6}
+        usual |= {
+            "decoder": "ssru",
+            "positions": "tensor2tensor",
+            "zero_start": True,
+            "norm_epsilon": 1e-6,
+        }
     tokenizer = asdict(TokenizerConfig("unigram", 300))
     return exported_settings(model or ModelConfig(**usual), tokenizer, "files", [])
 
@@ -68,12 +81,13 @@ def test_a_model_is_exported_only_if_the_table_has_each_of_its_keys(name):
 def test_a_key_that_is_added_to_the_model_is_refused(name, value):
     later = make_dataclass("Later", [("gate", str, "usual")], bases=(ModelConfig,))
     model = later(name="x", d_model=32, d_ff=32, heads=2, gate=value)
-    [problem] = [each for each in EXPORTS[name].problems(usual_settings(name, model)) if each.key == "model.gate"]
+    problems = EXPORTS[name].problems(usual_settings(name, model))
+    [problem] = [problem for problem in problems if problem.key == "model.gate"]
     assert (problem.value, problem.needs) == (value, "")
 
 
 @pytest.mark.parametrize("key", sorted(MODEL_KEYS | ENGINE_KEYS))
-def test_auto_falls_back_to_torch_for_a_key_that_the_engine_does_not_name(key, checkpoint, monkeypatch):
+def test_auto_falls_back_to_torch_for_an_unnamed_key(key, checkpoint, monkeypatch):
     table = {other: rule for other, rule in ENGINE.table.items() if other != key}
     notices = []
     monkeypatch.setattr(ctranslate2_engine, "ENGINE", Program(ENGINE.name, table, ENGINE.advice))
@@ -86,22 +100,50 @@ def test_auto_falls_back_to_torch_for_a_key_that_the_engine_does_not_name(key, c
 @pytest.mark.parametrize(
     ("name", "changes", "problem"),
     [
-        ("huggingface", {"model.norm": "pre"}, "model.norm=pre: format=huggingface needs model.norm=post"),
+        (
+            "huggingface",
+            {"model.norm": "pre"},
+            "model.norm=pre: format=huggingface needs model.norm=post",
+        ),
         ("huggingface", {"model.d_k": 8}, "model.d_k=8: format=huggingface needs model.d_k=16"),
         ("huggingface", {"model.heads": 3}, "a divisor of model.d_model (32) for model.heads"),
         ("huggingface", {"model.positions": "learned"}, "needs model.positions=sinusoidal"),
-        ("huggingface", {"model.padding_probability": False}, "needs model.padding_probability=true"),
-        ("huggingface", {"model.activation": "gelu2"}, "needs model.activation=relu or swish or gelu or quick_gelu"),
-        ("huggingface", {"tokenizer.kind": "characters"}, "tokenizer.kind=characters: format=huggingface needs"),
+        (
+            "huggingface",
+            {"model.padding_probability": False},
+            "needs model.padding_probability=true",
+        ),
+        (
+            "huggingface",
+            {"model.activation": "gelu2"},
+            "needs model.activation=relu or swish or gelu or quick_gelu",
+        ),
+        (
+            "huggingface",
+            {"tokenizer.kind": "characters"},
+            "tokenizer.kind=characters: format=huggingface needs",
+        ),
         ("huggingface", {"tokenizer.normalization": "nfd"}, "tokenizer.normalization=nfd: "),
-        ("huggingface", {"tokenizer.casing": "lower"}, "tokenizer.casing=lower: format=huggingface lacks this key"),
-        ("huggingface", {"data.tag": ["<2de>"]}, "data.tag=[<2de>]: format=huggingface needs no data.tag"),
+        (
+            "huggingface",
+            {"tokenizer.casing": "lower"},
+            "tokenizer.casing=lower: format=huggingface lacks this key",
+        ),
+        (
+            "huggingface",
+            {"data.tag": ["<2de>"]},
+            "data.tag=[<2de>]: format=huggingface needs no data.tag",
+        ),
         (
             "huggingface",
             {"data.kind": "treebank"},
             "data.kind=treebank: format=huggingface needs targets that are text",
         ),
-        ("ctranslate2", {"model.norm": "middle"}, "model.norm=middle: format=ctranslate2 needs model.norm=post or pre"),
+        (
+            "ctranslate2",
+            {"model.norm": "middle"},
+            "model.norm=middle: format=ctranslate2 needs model.norm=post or pre",
+        ),
         ("ctranslate2", {"tokenizer.casing": "lower"}, "lacks this key"),
     ],
     ids=str,
@@ -114,10 +156,13 @@ def test_what_a_program_lacks_is_one_line(name, changes, problem):
 
 
 @pytest.mark.parametrize("name", EXPORTS)
-def test_the_stored_settings_of_a_tokenizer_decide_and_nothing_is_written(name, checkpoint, tmp_path, nmt):
+def test_the_stored_settings_of_a_tokenizer_decide(name, checkpoint, tmp_path, nmt):
     model = Path(shutil.copytree(checkpoint, tmp_path / "model"))
     tree = json.loads((model / "config.json").read_text())
-    tree["training"]["config"] = {"tokenizer": {"kind": "bpe", "casing": "lower"}, "data": {"kind": "files"}}
+    tree["training"]["config"] = {
+        "tokenizer": {"kind": "bpe", "casing": "lower"},
+        "data": {"kind": "files"},
+    }
     (model / "config.json").write_text(json.dumps(tree))
     problem = "tokenizer.casing=lower" if name != "bergamot" else "model.decoder=attention"
     nmt("export", "model", f"format={name}", "output=out").failed(problem, f"format={name}")

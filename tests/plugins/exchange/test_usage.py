@@ -50,8 +50,14 @@ json.dump(results, sys.stdout)
 """
 KINDS = {
     "bpe": (TokenizerConfig("bpe", 320), {}),
-    "unigram": (TokenizerConfig("unigram", 320, normalization="nfkc"), {"norm": "pre", "activation": "gelu"}),
-    "tags": (TokenizerConfig("bpe", 320, normalization="none"), {"zero_start": True, "positions": "tensor2tensor"}),
+    "unigram": (
+        TokenizerConfig("unigram", 320, normalization="nfkc"),
+        {"norm": "pre", "activation": "gelu"},
+    ),
+    "tags": (
+        TokenizerConfig("bpe", 320, normalization="none"),
+        {"zero_start": True, "positions": "tensor2tensor"},
+    ),
     "learned": (TokenizerConfig("bpe", 320), {"positions": "learned", "max_positions": 700}),
 }
 
@@ -61,13 +67,20 @@ def by_readme(export: Path, lines: list[str]) -> list[str]:
     [code] = re.findall(r"```python\n(.*?)```", (export / "README.md").read_text(), flags=re.S)
     assert EXAMPLE in code
     done = subprocess.run(
-        [sys.executable, "-c", DRIVER], cwd=export, input=json.dumps([code, lines]), capture_output=True, text=True
+        [sys.executable, "-c", DRIVER],
+        cwd=export,
+        input=json.dumps([code, lines]),
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-TAGGED = {"tags": ["<2fr> ba dem", " <2de>ki lo"], "imported tagged": [">>fra<< ka lo", ">>deu<<mi nu"]}
+TAGGED = {
+    "tags": ["<2fr> ba dem", " <2de>ki lo"],
+    "imported tagged": [">>fra<< ka lo", ">>deu<<mi nu"],
+}
 
 
 @pytest.fixture(params=[*KINDS, "imported tied", "imported tagged"])
@@ -79,7 +92,14 @@ def model(request, tmp_path) -> tuple[Path, list[str]]:
     vocabulary, settings = KINDS[request.param]
     tags = ["<2de>", "<2fr>"] if lines else []
     tokenizer = train_tokenizer([*random_text(60), *map(str, range(1, 99))], vocabulary, tags=tags)
-    shape = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "d_ff": 48, "heads": 4, "dropout": 0.0}
+    shape = {
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "d_model": 32,
+        "d_ff": 48,
+        "heads": 4,
+        "dropout": 0.0,
+    }
     network = Transformer(ModelConfig(name="x", **{**shape, **settings}), tokenizer.vocabulary_size)
     if "max_positions" not in settings:
         learn_to_reverse(network)
@@ -98,6 +118,8 @@ def test_the_code_of_the_readme_translates_as_nmt_does(model, nmt, tmp_path, mon
     translations = by_readme(tmp_path / "out", lines)
     assert translations == expected.out.split("\n")[:-1]
     # The README claims what its own code does.
-    original = nmt("translate", "run=model", "split=never", "protect=none", "engine=torch", "input=sample")
+    by_torch = ("split=never", "protect=none", "engine=torch", "input=sample")
+    original = nmt("translate", "run=model", *by_torch)
     same = sum(map(str.__eq__, translations, original.out.split("\n")[:-1]))
-    assert f"the same translation for {same} of {len(lines)} lines" in (tmp_path / "out/README.md").read_text()
+    claim = f"the same translation for {same} of {len(lines)} lines"
+    assert claim in (tmp_path / "out/README.md").read_text()

@@ -39,21 +39,34 @@ def exported(run, nmt, monkeypatch, tmp_path) -> list[Path]:
 
 def test_exports_are_listed_as_such_and_deleted_with_their_run(exported, run, nmt):
     (run / "model/huggingface/notes.txt").write_text("mine")
-    assert listed(nmt) == {"runs/post": "finished", **{f"runs/{name}": "export" for name in EXPORTS}}
+    assert listed(nmt) == {
+        "runs/post": "finished",
+        **{f"runs/{name}": "export" for name in EXPORTS},
+    }
     assert [*files.foreign_files(run, "run")] == [run / "model/huggingface/notes.txt"]
     done = nmt("runs", "delete", "post", "--yes")
     assert done.code == 0, done.err
     assert "except for files that nmt did not write: model/huggingface/notes.txt" in done.err
-    assert [path for path in run.rglob("*") if path.is_file()] == [run / "model/huggingface/notes.txt"]
+    remaining = [path for path in run.rglob("*") if path.is_file()]
+    assert remaining == [run / "model/huggingface/notes.txt"]
     assert nmt("runs", "delete", *(f"runs/{name}" for name in EXPORTS), "--yes").code == 0
     assert not any(Path("runs", name).exists() for name in EXPORTS)
 
 
 WRITERS = {
     "report": ["report", "runs/post"],
+    "attention": ["attention", "ka lo", "runs/post", "output=runs/post/attention.html"],
+    "compare": ["compare", "runs/post", "runs/post", "output=runs/post/compare.html"],
     "cite": ["cite", "runs/post"],
     "average": ["average", "runs/post", "output=runs/averaged"],
-    "synthesize": ["synthesize", "text", "runs/post", "output=data/synthetic", "flagged=keep", "decode.min_length=2"],
+    "synthesize": [
+        "synthesize",
+        "text",
+        "runs/post",
+        "output=data/synthetic",
+        "flagged=keep",
+        "decode.min_length=2",
+    ],
 }
 
 
@@ -64,7 +77,10 @@ def test_what_a_command_writes_is_known(command, run, nmt):
     done = nmt(*WRITERS[command])
     assert done.code == 0, done.err
     rows = listed(nmt)
-    expected = {"average": ("runs/averaged", "model"), "synthesize": ("data/synthetic", "synthetic")}
+    expected = {
+        "average": ("runs/averaged", "model"),
+        "synthesize": ("data/synthetic", "synthetic"),
+    }
     if command in expected:
         name, state = expected[command]
         assert rows.pop(name) == state
@@ -82,7 +98,8 @@ def test_a_file_that_a_user_put_into_a_run_is_never_deleted(run, nmt):
         (run / name).parent.mkdir(exist_ok=True)
         (run / name).write_text('{"by": "me"}')
     assert nmt("runs", "delete", "post", "--yes").code == 0
-    assert {path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file()} == {*mine}
+    remaining = [path for path in run.rglob("*") if path.is_file()]
+    assert {path.relative_to(run).as_posix() for path in remaining} == {*mine}
     assert nmt("runs", "delete", "post", "--yes").code == 2
 
 

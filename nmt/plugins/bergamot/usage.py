@@ -1,0 +1,103 @@
+"""The README of an export for Firefox's engine, and the comparison of its code with nmt."""
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from nmt import evaluation, translation
+from nmt.config import Compute, DecodeConfig, TranslatorOptions
+from nmt.files import ModelDescription
+from nmt.plugins.exchange.usage import run_code
+
+SHOWN_LINES = 2
+"""Number of differing translations to print."""
+GREEDY = DecodeConfig(beam_size=1)
+ABOUT = """
+Firefox's engine translates with the files in this folder. translateLocally also reads
+`config.intgemm8bitalpha.yml`: pack the folder as a .tar.gz and import it. `translator.html`, if it
+is here, is a page that translates offline; it contains the engine
+([Bergamot](https://github.com/browsermt/bergamot-translator), Mozilla Public License 2.0).
+"""
+USAGE = """
+From Python, with `pip install fxtranslate`:
+
+```python
+{code}```
+
+`translate` works like `nmt translate split=never protect=none engine=torch decode.beam_size=1`,
+except that the engine rounds to int8 and considers only the subwords of the shortlist. nmt also
+copies lines without letters, and characters that the training data lacks. By default,
+`nmt translate` uses a beam, splits lines into sentences, and protects items such as URLs.
+"""
+SPELLED = '''
+def spelled(text):
+    """Replace bytes, which the engine writes as <0x5B>, by their characters."""
+
+    def characters(match):
+        return bytes.fromhex(re.sub("<0x|>", "", match[0])).decode(errors="replace")
+
+    return re.sub("(?:<0x[0-9A-F]{2}>)+", characters, text)
+'''
+CODE = """import re
+from pathlib import Path
+
+import fxtranslate
+
+NAMES = {names}
+model, shortlist, source, target = (Path(name).read_bytes() for name in NAMES)
+ENGINE = fxtranslate.Translator(model, source, target, shortlist)
+
+{spelled}
+
+def translate(line):
+    return spelled(ENGINE.translate(line)) if line.strip() else ""
+
+
+print(translate("A line."))
+"""
+
+
+def code_for(names: Sequence[str]) -> str:
+    """The code for these files: the model, the shortlist, and one vocabulary or two."""
+    model, shortlist, *vocabularies = names
+    four = [model, shortlist, vocabularies[0], vocabularies[-1]]
+    return CODE.format(names=four, spelled=SPELLED)
+
+
+def compare(
+    folder: Path,
+    description: ModelDescription,
+    files: dict[str, bytes],
+    code: str,
+    sample: tuple[str, list[str], list[str]],
+) -> list[str]:
+    """Translate the sample with the code and, greedily, with nmt; report where they agree."""
+    if importlib.util.find_spec("fxtranslate") is None:
+        return ["not compared with Firefox's engine: pip install fxtranslate"]
+    origin, lines, references = sample
+    with TemporaryDirectory() as export:
+        for name, content in files.items():
+            (Path(export) / name).write_bytes(content)
+        theirs = run_code(Path(export), code, "translate(line)", lines)
+    options = TranslatorOptions(
+        [str(folder)],
+        Compute("torch", device="cpu"),
+        split="never",
+        decode=GREEDY,
+    )
+    translator = translation.load_translator(options, lambda words: None)
+    ours = [row[0].text for row in translator.translate(lines)]
+    rows = enumerate(zip(lines, theirs, ours, strict=True), 1)
+    different = [(number, row) for number, row in rows if row[1] != row[2]]
+    count = len(lines)
+    same = count - len(different)
+    share = f"{same:,} of {count:,} greedy translations are identical ({same / count:.1%})"
+    notes = [f"{share}: {origin}"]
+    if references:
+        [bleu] = evaluation.score(theirs, references, ["bleu"], description.target)
+        [greedy] = evaluation.score(ours, references, ["bleu"], description.target)
+        notes.append(f"BLEU {bleu.value:.2f} (nmt: {greedy.value:.2f}) `{bleu.signature}`")
+    for number, (line, their, our) in different[:SHOWN_LINES]:
+        notes += [f"line {number}: {line}", f"  Firefox: {their}", f"  nmt:     {our}"]
+    return notes
