@@ -52,7 +52,7 @@ def of_markdown(path: Path) -> Skeleton:
 
 
 def of_po(path: Path) -> Skeleton:
-    """Messages, and their comments apart from line breaks.
+    """Messages, and the lines of their comments.
 
     msgfmt accepts the catalog, also when nothing is fuzzy, and translations have the same placeholders.
     """
@@ -65,11 +65,10 @@ def of_po(path: Path) -> Skeleton:
         assert not entry.msgstr or sorted(both[0]) == sorted(both[1]), f"{entry.msgid!r}: {entry.msgstr!r}"
     for content in (path.read_bytes(), str(catalog).encode()):
         subprocess.run(["msgfmt", "-c", "-o", "/dev/null", "-"], input=content, check=True)
-    return {
-        "messages": [
-            (each.msgctxt, each.msgid, each.msgid_plural, each.flags, each.comment.split()) for each in catalog
-        ]
-    }
+    messages = [(entry.msgctxt, entry.msgid, entry.msgid_plural, entry.flags) for entry in catalog]
+    lines = path.read_bytes().splitlines(keepends=True)
+    comments = [line for line in lines if line.startswith(b"#") and not line.startswith(b"#,")]
+    return {"messages": messages, "lines of comments": comments}
 
 
 def of_docx(path: Path) -> Skeleton:

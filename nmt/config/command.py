@@ -94,7 +94,9 @@ def help_text(command: Command, words: list[str], config_dir: Path | None) -> st
         }
         usage = " ".join(filter(None, ("Usage: nmt", command.name, command.usage, "[KEY=VALUE]... [OPTIONS]")))
         examples = [f"  nmt {command.name} {example}".rstrip() for example in command.examples]
-        lines = [usage, "", entries_of("command")[command.name].facts["summary"], "", "Examples", *examples]
+        lines = [usage, "", entries_of("command")[command.name].facts["summary"]]
+        if examples:  # a plugin's command may have none
+            lines += ["", "Examples", *examples]
         return "\n".join([*lines, *(f"\n{title}\n{table(part)}" for title, part in sections.items() if part)]) + "\n"
     if topic not in ("all", *about):
         raise NMTError(f"--help {topic}: no such group; {nearest(topic, ['all', *about])}")

@@ -1,5 +1,7 @@
 """Help fits a screen; groups and all keys are a word away."""
 
+from dataclasses import replace
+
 import pytest
 
 from nmt.commands import COMMANDS
@@ -29,6 +31,11 @@ def test_the_first_page_fits_a_screen_and_all_keys_are_on_that_of_all(command):
         is_read = not is_hidden and key.help.split(":")[0] not in {*COMMANDS} - {command}
         assert (f"\n  {name}=" in text) == is_read
         assert (f"\n  {name}=" in first) == (is_read and "." not in name)
+
+
+def test_a_command_without_examples_has_no_heading_for_them():
+    plain = replace(COMMANDS["translate"], examples=())
+    assert "Examples" not in help_text(plain, [], None)
 
 
 def test_options_of_a_group_are_named_and_those_of_a_folder_counted():

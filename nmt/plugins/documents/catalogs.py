@@ -9,6 +9,7 @@ import polib
 
 from nmt.config import NMTError, require
 from nmt.plugins.documents import icu
+from nmt.plugins.documents.catalog_lines import CatalogLines, damaged_line
 from nmt.plugins.documents.document import Document, Translated, notice_of
 from nmt.plugins.documents.encodings import decode_file
 from nmt.plugins.documents.headers import LANGUAGE, new_language, plural_header
@@ -100,9 +101,13 @@ class Catalog(Document):
     def read(self) -> polib.POFile:
         text = ESCAPE.sub(lambda escape: escape[0] if escape[0] != "\\" else ESCAPED, self.text)
         try:  # the newline tells polib that this is not a file name; flags need a space before them
-            return polib.pofile(re.sub(r"^#,(?=\S)", "#, ", text, flags=re.MULTILINE) + "\n")
+            catalog = polib.pofile(re.sub(r"^#,(?=\S)", "#, ", text, flags=re.MULTILINE) + "\n")
         except (OSError, ValueError, IndexError) as error:
             raise NMTError(f"not a message catalog, or it is damaged: {error}") from error
+        number = damaged_line(text)
+        problem = f"it is damaged: line {number} is a comment within a message, or msgstr is missing"
+        require(not number, f"not a message catalog, or {problem}")
+        return catalog
 
     def add(self, index: int, entry: polib.POEntry) -> None:
         """Add a message, or count it if it cannot be translated."""
@@ -120,16 +125,17 @@ class Catalog(Document):
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         catalog, left = self.read(), iter(translations)
+        lines = CatalogLines(self.text, catalog)
         refused = readings = 0
         for index, strings in self.messages:
             entry, texts = catalog[index], list[str]()
             for string in strings:
-                lines = list(islice(left, len(string.lines)))
-                text = string.render(lines)
-                keeps = string.message is None or string.keeps(lines, text)
+                translated = list(islice(left, len(string.lines)))
+                text = string.render(translated)
+                keeps = string.message is None or string.keeps(translated, text)
                 texts.append(text if keeps and fits(entry, text) else "")
             if texts[-1]:
-                self.fill(entry, texts[0], texts[-1])
+                lines.replace(entry, self.fill(entry, texts[0], texts[-1]))
                 readings += lost_readings(strings[-1].text, texts[-1])
             else:
                 refused += 1
@@ -143,14 +149,7 @@ class Catalog(Document):
         self.notice = "; ".join(filter(None, (counts, self.advice(), relabeled)))
         if not translations:
             return self.content
-        if self.language is not None:
-            catalog.metadata[LANGUAGE] = self.language
-        text = str(catalog).replace(ESCAPED, "\\")
-        if not catalog.metadata:
-            text = text.partition('msgstr ""\n\n')[2]  # polib adds a header if there was none
-        if "\r\n" in self.text:
-            text = text.replace("\n", "\r\n")
-        return self.mark + text.encode(self.encoding)
+        return self.mark + lines.text(self.language).encode(self.encoding)
 
     def advice(self) -> str:
         """How to get plural messages translated, if they were left out."""
@@ -159,16 +158,14 @@ class Catalog(Document):
         line = plural_header(self.target)
         return f"to translate them, add this line to the header: {line}" if line else ""
 
-    def fill(self, entry: polib.POEntry, first: str, last: str) -> None:
-        """Write a translation, and the one of the plural, into the forms that are empty."""
+    def fill(self, entry: polib.POEntry, first: str, last: str) -> str:
+        """The `msgstr` lines with a translation, and that of the plural, in the forms that are empty."""
+        filled = polib.POEntry(msgstr=last)
         if entry.msgid_plural:
             # A language without plurals has one form for all numbers.
             forms = [last] if self.forms == 1 else [first or last, last]
             for number in range(max(self.forms, len(entry.msgstr_plural))):
                 form = forms[min(number, len(forms) - 1)]
-                entry.msgstr_plural[number] = entry.msgstr_plural.get(number) or form
-        else:
-            entry.msgstr = last
-        # Gettext ignores fuzzy translations until someone has reviewed them.
-        if "fuzzy" not in entry.flags:
-            entry.flags = ["fuzzy", *entry.flags]
+                filled.msgstr_plural[number] = entry.msgstr_plural.get(number) or form
+        lines = str(filled).removeprefix('msgid ""\n').removesuffix("\n")
+        return lines.replace(ESCAPED, "\\")

@@ -169,10 +169,19 @@ def check_output(output: Path, example: str) -> Path:
         raise NMTError(f"output={output}: cannot be written ({error.strerror}); choose another path") from error
 
 
+def metrics_of(folder: Path) -> list[dict[str, str]]:
+    """The rows of metrics.csv in a run; NMTError if it has none."""
+    rows = training.read_metrics(folder)
+    advice = "try again after training has logged a loss"
+    require(bool(rows), f"run={folder}: metrics.csv has no rows yet; {advice}")
+    return rows
+
+
 def report(config: ReportConfig) -> None:
     folder = Path(config.run)
     require((folder / "config.yaml").is_file(), f"run={folder}: not a training run of `nmt train` (no config.yaml)")
     training.check_no_links(folder)
+    metrics_of(folder)  # fails before the import below, which takes seconds
     output = check_output(Path(config.output or folder / "report.html"), "report.html")
     from nmt.plugins.results.training_page import training_page
 

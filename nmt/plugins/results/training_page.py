@@ -12,15 +12,15 @@ import numpy as np
 from rich.console import Console
 
 from nmt import commands, data, translation
-from nmt.config import ModelConfig, NMTError, TranslatorOptions, build, flatten, matches, require, to_tree
+from nmt.config import ModelConfig, NMTError, TranslatorOptions, build, flatten, matches, to_tree
 from nmt.evaluation import Score, score
 from nmt.files import SMALL, parse_json, read_description, read_mapping, read_text, within
 from nmt.model import described
-from nmt.plugins.results.commands import ReportConfig
+from nmt.plugins.results.commands import ReportConfig, metrics_of
 from nmt.plugins.results.pages import render
 from nmt.plugins.results.test_set import SPLITS, held_out_text
 from nmt.plugins.results.translating import open_translator, translate_lines
-from nmt.training import read_config, read_metrics, run_state
+from nmt.training import read_config, run_state
 
 LEFT, RIGHT, TOP, BOTTOM = 52, 390, 10, 176  # the edges of the plot within its chart
 MAX_POINTS = 1000  # of a curve, so that the page of a long run stays small
@@ -79,12 +79,11 @@ class Run:
 def open_run(folder: Path, prepared: str | None) -> Run:
     """Read a run folder; NMTError if its configuration or its metrics are unreadable."""
     config, rows = read_config(folder), list[dict[str, float]]()
-    for cells in read_metrics(folder):
+    for cells in metrics_of(folder):
         rows.append({})
         for key, text in cells.items():
             with suppress(ValueError):
                 rows[-1][key] = float(text)
-    require(bool(rows), f"run={folder}: metrics.csv has no rows yet; try again after training has logged a loss")
     run = Run(folder, config, rows, datetime.fromtimestamp((folder / "metrics.csv").stat().st_mtime).astimezone())
     with suppress(NMTError):
         run.environment = read_mapping(folder / "environment.json", parse_json)

@@ -389,8 +389,8 @@ msgstr[1] ""
     expected = source.replace("#,python", "#, fuzzy, python").replace('[1] ""', '[1] "B FILES"')
     expected = expected.replace('101"\r\nmsgstr ""', '101"\r\nmsgstr "A BELL\\a OR \\101"')
     result = translated("po", source)
-    assert str(polib.pofile(result.replace("\r\n", "\n"))) == str(polib.pofile(expected.replace("\r\n", "\n")))
-    assert result.count("\r\n") == result.count("\n")
+    expected = expected.replace('0] ""\r\n"one"', '0] "one"').replace("#, fuzzy\r\n#, c", "#, fuzzy\r\n#, c")
+    assert result == expected
 
 
 def test_subtitles_keep_times_tags_and_lines():

@@ -2,6 +2,9 @@
 
 import json
 import math
+import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -131,6 +134,16 @@ def test_a_strangers_run_ends_in_a_line(run):
         with pytest.raises(NMTError, match=file) as raised:
             open_run(run, None)
         assert "\n" not in str(raised.value)
+
+
+def test_a_report_without_rows_ends_before_pytorch_is_imported(tmp_path):
+    (tmp_path / "config.yaml").write_text("{}")
+    (tmp_path / "metrics.csv").write_text("step,train/loss\n")
+    command = [sys.executable, "-X", "importtime", "-m", "nmt", "report", f"run={tmp_path}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "metrics.csv has no rows yet" in done.stderr
+    assert not re.search(r"\| +torch$", done.stderr, re.MULTILINE)
 
 
 def test_trees_are_scored_by_their_brackets():

@@ -1,0 +1,116 @@
+"""Message catalogs keep every line that is not a translation."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from nmt.errors import NMTError
+from nmt.plugins.documents import Translated, read_document
+
+LONG = "word " * 30
+# polib would wrap long lines, drop empty comments and order comments by their kind.
+CATALOG = rf"""# A license, {LONG}
+
+#  indented
+#
+msgid ""
+msgstr "Content-Type: text/plain; charset=UTF-8\nLanguage: en\n"
+"Plural-Forms: nplurals=2; plural=n != 1;\n"
+
+#. For translators: {LONG}
+#.
+#.   an indented example
+#: a-file.c:1 {"another/file.c:20 " * 9}
+# A comment of a translator: {LONG}
+#: b.c
+msgid "one"
+msgstr ""
+
+#: c.c:3
+#, python-brace-format, no-wrap
+#| msgid "{{}} {LONG}"
+msgctxt "here"
+msgid ""
+"Language: {{}}.\n"
+"More."
+msgstr ""
+
+
+# Two messages without a blank line between them.
+msgid "two"
+msgid_plural "twos"
+msgstr[0] ""
+msgstr[1] ""
+#.
+msgid "three"
+msgstr "{LONG}"
+# A comment
+#,
+msgid "four"
+msgstr ""
+#~ # obsolete
+#~ msgid "five"
+#~ msgstr "{LONG}"
+
+#~| msgid "{LONG}"
+#~ msgid "six"
+#~ msgstr ""
+
+# {LONG}
+msgid "seven"
+msgstr ""
+"""
+TRANSLATIONS = {
+    'msgid "one"\nmsgstr ""': '#, fuzzy\nmsgid "one"\nmsgstr "ONE"',
+    "#, python-brace-format, ": "#, fuzzy, python-brace-format, ",
+    '"More."\nmsgstr ""': '"More."\nmsgstr ""\n"LANGUAGE: {}.\\n"\n"MORE."',
+    '[0] ""\nmsgstr[1] ""': '[0] "TWO"\nmsgstr[1] "TWOS"',
+    'msgid "two"': '#, fuzzy\nmsgid "two"',
+    '#,\nmsgid "four"\nmsgstr ""': '#, fuzzy\nmsgid "four"\nmsgstr "FOUR"',
+    'msgid "seven"\nmsgstr ""': '#, fuzzy\nmsgid "seven"\nmsgstr "SEVEN"',
+    "Language: en\\": "Language: de\\",
+}
+
+
+def translated(catalog: str, target: str = "") -> str:
+    document = read_document("po", catalog.encode(), source="en", target=target)
+    return document.join([Translated(line.upper()) for line in document.lines]).decode()
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", ["", "\n", "\n\n# the end"])
+def test_only_translations_flags_and_the_language_change(line_end, last):
+    catalog = CATALOG.rstrip("\n") + last
+    expected = catalog
+    for old, new in TRANSLATIONS.items():
+        assert expected.count(old) == 1
+        expected = expected.replace(old, new)
+    assert translated(catalog.replace("\n", line_end), "de") == expected.replace("\n", line_end)
+
+
+def test_a_header_need_not_be_there_or_first():
+    message = 'msgid "a"\nmsgstr ""\n'
+    done = '#, fuzzy\nmsgid "a"\nmsgstr "A"\n'
+    header = '\nmsgid ""\nmsgstr ""\n"Language: en\\n"\n'
+    assert translated(message) == done
+    assert translated(message + header, "de") == done + header.replace("en", "de")
+
+
+@pytest.mark.skipif(not shutil.which("msgfmt"), reason="needs GNU gettext")
+@pytest.mark.parametrize(
+    ("catalog", "line"),
+    [
+        ('msgid "a"\nmsgstr ""\n\nmsgid "b"\n', 4),
+        ('msgid "a"\nmsgid_plural "b"', 2),
+        ('msgid "a"\n# c\nmsgstr ""\n', 2),
+        ('msgid "a"\n#~ msgstr ""\n', 2),
+        ('msgid "a"\nmsgid_plural "b"\nmsgstr[0] ""\n#.\nmsgstr[1] ""\n', 5),
+        ('msgid "a"\nmsgstr ""\n#.\n"b"\n', 4),
+    ],
+)
+def test_a_damaged_catalog(catalog, line):
+    with pytest.raises(NMTError, match=f"damaged: line {line} "):
+        translated(catalog)
+    command = ["msgfmt", "-o", "/dev/null", "-"]
+    assert subprocess.run(command, input=catalog.encode(), capture_output=True).returncode == 1
