@@ -22,8 +22,6 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from nmt.config import IF_LATIN_1, NMTError, is_out_of_memory, one_line, require
 
 SMALL = 2**20  # maximum number of bytes in a configuration file; real ones have a few thousand
@@ -109,6 +107,8 @@ def parse_json(text: str | bytes) -> Any:
 
 def parse_yaml(text: str, kind: str = "SafeLoader") -> Any:
     """Like `parse_json`, for plain YAML; aliases are rejected, as they let a few lines expand to billions of values."""
+    import yaml  # here, because completion must not load it
+
     loader, depth = getattr(yaml, f"C{kind}", getattr(yaml, kind)), 0
     try:
         for event in yaml.parse(text, loader):

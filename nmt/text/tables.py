@@ -56,7 +56,10 @@ class Survey:
 
     @property
     def width(self) -> int:
-        return self.widths.most_common(1)[0][0] if self.widths else 0
+        """The number of columns of most rows. A row without a tab has no pair, so it does not count."""
+        tables = Counter({width: rows for width, rows in self.widths.items() if width > 1})
+        counted = tables or self.widths
+        return counted.most_common(1)[0][0] if counted else 0
 
 
 def unquoted(cell: str) -> str:

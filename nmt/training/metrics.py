@@ -247,8 +247,8 @@ class MetricsCallback(UpdateCallback):
             # The line follows the clock; the rows of metrics.csv are the same in each repetition of a run.
             text = ""
             if self.line.is_due() and step < trainer.max_steps:
-                self.measure_peak_again(trainer, module)
-                text = REPORT.format(**self.measured(module, step))
+                sums = module.sums.tolist()
+                text = REPORT.format(**self.measured(trainer, module, step, sums))
             self.line.show(step, text)
         if is_report:
             self.tokens += self.report_updates(trainer, module, step)
@@ -268,12 +268,13 @@ class MetricsCallback(UpdateCallback):
 
     def report_updates(self, trainer: Trainer, module: TranslationModule, step: int) -> int:
         """Report the updates since the last report and return their number of target tokens."""
-        self.measure_peak_again(trainer, module)
-        metrics = self.measured(module, step)
+        # This waits for the device, so the time that is added next includes all updates.
+        sums = module.sums.tolist()
+        metrics = self.measured(trainer, module, step, sums)
         self.report(step, metrics)
         if trainer.is_global_zero:
             self.line.show(step, REPORT.format(**metrics))
-        return int(module.sums[2])
+        return int(sums[2])
 
     def measure_peak_again(self, trainer: Trainer, module: TranslationModule) -> None:
         """Raise the peak if training is faster, or if a short measurement on a CPU finds a greater one."""
@@ -296,10 +297,14 @@ class MetricsCallback(UpdateCallback):
             self.cost += self.own_seconds * (peak - self.peak)
             self.peak = peak
 
-    def measured(self, module: TranslationModule, step: int) -> dict[str, float]:
-        """The metrics of the updates since the last report."""
+    def measured(self, trainer: Trainer, module: TranslationModule, step: int, sums: list[float]) -> dict[str, float]:
+        """The metrics of the updates since the last report.
+
+        `sums` are their loss, negative log-likelihood and number of target tokens.
+        """
+        self.measure_peak_again(trainer, module)
         self.add_time()
-        loss, likelihood, tokens = module.sums.tolist()
+        loss, likelihood, tokens = sums
         return {
             "loss": loss / tokens if tokens else math.nan,
             "perplexity": math.exp(min(likelihood / tokens, 100)) if tokens else math.nan,

@@ -17,7 +17,7 @@ import nmt as package
 from nmt.errors import NMTError
 
 LINES = ["ka nu lo", "mi pe", "so tu va we"]
-NAMES = ["Model", "NMTError", "Score", "Translation", "compare", "load", "prepare", "score", "train"]
+NAMES = ["Model", "NMTError", "Score", "Translation", "compare", "export", "load", "prepare", "score", "train"]
 
 
 @pytest.fixture(scope="module")
