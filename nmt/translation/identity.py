@@ -46,3 +46,13 @@ def is_same(recorded: Any, now: Any, before: Mapping[str, Any]) -> bool:
         added = {key: value for key, value in before.items() if key in now}
         return bool({**added, **recorded} == stored)
     return bool(recorded == now)
+
+
+def changed_names(recorded: Any, now: Any, before: Mapping[str, Any]) -> list[str]:
+    """The names of what differs between a recorded identity and today's, at most four."""
+    if not isinstance(recorded, dict) or not isinstance(now, dict):
+        return ["input, model or option"]
+    stored = json.loads(json.dumps(now))
+    complete = {**{key: value for key, value in before.items() if key in now}, **recorded}
+    names = [key for key in {**complete, **stored} if complete.get(key) != stored.get(key)]
+    return names[:4]

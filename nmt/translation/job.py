@@ -28,7 +28,7 @@ from nmt import config as configuration
 from nmt.config import JobConfig, NMTError, build_stored, require, shown
 from nmt.files import LARGE, cannot_write, parse_json, read_mapping, sync, write_file
 from nmt.text import MAGIC, compressor, decoded, open_text, raw_lines, reading, without_end
-from nmt.translation.identity import is_same, options_before, what_affects_output
+from nmt.translation.identity import changed_names, is_same, options_before, what_affects_output
 from nmt.translation.inputs import HEAD_BYTES, check_content
 from nmt.translation.translator import Stage, Translation
 
@@ -85,20 +85,38 @@ class Output:
             raise cannot_write(Path(self.name), error) from error
         self.notes.lines, self.notes.bytes = lines, self.notes.bytes + len(content)
 
+    def recorded(self) -> Notes | None:
+        """What an earlier command noted about the partial file; None if it noted nothing that fits the file."""
+        assert self.partial
+        try:
+            notes = build_stored(Notes, read_mapping(notes_of(self.partial), parse_json), "notes")
+        except NMTError:
+            return None
+        self.file.seek(max(notes.bytes - 1, 0))
+        ends_line = notes.bytes > 0 and self.file.read(1) == b"\n"
+        return notes if notes.identity and notes.lines > 0 and ends_line else None
+
+    def check_same(self, identity: str | dict[str, Any], before: Mapping[str, Any]) -> None:
+        """Raise NMTError if the lines in the partial file are those of another command."""
+        notes = self.recorded()
+        if notes is None or is_same(notes.identity, identity, before):
+            return
+        others = ", ".join(changed_names(notes.identity, identity, before))
+        raise NMTError(
+            f"output={self.name}: a stopped command has written {notes.lines:,} lines with another {others}; "
+            "repeat that command to resume it, or pass overwrite=true to start again"
+        )
+
     def resume(self, identity: str | dict[str, Any], before: Mapping[str, Any]) -> None:
         """Continue where an earlier command with the same identity stopped, if the partial file matches its notes.
 
         `before` has the values of options that the earlier command may not have had.
         """
-        assert self.partial
+        notes = self.recorded()
         self.notes.identity = identity
-        with suppress(NMTError):
-            notes = build_stored(Notes, read_mapping(notes_of(self.partial), parse_json), "notes")
-            self.file.seek(max(notes.bytes - 1, 0))
-            ends_line = notes.bytes > 0 and self.file.read(1) == b"\n"
-            is_ours = bool(identity) and is_same(notes.identity, identity, before)
-            if is_ours and notes.lines > 0 and ends_line:
-                notes.counts, self.notes = Counter(notes.counts), notes
+        if notes and identity and is_same(notes.identity, identity, before):
+            notes.counts = Counter(notes.counts)
+            self.notes = notes
         self.file.truncate(self.notes.bytes)
         self.file.seek(self.notes.bytes)
 
@@ -173,6 +191,12 @@ def open_output(
     except OSError as error:
         raise NMTError(f"{name}: {error.strerror}") from error
     output = Output(name, file, partial)
+    if partial and not overwrite:
+        try:
+            output.check_same(identity, before)
+        except NMTError:
+            file.close()
+            raise
     try:
         if partial is None:
             yield output

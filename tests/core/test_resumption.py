@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from options import translate_config
@@ -32,7 +33,9 @@ def written(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def break_off(path: Path, identity: str, lines: list[str], error: type[BaseException] = KeyboardInterrupt):
+def break_off(
+    path: Path, identity: str | dict[str, Any], lines: list[str], error: type[BaseException] = KeyboardInterrupt
+):
     """Write some lines and fail."""
 
     def write() -> None:
@@ -84,6 +87,26 @@ def test_another_input_model_or_option_starts_anew_and_so_do_odd_notes(tmp_path,
         output.write("c\n", 1)
     assert path.read_text() == "c\n"
     assert written(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize(
+    ("now", "names"),
+    [
+        ({"input": "a", "model": ["c"]}, "another model;"),
+        ({"input": "b", "model": ["c"], "split": "never"}, "another input, model, split;"),
+        ("", "another input, model or option;"),
+    ],
+)
+def test_work_of_another_command_is_kept_until_the_user_starts_again(tmp_path, now, names):
+    before = {"input": "a", "model": ["b"]}
+    path = tmp_path / "out"
+    break_off(path, before, ["a\n", "b\n"])
+    with pytest.raises(NMTError, match=f"2 lines with {names} .*overwrite=true"):
+        open_output(str(path), now).__enter__()
+    with open_output(str(path), before) as output:
+        assert output.notes.lines == 2
+        output.write("c\n", 3)
+    assert path.read_text() == "a\nb\nc\n"
 
 
 def test_nothing_is_left_where_nobody_can_resume(tmp_path):
@@ -221,7 +244,7 @@ def test_a_killed_translation_resumes_and_ends_as_if_it_had_not_been(checkpoint,
     assert written(tmp_path) == ["expected", "in", "out"]
 
 
-def test_a_killed_translation_starts_anew_if_the_models_description_changed(checkpoint, tmp_path, capsys):
+def test_a_killed_translation_is_not_resumed_if_the_models_description_changed(checkpoint, tmp_path, capsys):
     model = Path(shutil.copytree(checkpoint, tmp_path / "model"))
     (tmp_path / "in").write_bytes(random_lines(400))
     kill_in_the_middle(str(model), tmp_path)
@@ -229,7 +252,9 @@ def test_a_killed_translation_starts_anew_if_the_models_description_changed(chec
     description = json.loads(path.read_text())
     description["model"]["activation"] = "gelu"
     path.write_text(json.dumps(description))
-    translate(config(str(model), tmp_path, format="tsv"))
+    with pytest.raises(NMTError, match=r"lines with another config\.json;"):
+        translate(config(str(model), tmp_path, format="tsv"))
+    translate(config(str(model), tmp_path, format="tsv", overwrite=True))
     assert "resuming" not in capsys.readouterr().err
     translate(config(str(model), tmp_path, format="tsv", output=str(tmp_path / "expected")))
     assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()
