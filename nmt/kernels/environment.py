@@ -9,7 +9,8 @@ import torch
 from nmt import hardware
 
 SWITCHES = re.compile(
-    r"(ATEN|ONEDNN|DNNL|MKL|OPENBLAS|BLIS|CUBLAS|CUBLASLT|CUDNN|NVIDIA_TF32|TORCH_BLAS|TORCH_MKLDNN|TORCH_ALLOW_TF32)_\w+"
+    r"(ATEN|ONEDNN|DNNL|MKL|OPENBLAS|BLIS|CUBLAS|CUBLASLT|CUDNN)_\w+"
+    r"|(NVIDIA_TF32|TORCH_BLAS|TORCH_MKLDNN|TORCH_ALLOW_TF32)_\w+"
 )
 """Environment variables by which the libraries below torch choose kernels."""
 OF_NO_RESULT = re.compile(r"\w*(VERBOSE|CAPACITY|DUMP|PROFILE|LOG|LOGINFO_\w+|LOGDEST_\w+|NUM_THREADS|DYNAMIC)\w*")

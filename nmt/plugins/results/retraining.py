@@ -107,7 +107,13 @@ def compared_segment(
     is_explained = bool(environment) and not first_difference(options_of(before), options_of(after), tensors=False)
     what = f"update {start:,} to {end:,}"
     detail = f"{changed or 'all bits are equal'}; "
-    detail += f"another environment: {environment}" if environment else "environment: equal"
+    not_recorded = [name for name in now if name not in recorded]
+    if environment:
+        detail += f"another environment: {environment}"
+    elif not_recorded:
+        detail += f"environment: equal as far as the run recorded it, without {', '.join(not_recorded)}"
+    else:
+        detail += "environment: equal"
     if changed and is_explained:
         return ANOTHER, what, f"{detail}; the difference proves nothing"
     return check_of(not changed, what, detail)
