@@ -56,7 +56,7 @@ def test_exports_are_listed_as_such_and_deleted_with_their_run(exported, run, nm
 WRITERS = {
     "report": ["report", "runs/post"],
     "attention": ["attention", "ka lo", "runs/post", "output=runs/post/attention.html"],
-    "compare": ["compare", "runs/post", "runs/post", "output=runs/post/compare.html"],
+    "compare": ["compare", "runs/post", "other", "output=runs/post/compare.html"],
     "cite": ["cite", "runs/post"],
     "average": ["average", "runs/post", "output=runs/averaged"],
     "synthesize": [
@@ -74,6 +74,7 @@ WRITERS = {
 def test_what_a_command_writes_is_known(command, run, nmt):
     Path("text").write_text("ka lo mi\nnu pe ri so\n")
     Path("data").mkdir()
+    shutil.copytree(run / "model", "other")
     done = nmt(*WRITERS[command])
     assert done.code == 0, done.err
     rows = listed(nmt)
@@ -86,6 +87,7 @@ def test_what_a_command_writes_is_known(command, run, nmt):
         assert rows.pop(name) == state
         assert nmt("runs", "delete", name, "--yes").code == 0
         assert not Path(name).exists()
+    rows.pop("other", None)
     assert rows == {"runs/post": "finished"}
     assert not [*files.foreign_files(run, "run")]
     assert nmt("runs", "delete", "post", "--yes").code == 0
