@@ -31,6 +31,7 @@ CORPUS_NAMES = "|".join(
         r"(train|valid|test)(/[\w-]+\.arrow)?",
     )
 )
+NO_NAMES = "(?!)"
 CORPUS_MARK, RUN_MARK, MODEL_MARK = "manifest.json", "config.yaml", "config.json"
 
 
@@ -93,6 +94,15 @@ def is_training_run(folder: Path) -> bool:
     return (folder / RUN_MARK).is_file() or (folder / "model" / MODEL_MARK).is_file()
 
 
+def files_beside(entry: Entry | None) -> list[str]:
+    """The patterns for the files in a plugin's folder. All exports have the same mark."""
+    exports = [*entries_of("export").values()]
+    if entry is None:
+        return [NO_NAMES]
+    entries = exports if entry in exports else [entry]
+    return [entry.facts["files"] for entry in entries if "files" in entry.facts]
+
+
 def names_in(folder: Path, kind: str) -> re.Pattern[str]:
     """The names of the files that nmt writes into a folder of a kind, relative to it."""
     if kind == "corpus":
@@ -102,7 +112,7 @@ def names_in(folder: Path, kind: str) -> re.Pattern[str]:
     elif kind in ("run", "model"):
         names = MODEL_NAMES
     else:
-        names = "|".join(entry.facts["files"] for entry in added_folders())
+        names = "|".join(files_beside(entry_of(folder)))
     return re.compile(f"{names}|{TEMPORARY_FILES}")
 
 

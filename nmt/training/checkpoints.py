@@ -52,6 +52,7 @@ from nmt.training.module import REQUESTS, TranslationModule, UpdateCallback, mak
 from nmt.training.run_folder import (
     check_configuration,
     kept_checkpoints,
+    latest_link,
     list_checkpoints,
     point_latest_to,
     prune,
@@ -374,6 +375,14 @@ def write_average(average: Average, run: Path, output: Path, score: tuple[evalua
     write_model_directory(output, model, tokenizer, description, model_card(description, parameters))
 
 
+def moved_link(run: Path) -> str:
+    """Point the run's link `latest` to the run, and say so; others may own the folder of the link."""
+    try:
+        return f"; {point_latest_to(run)} now leads to {run}"
+    except OSError as error:
+        return f"; {latest_link(run)} stays as it is ({error.strerror})"
+
+
 def deliver(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:
     """Score the model on the validation set, write its directory, and point `latest` to the run."""
     run, sentences = Path(config.run), config.validation.bleu_sentences
@@ -391,8 +400,7 @@ def deliver(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) 
         scored = score, sum(len(references) for _, references in texts)
         console.print(f"validation {score.name} {score.value:.2f} on {scored[1]:,} sentences, `{score.signature}`")
     write_average(average, run, run / "model", scored)
-    link = point_latest_to(run)
-    console.print(f"the model is in {run / 'model'}; {link} now leads to {run}")
+    console.print(f"the model is in {run / 'model'}{moved_link(run)}")
     planned = average.state.config["trainer"]["max_steps"]  # a time limit may have changed the number
     if average.made < planned and config.trainer.max_time is not None:
         made = f"update {average.made:,} of {planned:,}"

@@ -58,10 +58,10 @@ def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
             return peak * (step / optim.warmup)
         return peak * ENDLESS[optim.schedule](optim.warmup / step)
     top = end_of_warmup(optim)
-    peak *= top / optim.warmup
     if step <= top:
-        return peak * (step / top)
-    return peak * ENDING[optim.schedule](decay_progress(optim, step))
+        # Not scaled to `top`: a change during warm-up must not alter a bit of the rates before it.
+        return peak * (step / optim.warmup)
+    return peak * (top / optim.warmup) * ENDING[optim.schedule](decay_progress(optim, step))
 
 
 def end_of_warmup(optim: OptimConfig) -> int:

@@ -157,6 +157,14 @@ def test_warm_up_stops_where_it_would_take_most_of_the_remaining_updates():
     assert changed_rates([[2, 5], [3, 8]]) == pytest.approx([0.25, 0.5, *(0.375 * n / 6 for n in range(6, 0, -1))])
 
 
+@pytest.mark.parametrize("warmup", range(3, 60, 7))
+def test_a_warm_up_that_is_cut_leaves_the_bits_of_the_rates_before_it(warmup):
+    keys = {"warmup": warmup, "decay_steps": 100, "learning_rate": 0.0007}
+    for update in range(1, warmup):
+        cut = changed_rates([[update, update + 1]], **keys)
+        assert cut[:update] == changed_rates(None, **keys)[:update]
+
+
 @pytest.mark.parametrize("changes", [[[8]], [[8, 8]], [[9, 30], [8, 30]], [[8, 30], [8, 40]], [[0, 9]], [[1, 2, 3]]])
 def test_impossible_changes_of_the_end_are_refused(changes):
     with pytest.raises(NMTError, match=r"optim\.decay_changes"):

@@ -65,6 +65,10 @@ class Replan(training.UpdateCallback):
     def state_dict(self) -> dict[str, Any]:
         return {} if self.pacer is None else {"spent": self.spent()}
 
+    def on_load_checkpoint(self, trainer: Trainer, pl_module: Any, checkpoint: dict[str, Any]) -> None:
+        # Lightning calls load_state_dict after this, but only if the checkpoint has this callback's state.
+        self.before = checkpoint["nmt"]["seconds"]
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.before = float(state_dict["spent"])
 

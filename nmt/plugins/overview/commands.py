@@ -208,6 +208,13 @@ def delete_folder(path: Path, kept: list[Path]) -> None:
             file.rmdir()
 
 
+def latest_links_to(folders: list[Path]) -> list[Path]:
+    """The `latest` links above these folders that lead to one of them; all others are not nmt's to change."""
+    targets = {folder.resolve() for folder in folders}
+    links = {parent / "latest" for folder in folders for parent in folder.parents}
+    return [link for link in sorted(links) if link.is_symlink() and link.resolve() in targets]
+
+
 def delete(doomed: list[Row], rows: list[Row], yes: bool) -> None:
     """Delete runs and corpora once the user agrees; point the `latest` links to them to the newest remaining run."""
     paths, console = [Path(row["name"]) for row in doomed], talker()
@@ -218,14 +225,16 @@ def delete(doomed: list[Row], rows: list[Row], yes: bool) -> None:
             console.print(files.printable(f"{path}  {cell('bytes', row['bytes'])}{row['others']}"))
         require(yes or sys.stdin.isatty(), "nothing was deleted: to delete without a terminal, pass --yes")
         require(yes or console.input("Delete? [y/N] ").strip().lower() in ("y", "yes"), "nothing was deleted")
+        links = latest_links_to(paths)
         for path, row in zip(paths, doomed, strict=True):
             delete_folder(path, row["kept"])
     runs = [Path(row["name"]) for row in rows if row not in doomed and row["kind"] == "run"]
-    for link in {parent / "latest" for path in paths for parent in path.parents}:
-        leads_nowhere = not link.exists() or files.kind_of_folder(link) is None
-        if link.is_symlink() and leads_nowhere:
-            newest = next((run for run in runs if link.parent in run.parents and (run / "model").is_dir()), None)
-            training.point_latest_to(newest, link) if newest else link.unlink()
+    for link in links:
+        newest = next((run for run in runs if link.parent in run.parents and (run / "model").is_dir()), None)
+        if newest:
+            training.point_latest_to(newest, link)
+        else:
+            link.unlink()
     console.print(f"deleted {', '.join(map(str, paths))}")
 
 

@@ -112,3 +112,21 @@ def test_models_of_other_programs_are_foreign_and_problems_are_short(run, nmt):
     Path("runs/bad/config.yaml").write_text("x" * 1000)
     assert listed(nmt) == {"runs/post": "finished", "runs/bad": "damaged", "runs/other": "foreign"}
     assert max(map(len, nmt("runs").out.splitlines())) < 200
+
+
+def test_a_readme_of_the_user_in_a_folder_of_another_kind_is_kept(run, nmt):
+    synthetic = Path("data/synthetic")
+    synthetic.parent.mkdir()
+    Path("text").write_text("ka lo mi\n")
+    assert nmt(*WRITERS["synthesize"]).code == 0
+    (synthetic / "README.md").write_text("mine")
+    assert [*files.foreign_files(synthetic, "synthetic")] == [synthetic / "README.md"]
+
+
+def test_a_link_of_the_user_called_latest_stays(run, nmt):
+    Path("releases").mkdir()
+    Path("latest").symlink_to("releases")
+    Path("runs/latest").symlink_to("elsewhere")
+    assert nmt("runs", "delete", "post", "--yes").code == 0
+    assert str(Path("latest").readlink()) == "releases"
+    assert str(Path("runs/latest").readlink()) == "elsewhere"
