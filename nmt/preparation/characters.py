@@ -59,8 +59,8 @@ def lacking_characters(
     name = "sources" if side == SOURCE else "targets"
     characters = "1 character" if len(lacking) == 1 else f"{len(lacking):,} characters"
     return (
-        f"its vocabulary lacks {characters} of the {name}, which the model knows badly or not at "
-        f"all (to give them entries, train a new model without init): {', '.join(shown)}"
+        f"its vocabulary lacks {characters} of the {name}, so the model translates "
+        f"them badly (to give them entries, train a new model without init): {', '.join(shown)}"
     )
 
 

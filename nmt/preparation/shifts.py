@@ -120,7 +120,7 @@ class Shifts:
         self.most_by_anchor = 0.0
 
     def add(self, pairs: Sequence[Pair], first: int) -> None:
-        """Look at consecutive pairs, the first of which has this number."""
+        """Inspect consecutive pairs. The number is that of the first pair."""
         for begin, chunk in chunks(pairs):
             agreement = agreement_of(chunk)
             lines = agreement.shift()

@@ -67,7 +67,7 @@ def main_script(text: str) -> str:
 
 
 def language_of_group(lines: Sequence[str], languages: tuple[str, str]) -> str:
-    """The one of two languages that these lines are in, another one, or "" if unknown."""
+    """The language of these lines: one of the two given, a third one, or "" if unknown."""
     text = "\n".join(lines)
     name = main_script(text)
     if not name:

@@ -13,7 +13,7 @@ Numbered = list[tuple[int, Pair]]
 WHOLE_BLOCKS = 4
 """The first blocks are inspected as a whole."""
 PART_PAIRS = 400
-"""Of the other blocks, so many consecutive pairs are inspected."""
+"""The number of consecutive pairs to inspect in each of the other blocks."""
 ALL_BLOCKS = 50
 LATER_STEP = 20
 """After ALL_BLOCKS, only one in so many blocks is inspected."""

@@ -209,7 +209,7 @@ def text_columns(path: Path, survey: Survey, config: DataConfig) -> tuple[int, i
         return candidates[0], candidates[1]
     shown = " | ".join(cell[:30] for cell in sample[0])
     raise NMTError(
-        f"{path}: which of its {survey.width} columns are the texts? The first row is "
+        f"{path}: cannot tell which of its {survey.width} columns hold source and target. The first row is "
         f"{shown!r:.200}; pass data.columns=[SOURCE,TARGET], such as data.columns=[2,3]"
     )
 
@@ -251,7 +251,7 @@ def read_table(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator
     if survey.width > 2:
         log.warning(
             f"notice: {path}: columns {columns[0] + 1} and {columns[1] + 1} of {survey.width} are "
-            "the texts; data.columns=[SOURCE,TARGET] chooses other ones"
+            "the texts; data.columns=[SOURCE,TARGET] chooses other columns"
         )
     other_rows = 0
     first_other = 0

@@ -39,7 +39,7 @@ REPORT = (
 )
 OF_BITS = ("torch", "processor", "threads", "device", "kernels")  # what may change the last bits of a sum
 OF_PEAK = ("processor", "devices", "precision", "torch")  # what the peak of idle devices depends on
-REPORT_SECONDS = 10  # time between two lines, if updates are neither slower nor reports rarer
+REPORT_SECONDS = 10  # minimum time between two lines
 PEAK_SECONDS = 60.0  # time between two short measurements of a CPU's peak, which other programs lower
 NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
 DTYPES = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}

@@ -40,19 +40,16 @@ def options_before(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
 
 def is_same(recorded: Any, now: Any, before: Mapping[str, Any]) -> bool:
     """Whether a recorded identity is today's; options that it lacks have their values from `before`."""
-    if isinstance(recorded, dict) and isinstance(now, dict):
-        # Compared as JSON stores them: lists, not tuples.
-        stored = json.loads(json.dumps(now))
-        added = {key: value for key, value in before.items() if key in now}
-        return bool({**added, **recorded} == stored)
-    return bool(recorded == now)
+    return not changed_names(recorded, now, before)
 
 
 def changed_names(recorded: Any, now: Any, before: Mapping[str, Any]) -> list[str]:
     """The names of what differs between a recorded identity and today's, at most four."""
     if not isinstance(recorded, dict) or not isinstance(now, dict):
-        return ["input, model or option"]
+        return [] if recorded == now else ["input, model or option"]
+    # Compared as JSON stores them: lists, not tuples.
     stored = json.loads(json.dumps(now))
-    complete = {**{key: value for key, value in before.items() if key in now}, **recorded}
+    added = {key: value for key, value in before.items() if key in now}
+    complete = {**added, **recorded}
     names = [key for key in {**complete, **stored} if complete.get(key) != stored.get(key)]
     return names[:4]

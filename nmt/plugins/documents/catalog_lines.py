@@ -1,4 +1,4 @@
-"""The lines of a message catalog, of which only translations, flags and the language change."""
+"""The lines of a message catalog. Only translations, flags and the language header change."""
 
 import re
 from collections.abc import Iterable

@@ -81,8 +81,8 @@ def decode_file(
 ) -> tuple[str, bytes, str]:
     """Decode UTF-8, UTF-16 with a byte order mark, or the declared encoding.
 
-    Returns the text, the mark and the encoding. Raises NMTError if the encoding is unknown or the
-    file is in another one; `convert` advises the user what to do.
+    Returns the text, the mark and the encoding. Raises NMTError if the encoding is unknown or
+    does not fit the file; `convert` advises the user what to do.
     """
     mark = next((mark for mark in MARKS if content.startswith(mark)), b"")
     encoding = MARKS.get(mark, "utf-8")

@@ -38,8 +38,8 @@ from nmt.config import (
 from nmt.registry import entries_of, registry
 
 Row = dict[str, Any]  # facts about a folder
-KINDS_IN_ORDER = ("run", "corpus", "export", "synthetic", "foreign")
-"""The kinds of folders in the order of the tables; a model directory counts as a run."""
+FIRST_KINDS = ("run", "corpus", "export")
+"""The kinds of folders that the tables list first; a model directory counts as a run."""
 
 
 @dataclass
@@ -150,10 +150,17 @@ def print_tables(rows: list[Row]) -> None:
         Console(width=width, markup=False, highlight=False, emoji=False).print(table)
 
 
+def place_of(kind: str) -> tuple[int, str]:
+    """The place of a kind of folder in the tables. Plugins' kinds follow nmt's own, and foreign folders come last."""
+    if kind in FIRST_KINDS:
+        return FIRST_KINDS.index(kind), kind
+    return len(FIRST_KINDS) + (kind == "foreign"), kind
+
+
 def run(config: RunsConfig) -> None:
     folder = Path(config.folder)
     rows = [about(*pair) for pair in folders_of(folder)]
-    rows.sort(key=lambda row: (KINDS_IN_ORDER.index(row["kind"]), -row["modified"]))
+    rows.sort(key=lambda row: (*place_of(row["kind"]), -row["modified"]))
     if config.delete:
         try:
             delete([chosen(name, folder, rows) for name in dict.fromkeys(config.delete)], rows, config.yes)

@@ -66,7 +66,7 @@ def about_corpus(config: dict[str, Any]) -> Iterator[Detail]:
         pairs = data.read_manifest(Path(prepared)).counts["train"]["kept"]
         yield "corpus", f"{prepared}, {pairs:,} pairs"
     except (NMTError, KeyError):
-        yield "corpus", f"{prepared} (not in this place any more)"
+        yield "corpus", f"{prepared} (not found)"
 
 
 def test_scores(run: Path) -> Iterator[Detail]:

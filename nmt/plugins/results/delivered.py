@@ -77,5 +77,9 @@ def shown_difference(changed: str) -> str:
 
 def changed_configuration(run: Path, newest: dict[str, Any]) -> str:
     """How config.yaml differs from the last checkpoint's configuration in what decides; empty if it does not."""
-    saved = build_stored(ExperimentConfig, read_config(run), str(run / "config.yaml"))
-    return difference(decisive_settings(newest["nmt"]["config"]), decisive_settings(to_tree(saved)))
+    saved = to_tree(build_stored(ExperimentConfig, read_config(run), str(run / "config.yaml")))
+    # A run that was killed may have moved its end after its last checkpoint.
+    changes = saved["optim"]["decay_changes"] or []
+    made = [change for change in changes if change[0] <= newest["global_step"]]
+    saved["optim"]["decay_changes"] = made or None
+    return difference(decisive_settings(newest["nmt"]["config"]), decisive_settings(saved))

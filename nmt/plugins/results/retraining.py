@@ -111,7 +111,7 @@ def compared_segment(
     if environment:
         detail += f"another environment: {environment}"
     elif not_recorded:
-        detail += f"environment: equal as far as the run recorded it, without {', '.join(not_recorded)}"
+        detail += f"environment: equal; the run did not record {', '.join(not_recorded)}"
     else:
         detail += "environment: equal"
     if changed and is_explained:

@@ -17,6 +17,7 @@ from preloaded import python
 
 import nmt
 from nmt import files
+from nmt.plugins.overview.commands import place_of
 
 PROGRAM = "import sys\nfrom nmt.cli import main\ntry:\n main()\nfinally:\n print(*sys.modules, file=sys.stderr)"
 
@@ -175,3 +176,8 @@ def test_a_tab_loads_little_and_a_completion_file_of_another_program_is_kept(nmt
     assert str(tmp_path / "fish/completions/nmt.fish") in nmt("--install-completion", "fish").out
     (tmp_path / "fish/completions/nmt.fish").write_text("complete -c nmt\n")
     nmt("--install-completion", "fish").refused("not written by nmt")
+
+
+def test_the_kinds_of_plugins_are_listed_before_foreign_folders():
+    kinds = ["foreign", "synthetic", "export", "memory", "corpus", "run"]
+    assert sorted(kinds, key=place_of) == ["run", "corpus", "export", "memory", "synthetic", "foreign"]

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 
 from nmt.errors import NMTError
 from nmt.plugins.results.bits import first_difference
-from nmt.plugins.results.delivered import check_model
+from nmt.plugins.results.delivered import changed_configuration, check_model
 from nmt.plugins.results.retraining import compared_segment, environment_of_run
 from nmt.training import environment_of
 
@@ -220,3 +221,14 @@ def test_another_environment_is_named(nmt, run, monkeypatch):
     out = nmt("verify", "mine", "step=24").out
     assert "another environment: capability: AVX9000 -> " in out
     assert "switches.ONEDNN_MAX_CPU_ISA: SSE41 -> None" in out
+
+
+@pytest.mark.parametrize(("update", "is_change"), [(49, False), (48, True)])
+def test_only_an_end_that_moved_after_the_last_checkpoint_may_be_in_the_configuration_alone(run, update, is_change):
+    path = run / "config.yaml"
+    saved = yaml.safe_load(path.read_text())
+    saved["optim"] |= {"schedule": "linear", "decay_steps": 100, "decay_changes": [[30, 90]]}
+    newest = {"nmt": {"config": json.loads(json.dumps(saved))}, "global_step": 48}
+    saved["optim"]["decay_changes"].append([update, 80])
+    path.write_text(yaml.safe_dump(saved))
+    assert bool(changed_configuration(run, newest)) == is_change
