@@ -1,13 +1,13 @@
 """Measure how fast `nmt train` is while other programs keep cores busy, as programs on a laptop do.
 
     python benchmarks/busy.py PREPARED [KEY=VALUE ...] [--neighbors 0 1 2] [--rounds 3]
-        [--settings default OMP_NUM_THREADS=1 ...]
+        [--settings default OMP_NUM_THREADS=1 ...] [--seconds 15]
 
 PREPARED is a corpus that `nmt preprocess` wrote, and KEY=VALUE are options of `nmt train`, such as
 `model=tiny`. `--neighbors` lists numbers of busy processes. A setting is a list of environment
 variables, separated by commas; `default` sets none. In each of `--rounds` rounds, the script trains
-once with each setting beside each number of busy processes. It prints the median target tokens/s,
-and their ratios to the best setting and to the first one.
+for `--seconds` with each setting beside each number of busy processes. It prints the median target
+tokens/s, and their ratios to the best setting and to the first one.
 """
 
 import argparse
@@ -21,12 +21,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-UPDATES = 60
-EVERY = 10
+EVERY = 2  # updates: a slow setting needs seconds for each
 WARM_UP_REPORTS = 2
 THREAD_VARIABLES = ("OMP_", "GOMP_", "KMP_", "MKL_NUM_THREADS")
-# libgomp does not know KMP_BLOCKTIME, and nmt leaves threads alone if it is set: libgomp's own default.
-SETTINGS = ("default", "KMP_BLOCKTIME=200", "GOMP_SPINCOUNT=1000", "OMP_WAIT_POLICY=PASSIVE", "OMP_NUM_THREADS=1")
+SETTINGS = (
+    "default",
+    "GOMP_SPINCOUNT=300000",  # libgomp's own default
+    "GOMP_SPINCOUNT=1000",
+    "OMP_WAIT_POLICY=PASSIVE",
+    "OMP_NUM_THREADS=1",
+)
 # The process ends with its parent, also if the parent is killed.
 BUSY = """
 import os
@@ -59,12 +63,13 @@ def variables_of(setting: str) -> dict[str, str]:
     return dict(variable.split("=", 1) for variable in setting.split(","))
 
 
-def tokens_per_second(prepared: str, overrides: list[str], setting: str) -> float:
+def tokens_per_second(prepared: str, overrides: list[str], setting: str, seconds: int) -> float:
     """Target tokens/s of a short training; the first reports, with their warm-up, do not count."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "nmt", "train", prepared, f"run={folder}/run"]
         # Any schedule ends far away, so that these keys compose with each experiment.
-        command += [f"trainer.max_steps={UPDATES}", "optim.decay_steps=null", "optim.schedule=noam"]
+        command += ["optim.decay_steps=null", "optim.schedule=noam"]
+        command += ["trainer.max_steps=100000", f"trainer.max_time=00:00:00:{seconds:02}"]
         command += [f"trainer.log_every_n_steps={EVERY}", "trainer.accelerator=cpu"]
         command += ["validation.every_steps=1000000", "validation.bleu_sentences=0"]
         command += ["checkpoints.every_steps=1000000", *overrides]
@@ -74,7 +79,9 @@ def tokens_per_second(prepared: str, overrides: list[str], setting: str) -> floa
             raise SystemExit(f"{' '.join(command)}\n{ended.stderr}")
         with Path(folder, "run", "metrics.csv").open() as file:
             rates = [float(row["tokens_per_second"]) for row in csv.DictReader(file) if row["tokens_per_second"]]
-    return statistics.median(rates[WARM_UP_REPORTS:])
+    if not rates:
+        return 0.0  # not one report in that time
+    return statistics.median(rates[WARM_UP_REPORTS:] or rates[-1:])
 
 
 def arguments() -> argparse.Namespace:
@@ -84,6 +91,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--neighbors", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--settings", nargs="+", default=list(SETTINGS))
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=15, choices=range(5, 60), metavar="5..59")
     return parser.parse_args()
 
 
@@ -94,7 +102,8 @@ def main() -> None:
         for neighbors in options.neighbors:
             for setting in options.settings:
                 with busy_processes(neighbors):
-                    rate = tokens_per_second(options.prepared, options.keys, setting)
+                    rate = tokens_per_second(options.prepared, options.keys, setting, options.seconds)
+                print(f"{neighbors} busy  {setting:30} {rate:8,.0f} tokens/s", file=sys.stderr)
                 rates.setdefault((neighbors, setting), []).append(rate)
     for neighbors in options.neighbors:
         medians = {setting: statistics.median(rates[neighbors, setting]) for setting in options.settings}

@@ -11,10 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-from nmt import hardware
-
-hardware.set_thread_defaults()  # here, because torch reads the variable when it loads
-
 if TYPE_CHECKING:
     from nmt.errors import NMTError as NMTError
     from nmt.evaluation import Score as Score

@@ -67,26 +67,6 @@ def torch_build() -> str:
     return build[1] if build else version("torch")
 
 
-SPIN_COUNT = 1000
-"""How often a waiting thread of libgomp looks for work before it sleeps.
-
-By default, it looks for milliseconds, on a core that another program could use.
-"""
-
-WAITING = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "KMP_BLOCKTIME", "KMP_LIBRARY")
-"""The variables that decide how the threads of OpenMP wait."""
-
-
-def set_thread_defaults() -> None:
-    """Let waiting threads sleep soon, unless the user has set how they wait.
-
-    The variable must be set before torch or CTranslate2 load libgomp, which reads it once; child
-    processes inherit it.
-    """
-    if "torch" not in sys.modules and not any(name in os.environ for name in WAITING):
-        os.environ["GOMP_SPINCOUNT"] = str(SPIN_COUNT)
-
-
 def versions() -> dict[str, str]:
     """Return the versions of nmt, Python, and the libraries that affect training results."""
     libraries = {name: version(name) for name in ("lightning", "sentencepiece", "sacrebleu")}

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from nmt import hardware
+from nmt.kernels.waiting import watch_load
 
 M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
@@ -22,6 +23,7 @@ def prepare() -> None:
     hardware.set_gpu_defaults()
     torch.backends.cuda.enable_cudnn_sdp(False)
     keep_freed_memory()
+    watch_load()
 
 
 def keep_freed_memory() -> None:

@@ -45,7 +45,7 @@ from nmt.files import (
 )
 from nmt.model import Transformer, check_ours, check_shapes, write_model_directory
 from nmt.training.checkpoint_io import DirectCheckpointIO
-from nmt.training.environments import environment_of
+from nmt.training.environments import has_other_environment
 from nmt.training.identity import split_of
 from nmt.training.metrics import devices_in_words
 from nmt.training.module import REQUESTS, TranslationModule, UpdateCallback, make_trainer
@@ -217,10 +217,8 @@ class CheckpointCallback(UpdateCallback):
     def record_move(self, trainer: Trainer, before: dict[str, Any], update: int) -> None:
         """Record in `moved` if the run resumes in another environment than the checkpoint `before`."""
         self.state.moved = [*before.get("moved", [])]
-        now = environment_of({**vars(self.state), "devices": devices_in_words(trainer)})
-        # An older nmt recorded less.
-        recorded = environment_of(before)
-        if any(now.get(name) != value for name, value in recorded.items()):
+        now = {**vars(self.state), "devices": devices_in_words(trainer)}
+        if has_other_environment(before, now):
             self.state.moved.append(update)
 
 

@@ -6,15 +6,26 @@ from typing import Any
 from nmt.data import accumulation
 from nmt.training.reduction import has_fixed_order
 
+DEVICES = "number of devices"
+"""The fact that counts only where devices add gradients in another order than a single one."""
+
 
 def environment_of(state: Mapping[str, Any]) -> dict[str, Any]:
     """What the last bits depend on, by name; `state` is a checkpoint's entry "nmt"."""
     count, _, device = state["devices"].partition(" x ")
     facts: dict[str, Any] = {"torch": state["versions"].get("torch"), "device": device}
     if not is_order_fixed(state["config"], count):
-        facts["number of devices"] = count
+        facts[DEVICES] = count
     facts.update(state.get("environment", {}))
     return facts
+
+
+def has_other_environment(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether two entries "nmt" of checkpoints come from environments that may compute other bits."""
+    recorded = environment_of(before)
+    facts = environment_of(now)
+    # An older nmt recorded less. DEVICES is missing where the number does not count.
+    return any(recorded.get(name) != facts.get(name) for name in {*recorded, DEVICES})
 
 
 def is_order_fixed(config: Mapping[str, Any], count: str) -> bool:

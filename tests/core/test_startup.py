@@ -1,13 +1,10 @@
 """A command loads only the libraries that it needs: each takes a tenth of a second, or several."""
 
-import os
 import subprocess
 import sys
 
 import pytest
 from filelock import FileLock
-
-from nmt import hardware
 
 PROGRAM = "import sys\nfrom nmt.cli import main\ntry:\n main()\nfinally:\n print(*sys.modules, file=sys.stderr)"
 
@@ -45,43 +42,3 @@ def test_training_refuses_mistakes_before_it_loads_torch(toy, tmp_path, words, p
     *message, modules = done.stderr.splitlines()
     assert problem in message[-1]
     assert not {"torch", "lightning", "datasets", "pyarrow"} & set(modules.split())
-
-
-WAITS = (
-    "{before}import os, nmt{after}; print(*(os.environ.get(name) for name in ('GOMP_SPINCOUNT', 'OMP_WAIT_POLICY')))"
-)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "variables", "expected"),
-    [
-        ("", "", {}, f"{hardware.SPIN_COUNT} None"),
-        ("", ".cli, nmt.training", {}, f"{hardware.SPIN_COUNT} None"),
-        ("", "", {"GOMP_SPINCOUNT": "7"}, "7 None"),
-        ("", "", {"OMP_WAIT_POLICY": "PASSIVE"}, "None PASSIVE"),
-        ("", "", {"KMP_BLOCKTIME": "0"}, "None None"),
-        ("import torch, ", "", {}, "None None"),  # libgomp has read its variables
-    ],
-)
-def test_waiting_threads_sleep_soon_unless_the_user_decides(before, after, variables, expected):
-    environment = {name: value for name, value in os.environ.items() if name not in hardware.WAITING}
-    program = WAITS.format(before=before.replace(", ", "; "), after=after)
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment | variables, check=True, capture_output=True, text=True
-    )
-    assert done.stdout.strip() == expected
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads the display of libgomp")
-def test_libgomp_reads_the_spin_count():
-    environment = {name: value for name, value in os.environ.items() if name not in hardware.WAITING}
-    done = subprocess.run(
-        [sys.executable, "-c", "import nmt, torch"],
-        env=environment | {"OMP_DISPLAY_ENV": "VERBOSE"},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    if "GOMP_SPINCOUNT" not in done.stderr:
-        pytest.skip("torch uses another OpenMP runtime")
-    assert f"GOMP_SPINCOUNT = '{hardware.SPIN_COUNT}'" in done.stderr

@@ -1,0 +1,125 @@
+"""Threads that wait for work sleep soon while other programs need the cores, and results stay the same."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nmt.kernels.waiting import SET_BY_USER, busy_seconds, is_crowded
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the load from /proc/stat")
+
+
+@pytest.mark.parametrize(
+    ("others", "threads", "cores", "crowded"),
+    [
+        (0.0, 2, 2, False),
+        (0.1, 2, 2, False),  # a music player
+        (1.0, 2, 2, True),
+        (1.0, 4, 8, False),  # room for all
+        (6.0, 4, 8, True),
+        (2.0, 1, 2, False),  # a single thread waits for no other
+    ],
+)
+def test_only_programs_that_leave_too_few_cores_matter(others, threads, cores, crowded):
+    assert is_crowded(others, threads, cores) == crowded
+
+
+def test_the_time_of_all_cores_is_the_sum_of_the_system():
+    first_line = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0]
+    user, nice, system = map(int, first_line.split()[1:4])
+    expected = (user + nice + system) / os.sysconf("SC_CLK_TCK")
+    assert busy_seconds(set(range(os.cpu_count()))) == pytest.approx(expected, rel=0.01, abs=1)
+
+
+def run(program: str, **variables: str) -> list[str]:
+    environment = {name: value for name, value in os.environ.items() if name not in SET_BY_USER}
+    environment["OMP_NUM_THREADS"] = "2"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment | variables,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+CHOICES = """
+import os, time
+import torch
+from nmt.kernels import waiting
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+def threads_become(is_reached):
+    end = time.monotonic() + 20
+    while not is_reached(threads()) and time.monotonic() < end:
+        time.sleep(0.01)
+    return is_reached(threads())
+
+waiting.LoadWatch.wait = lambda *_: None  # the program chooses
+watch = waiting.LoadWatch()
+x = torch.rand(1 << 20)
+total = x.sum()
+before = threads()
+cores = len(watch.cores)
+for _ in range(3):
+    watch.choose(float(cores), 2)
+    watch.choose(float(cores), 2)
+    # libgomp must manage more threads than there are cores: two per team of a thread.
+    print(threads_become(lambda number: number - before >= 2 * max(1, cores - 1)), bool(x.sum() == total))
+    watch.choose(0.0, 2)
+    print(threads_become(lambda number: number == before), bool(x.sum() == total))
+"""
+
+
+def test_idle_threads_come_and_go_and_leave_the_bits():
+    assert run(CHOICES) == ["True"] * 12
+
+
+WATCHING = """
+import threading
+from nmt import kernels
+kernels.prepare()
+kernels.prepare()
+print(sum(isinstance(thread, threading.Timer) for thread in threading.enumerate()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("variables", "watches"),
+    [
+        ({}, "1"),
+        ({"GOMP_SPINCOUNT": "7"}, "0"),
+        ({"OMP_WAIT_POLICY": "PASSIVE"}, "0"),
+        ({"KMP_BLOCKTIME": "0"}, "0"),
+    ],
+)
+def test_the_load_is_watched_unless_the_user_decides_how_threads_wait(variables, watches):
+    assert run(WATCHING, **variables) == [watches]
+
+
+BESIDE = """
+import subprocess, sys, time
+from nmt.kernels import waiting
+
+def becomes(is_reached):
+    end = time.monotonic() + 60
+    while not is_reached() and time.monotonic() < end:
+        time.sleep(0.1)
+    return is_reached()
+
+watch = waiting.LoadWatch()
+busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in watch.cores]
+print(becomes(lambda: watch.idle_threads is not None))
+for process in busy:
+    process.kill()
+"""
+
+
+def test_busy_programs_are_noticed():
+    assert run(BESIDE) == ["True"]
