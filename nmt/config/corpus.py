@@ -75,7 +75,7 @@ class DataConfig:
     errors: str = choice("strict", "strict", "skip")
     """How to treat malformed lines, such as invalid UTF-8: strict (stop and name the line) or skip (count them)."""
     columns: list[int] = field(default_factory=list)
-    """Columns of source and target in .tsv files, counted from 1, such as [2,3]; if empty, nmt finds them."""
+    """Columns of source and target in .tsv and .csv files, counted from 1, such as [2,3]; if empty, nmt finds them."""
     path: str | None = None
     """For kinds other than files: the folder or file that contains the corpus, such as a local copy of a download."""
     tag: str | None = running_text(None)

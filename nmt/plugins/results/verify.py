@@ -57,6 +57,7 @@ NAME = re.compile(
 FORMAT_VERSION = 2
 SAME, DIFFERS, UNCHECKED, MISSING = "same", "DIFFERS", "unchecked", "MISSING"
 ANOTHER = "another environment"  # bits differ, but last bits may differ there
+RESULT_WIDTH = max(map(len, (SAME, DIFFERS, UNCHECKED, MISSING, ANOTHER)))
 Check = tuple[str, str, str]  # the result, what was checked, and details
 MOST_THREADS_PER_CORE = 16
 UNPROVEN = ("run", "test_set", "commands", "device", "versions")  # keys of the statement that cannot be checked

@@ -189,7 +189,7 @@ def test_a_bundle_is_verified_with_the_engine_that_made_it(nmt, bundles, finishe
 @pytest.mark.parametrize(
     ("computation", "problem"),
     [
-        ({"engine": "abacus"}, "unchecked  translations: needs the plugin that adds engine=abacus"),
+        ({"engine": "abacus"}, "unchecked            translations: needs the plugin that adds engine=abacus"),
         ({"engine": "torch", "precision": "int8"}, "precision=int8: pass engine=ctranslate2"),
         ({"threads": 4000}, "threads=4000: for more than"),
         ({"threads": 0}, "threads=0: must be a whole number"),
@@ -251,7 +251,7 @@ def test_an_edit_is_found_or_named_as_unproven(nmt, bundles, finished, name):
     alone = nmt("verify", "folder")
     assert (alone.code != 0) == (found_by == "alone"), alone.out
     if alone.code == 0:
-        assert alone.out.splitlines()[-1].startswith("unchecked  bundle: ")
+        assert alone.out.splitlines()[-1].startswith("unchecked            bundle: ")
     files = ("source=test.en", "reference=test.de")
     if found_by in ("given", "run"):
         assert nmt("verify", "folder", *files).code == int(found_by == "given")
