@@ -1,6 +1,7 @@
 """Parallel text, plain or compressed: two files side by side, tab-separated, JSON Lines, or a plugin's format."""
 
 import codecs
+import gzip
 import io
 import json
 import lzma
@@ -19,7 +20,7 @@ from typing import Any, TypeGuard, TypeVar
 
 from nmt.config import IF_LATIN_1, DataConfig, NMTError, exists, require, without_compression
 from nmt.registry import entries_of
-from nmt.text.compression import MAGIC, decompressed
+from nmt.text.compression import COPY_AGAIN, MAGIC, decompressed
 
 Pair = tuple[str, str]
 Line = TypeVar("Line", bytes, str)
@@ -50,6 +51,9 @@ def reading(name: str | Path) -> Iterator[None]:
     """Turn errors from a missing or damaged file into an NMTError."""
     try:
         yield
+    except gzip.BadGzipFile as error:
+        problem = f"damaged compressed data, or something else after it ({error}): {COPY_AGAIN}"
+        raise NMTError(f"{name}: cannot be read ({problem})") from error
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         raise NMTError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from nmt.config import DataConfig, NMTError
-from nmt.text.codes import language_name
+from nmt.text.codes import all_names
 from nmt.text.comma_separated import CELL_SEPARATORS, comma_separated_rows, separator_of
 from nmt.text.files import MalformedLine, Pair
 from nmt.text.tab_separated import Rows, tab_separated_rows
@@ -53,7 +53,7 @@ def survey_of(rows: Rows) -> Survey:
 def titles(code: str, *others: str) -> set[str]:
     """What the header of a column in a language may say."""
     language = re.split("[-_]", code)[0]
-    return {code.casefold(), language.casefold(), language_name(code).casefold(), *others}
+    return {code.casefold(), language.casefold(), *all_names(code), *others}
 
 
 def column_titles(cell: str) -> set[str]:

@@ -11,7 +11,7 @@ import yaml
 from nmt.errors import NMTError
 from nmt.plugins.results.bits import first_difference
 from nmt.plugins.results.delivered import changed_configuration, check_model
-from nmt.plugins.results.retraining import compared_segment, environment_of_run
+from nmt.plugins.results.retraining import compared_segment, environment_of_run, segments
 from nmt.training import environment_of
 
 EMBEDDING, LATER = "model.source_embedding.weight", "checkpoints/step=00000036.ckpt"
@@ -139,6 +139,30 @@ def test_a_model_that_is_not_the_mean_of_its_checkpoints_differs(nmt, run):
     outcome = nmt("verify", "mine")
     assert outcome.code == 1
     assert outcome.out.splitlines()[1].startswith(f"{DIFFERS}model: ")
+
+
+@pytest.mark.parametrize("averaged", [[], [60, 61], [0, 60], [60, 60], None, ["60"]])
+def test_an_average_that_no_run_can_deliver_differs(nmt, run, averaged):
+    path = run / "model" / "config.json"
+    tree = json.loads(path.read_text())
+    tree["training"]["averaged"] = averaged
+    path.write_text(json.dumps(tree))
+    for checkpoint in (run / "checkpoints").glob("*.ckpt"):
+        if checkpoint.name not in ("step=00000048.ckpt", "step=00000060.ckpt"):
+            checkpoint.unlink()
+    outcome = nmt("verify", "mine", "step=48")
+    assert outcome.code == 1
+    [line] = [line for line in outcome.out.splitlines() if "model: " in line]
+    assert line.startswith(f"{DIFFERS}model: config.json: training.averaged is ")
+
+
+def test_a_run_with_one_checkpoint_is_trained_again_from_its_beginning(nmt, run):
+    for checkpoint in (run / "checkpoints").glob("*.ckpt"):
+        if checkpoint.name != "step=00000012.ckpt":
+            checkpoint.unlink()
+    assert segments([12], None) == [(0, 12)]
+    assert segments([12, 24], None) == [(12, 24)]
+    assert "update 0 to 12: all bits are equal" in nmt("verify", "mine").out
 
 
 def test_what_is_missing_or_changed_is_named(nmt, run, toy, finished):
