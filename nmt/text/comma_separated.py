@@ -59,7 +59,11 @@ class RowReader:
             try:
                 cells = next(parser, None)
             except csv.Error as error:
-                yield self.row[0][0], MalformedLine("malformed", f"not valid CSV ({error})")
+                problem = (
+                    f"not valid CSV ({error}): quotation marks around a cell must be closed, and "
+                    "those inside it doubled"
+                )
+                yield self.row[0][0], MalformedLine("malformed", problem)
                 self.read_again.extendleft(reversed(self.row[1:]))
                 parser = self.parser()
                 continue
