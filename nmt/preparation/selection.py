@@ -39,6 +39,19 @@ def shuffled_part(count: int, seed: int, part: slice) -> Rows:
     return numbers
 
 
+def random_rows(count: int, size: int, seed: int) -> Rows:
+    """Draw `size` of the numbers below `count`; ascending. NumPy's `choice` may first list all."""
+    if 2 * size > count:
+        is_drawn = np.ones(count, np.bool_)
+        is_drawn[random_rows(count, count - size, seed)] = False
+        return np.flatnonzero(is_drawn)
+    random = np.random.default_rng(seed)
+    drawn = np.empty(0, np.int64)
+    while len(drawn) < size:
+        drawn = np.union1d(drawn, random.integers(0, count, size - len(drawn)))
+    return drawn
+
+
 def nth_flagged(flags: Flags, numbers: Rows) -> Rows:
     """The same as `np.flatnonzero(flags)[numbers]`, without a list of all flagged rows."""
     blocks = range(0, len(flags), BLOCK)
