@@ -3,6 +3,7 @@
     python benchmarks/preprocess.py [PAIRS] [SOURCE_TEXT TARGET_TEXT]
     WORKERS=8 python benchmarks/preprocess.py [PAIRS]
     python benchmarks/preprocess.py memory PAIRS PAIRS...
+    python benchmarks/preprocess.py repeated PAIRS PAIRS...
 
 The script writes PAIRS (4.5 million) pairs as long as WMT's to a temporary folder. Their words are as frequent as in
 the two text files; without files, the words are made up and follow Zipf's law. It prepares the pairs with two workers,
@@ -13,8 +14,9 @@ The main process reads the corpus, distributes blocks and writes the results. Th
 and those of the workers for each part. Their ratio is the number of workers that keep the main process busy: with more
 workers, a part takes no less time.
 
-With `memory`, the script prepares several sizes and prints the memory that each million pairs adds to the main process
-and to all processes. The vocabulary is trained on few pairs, because its memory would hide what grows with the corpus.
+With `memory`, the script prepares several sizes, drawing the held-out sets, and prints the memory that each million
+pairs adds to the main process and to all processes. The vocabulary is trained on few pairs, because its memory would
+hide what grows with the corpus. With `repeated`, nine tenths of the pairs are the same one.
 """
 
 import multiprocessing
@@ -130,16 +132,28 @@ def note_first_call(name: str, times: Moments) -> None:
     setattr(Preparation, name, noting)
 
 
+def repeat_first_pair(folder: Path) -> None:
+    """Replace nine of ten training pairs by the first one."""
+    for code in ("en", "de"):
+        path = folder / f"train.{code}"
+        other = path.with_suffix(".all")
+        path.rename(other)
+        with other.open("rb") as lines, path.open("wb") as file:
+            first = next(lines)
+            file.write(first)
+            file.writelines(line if number % 10 == 0 else first for number, line in enumerate(lines))
+        other.unlink()
+
+
 def prepare(folder: Path, times: Moments, overrides: list[str]) -> None:
     """Run the command, noting when each of its parts begins."""
     from nmt.commands import compose
     from nmt.preparation import preprocess
 
-    files = [f"data.{split}={folder / split}" for split in ("train", "valid", "test")]
     options = [
         "data=files",
         "data.name=generated",
-        *files,
+        f"data.train={folder / 'train'}",
         "data.filters.deduplicate=true",
         f"prepared={folder / 'out'}",
         f"workers={WORKERS}",
@@ -153,6 +167,10 @@ def prepare(folder: Path, times: Moments, overrides: list[str]) -> None:
         times.put(("end", Moment.now()))
     finally:
         times.put(None)
+
+
+def given_sets(folder: Path) -> list[str]:
+    return [f"data.{split}={folder / split}" for split in ("valid", "test")]
 
 
 def status_of(process: int) -> dict[str, str]:
@@ -234,13 +252,16 @@ def first_lines(path: Path, count: int) -> list[str]:
         return [line.rstrip("\n") for line, _ in zip(file, range(count), strict=False)]
 
 
-def measure_memory(sizes: list[int]) -> None:
+def measure_memory(sizes: list[int], is_repeated: bool) -> None:
     """Print the memory for corpora of these sizes, and what each million pairs adds."""
+    options = [f"tokenizer.sample={MEMORY_SAMPLE}", "tokenizer.vocabulary_size=8000"]
     before: tuple[int, Memory] | None = None
     for pairs in sizes:
         with tempfile.TemporaryDirectory() as temporary:
             write_corpus(Path(temporary), pairs, [])
-            _, memory = run(Path(temporary), [f"tokenizer.sample={MEMORY_SAMPLE}", "tokenizer.vocabulary_size=8000"])
+            if is_repeated:
+                repeat_first_pair(Path(temporary))
+            _, memory = run(Path(temporary), options)
         print(f"{pairs:,} pairs: main process {memory.main / 1e6:.0f} MB, all processes {memory.own / 1e6:.0f} MB")
         if before:
             millions = (pairs - before[0]) / 1e6
@@ -253,7 +274,7 @@ def measure_speed(pairs: int, texts: list[str]) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         write_corpus(folder, pairs, texts)
-        seen, memory = run(folder, [])
+        seen, memory = run(folder, given_sets(folder))
         lines = [line for code in ("en", "de") for line in first_lines(folder / f"train.{code}", REFERENCE_LINES // 2)]
         one, two = reference(folder, lines)
     parts = {name: Moment(*np.subtract(seen[end], seen[begin])) for name, (begin, end) in PARTS.items()}
@@ -275,8 +296,8 @@ def measure_speed(pairs: int, texts: list[str]) -> None:
 
 def main() -> None:
     words = sys.argv[1:]
-    if words[:1] == ["memory"]:
-        measure_memory([int(word) for word in words[1:]])
+    if words and words[0] in ("memory", "repeated"):
+        measure_memory([int(word) for word in words[1:]], words[0] == "repeated")
     else:
         measure_speed(int(words[0]) if words else PAIRS, words[1:])
 
