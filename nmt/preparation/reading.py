@@ -94,6 +94,8 @@ class Reading:
         self.keep = np.empty(0, np.bool_)  # for each pair in `text`, whether it stays in train
 
     def read_held_out(self) -> None:
+        if not self.corpus.structured:
+            Suspicions(self.data).languages.load_model()
         for split in HELD_OUT:
             dropped = Counter[str]()
             raw = self.corpus.read(split, dropped)

@@ -40,16 +40,14 @@ def shuffled_part(count: int, seed: int, part: slice) -> Rows:
 
 
 def random_rows(count: int, size: int, seed: int) -> Rows:
-    """Draw `size` of the numbers below `count`; ascending. NumPy's `choice` may first list all."""
-    if 2 * size > count:
-        is_drawn = np.ones(count, np.bool_)
-        is_drawn[random_rows(count, count - size, seed)] = False
-        return np.flatnonzero(is_drawn)
+    """Draw `size` of the numbers below `count`, ascending, in a byte of memory per number."""
     random = np.random.default_rng(seed)
-    drawn = np.empty(0, np.int64)
-    while len(drawn) < size:
-        drawn = np.union1d(drawn, random.integers(0, count, size - len(drawn)))
-    return drawn
+    # If most numbers are drawn, the others are fewer.
+    fewer = min(size, count - size)
+    is_among = np.zeros(count, np.bool_)
+    while missing := fewer - np.count_nonzero(is_among):
+        is_among[random.integers(0, count, missing)] = True
+    return np.flatnonzero(is_among if fewer == size else ~is_among)
 
 
 def nth_flagged(flags: Flags, numbers: Rows) -> Rows:

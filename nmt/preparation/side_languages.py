@@ -87,6 +87,12 @@ class SideLanguages:
         # Dialects, scripts and close languages cannot be told apart.
         self.is_decidable = not are_close(*self.languages)
 
+    def load_model(self) -> None:
+        """Load the model if it may be needed, so that processes that fork later share its memory."""
+        one, other = (scripts_of_language(code) or frozenset() for code in self.languages)
+        if self.is_decidable and one & other:
+            identifier()
+
     def add(self, pairs: Sequence[Pair], first: int, most_groups: int) -> None:
         """Count at most that many groups, spread over consecutive pairs. The number is that of the first pair."""
         if not self.is_decidable:
