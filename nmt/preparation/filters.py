@@ -71,9 +71,8 @@ class Cleaning:
         reasons = [reason_to_drop(pair, self.corpus.data.filters) for pair in clean]
         kept = [numbered for numbered, reason in zip(enumerate(clean), reasons, strict=True) if not reason]
         hashes = pair_hashes(pair for _, pair in kept) if self.is_hashed else EMPTY
-        passed = len(kept)
         if self.is_unique:
-            # A pair that fills a large part of the corpus is counted here, not in memory later.
+            # Otherwise, a pair that fills much of the corpus would fill the memory when hashes are compared.
             rows = first_rows(hashes)
             kept = [kept[row] for row in rows.tolist()]
             hashes = hashes[rows]
@@ -83,18 +82,16 @@ class Cleaning:
             pairs=len(raw),
             skipped=skipped,
             dropped=Counter(filter(None, reasons)),
-            repeated=passed - len(kept),
             suspicions=suspicions,
         )
 
 
 class CleanBlock(NamedTuple):
-    """The clean pairs of a block that pass the filters, and what happened to the others."""
+    """The clean pairs of a block that pass the filters, and what happened to most others."""
 
     text: pa.RecordBatch  # with the schema TEXT_SCHEMA; lines are counted from 0 in the block
     hashes: Hashes
     pairs: int  # in the block, without malformed lines
     skipped: Counter[str]  # malformed lines by reason
     dropped: Counter[str]  # by the filters, by reason
-    repeated: int  # pairs that occur earlier in the block
     suspicions: Suspicions  # of the raw pairs, counted from 1 in the block

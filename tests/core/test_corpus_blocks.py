@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from nmt.config import DataConfig, ExperimentConfig, NMTError, TokenizerConfig
-from nmt.preparation import preprocess
+from nmt.preparation import corpus_for, preprocess
+from nmt.preparation.filters import Cleaning
 from nmt.preparation.selection import random_rows
-from nmt.text import Pair, blocks, pairs_of_block, read_blocks, read_files
+from nmt.preparation.suspicions import NO_SAMPLE
+from nmt.text import NORMALIZATIONS, Pair, blocks, pairs_of_block, read_blocks, read_files
 
 PAIRS = [(f"source {number} of many", f"Ziel {number} von vielen") for number in range(1050)]
 BROKEN = (7, 230, 231, 999)
@@ -116,6 +118,18 @@ def test_long_lines_end_a_block_early(tmp_path, monkeypatch, form):
         entry = str(tmp_path / "train.tsv")
         Path(entry).write_text("".join("\t".join(pair) + "\n" for pair in pairs))
     assert sizes_of_blocks(entry) == ([4, 3] if form == "files" else [3, 3, 1])
+
+
+def test_a_pair_that_fills_a_block_is_passed_on_once():
+    data = DataConfig(name="toy", kind="files", train=["unused"])
+    clean = Cleaning(corpus_for(data), NORMALIZATIONS["canonical"], is_hashed=True, is_unique=True)
+    block = clean(([PAIRS[1], *PAIRS[:1] * 4000, *PAIRS[:2]], NO_SAMPLE))
+    assert block.text.to_pydict() == {
+        "source": [PAIRS[1][0], PAIRS[0][0]],
+        "target": [PAIRS[1][1], PAIRS[0][1]],
+        "line": [0, 1],
+    }
+    assert (len(block.hashes), block.pairs, dict(block.dropped)) == (2, 4003, {})
 
 
 @pytest.mark.parametrize(("counts", "sizes"), [((0, 0), []), ((10, 10), [10]), ((25, 25), [10, 10, 5])])
