@@ -9,7 +9,7 @@ from torch import nn
 
 from nmt.config import BOS, EOS, PAD, ModelConfig
 from nmt.model import Residual, Transformer, sinusoids
-from nmt.model.layers import Positions
+from nmt.model.embeddings import Positions
 
 VOCABULARY = 13
 SHAPES = pytest.mark.parametrize(
