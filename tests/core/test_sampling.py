@@ -12,7 +12,7 @@ from test_search import log_probabilities, tiny_model
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig
 from nmt.model import Transformer
 from nmt.search import Hypothesis, beam_search
-from nmt.search.beam_search import draw, gumbel, sentence_keys
+from nmt.search.sampling import draw, gumbel, sentence_keys
 
 SEEDS, DRAWN = 60, 40
 NEVER = [PAD, BOS, UNK]

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError
 from nmt.model import Transformer
 from nmt.search import Hypothesis, beam_search, penalty
-from nmt.search.beam_search import BLOCK_TOKENS, largest
+from nmt.search.choices import BLOCK_TOKENS, largest
 
 ALPHAS = [0.0, 0.6, 1.5]
 A, B, C = range(UNK + 1, UNK + 4)

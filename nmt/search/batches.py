@@ -1,0 +1,20 @@
+"""Sentences of several lengths in one tensor."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from nmt.config import EOS, PAD
+
+
+def pad(rows: Sequence[list[int]], device: torch.device) -> Tensor:
+    """Rows padded to the length of the longest one: [B, longest]."""
+    longest = max(map(len, rows))
+    padded = [ids + [PAD] * (longest - len(ids)) for ids in rows]
+    return torch.tensor(padded, dtype=torch.long, device=device).view(len(rows), longest)
+
+
+def pad_source(sentences: Sequence[list[int]], device: torch.device) -> Tensor:
+    """Token ids -> [B, S], each sentence followed by the end symbol, then padding."""
+    return pad([[*ids, EOS] for ids in sentences], device)
