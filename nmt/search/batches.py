@@ -11,8 +11,12 @@ from nmt.config import EOS, PAD
 def pad(rows: Sequence[list[int]], device: torch.device) -> Tensor:
     """Rows padded to the length of the longest one: [B, longest]."""
     longest = max(map(len, rows))
-    padded = [ids + [PAD] * (longest - len(ids)) for ids in rows]
-    return torch.tensor(padded, dtype=torch.long, device=device).view(len(rows), longest)
+    padded = []
+    for ids in rows:
+        missing = longest - len(ids)
+        padded.append(ids + [PAD] * missing)
+    tensor = torch.tensor(padded, dtype=torch.long, device=device)
+    return tensor.view(len(rows), longest)  # also if all rows are empty
 
 
 def pad_source(sentences: Sequence[list[int]], device: torch.device) -> Tensor:

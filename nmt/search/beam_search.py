@@ -42,7 +42,8 @@ class Finished:
         # The end symbol is part of the length that the penalty divides by.
         new_scores = log_probabilities_BC / penalty(length + 1, config)
         scores = torch.cat((self.scores[sentences], new_scores), dim=1)
-        order = scores.argsort(dim=1, descending=True, stable=True)[:, :n_best]
+        order = scores.argsort(dim=1, descending=True, stable=True)
+        order = order[:, :n_best]
         self.scores[sentences] = scores.gather(1, order)
         before = self.log_probabilities[sentences]
         log_probabilities = torch.cat((before, log_probabilities_BC), dim=1)
@@ -158,7 +159,8 @@ class Search:
 
     def extend(self, parents: Tensor, tokens: Tensor) -> None:
         """Replace the hypotheses with the continuations given by parents and tokens, [B, K]."""
-        past = self.tokens.gather(1, parents[:, :, None].expand_as(self.tokens))
+        indices = parents[:, :, None].expand_as(self.tokens)
+        past = self.tokens.gather(1, indices)
         self.tokens = torch.cat((past, tokens[:, :, None]), dim=2)
         if self.beam_size > 1 and not self.config.do_sample:
             # This reorders only a small mask of ancestors; keys and values stay in place.
@@ -180,7 +182,8 @@ class Search:
         if n:
             prefix_lengths = (self.prefixes != PAD).sum(dim=1)
             after_prefix = self.position > prefix_lengths[self.sentences]
-            forbid_repetition(logp, self.tokens[:, :, 1:], n, after_prefix)
+            words = self.tokens[:, :, 1:]  # without the start symbol
+            forbid_repetition(logp, words, n, after_prefix)
         return logp
 
     @property
@@ -227,7 +230,8 @@ class Search:
         candidates = 1 if self.beam_size == 1 else 2 * self.beam_size
         # The best continuations of each hypothesis, then the best of all hypotheses.
         logp, tokens = largest(logp_BKN.flatten(0, 1), candidates)
-        sums_BKC = self.log_probabilities[:, :width, None] + logp.view(batch, width, -1)
+        before_BK = self.log_probabilities[:, :width]
+        sums_BKC = before_BK[:, :, None] + logp.view(batch, width, -1)
         kept = min(candidates, sums_BKC[0].numel())
         best, indices = sums_BKC.flatten(1).topk(kept, dim=1)
         parents = indices // sums_BKC.shape[2]
@@ -240,10 +244,10 @@ class Search:
         """
         assert self.keys is not None
         tokens = draw(logp_BKN, self.config, self.keys[self.sentences], self.position)
-        drawn = logp_BKN.gather(2, tokens[:, :, None])[:, :, 0]
-        best = self.log_probabilities + drawn
-        parents = torch.arange(self.beam_size, device=best.device).expand_as(best)
-        return best, parents, tokens
+        drawn = logp_BKN.gather(2, tokens[:, :, None])
+        best = self.log_probabilities + drawn[:, :, 0]
+        itself = torch.arange(self.beam_size, device=best.device)
+        return best, itself.expand_as(best), tokens
 
     def collect(self, best: Tensor, parents: Tensor, ends: Tensor) -> None:
         """Store those of the K best candidates that have ended."""
@@ -254,7 +258,7 @@ class Search:
         past = self.tokens[:, :, 1:]
         if self.reads_freely:
             # Where nothing has ended, all candidates would be -inf and change nothing.
-            rows = ended.any(dim=1).nonzero()[:, 0]
+            rows = ended.any(dim=1).nonzero().squeeze(1)
             if not len(rows):
                 return
             ended = ended[rows]
@@ -263,7 +267,9 @@ class Search:
             sentences = sentences[rows]
             past = past[rows]
         log_probabilities = best.masked_fill(~ended, -torch.inf)
-        tokens = past.gather(1, parents[:, :, None].expand(-1, -1, past.shape[2]))
+        length = past.shape[2]
+        indices = parents[:, :, None].expand(-1, -1, length)
+        tokens = past.gather(1, indices)
         self.finished.add(sentences, log_probabilities, tokens, self.config)
 
     def unfinished(self) -> Tensor:
@@ -297,7 +303,8 @@ class Search:
         if unfinished and kept > (1 - DROPPED_SHARE) * rows:
             return
         # Unfinished rows come first; finished ones fill the batch up to a multiple of 8.
-        chosen = unfinished_B.byte().argsort(descending=True, stable=True)[:kept]
+        order = unfinished_B.byte().argsort(descending=True, stable=True)
+        chosen = order[:kept]
         self.sentences = self.sentences[chosen]
         self.tokens = self.tokens[chosen]
         self.log_probabilities = self.log_probabilities[chosen]

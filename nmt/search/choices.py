@@ -29,12 +29,13 @@ def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     if blocks < 4 * k:
         return topk(x, min(k, width))
     end = blocks * BLOCK_TOKENS
-    maxima = x[:, :end].unflatten(1, (blocks, BLOCK_TOKENS)).amax(dim=2)
+    in_blocks = x[:, :end].unflatten(1, (blocks, BLOCK_TOKENS))
+    maxima = in_blocks.amax(dim=2)
     _, chosen = topk(maxima, k)
     within = torch.arange(BLOCK_TOKENS, device=x.device)
     indices = (chosen[:, :, None] * BLOCK_TOKENS + within).flatten(1)
-    rest = torch.arange(end, width, device=x.device).expand(rows, -1)
-    indices = torch.cat((indices, rest), dim=1)
+    rest = torch.arange(end, width, device=x.device)
+    indices = torch.cat((indices, rest.expand(rows, -1)), dim=1)
     values, places = topk(x.gather(1, indices), k)
     return values, indices.gather(1, places)
 
@@ -43,7 +44,8 @@ def allow_only(logp_BKN: Tensor, tokens_B: Tensor, where_B: Tensor) -> None:
     """Where `where_B` is true, set the log probability of all tokens but `tokens_B` to -inf."""
     vocabulary = torch.arange(logp_BKN.shape[2], device=logp_BKN.device)
     others_BN = vocabulary != tokens_B[:, None]
-    logp_BKN.masked_fill_((others_BN & where_B[:, None])[:, None, :], -torch.inf)
+    forbidden_BN = others_BN & where_B[:, None]
+    logp_BKN.masked_fill_(forbidden_BN[:, None, :], -torch.inf)
 
 
 def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int, where_B: Tensor) -> None:
@@ -53,7 +55,8 @@ def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int, where_B: Ten
         return
     grams = tokens_BKT.unfold(2, n, 1)
     last = tokens_BKT[:, :, None, length - n + 1 :]
-    again = (grams[..., :-1] == last).all(dim=3) & where_B[:, None, None]
+    is_again = (grams[..., :-1] == last).all(dim=3)
+    again = is_again & where_B[:, None, None]
     # scatter needs an index for each n-gram. An n-gram that does not match gets the index PAD,
     # which is forbidden anyway.
     repeated = grams[..., -1].masked_fill(~again, PAD)

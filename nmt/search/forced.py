@@ -59,7 +59,7 @@ def token_log_probabilities(model: Transformer, hidden_MD: Tensor, tokens_M: Ten
     token_parts = tokens_M.split(POSITIONS_AT_ONCE)
     for hidden, tokens in zip(hidden_parts, token_parts, strict=True):
         logp = model.logits(hidden).float().log_softmax(dim=1)
-        parts.append(logp.gather(1, tokens[:, None])[:, 0])
+        parts.append(logp.gather(1, tokens[:, None]).squeeze(1))
     return torch.cat(parts)
 
 
@@ -111,13 +111,17 @@ def forced_decoding(
         sources = [pairs[index][0] for index in batch]
         targets = [pairs[index][1] for index in batch]
         source_BS = pad_source(sources, device)
-        inputs_BT = pad([[BOS, *ids] for ids in targets], device)
+        inputs = [[BOS, *ids] for ids in targets]
+        inputs_BT = pad(inputs, device)
         tokens_BT = pad_source(targets, device)
         logp_M, attention_BTS = score_batch(models, source_BS, inputs_BT, tokens_BT, align)
         rows = logp_M.split([len(ids) + 1 for ids in targets])
         for row, index in enumerate(batch):
             scores[index] = TokenScores(rows[row].tolist())
             if attention_BTS is not None:
-                attention_TS = attention_BTS[row, : len(targets[row]), : len(sources[row])]
+                # Without the end symbols.
+                target_length = len(targets[row])
+                source_length = len(sources[row])
+                attention_TS = attention_BTS[row, :target_length, :source_length]
                 scores[index].attention = attention_TS.float().cpu().numpy()
     return [scores[index] for index in range(len(pairs))]

@@ -134,7 +134,8 @@ class TorchEngine:
         lengths = [len(sentences[index]) + 1 for index in part]
         for numbers in batches_by_length(lengths, self.batch_tokens):
             batch = [part[number] for number in numbers]
-            source_BS = pad_source([sentences[index] for index in batch], self.device)
+            sources = [sentences[index] for index in batch]
+            source_BS = pad_source(sources, self.device)
             beginnings = [prefixes[index] for index in batch]
             search = constraints.of(batch).search if constraints else beam_search
             kernels = few_shapes() if self.keeps_kernels else nullcontext()
