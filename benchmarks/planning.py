@@ -2,14 +2,18 @@
 
     python benchmarks/planning.py [PAIRS] [STORED]
 
-The script generates PAIRS (40 million) lengths and plans them in updates of 25,000 tokens, with 8 micro-batches and
-with one. Then it writes STORED (one million) pairs of random ids to a temporary folder and builds batches from them.
+The script writes PAIRS (40 million) lengths to a temporary file and plans them in updates of 25,000 tokens, with 8
+micro-batches and with one, reading the lengths from the memory-mapped file as training does. It prints the memory that
+planning adds, without pages of files. Then it writes STORED (one million) pairs of random ids to a temporary folder and
+builds batches from them.
 """
 
-import resource
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +22,7 @@ from numpy.typing import NDArray
 
 from nmt.config import BatchingConfig
 from nmt.data import BatchPlanner
+from nmt.data.lengths import MappedLengths
 
 Lengths = tuple[NDArray[np.int32], NDArray[np.int32]]
 TOKENS = 25_000
@@ -26,11 +31,38 @@ VOCABULARY = 37_000
 DEFAULTS = [40_000_000, 1_000_000]
 
 
-def peak_gigabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+def own_bytes() -> int:
+    """The memory of this process that is no pages of files."""
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status["RssAnon"].split()[0]) * 1024
 
 
-def padding(planner: BatchPlanner, lengths: Lengths) -> float:
+@contextmanager
+def printed_memory(pairs: int) -> Iterator[None]:
+    """Print the memory that a `with` block adds, at its peak and at its end."""
+    before = own_bytes()
+    most = before
+    is_done = threading.Event()
+
+    def watch() -> None:
+        nonlocal most
+        while not is_done.wait(0.01):
+            most = max(most, own_bytes())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    yield
+    after = own_bytes() - before
+    is_done.set()
+    watcher.join()
+    added = most - before
+    print(
+        f"memory: {added / 1e6:.0f} MB at the peak ({added / pairs:.1f} bytes per pair), "
+        f"{after / 1e6:.0f} MB afterwards ({after / pairs:.1f} bytes per pair)"
+    )
+
+
+def padding(planner: BatchPlanner, lengths: tuple[MappedLengths, MappedLengths]) -> float:
     """The share of padding in updates all over the first pass."""
     real = padded = 0
     last = max(planner.micro_batches_per_pass // planner.micro_batches, 1)
@@ -41,11 +73,27 @@ def padding(planner: BatchPlanner, lengths: Lengths) -> float:
     return 1 - real / padded
 
 
-def measure_planning(lengths: Lengths, micro_batches: int) -> None:
+def mapped(lengths: Lengths, file: Path) -> tuple[MappedLengths, MappedLengths]:
+    """The lengths in a memory-mapped file."""
+    import pyarrow as pa
+
+    from nmt.preparation import arrow_writer
+
+    names = ("source_length", "target_length")
+    table = pa.table(dict(zip(names, lengths, strict=True)))
+    with arrow_writer(file, table.schema) as write:
+        for block in table.to_batches(5000):
+            write(block)
+    one, other = (MappedLengths.open(file, name) for name in names)
+    return one, other
+
+
+def measure_planning(lengths: tuple[MappedLengths, MappedLengths], micro_batches: int) -> None:
     start = time.perf_counter()
-    planner = BatchPlanner(*lengths, BatchingConfig(TOKENS, micro_batches), seed=1)
-    planner.update(0)
-    planned = time.perf_counter() - start
+    with printed_memory(len(lengths[0])):
+        planner = BatchPlanner(*lengths, BatchingConfig(TOKENS, micro_batches), seed=1)
+        planner.update(0)
+        planned = time.perf_counter() - start
     per_pass = planner.micro_batches_per_pass // micro_batches
     start = time.perf_counter()
     for number in range(0, UPDATES * per_pass, per_pass):  # each in another pass
@@ -107,11 +155,13 @@ def measure_batches(lengths: Lengths) -> None:
 def main() -> None:
     pairs, stored = map(int, [*sys.argv[1:], *DEFAULTS[len(sys.argv) - 1 :]])
     lengths = text_like_lengths(pairs)
-    print(f"{pairs:,} pairs, {lengths[1].mean() - 1:.1f} target tokens each; peak {peak_gigabytes():.2f} GB")
-    for micro_batches in (8, 1):
-        measure_planning(lengths, micro_batches)
-        print(f"peak {peak_gigabytes():.2f} GB, lengths included")
-    measure_batches((lengths[0][:stored], lengths[1][:stored]))
+    print(f"{pairs:,} pairs, {lengths[1].mean() - 1:.1f} target tokens each")
+    with tempfile.TemporaryDirectory() as temporary:
+        in_file = mapped(lengths, Path(temporary) / "lengths.arrow")
+        lengths = (lengths[0][:stored].copy(), lengths[1][:stored].copy())
+        for micro_batches in (8, 1):
+            measure_planning(in_file, micro_batches)
+    measure_batches(lengths)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
     python benchmarks/preprocess.py [PAIRS] [SOURCE_TEXT TARGET_TEXT]
     WORKERS=8 python benchmarks/preprocess.py [PAIRS]
     python benchmarks/preprocess.py memory PAIRS PAIRS...
+    python benchmarks/preprocess.py repeated PAIRS PAIRS...
 
 The script writes PAIRS (4.5 million) pairs as long as WMT's to a temporary folder. Their words are as frequent as in
 the two text files; without files, the words are made up and follow Zipf's law. It prepares the pairs with two workers,
@@ -13,8 +14,10 @@ The main process reads the corpus, distributes blocks and writes the results. Th
 and those of the workers for each part. Their ratio is the number of workers that keep the main process busy: with more
 workers, a part takes no less time.
 
-With `memory`, the script prepares several sizes and prints the memory that each million pairs adds to the main process
-and to all processes. The vocabulary is trained on few pairs, because its memory would hide what grows with the corpus.
+With `memory`, the script prepares several sizes, drawing the held-out sets, and prints the memory that each million
+pairs adds to the main process and to all processes. The vocabulary is trained on few pairs and buffers are small, or
+they would hide what grows with the corpus; lines are short, which saves time. With `repeated`, nine tenths of the pairs
+are the same one.
 """
 
 import multiprocessing
@@ -43,7 +46,10 @@ PARTS = {
     "encoding and writing": ("write_ids", "end"),
 }
 METHODS = ("learned", "write_ids")
-MEMORY_SAMPLE = 50_000
+MEMORY_SAMPLE = 20_000
+SMALL_BUFFER = 1 << 16
+SHORTER = 5
+"""The divisor of the lengths of lines when memory is measured, which may grow with pairs, not with their lengths."""
 
 Words = tuple[np.ndarray, np.ndarray]
 
@@ -82,12 +88,13 @@ def write_text(path: Path, lengths: np.ndarray, words: Words) -> None:
             )
 
 
-def write_corpus(folder: Path, pairs: int, texts: list[str]) -> None:
+def write_corpus(folder: Path, pairs: int, texts: list[str], divisor: int = 1) -> None:
+    """Write the three sets; the divisor makes lines shorter than WMT's."""
     words = [words_of(text) for text in texts] or [made_up_words(1), made_up_words(2)]
     for prefix, size, seed in (("train", pairs, 1), ("valid", 3000, 2), ("test", 3000, 3)):
         lengths = text_like_lengths(size, seed)
         for code, side, side_words in zip(("en", "de"), lengths, words, strict=True):
-            write_text(folder / f"{prefix}.{code}", side, side_words)
+            write_text(folder / f"{prefix}.{code}", side // divisor, side_words)
 
 
 def processor_seconds(process: multiprocessing.process.BaseProcess) -> float:
@@ -130,16 +137,33 @@ def note_first_call(name: str, times: Moments) -> None:
     setattr(Preparation, name, noting)
 
 
-def prepare(folder: Path, times: Moments, overrides: list[str]) -> None:
+def repeat_first_pair(folder: Path) -> None:
+    """Replace nine of ten training pairs by the first one."""
+    for code in ("en", "de"):
+        path = folder / f"train.{code}"
+        other = path.with_suffix(".all")
+        path.rename(other)
+        with other.open("rb") as lines, path.open("wb") as file:
+            first = next(lines)
+            file.write(first)
+            file.writelines(line if number % 10 == 0 else first for number, line in enumerate(lines))
+        other.unlink()
+
+
+def prepare(folder: Path, times: Moments, overrides: list[str], has_small_buffers: bool) -> None:
     """Run the command, noting when each of its parts begins."""
     from nmt.commands import compose
-    from nmt.preparation import preprocess
+    from nmt.preparation import deduplication, preprocess, reading
 
-    files = [f"data.{split}={folder / split}" for split in ("train", "valid", "test")]
+    if has_small_buffers:
+        deduplication.RUN_PAIRS = SMALL_BUFFER
+        deduplication.TASK_PAIRS = SMALL_BUFFER
+        reading.CANDIDATES = SMALL_BUFFER // 4
+
     options = [
         "data=files",
         "data.name=generated",
-        *files,
+        f"data.train={folder / 'train'}",
         "data.filters.deduplicate=true",
         f"prepared={folder / 'out'}",
         f"workers={WORKERS}",
@@ -153,6 +177,10 @@ def prepare(folder: Path, times: Moments, overrides: list[str]) -> None:
         times.put(("end", Moment.now()))
     finally:
         times.put(None)
+
+
+def given_sets(folder: Path) -> list[str]:
+    return [f"data.{split}={folder / split}" for split in ("valid", "test")]
 
 
 def status_of(process: int) -> dict[str, str]:
@@ -192,11 +220,15 @@ class Memory(NamedTuple):
     main: int  # own bytes of the main process
 
 
-def run(folder: Path, overrides: list[str]) -> tuple[dict[str, Moment], Memory]:
+def run(
+    folder: Path,
+    overrides: list[str],
+    has_small_buffers: bool = False,
+) -> tuple[dict[str, Moment], Memory]:
     """Prepare the corpus in another process: when each part began, and the most memory at once."""
     context = multiprocessing.get_context("spawn")
     times = context.Queue()
-    process = context.Process(target=prepare, args=(folder, times, overrides))
+    process = context.Process(target=prepare, args=(folder, times, overrides, has_small_buffers))
     process.start()
     most = (0, 0, 0)
     while process.is_alive():
@@ -234,13 +266,16 @@ def first_lines(path: Path, count: int) -> list[str]:
         return [line.rstrip("\n") for line, _ in zip(file, range(count), strict=False)]
 
 
-def measure_memory(sizes: list[int]) -> None:
+def measure_memory(sizes: list[int], is_repeated: bool) -> None:
     """Print the memory for corpora of these sizes, and what each million pairs adds."""
+    options = [f"tokenizer.sample={MEMORY_SAMPLE}", "tokenizer.vocabulary_size=8000"]
     before: tuple[int, Memory] | None = None
     for pairs in sizes:
         with tempfile.TemporaryDirectory() as temporary:
-            write_corpus(Path(temporary), pairs, [])
-            _, memory = run(Path(temporary), [f"tokenizer.sample={MEMORY_SAMPLE}", "tokenizer.vocabulary_size=8000"])
+            write_corpus(Path(temporary), pairs, [], SHORTER)
+            if is_repeated:
+                repeat_first_pair(Path(temporary))
+            _, memory = run(Path(temporary), options, has_small_buffers=True)
         print(f"{pairs:,} pairs: main process {memory.main / 1e6:.0f} MB, all processes {memory.own / 1e6:.0f} MB")
         if before:
             millions = (pairs - before[0]) / 1e6
@@ -253,7 +288,7 @@ def measure_speed(pairs: int, texts: list[str]) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         write_corpus(folder, pairs, texts)
-        seen, memory = run(folder, [])
+        seen, memory = run(folder, given_sets(folder))
         lines = [line for code in ("en", "de") for line in first_lines(folder / f"train.{code}", REFERENCE_LINES // 2)]
         one, two = reference(folder, lines)
     parts = {name: Moment(*np.subtract(seen[end], seen[begin])) for name, (begin, end) in PARTS.items()}
@@ -275,8 +310,8 @@ def measure_speed(pairs: int, texts: list[str]) -> None:
 
 def main() -> None:
     words = sys.argv[1:]
-    if words[:1] == ["memory"]:
-        measure_memory([int(word) for word in words[1:]])
+    if words and words[0] in ("memory", "repeated"):
+        measure_memory([int(word) for word in words[1:]], words[0] == "repeated")
     else:
         measure_speed(int(words[0]) if words else PAIRS, words[1:])
 

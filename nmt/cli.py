@@ -29,14 +29,19 @@ def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None 
         config = compose(command, overrides, config_dir)
     except NMTError as error:
         raise SameForAll(str(error)) from error
-    name_latest(config)
+    name_latest(config, words)
     return command.run(config) or 0
 
 
-def name_latest(config: Any) -> None:
-    """Print which run a link such as runs/latest, the default, leads to, because training moves it."""
+def name_latest(config: Any, words: list[str]) -> None:
+    """Print which run a link such as runs/latest, the default, leads to, because training moves it.
+
+    `compare` and similar commands do not use the default if the words of the command name systems.
+    """
     from nmt.config import as_list, exists
 
+    if as_list(getattr(config, "systems", None)) and "runs/latest" not in " ".join(words):
+        return
     runs = getattr(config, "run", None) or getattr(getattr(config, "translator", None), "run", None)
     for run in as_list(runs):
         link = Path(run)

@@ -118,7 +118,8 @@ def register(add: Callable[..., None]) -> None:
     for metric in ("bleu", "chrf", "chrf++", "ter"):
         add("metric", metric, "nmt.evaluation:sacrebleu_score", text=True, paired=True)
     add("engine", "torch", "nmt.search.torch_engine:load", precisions=("float32", "bfloat16"))
-    add("corpus", "files", "nmt.preparation.reading:Files")
-    add("pairs", ".tsv", "nmt.text.tables:read_table")
-    add("pairs", ".jsonl", "nmt.text.files:read_json_lines")
+    add("corpus", "files", "nmt.preparation.sources:Files")
+    add("pairs", ".tsv", "nmt.text.tables:read_tsv")
+    add("pairs", ".csv", "nmt.text.tables:read_csv")
+    add("pairs", ".jsonl", "nmt.text.blocks:read_json_lines")
     add("optimizer", "adam", "nmt.training.module:adam")

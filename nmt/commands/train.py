@@ -8,7 +8,7 @@ from typing import Any
 from nmt import data, files, registry, training
 from nmt.commands import talker
 from nmt.commands.preprocess import GROUPS, initial_groups
-from nmt.config import Command, ExperimentConfig, answer, require
+from nmt.config import Command, ExperimentConfig, NMTError, answer, require
 
 
 def run(config: ExperimentConfig) -> int | None:
@@ -33,7 +33,10 @@ def run(config: ExperimentConfig) -> int | None:
 
 def check_before_loading(config: ExperimentConfig) -> None:
     """Raise NMTError for what needs no library that takes seconds to load; training checks it again."""
-    data.read_manifest(Path(config.prepared))
+    prepared = Path(config.prepared)
+    manifest = data.read_manifest(prepared)
+    if config.init is not None:
+        training.initial_directory(config.init, prepared, manifest)
     run = Path(config.run)
     if training.is_first_process():
         with files.locked_file(run / files.LOCK, True, files.in_use(run, "run")):
@@ -44,6 +47,8 @@ def prepared_corpus(words: list[str]) -> dict[str, Any]:
     """Return the folder of a prepared corpus, and `data` and `tokenizer` from its manifest."""
     usage = "`nmt train CORPUS KEY=VALUE...` takes a folder that `nmt preprocess` wrote, not text"
     for word in words:
+        if Path(word).is_file():
+            raise NMTError(f"{word}: a file, not a prepared corpus; run `nmt preprocess {word}` first")
         require(Path(word).is_dir(), answer("train", [f"{word}="]) or f"{word}: no such folder; {usage}")
     require(len(words) == 1, f"{words[-1]}: give one corpus; {usage}")
     content = data.read_manifest(Path(words[0])).content

@@ -1,5 +1,6 @@
 """Parallel corpora, mixtures of corpora, and their vocabulary."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -75,7 +76,7 @@ class DataConfig:
     errors: str = choice("strict", "strict", "skip")
     """How to treat malformed lines, such as invalid UTF-8: strict (stop and name the line) or skip (count them)."""
     columns: list[int] = field(default_factory=list)
-    """Columns of source and target in .tsv files, counted from 1, such as [2,3]; if empty, nmt finds them."""
+    """Columns of source and target in .tsv and .csv files, counted from 1, such as [2,3]; if empty, nmt finds them."""
     path: str | None = None
     """For kinds other than files: the folder or file that contains the corpus, such as a local copy of a download."""
     tag: str | None = running_text(None)
@@ -143,7 +144,8 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
     untagged = [source.name for source in sources if not source.data.tag]
     problem = f"with target languages {', '.join(targets)}, each source needs a tag, such as <2de>"
     require(len(targets) == 1 or not untagged, f"data.sources: {problem}; missing for {', '.join(untagged[:5])}")
-    shares = sum(source.share or 0 for source in sources)
+    # Added one after another, 0.56, 0.34 and 0.1 exceed 1 before Python 3.12.
+    shares = math.fsum(source.share or 0 for source in sources)
     require(shares <= 1, f"data.sources: the shares add up to {shares:g}, which is more than 1")
     return sources
 

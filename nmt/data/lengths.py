@@ -4,11 +4,13 @@ All processes on a machine share the pages of the file, so the lengths need no m
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Rows = NDArray[np.integer[Any]]
 Int32s = NDArray[np.int32]
@@ -16,8 +18,10 @@ ITEM_BYTES = np.dtype(np.int32).itemsize
 BLOCK_ROWS = 1 << 20
 
 
-def map_table(file: Path) -> tuple[pa.Buffer, pa.Table]:
+def map_table(file: Path) -> "tuple[pa.Buffer, pa.Table]":
     """A memory-mapped Arrow stream, as bytes and as a table of its blocks."""
+    import pyarrow as pa  # takes 0.2 seconds, which a search need not wait for
+
     with pa.memory_map(str(file)) as mapped:
         content = mapped.read_buffer()
     table = pa.ipc.open_stream(content).read_all()
@@ -30,7 +34,7 @@ class MappedLengths:
     An index may be a slice without a step, or an array of row numbers.
     """
 
-    def __init__(self, file: Path, name: str, content: pa.Buffer, table: pa.Table) -> None:
+    def __init__(self, file: Path, name: str, content: "pa.Buffer", table: "pa.Table") -> None:
         """Raise ValueError if the column is not stored as plain numbers in `content`."""
         self.file = file
         self.name = name

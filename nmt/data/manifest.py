@@ -29,6 +29,7 @@ from nmt.files import (
 )
 
 FORMAT_VERSION = 4
+MOST_NAMES = 5  # of corpora in a message
 DATA_OF_FORMAT = (
     *("name", "kind", "source", "target", "train", "valid", "test", "valid_size", "test_size"),
     *("held_out_min_words", "errors", "path", "tag", "sources"),
@@ -120,10 +121,20 @@ class Counts:
     sources: dict[str, int] | None = None  # source -> pairs kept, in row order
 
 
+def advice_without_corpus(folder: Path) -> str:
+    """What to do if a folder is not a prepared corpus; names those beside it."""
+    corpora = sorted(str(path.parent) for path in folder.parent.glob("*/manifest.json"))
+    if not corpora:
+        return "run `nmt preprocess`, or resume a run by its command"
+    names = ", ".join(corpora[:MOST_NAMES]) + (", ..." if len(corpora) > MOST_NAMES else "")
+    return f"prepared corpora: {names}; `nmt preprocess` prepares another"
+
+
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of the corpus in `folder`; NMTError if it is missing or malformed."""
     path = folder / "manifest.json"
-    require(path.is_file(), f"{folder}: no prepared corpus; run `nmt preprocess`, or resume a run by its command")
+    if not path.is_file():
+        raise NMTError(f"{folder}: no prepared corpus; {advice_without_corpus(folder)}")
     tree = read_mapping(path, parse_json, LARGE)
     check_version(path, tree.get("format_version"), FORMAT_VERSION, "prepare the corpus again with overwrite=true")
     manifest = build_stored(Manifest, tree, str(path))

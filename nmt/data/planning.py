@@ -204,6 +204,17 @@ class Mixture(NamedTuple):
     growth: NDArray[np.float64]  # [sources], the factor by which planning expects transforms to lengthen sentences
 
 
+def added_up(numbers: Iterable[float]) -> float:
+    """The sum, rounded after each addition.
+
+    Since Python 3.12, `sum` rounds less often. Passes would differ from those of earlier versions.
+    """
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
+
+
 def source_copies(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> NDArray[np.float64]:
     """How many times each pair of a source is used per pass; NMTError if a source would get less than one sentence.
 
@@ -212,9 +223,10 @@ def source_copies(sources: Sequence[SourceConfig], sizes: Sequence[int], tempera
     """
     weights = [(source.weight * size) ** (1 / temperature) for source, size in zip(sources, sizes, strict=True)]
     parts = [0.0 if source.share else weight for source, weight in zip(sources, weights, strict=True)]
-    rest = 1 - sum(source.share or 0 for source in sources)
-    result = [source.share or rest * part / sum(parts) for source, part in zip(sources, parts, strict=True)]
-    pairs, shares = np.array(sizes), np.array(result) / sum(result)
+    rest = 1 - added_up(source.share or 0 for source in sources)
+    total = added_up(parts)
+    result = [source.share or rest * part / total for source, part in zip(sources, parts, strict=True)]
+    pairs, shares = np.array(sizes), np.array(result) / added_up(result)
     # A pass contains each pair at least once, unless that would make it too long.
     taken = shares * min(np.max(pairs / np.maximum(shares, 1e-12)), MOST_COPIES * pairs.sum())
     name = sources[int(taken.argmin())].name

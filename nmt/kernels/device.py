@@ -3,15 +3,19 @@
 import ctypes
 import os
 import platform
+import sys
 
 import torch
 from torch import Tensor
 
 from nmt import hardware
+from nmt.errors import NMTError
 from nmt.kernels.waiting import watch_load
 
 M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
+CHANGING_THREADS = ("OMP_THREAD_LIMIT", "OMP_DYNAMIC", "OMP_MAX_ACTIVE_LEVELS")
+"""Environment variables by which OpenMP uses fewer threads than a program asks for."""
 
 
 def prepare() -> None:
@@ -20,10 +24,35 @@ def prepare() -> None:
     Attention never uses cuDNN. cuDNN builds a plan for each batch shape (0.06 to 1 second in public reports), and nmt
     makes about a thousand shapes; with some masks, its gradients are NaN (pytorch/pytorch#196678).
     """
+    check_openmp()
     hardware.set_gpu_defaults()
     torch.backends.cuda.enable_cudnn_sdp(False)
     keep_freed_memory()
     watch_load()
+
+
+def check_openmp() -> None:
+    """Raise NMTError if OpenMP uses fewer threads than torch believes.
+
+    Some kernels of torch leave a part of their result to each thread. Parts of threads that OpenMP
+    does not start are never computed, and gradients are then not finite.
+    """
+    threads = torch.get_num_threads()
+    if threads == 1 or sys.platform != "linux":
+        return
+    variables = {name: os.environ.get(name, "").strip().lower() for name in CHANGING_THREADS}
+    limit = variables["OMP_THREAD_LIMIT"]
+    is_set = {
+        "OMP_THREAD_LIMIT": limit.isdecimal() and int(limit) < threads,
+        "OMP_DYNAMIC": variables["OMP_DYNAMIC"] in ("true", "1"),
+        "OMP_MAX_ACTIVE_LEVELS": variables["OMP_MAX_ACTIVE_LEVELS"] == "0",
+    }
+    for name in CHANGING_THREADS:
+        if is_set[name]:
+            raise NMTError(
+                f"{name}={os.environ[name]}: torch computes wrong results with it; "
+                "unset it, and set OMP_NUM_THREADS to use fewer threads"
+            )
 
 
 def keep_freed_memory() -> None:

@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from math import ceil
 from pathlib import Path
 
@@ -60,9 +61,14 @@ class IdleThreads:
         self.is_over = threading.Event()
         # libgomp counts the threads of all teams. Each team adds its threads but one.
         teams = ceil(max(1, cores + 1 - threads) / (threads - 1))
-        self.owners = [threading.Thread(target=self.keep_team, daemon=True) for _ in range(teams)]
-        for owner in self.owners:
-            owner.start()
+        self.owners: list[threading.Thread] = []
+        try:
+            for _ in range(teams):
+                owner = threading.Thread(target=self.keep_team, daemon=True)
+                owner.start()
+                self.owners.append(owner)
+        except RuntimeError:  # no memory for another thread
+            self.end()
 
     def keep_team(self) -> None:
         # libgomp starts a team for each thread that needs one, and ends the team with that thread.
@@ -96,7 +102,8 @@ class LoadWatch:
             # A new thread each time: a thread sees torch's number of threads as of its start.
             self.timer = threading.Timer(seconds, self.look)
             self.timer.daemon = True
-            self.timer.start()
+            with suppress(RuntimeError):  # no memory for another thread: the choice remains
+                self.timer.start()
 
     def seconds_of_others(self) -> float:
         """The CPU time of all other programs since the machine started, less a constant."""
@@ -121,7 +128,8 @@ class LoadWatch:
         with self.lock:
             self.is_over = True
         self.timer.cancel()
-        self.timer.join()
+        if self.timer.ident is not None:
+            self.timer.join()
         if self.idle_threads is not None:
             self.idle_threads.end()
 

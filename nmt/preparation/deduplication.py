@@ -34,6 +34,11 @@ def pair_hashes(pairs: Iterable[Pair]) -> Hashes:
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
+def first_rows(hashes: Hashes) -> Rows:
+    """The rows at which a hash occurs first, ascending."""
+    return np.sort(np.unique(hashes, return_index=True)[1])
+
+
 class HashFile:
     """The hashes of the pairs of a corpus, in corpus order."""
 

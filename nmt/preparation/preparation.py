@@ -3,30 +3,22 @@
 read -> clean and filter -> deduplicate, hold out -> train the tokenizer -> encode -> Arrow
 """
 
-import gc
 import logging
-import os
 import re
-import signal
-import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import asdict
-from functools import lru_cache, partial
+from functools import partial
 from importlib.metadata import version
-from math import ceil
-from multiprocessing import active_children, parent_process
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import regex
 
-from nmt import compat, files
+from nmt import files
 from nmt.config import (
     DataConfig,
     ExperimentConfig,
@@ -39,10 +31,14 @@ from nmt.config import (
     with_defaults,
 )
 from nmt.data import IDS_SCHEMA, TOKENIZER, Manifest, check_ours, decisive, read_manifest, source_copies, transforms_for
+from nmt.preparation.arrow_files import arrow_writer
 from nmt.preparation.characters import lacking_characters
 from nmt.preparation.deduplication import EMPTY
-from nmt.preparation.reading import HELD_OUT, Reading, Say, arrow_writer, corpus_for, learn_vocabulary
-from nmt.preparation.selection import nth_flagged
+from nmt.preparation.encoding import encode_block, usual_and_longest
+from nmt.preparation.reading import HELD_OUT, Reading, Say, learn_vocabulary
+from nmt.preparation.selection import nth_flagged, random_rows
+from nmt.preparation.sources import corpus_for
+from nmt.preparation.workers import map_in_order, worker_pool
 from nmt.text import NORMALIZATIONS, SOURCE, Tokenizer, load_tokenizer, read_tokenizer
 
 log = logging.getLogger(__name__)
@@ -51,77 +47,6 @@ RECORDED_CHARACTERS = 20_000  # maximum per side; a corpus with more is assumed 
 LEARNED = 50
 """A character spelled in bytes is assumed to be learned if it occurs at least this often in train."""
 LETTER_OR_MARK = regex.compile(r"[\p{L}\p{M}]")
-
-
-def begin() -> None:
-    """Initialize a worker. Ctrl-C in a terminal reaches all processes; workers ignore it, as the parent stops them."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    gc.freeze()  # inherited objects stay alive, so the garbage collector need not keep scanning them
-
-    def end_with_parent() -> None:
-        parent_process().join()  # type: ignore[union-attr]
-        os._exit(1)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
-
-
-@contextmanager
-def worker_pool(count: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
-    """A process pool for a `with` block; an exception in the block kills the workers.
-
-    `options` are passed to the executor; a custom initializer must call `begin`.
-    """
-    others = set(active_children())
-    pool = ProcessPoolExecutor(count, **{"initializer": begin, **options})
-    try:
-        yield pool
-    except BaseException:
-        for worker in set(active_children()) - others:
-            worker.kill()
-        compat.close_answers(pool)
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-worker_tokenizer = lru_cache(maxsize=1)(load_tokenizer)
-
-
-class EncodedBlock(NamedTuple):
-    """Encoded pairs, and what the main process would otherwise have to count."""
-
-    ids: pa.RecordBatch  # with the schema IDS_SCHEMA
-    dropped: int  # pairs that are too long
-    lengths: list[Counter[int]]  # for each side, how many sentences have each length
-    characters: list[Counter[str]]  # for each side
-
-
-def encode_block(block: pa.RecordBatch, tokenizer_file: Path, limit: int | None, tag: str | None) -> EncodedBlock:
-    """Encode clean pairs and drop those with more than `limit` tokens on either side."""
-    tokenizer = worker_tokenizer(tokenizer_file)
-    ids = [tokenizer.encode(block.column(side).to_pylist(), side) for side in (0, 1)]
-    if tag:
-        ids[0] = [[tokenizer.tag_id(tag), *line] for line in ids[0]]
-    lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
-    encoded = pa.record_batch([*ids, *(side + 1 for side in lengths), block.column("line")], schema=IDS_SCHEMA)
-    short = pa.array(np.maximum(*lengths) <= (np.inf if limit is None else limit))
-    kept_text = block.filter(short)
-    kept_lengths = [pa.array(side).filter(short).to_pylist() for side in lengths]
-    return EncodedBlock(
-        ids=encoded.filter(short),
-        dropped=len(block) - short.true_count,
-        lengths=[Counter(side) for side in kept_lengths],
-        characters=[Counter("".join(column.to_pylist())) for column in kept_text.columns[:2]],
-    )
-
-
-def usual_and_longest(lengths: Counter[int]) -> dict[str, int]:
-    if not lengths:
-        return {"p99": 0, "max": 0}
-    ascending = sorted(lengths)
-    so_far = np.cumsum([lengths[length] for length in ascending])
-    return {"p99": ascending[np.searchsorted(so_far, ceil(0.99 * int(so_far[-1])))], "max": ascending[-1]}
 
 
 class Preparation:
@@ -141,14 +66,8 @@ class Preparation:
         ]
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        """Like `map`, but in the worker processes; results are in order, and only a few items are read ahead."""
-        waiting: deque[Future[Any]] = deque()
-        for item in items:
-            waiting.append(self.pool.submit(function, item))
-            if len(waiting) >= 2 * self.config.workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        """Like `map`, but in the worker processes."""
+        return map_in_order(self.pool, 2 * self.config.workers, function, items)
 
     def run(self, content: dict[str, Any]) -> Manifest:
         """Write everything except the manifest, and return the manifest."""
@@ -204,10 +123,7 @@ class Preparation:
         config = self.config.tokenizer
         sizes = [reading.pairs_left for reading in self.readings]
         total = sum(sizes)
-        numbers = np.arange(min(total, config.sample))
-        if total > config.sample:
-            random = np.random.default_rng(self.config.seed)
-            numbers = np.sort(random.choice(total, config.sample, replace=False))
+        numbers = random_rows(total, min(total, config.sample), self.config.seed)
         self.say(f"training a {config.kind} vocabulary on {len(numbers):,} pairs")
         begins = np.cumsum([0, *sizes])
         edges = np.searchsorted(numbers, begins)
@@ -315,9 +231,9 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
         **{"sources": {name: digest for corpus in corpora for name, digest in corpus.digests().items()}, **init},
     }
     with files.only_process(folder, "prepared", replaced=True):
+        files.remove_leftovers(folder.parent, re.escape(folder.name))
         if manifest := existing_corpus(config, content):
             return manifest, False
-        files.remove_leftovers(folder.parent, re.escape(folder.name))
         in_use = f"{folder}: a training run is using this corpus; wait until it finishes, or pass data.name=OTHER"
         with files.locked_file(folder / TOKENIZER, True, in_use), files.whole_folder(folder) as temporary:
             try:

@@ -6,7 +6,6 @@ Text passes through memory one Arrow block at a time; only a flag per pair stays
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -15,169 +14,46 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from nmt.config import DataConfig, FilterConfig, facts_of_kind, require
-from nmt.files import sha256
+from nmt.config import DataConfig, require
+from nmt.preparation.arrow_files import (
+    TEXT_SCHEMA,
+    Numbered,
+    arrow_blocks,
+    arrow_rows,
+    arrow_writer,
+    text_block,
+    text_pairs,
+    with_first_line,
+)
 from nmt.preparation.deduplication import EMPTY, Hashes, hash_file, pair_hashes, repeated_rows
+from nmt.preparation.filters import Cleaning
 from nmt.preparation.selection import Flags, Rows, nth_flagged, shuffled_range
-from nmt.preparation.suspicions import Suspicions
-from nmt.registry import entries_of
+from nmt.preparation.sources import corpus_for
+from nmt.preparation.suspicions import NO_SAMPLE, Sample, Suspicions
 from nmt.text import (
-    WITHOUT_BLANKS,
+    BLOCK_PAIRS,
     Normalization,
     Pair,
+    PairBlock,
     Tokenizer,
     letters,
-    read_files,
-    resolve,
     train_tokenizer,
     words,
 )
 
-SLACK = 1.0
-"""The words by which an estimated length may exceed the maximum ratio."""
 HELD_OUT = ("valid", "test")
-BLOCK_PAIRS = 5000
 CANDIDATES = 1 << 16
 """The pairs that one pass over the training text collects to draw held-out sets from."""
-TEXT_SCHEMA = pa.schema({"source": pa.string(), "target": pa.string(), "line": pa.int64()})
 log = logging.getLogger(__name__)
 Item = TypeVar("Item")
-Numbered = list[tuple[int, Pair]]  # pairs with their line numbers in the corpus
 Say = Callable[[str], None]
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # `map` in the worker processes, in order
-
-
-class Corpus:
-    """A source of sentence pairs. Plugins subclass it. It is sent to worker processes and must not hold open files."""
-
-    def __init__(self, data: DataConfig) -> None:
-        self.data = data
-        # Targets are structures, not text: the vocabulary is trained on the sources and `entries`.
-        self.structured = bool(facts_of_kind(data.kind).get("structured"))
-
-    def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
-        """The raw pairs of a split, or None to draw it from train. `dropped` counts what `data.errors=skip` skips."""
-        raise NotImplementedError
-
-    def digests(self) -> dict[str, str]:
-        """File -> SHA-256, or whatever else identifies the content."""
-        raise NotImplementedError
-
-    def as_read(self, pair: Pair, normalization: Normalization) -> Pair:
-        """A raw pair as the model reads it."""
-        return normalization.source(pair[0]), normalization.target(pair[1])
-
-    def entries(self, target: str) -> list[str]:
-        """The words of a target that each become a vocabulary entry."""
-        return []
-
-
-class Files(Corpus):
-    """Parallel text files, or files of pairs."""
-
-    def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
-        entries = getattr(self.data, split)
-        suffixes = ", ".join(entries_of("pairs"))
-        forms = f"data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, or a file of pairs ({suffixes})"
-        require(split != "train" or bool(entries), f"data=files needs {forms}")
-        return read_files(entries, self.data, dropped) if entries else None
-
-    def digests(self) -> dict[str, str]:
-        entries = [*self.data.train, *self.data.valid, *self.data.test]
-        return file_digests(path for entry in entries for paths in resolve(entry, self.data) for path in paths)
-
-
-def corpus_for(data: DataConfig) -> Corpus:
-    corpus: Corpus = entries_of("corpus")[data.kind].load()(data)
-    return corpus
-
-
-def file_digests(paths: Iterable[Path]) -> dict[str, str]:
-    return {str(path): sha256(path.resolve()) for path in paths}
-
-
-@contextmanager
-def arrow_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
-    """Open an Arrow stream file and yield a function that appends blocks to it, except empty ones."""
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
-        yield lambda block: writer.write_batch(block) if len(block) else None
-
-
-def arrow_blocks(path: Path, chosen: Flags | None = None) -> Iterator[pa.RecordBatch]:
-    """The blocks of an Arrow stream file, with only the `chosen` pairs if given. Not memory-mapped, to save memory."""
-    start = 0
-    with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
-        for block in reader:
-            yield block if chosen is None else block.filter(pa.array(chosen[start : start + len(block)]))
-            start += len(block)
-
-
-def arrow_rows(path: Path, rows: Rows) -> Iterator[pa.RecordBatch]:
-    """For each block of an Arrow stream file, its part of these ascending rows."""
-    start = 0
-    for block in arrow_blocks(path):
-        begin, end = np.searchsorted(rows, [start, start + len(block)])
-        yield block.take(pa.array(rows[begin:end] - start))
-        start += len(block)
-
-
-def text_block(numbered: Numbered) -> pa.RecordBatch:
-    sides = ([pair[side] for _, pair in numbered] for side in (0, 1))
-    return pa.record_batch([*sides, [line for line, _ in numbered]], schema=TEXT_SCHEMA)
-
-
-def text_pairs(block: pa.RecordBatch | pa.Table) -> list[Pair]:
-    return list(zip(block.column(0).to_pylist(), block.column(1).to_pylist(), strict=True))
 
 
 def blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
     iterator = iter(items)
     while block := list(islice(iterator, BLOCK_PAIRS)):
         yield block
-
-
-def has_length_ratio(pair: Pair, max_ratio: float) -> bool:
-    """Whether one side of a clean pair has at most `max_ratio` times as many words as the other.
-
-    In scripts without blanks, the number of words is only estimated from the characters, so the
-    ratio of short lines is uncertain: lines of two words or more may exceed it by SLACK words, and
-    a line that the other side contains, such as a name with an explanation, may have twice the
-    ratio. Other lines of one word get no slack, because shifted lines of a corpus often have one.
-    """
-    fewest, most = sorted(map(words, pair))
-    if most <= max_ratio * fewest:
-        return True
-    if not any(map(WITHOUT_BLANKS.search, pair)):
-        return False
-    shorter, longer = sorted(pair, key=words)
-    if shorter in longer:
-        return most <= 2 * max_ratio * fewest
-    return fewest >= 2 and most <= max_ratio * fewest + SLACK
-
-
-def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
-    """Why a filter drops a clean pair; None if none does. Token limits and duplicates are checked elsewhere."""
-    source, target = pair
-    if not source or not target:
-        return "empty side"
-    fewest, most = sorted((words(source), words(target)))
-    if fewest < config.min_words:
-        return "too short"
-    if config.max_words is not None and most > config.max_words:
-        return "too long (words)"
-    if config.max_ratio is not None and not has_length_ratio(pair, config.max_ratio):
-        return "length ratio"
-    return "identical sides" if config.drop_identical and source == target else None
-
-
-def clean_and_filter(
-    numbered: Numbered, corpus: Corpus, normalization: Normalization, hashed: bool
-) -> tuple[pa.RecordBatch, Hashes, Counter[str]]:
-    """The clean pairs that pass the filters, their hashes if `hashed`, and counts of dropped pairs by reason."""
-    pairs = [(line, corpus.as_read(raw, normalization)) for line, raw in numbered]
-    reasons = [reason_to_drop(pair, corpus.data.filters) for _, pair in pairs]
-    kept = [pair for pair, reason in zip(pairs, reasons, strict=True) if not reason]
-    return text_block(kept), pair_hashes(pair for _, pair in kept if hashed), Counter(filter(None, reasons))
 
 
 def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> Flags:
@@ -218,6 +94,8 @@ class Reading:
         self.keep = np.empty(0, np.bool_)  # for each pair in `text`, whether it stays in train
 
     def read_held_out(self) -> None:
+        if not self.corpus.structured:
+            Suspicions(self.data).languages.load_model()
         for split in HELD_OUT:
             dropped = Counter[str]()
             raw = self.corpus.read(split, dropped)
@@ -229,8 +107,8 @@ class Reading:
                 self.counts[split] = {"read": len(pairs) + dropped.total(), "dropped": dropped}
                 suspicions = Suspicions(self.data)
                 if not self.corpus.structured:
-                    for block in blocks(enumerate(pairs, start=1)):
-                        suspicions.inspect(block)
+                    for number, block in enumerate(blocks(pairs)):
+                        suspicions.inspect(block, suspicions.next_sample(), 1 + number * BLOCK_PAIRS)
                 self.report(split, suspicions)
                 self.given[split] = pair_hashes(self.corpus.as_read(pair, self.normalization) for pair in pairs)
 
@@ -245,48 +123,54 @@ class Reading:
 
         `given` contains the hashes of the pairs of all given held-out sets, ascending and distinct.
         """
-        dropped = Counter[str]()
-        reasons = Counter[str]()
-        kept = 0
-        is_in_train = np.zeros(len(given), bool)
-        pairs = self.corpus.read("train", dropped)
-        assert pairs is not None
-        unique = self.data.filters.deduplicate
-        process = partial(
-            clean_and_filter,
-            corpus=self.corpus,
-            normalization=self.normalization,
-            hashed=unique or len(given) > 0,
-        )
-        read_blocks: Iterable[Numbered] = blocks(enumerate(pairs, start=1))
+        is_unique = self.data.filters.deduplicate
         suspicions = Suspicions(self.data)
-        if not self.corpus.structured:
-            read_blocks = suspicions.inspected_blocks(read_blocks)
+        skipped = Counter[str]()
+        dropped = Counter[str]()
+        read = 0
+        written = 0
+        is_in_train = np.zeros(len(given), bool)
         # Hashes go to a file, because those of a large corpus do not fit in memory.
         hash_path = self.text.with_suffix(".hashes")
         with arrow_writer(self.text, TEXT_SCHEMA) as write, hash_file(hash_path) as hashes:
-            for block, block_hashes, block_reasons in self.map(process, read_blocks):
-                write(block)
+            cleaning = Cleaning(
+                self.corpus,
+                self.normalization,
+                is_hashed=is_unique or len(given) > 0,
+                is_unique=is_unique,
+            )
+            for block in self.map(cleaning, self.blocks_to_clean(suspicions, skipped)):
+                write(with_first_line(block.text, read + 1))
+                suspicions.merge(block.suspicions, shift=read)
                 if len(given):
-                    places = np.searchsorted(given, block_hashes).clip(max=len(given) - 1)
-                    is_in_train[places[given[places] == block_hashes]] = True
-                if unique:
-                    hashes.add(block_hashes)
-                kept += len(block)
-                reasons += block_reasons
-                self.say(f"read {kept + reasons.total():,} pairs")
-            self.keep = np.ones(kept, np.bool_)
+                    places = np.searchsorted(given, block.hashes).clip(max=len(given) - 1)
+                    is_in_train[places[given[places] == block.hashes]] = True
+                if is_unique:
+                    hashes.add(block.hashes)
+                read += block.pairs
+                written += len(block.text)
+                skipped += block.skipped
+                dropped += block.dropped
+                self.say(f"read {read:,} pairs")
+            self.keep = np.ones(written, np.bool_)
             for rows in self.map(partial(repeated_rows, path=hash_path), hashes.tasks()):
                 self.keep[rows] = False
         self.report("train", suspicions)
-        dropped += reasons
-        self.counts["train"] = {"read": kept + dropped.total(), "dropped": dropped}
         self.in_given = given[is_in_train]
-        if repeated := kept - self.pairs_left:
+        repeated = read - dropped.total() - self.pairs_left
+        if repeated:
             dropped["duplicates"] = repeated
+        self.counts["train"] = {"read": read + skipped.total(), "dropped": skipped + dropped}
         self.require_pairs(self.pairs_left > 0)
         if missing := [split for split in HELD_OUT if split not in self.given]:
             self.hold_out(missing)
+
+    def blocks_to_clean(self, suspicions: Suspicions, skipped: Counter[str]) -> Iterator[tuple[PairBlock, Sample]]:
+        """The blocks of the training text, each with the part to inspect."""
+        blocks = self.corpus.read_blocks("train", skipped)
+        assert blocks is not None
+        for block in blocks:
+            yield block, NO_SAMPLE if self.corpus.structured else suspicions.next_sample()
 
     @property
     def pairs_left(self) -> int:

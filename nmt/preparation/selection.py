@@ -39,6 +39,17 @@ def shuffled_part(count: int, seed: int, part: slice) -> Rows:
     return numbers
 
 
+def random_rows(count: int, size: int, seed: int) -> Rows:
+    """Draw `size` of the numbers below `count`, ascending, in a byte of memory per number."""
+    random = np.random.default_rng(seed)
+    # If most numbers are drawn, the others are fewer.
+    fewer = min(size, count - size)
+    is_among = np.zeros(count, np.bool_)
+    while missing := fewer - np.count_nonzero(is_among):
+        is_among[random.integers(0, count, missing)] = True
+    return np.flatnonzero(is_among if fewer == size else ~is_among)
+
+
 def nth_flagged(flags: Flags, numbers: Rows) -> Rows:
     """The same as `np.flatnonzero(flags)[numbers]`, without a list of all flagged rows."""
     blocks = range(0, len(flags), BLOCK)

@@ -130,6 +130,13 @@ class Shifts:
             self.by_length += agreement.by_length[0]
             self.most_by_anchor = max(self.most_by_anchor, agreement.by_anchor[0])
 
+    def merge(self, later: "Shifts", shift: int) -> None:
+        """Add the chunks of later pairs, whose numbers are too low by `shift`."""
+        self.chunks += later.chunks
+        self.by_length += later.by_length
+        self.most_by_anchor = max(self.most_by_anchor, later.most_by_anchor)
+        self.shifted += [Shift(part.lines, part.first + shift, part.last + shift) for part in later.shifted]
+
     def notices(self, inspected: int) -> list[str]:
         # In a large corpus, a single chunk may be chance.
         if self.shifted and len(self.shifted) >= LEAST_SHIFTED * self.chunks:

@@ -12,11 +12,6 @@ from nmt.text import SOURCE, Pair, language_name, script, scripts_of_language, s
 GROUP_PAIRS = 20
 """Consecutive pairs whose language is identified together, because single lines are too short."""
 LEAST_LETTERS = 150
-SPREAD_GROUPS = 40
-"""The most groups of one part of a corpus."""
-FURTHER_GROUPS = 4
-"""The same once there are ENOUGH_GROUPS, so that large corpora take no more than seconds."""
-ENOUGH_GROUPS = 400
 LEAST_SWAPPED = 0.05
 """The share of swapped groups that is reported. Chance hardly ever swaps both sides."""
 LEAST_SAME = 0.5
@@ -92,17 +87,27 @@ class SideLanguages:
         # Dialects, scripts and close languages cannot be told apart.
         self.is_decidable = not are_close(*self.languages)
 
-    def add(self, pairs: Sequence[Pair], first: int) -> None:
+    def load_model(self) -> None:
+        """Load the model if it may be needed, so that processes that fork later share its memory."""
+        one, other = (scripts_of_language(code) or frozenset() for code in self.languages)
+        if self.is_decidable and one & other:
+            identifier()
+
+    def add(self, pairs: Sequence[Pair], first: int, most_groups: int) -> None:
+        """Count at most that many groups, spread over consecutive pairs. The number is that of the first pair."""
         if not self.is_decidable:
             return
-        limit = SPREAD_GROUPS if len(self.groups) < ENOUGH_GROUPS else FURTHER_GROUPS
-        step = max(GROUP_PAIRS, -(-len(pairs) // limit))
+        step = max(GROUP_PAIRS, -(-len(pairs) // most_groups))
         for begin in range(0, len(pairs), step):
             # Lines that are the same on both sides have no language.
             group = [pair for pair in pairs[begin : begin + GROUP_PAIRS] if pair[0] != pair[1]]
             sides = [[pair[side] for pair in group] for side in (0, 1)]
             source, target = (language_of_group(side, self.languages) for side in sides)
             self.groups.append((first + begin, (source, target)))
+
+    def merge(self, later: "SideLanguages", shift: int) -> None:
+        """Add the groups of later pairs, whose numbers are too low by `shift`."""
+        self.groups += [(first + shift, sides) for first, sides in later.groups]
 
     def notices(self) -> list[str]:
         """What is wrong with the languages, at most one notice for each kind of problem."""

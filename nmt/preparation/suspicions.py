@@ -1,15 +1,15 @@
 """Notices about corpora that are wrong as a whole, from a bounded sample of their pairs."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from nmt.config import DataConfig
 from nmt.preparation.shifts import Shifts
 from nmt.preparation.side_languages import SideLanguages
-from nmt.text import Pair, words
+from nmt.text import BLOCK_PAIRS, Pair, words
 
-Numbered = list[tuple[int, Pair]]
 WHOLE_BLOCKS = 4
 """The first blocks are inspected as a whole."""
 PART_PAIRS = 400
@@ -17,6 +17,11 @@ PART_PAIRS = 400
 ALL_BLOCKS = 50
 LATER_STEP = 20
 """After ALL_BLOCKS, only one in so many blocks is inspected."""
+SPREAD_GROUPS = 40
+"""The most groups of pairs in a block whose languages are identified."""
+SPREAD_BLOCKS = 10
+FURTHER_GROUPS = 4
+"""The same after SPREAD_BLOCKS, because identifying a language is slow."""
 LEAST_PAIRS = 3
 SHOWN = 40
 """The most characters of an example in a notice."""
@@ -92,6 +97,13 @@ class Finding:
             self.first = number
             self.example = example
 
+    def merge(self, later: "Finding", shift: int) -> None:
+        """Add what was found in later pairs, whose numbers are too low by `shift`."""
+        if later.first and not self.first:
+            self.first = later.first + shift
+            self.example = later.example
+        self.counts = [count + other for count, other in zip(self.counts, later.counts, strict=True)]
+
     def where(self, inspected: int) -> str:
         """Such as "3 of 100 sources and 5 targets"."""
         of_side = [
@@ -102,10 +114,25 @@ class Finding:
         return " and ".join(of_side)
 
 
+class Sample(NamedTuple):
+    """The part of a block that is inspected."""
+
+    pairs: int  # from its first pair
+    groups: int  # the most groups of pairs whose languages are identified
+
+
+NO_SAMPLE = Sample(0, 0)
+
+
 class Suspicions:
-    """What the inspected pairs of one source of a corpus have in common that is wrong."""
+    """What the inspected pairs of one source of a corpus have in common that is wrong.
+
+    Worker processes inspect a block each, with numbers counted from the start of the block. The
+    main process merges what they found, in the order of the blocks.
+    """
 
     def __init__(self, data: DataConfig) -> None:
+        self.blocks = 0  # that `next_sample` has counted
         self.inspected = 0
         self.damages = [Finding() for _ in DAMAGES]
         self.identical = Finding()
@@ -113,23 +140,37 @@ class Suspicions:
         self.languages = SideLanguages(data.source, data.target)
         self.shifts = Shifts()
 
-    def inspected_blocks(self, blocks: Iterable[Numbered]) -> Iterator[Numbered]:
-        """Pass on all blocks, inspecting a sample."""
-        for number, block in enumerate(blocks):
-            if number < WHOLE_BLOCKS:
-                self.inspect(block)
-            elif number < ALL_BLOCKS or number % LATER_STEP == 0:
-                self.inspect(block[:PART_PAIRS])
-            yield block
+    def next_sample(self) -> Sample:
+        """What to inspect of the next block. It depends on no earlier result, so that blocks need not wait."""
+        number = self.blocks
+        self.blocks += 1
+        groups = SPREAD_GROUPS if number < SPREAD_BLOCKS else FURTHER_GROUPS
+        if number < WHOLE_BLOCKS:
+            return Sample(BLOCK_PAIRS, groups)
+        if number < ALL_BLOCKS or number % LATER_STEP == 0:
+            return Sample(PART_PAIRS, groups)
+        return NO_SAMPLE
 
-    def inspect(self, block: Numbered) -> None:
-        first = block[0][0]
-        pairs = [pair for _, pair in block]
+    def inspect(self, block: Sequence[Pair], sample: Sample, first: int = 1) -> None:
+        """Inspect a part of consecutive pairs. `first` is the number of the first one."""
+        pairs = block[: sample.pairs]
+        if not pairs:
+            return
         self.inspected += len(pairs)
-        for number, pair in block:
+        for number, pair in enumerate(pairs, first):
             self.inspect_pair(number, pair)
-        self.languages.add(pairs, first)
+        self.languages.add(pairs, first, sample.groups)
         self.shifts.add(pairs, first)
+
+    def merge(self, later: "Suspicions", shift: int) -> None:
+        """Add what was found in later pairs, whose numbers are too low by `shift`."""
+        self.inspected += later.inspected
+        self.sentences += later.sentences
+        self.identical.merge(later.identical, shift)
+        for finding, later_finding in zip(self.damages, later.damages, strict=True):
+            finding.merge(later_finding, shift)
+        self.languages.merge(later.languages, shift)
+        self.shifts.merge(later.shifts, shift)
 
     def inspect_pair(self, number: int, pair: Pair) -> None:
         for side, line in enumerate(pair):

@@ -2,6 +2,7 @@ from .batches import pad as pad
 from .batches import pad_source as pad_source
 from .beam_search import Search as Search
 from .beam_search import beam_search as beam_search
+from .choices import largest as largest
 from .engine import Constraints as Constraints
 from .engine import Engine as Engine
 from .engine import EngineOptions as EngineOptions

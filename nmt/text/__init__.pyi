@@ -1,8 +1,10 @@
 from .compression import MAGIC as MAGIC, compressor as compressor
+from .comma_separated import CELL_SEPARATORS as CELL_SEPARATORS, separator_of as separator_of
+from .comma_separated import comma_separated_rows as comma_separated_rows
 from .files import LINE_BYTES as LINE_BYTES, TOO_LONG as TOO_LONG, MalformedLine as MalformedLine, Pair as Pair
 from .files import decode as decode, decoded as decoded, table_format as table_format, is_text as is_text
 from .files import not_parallel as not_parallel, open_text as open_text, parallel as parallel, problem_of as problem_of
-from .files import raw_lines as raw_lines, read_files as read_files, read_lines as read_lines, read_texts as read_texts
+from .files import raw_lines as raw_lines, read_lines as read_lines, read_texts as read_texts
 from .files import reading as reading, resolve as resolve, texts_of as texts_of, without_end as without_end
 from .han import foreign_han as foreign_han, lacking_han as lacking_han
 from .languages import SCRIPTS as SCRIPTS, direction as direction, language_of_file as language_of_file
@@ -35,9 +37,12 @@ from .codes import language_tag as language_tag, native_name as native_name
 from .codes import script_name as script_name, subtags as subtags
 from .codes import usual_subtags as usual_subtags, with_code as with_code
 from .codes import without_region as without_region
+from .tab_separated import Row as Row
 from .tags import BETWEEN as BETWEEN, BLOCKS as BLOCKS, INLINE as INLINE, SEPARATORS as SEPARATORS
 from .tags import AMBIGUOUS as AMBIGUOUS, separates_words as separates_words
 from .tokenizers import CONTINUES as CONTINUES, ESCAPE as ESCAPE, META as META, SYMBOLS as SYMBOLS
+from .blocks import BLOCK_PAIRS as BLOCK_PAIRS, PairBlock as PairBlock, pair_blocks as pair_blocks
+from .blocks import pairs_of_block as pairs_of_block, read_blocks as read_blocks, read_files as read_files
 from .normalization import FOLDINGS as FOLDINGS, INVISIBLE as INVISIBLE, NORMALIZATIONS as NORMALIZATIONS
 from .normalization import PRESENTATION_FORMS as PRESENTATION_FORMS
 from .normalization import SOURCE as SOURCE, TARGET as TARGET, Normalization as Normalization

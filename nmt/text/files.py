@@ -1,6 +1,7 @@
 """Parallel text, plain or compressed: two files side by side, tab-separated, JSON Lines, or a plugin's format."""
 
 import codecs
+import gzip
 import io
 import json
 import lzma
@@ -8,7 +9,6 @@ import os
 import re
 import sys
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -19,7 +19,7 @@ from typing import Any, TypeGuard, TypeVar
 
 from nmt.config import IF_LATIN_1, DataConfig, NMTError, exists, require, without_compression
 from nmt.registry import entries_of
-from nmt.text.compression import MAGIC, decompressed
+from nmt.text.compression import COPY_AGAIN, MAGIC, decompressed
 
 Pair = tuple[str, str]
 Line = TypeVar("Line", bytes, str)
@@ -50,6 +50,9 @@ def reading(name: str | Path) -> Iterator[None]:
     """Turn errors from a missing or damaged file into an NMTError."""
     try:
         yield
+    except gzip.BadGzipFile as error:
+        problem = f"damaged compressed data, or something else after it ({error}): {COPY_AGAIN}"
+        raise NMTError(f"{name}: cannot be read ({problem})") from error
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         raise NMTError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
 
@@ -220,34 +223,3 @@ def pair_of(texts: Sequence[str], config: DataConfig) -> Pair:
     if isinstance(record, dict):
         record = record.get("translation", record)
     return texts_of(record, config)
-
-
-def read_files(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
-    """The sentence pairs of all entries; header rows and, with data.errors=skip, malformed lines are only counted."""
-    for paths in (paths for entry in entries for paths in resolve(entry, config)):
-        if len(paths) == 2:
-            yield from read_line_by_line(paths, config, counts)
-        else:
-            yield from entries_of("pairs")[table_format(paths[0])].load()(paths[0], config, counts)
-
-
-def read_json_lines(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
-    return read_line_by_line((path,), config, counts)
-
-
-def read_line_by_line(paths: tuple[Path, ...], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
-    """The sentence pairs of two parallel files, or of a JSONL file."""
-    read = [read_lines(path) for path in paths]
-    rows = parallel(paths, read) if len(read) == 2 else zip(*read, strict=True)
-    for number, lines in enumerate(rows, 1):
-        texts = list[str]()
-        try:
-            for line in lines:
-                texts.append(decode(line))
-            yield pair_of(texts, config)
-        except MalformedLine as error:
-            if config.errors == "strict":
-                path = paths[min(len(texts), len(paths) - 1)]
-                advice = "fix it, or pass data.errors=skip"
-                raise NMTError(f"{path}, line {number}: {error}; {advice}") from error
-            counts[error.counted_as] += 1

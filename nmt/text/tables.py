@@ -1,21 +1,20 @@
-"""Sentence pairs in the columns of a tab-separated table, as people and spreadsheets write them."""
+"""Sentence pairs in the columns of tables, as people and spreadsheets write them."""
 
 import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from nmt.config import DataConfig, NMTError
-from nmt.text.codes import language_name
-from nmt.text.files import MalformedLine, Pair, decode, read_lines
+from nmt.text.codes import all_names
+from nmt.text.comma_separated import CELL_SEPARATORS, comma_separated_rows, separator_of
+from nmt.text.files import MalformedLine, Pair
+from nmt.text.tab_separated import Rows, tab_separated_rows
 
 SAMPLE_ROWS = 1000
-RECORD_LINES = 1000
-"""The most lines in a row whose quoted cells contain line breaks."""
-CELL = r'"[^"]*(?:""[^"]*)*"|[^"\t]*'
-QUOTED_ROW = re.compile(rf"(?:{CELL})(?:\t(?:{CELL}))*")
 LETTERS = re.compile(r"[^\W\d_]{2}")
 LARGEST_REPETITION = 0.02
 """The largest share of distinct cells in a column of labels, such as language codes."""
@@ -24,18 +23,10 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Survey:
-    """What a whole table shows about how its rows are written."""
+    """What a whole table shows about its columns."""
 
     widths: Counter[int] = field(default_factory=Counter)  # number of columns -> rows
     sample: list[list[str]] = field(default_factory=list)
-    plain_widths: Counter[int] = field(default_factory=Counter)  # tabs in a line -> lines
-    doubled: int = 0  # quoted cells with doubled quotation marks
-    broken: int = 0  # other quoted cells with line breaks or tabs
-    quoted: int = 0
-    bare: int = 0  # cells without quotation marks
-    bare_commas: int = 0  # those with a comma, which spreadsheets quote
-    needless: int = 0  # quoted cells without a comma, quotation mark, line break or tab
-    first_problem: int = 0  # line of the first row that breaks the rules of quoted cells
 
     def add(self, cells: list[str]) -> None:
         self.widths[len(cells)] += 1
@@ -43,104 +34,26 @@ class Survey:
             self.sample.append(cells)
 
     @property
-    def is_quoted(self) -> bool:
-        """Whether every quotation mark in the table belongs to the quoting of a spreadsheet."""
-        if self.first_problem or not self.quoted:
-            return False
-        # A line break inside quotation marks proves nothing if each line is a row on its own.
-        if self.broken and len(self.plain_widths) > 1:
-            return True
-        has_other_style = self.bare_commas or self.needless or self.broken
-        is_like_a_spreadsheet = self.quoted > 2 and not has_other_style
-        return self.doubled > 0 or not self.bare or is_like_a_spreadsheet
-
-    @property
     def width(self) -> int:
-        """The number of columns of most rows. A row without a tab has no pair, so it does not count."""
+        """The number of columns of most rows. A row with one column has no pair, so it does not count."""
         tables = Counter({width: rows for width, rows in self.widths.items() if width > 1})
         counted = tables or self.widths
         return counted.most_common(1)[0][0] if counted else 0
 
 
-def unquoted(cell: str) -> str:
-    """The text of a cell; line breaks and tabs inside a quoted cell become spaces."""
-    if not cell.startswith('"'):
-        return cell
-    return re.sub(r"[\r\n\t]+", " ", cell[1:-1].replace('""', '"'))
-
-
-def rows(path: Path, is_quoted: bool) -> Iterator[tuple[int, bytes]]:
-    """The rows of a table, with the numbers of their first lines."""
-    record = b""
-    first = 0
-    for number, line in enumerate(read_lines(path), 1):
-        record = record + b"\n" + line if first else line
-        first = first or number
-        is_open = is_quoted and record.count(b'"') % 2 == 1
-        if is_open and number - first < RECORD_LINES:
-            continue
-        yield first, record
-        record = b""
-        first = 0
-    if first:
-        yield first, record
-
-
-def survey_quotes(path: Path, survey: Survey) -> None:
-    """Count the quoted cells of a table, until a row is not written like quoted cells."""
-    for number, row in rows(path, is_quoted=True):
-        survey.plain_widths.update(line.count(b"\t") for line in row.split(b"\n"))
-        if b'"' not in row:
-            cells = row.decode(errors="replace").split("\t")
-        else:
-            text = row.decode(errors="replace")
-            if not QUOTED_ROW.fullmatch(text):
-                survey.first_problem = number
-                return
-            cells = re.findall(rf"(?:^|\t)({CELL})", text)
-        for cell in filter(None, cells):
-            inner = cell[1:-1]
-            if not cell.startswith('"'):
-                survey.bare += 1
-                survey.bare_commas += "," in cell
-                continue
-            survey.quoted += 1
-            if '"' in inner:
-                survey.doubled += 1
-            elif "\n" in inner or "\t" in inner:
-                survey.broken += 1
-            elif "," not in inner:
-                survey.needless += 1
-
-
-def cells_of(row: str, is_quoted: bool) -> list[str]:
-    if not is_quoted or '"' not in row:
-        return row.split("\t")
-    return [unquoted(cell) for cell in re.findall(rf"(?:^|\t)({CELL})", row)]
-
-
-def survey_of(path: Path) -> Survey:
+def survey_of(rows: Rows) -> Survey:
     """Read a whole table once, so that every row counts."""
     survey = Survey()
-    survey_quotes(path, survey)
-    for _, row in rows(path, survey.is_quoted):
-        survey.add(cells_of(row.decode(errors="replace"), survey.is_quoted))
-    if survey.is_quoted:
-        log.warning(
-            f"notice: {path}: removed the quotation marks that a spreadsheet put around {survey.quoted:,} cells"
-        )
-    elif survey.doubled and survey.first_problem:
-        log.warning(
-            f"notice: {path}: cells look quoted by a spreadsheet, but line "
-            f"{survey.first_problem} does not, so quotation marks stay"
-        )
+    for _, cells in rows():
+        if not isinstance(cells, MalformedLine):
+            survey.add(cells)
     return survey
 
 
 def titles(code: str, *others: str) -> set[str]:
     """What the header of a column in a language may say."""
     language = re.split("[-_]", code)[0]
-    return {code.casefold(), language.casefold(), language_name(code).casefold(), *others}
+    return {code.casefold(), language.casefold(), *all_names(code), *others}
 
 
 def column_titles(cell: str) -> set[str]:
@@ -219,21 +132,21 @@ def has_other_columns(cells: list[str], width: int) -> bool:
     return len(cells) < width or any(cells[width:])
 
 
-def pair_in(cells: list[str], columns: tuple[int, int], width: int, is_chosen: bool) -> Pair:
+def pair_in(cells: list[str], columns: tuple[int, int], width: int, separator: str, is_chosen: bool) -> Pair:
     """The texts of a row; MalformedLine if they may be in other columns than in most rows.
 
-    A row may lack columns after the texts. More columns than usual may come from a tab in a
-    sentence, unless the user has chosen the columns (`is_chosen`).
+    A row may lack columns after the texts. More columns than usual may come from a `separator` in
+    a sentence, unless the user has chosen the columns (`is_chosen`).
     """
     if len(cells) == 1:
-        raise MalformedLine("malformed", "no tab between source and target")
+        raise MalformedLine("malformed", f"no {separator} between source and target")
     lacks_text = len(cells) <= max(columns)
     has_more_text = any(cells[width:])
     if lacks_text or (has_more_text and not is_chosen):
         problem = f"{len(cells)} columns, but most rows have {width}"
         if not lacks_text:
             option = f"data.columns={shown(columns)}"
-            problem += f", so a sentence may contain a tab (if not, pass {option})"
+            problem += f", so a sentence may contain a {separator} (if not, pass {option})"
         raise MalformedLine("other number of columns", problem)
     return cells[columns[0]], cells[columns[1]]
 
@@ -243,9 +156,19 @@ def shown(columns: tuple[int, int]) -> str:
     return f"[{columns[0] + 1},{columns[1] + 1}]"
 
 
-def read_table(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+def read_tsv(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+    return read_table(path, tab_separated_rows(path), "tab", config, counts)
+
+
+def read_csv(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+    separator = separator_of(path)
+    rows = partial(comma_separated_rows, path, separator)
+    return read_table(path, rows, CELL_SEPARATORS[separator], config, counts)
+
+
+def read_table(path: Path, rows: Rows, separator: str, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
     """The pairs of a table; malformed rows are errors or, with data.errors=skip, only counted."""
-    survey = survey_of(path)
+    survey = survey_of(rows)
     columns = text_columns(path, survey, config)
     header = header_of(survey, config)
     if survey.width > 2:
@@ -255,13 +178,14 @@ def read_table(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator
         )
     other_rows = 0
     first_other = 0
-    for number, row in rows(path, survey.is_quoted):
+    for number, cells in rows():
         try:
-            cells = cells_of(decode(row), survey.is_quoted)
+            if isinstance(cells, MalformedLine):
+                raise cells
             if number == 1 and header:
                 counts["header row"] += 1
                 continue
-            pair = pair_in(cells, columns, survey.width, is_chosen=bool(config.columns))
+            pair = pair_in(cells, columns, survey.width, separator, is_chosen=bool(config.columns))
         except MalformedLine as error:
             if config.errors == "strict":
                 advice = "fix it, or pass data.errors=skip"

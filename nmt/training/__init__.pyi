@@ -2,6 +2,7 @@ from .checkpoints import RunState as RunState, delivered_model as delivered_mode
 from .checkpoints import Average as Average, check_origin as check_origin, write_average as write_average
 from .checkpoints import describe as describe
 from .environments import environment_of as environment_of
+from .initial import initial_directory as initial_directory
 from .identity import corpus_hashes as corpus_hashes, decisive_settings as decisive_settings
 from .metrics import MetricsCallback as MetricsCallback, peak_flops_per_second as peak_flops_per_second
 from .metrics import precision_dtype as precision_dtype, synchronize as synchronize

@@ -30,6 +30,7 @@ from nmt.config import (
     flatten,
     matches,
     require,
+    to_tree,
     with_defaults,
 )
 from nmt.data import STOPPING, TOKENIZER, PreparedCorpus, PreparedSplit
@@ -46,11 +47,12 @@ from nmt.files import (
 from nmt.model import Transformer, check_ours, check_shapes, write_model_directory
 from nmt.training.checkpoint_io import DirectCheckpointIO
 from nmt.training.environments import has_other_environment
-from nmt.training.identity import split_of
+from nmt.training.identity import decisive_settings, split_of
 from nmt.training.metrics import devices_in_words
 from nmt.training.module import REQUESTS, TranslationModule, UpdateCallback, make_trainer
 from nmt.training.run_folder import (
     check_configuration,
+    checkpoint_step,
     kept_checkpoints,
     latest_link,
     list_checkpoints,
@@ -153,7 +155,8 @@ class CheckpointCallback(UpdateCallback):
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         # The current update finishes first; a second signal stops the process as usual.
         self.signal = number
-        os.write(2, b"stopping after this update\n" * (not self.metrics.line.console.quiet))
+        if not self.metrics.line.console.quiet:
+            os.write(2, b"stopping after this update; a second signal stops at once, without saving\n")
         signal.signal(number, self.handlers[signal.Signals(number)])
 
     def restore_handlers(self) -> None:
@@ -235,6 +238,9 @@ def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -
         return None, 0, False
     content = load_checkpoint(paths[-1])
     state, update = RunState(**content["nmt"]), content["global_step"]
+    if update != checkpoint_step(paths[-1]):
+        raise NMTError(f"{paths[-1]} is the checkpoint of update {update:,}: restore the file, or delete it")
+    check_settings(paths[-1], content, config)
     check_origin(paths[-1], state, corpus, now.files)
     check_characters(paths[-1], state, now)
     require(state.init == now.init, f"{paths[-1]} began with different weights than init={start}: pass name=OTHER")
@@ -245,6 +251,22 @@ def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -
     advice = f"run `nmt average {run} output=FOLDER` and pass init=FOLDER name=OTHER for a new run from its weights"
     require(has_state or skipped or finished, f"{paths[-1]} has no optimizer state to resume with: {advice}")
     return paths[-1], update, finished
+
+
+def check_settings(path: Path, content: dict[str, Any], config: ExperimentConfig) -> None:
+    """Raise NMTError if a checkpoint has other settings; config.yaml may be missing or edited."""
+    before = to_tree(build_stored(ExperimentConfig, content["nmt"]["config"], str(path)))
+    now = to_tree(config)
+    # Changes of the schedule's end after the checkpoint; if they were lost, the run decides again.
+    changes = now["optim"]["decay_changes"] or []
+    made = [change for change in changes if change[0] <= content["global_step"]]
+    now["optim"]["decay_changes"] = made or None
+    changed = difference(decisive_settings(before), decisive_settings(now))
+    if changed:
+        raise NMTError(
+            f"{path} has a different configuration ({changed}): "
+            f"pass the same values to resume it, or pass name=OTHER for a new run"
+        )
 
 
 def check_origin(path: Path, state: RunState, corpus: PreparedCorpus, files: dict[str, str]) -> None:
@@ -359,10 +381,17 @@ def describe(average: Average, score: tuple[evaluation.Score, int] | None = None
     return ModelDescription(state.config["model"], state.vocabulary_size, *sides, state.tokenizer, training)
 
 
-def write_average(average: Average, run: Path, output: Path, score: tuple[evaluation.Score, int] | None = None) -> None:
-    """Write an average as a model directory; `score` is its validation score and the number of sentences scored.
+def write_average(
+    average: Average,
+    run: Path,
+    output: Path,
+    score: tuple[evaluation.Score, int] | None = None,
+) -> str:
+    """Write an average as a model directory, and return what users should know about that.
 
-    Raises NMTError if the tokenizer in the run folder is missing or is not the one used in training.
+    `score` is its validation score and the number of sentences scored. Exports of an older model
+    in that directory are removed with it. Raises NMTError if the tokenizer in the run folder is
+    missing or is not the one used in training.
     """
     tokenizer = run / TOKENIZER
     same = tokenizer.is_file() and sha256(tokenizer) == average.state.tokenizer
@@ -370,7 +399,13 @@ def write_average(average: Average, run: Path, output: Path, score: tuple[evalua
     description = describe(average, score)
     model = average.make_model()
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    write_model_directory(output, model, tokenizer, description, model_card(description, parameters))
+    card = model_card(description, parameters)
+    folders = output.iterdir() if output.is_dir() else []
+    exports = sorted(path.name for path in folders if path.is_dir())
+    write_model_directory(output, model, tokenizer, description, card)
+    if not exports:
+        return ""
+    return f"; removed the exports of the model before: {', '.join(exports)} (`nmt export` writes new ones)"
 
 
 def moved_link(run: Path) -> str:
@@ -397,8 +432,8 @@ def deliver(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) 
         score = joint_score(corpus, texts, config.validation.tokenize)
         scored = score, sum(len(references) for _, references in texts)
         console.print(f"validation {score.name} {score.value:.2f} on {scored[1]:,} sentences, `{score.signature}`")
-    write_average(average, run, run / "model", scored)
-    console.print(f"the model is in {run / 'model'}{moved_link(run)}")
+    removed = write_average(average, run, run / "model", scored)
+    console.print(f"the model is in {run / 'model'}{moved_link(run)}{removed}")
     planned = average.state.config["trainer"]["max_steps"]  # a time limit may have changed the number
     if average.made < planned and config.trainer.max_time is not None:
         made = f"update {average.made:,} of {planned:,}"

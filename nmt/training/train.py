@@ -20,6 +20,7 @@ from nmt.errors import NMTError, SameForAll, how_to_install, is_out_of_memory, o
 from nmt.training.checkpoints import CheckpointCallback, RunState, check_run, deliver
 from nmt.training.exports import exports_in_words
 from nmt.training.identity import corpus_hashes
+from nmt.training.initial import initial_directory
 from nmt.training.loss import training_losses
 from nmt.training.metrics import MetricsCallback, ProgressLine, devices_in_words
 from nmt.training.module import TranslationModule, make_trainer, quiet_lightning, settle_trainer
@@ -66,10 +67,9 @@ def joined(before: Any, now: Any) -> Any:
 
 def initial_model(config: ExperimentConfig, corpus: PreparedCorpus) -> tuple[Path, dict[str, Any]]:
     """The model directory of `init` and the training record it contains; NMTError if the model does not fit the run."""
-    where, folder = f"init={config.init}", files.find_model_directory(config.init or "", "init")
-    description, advice = files.read_description(folder), f"prepare the corpus with it: nmt preprocess {where}"
-    same = description.tokenizer == corpus.manifest.tokenizer
-    require(same, f"{where} has a different vocabulary than {corpus.folder}: {advice}")
+    where = f"init={config.init}"
+    folder = initial_directory(config.init or "", corpus.folder, corpus.manifest)
+    description = files.read_description(folder)
     files.check_direction(where, description, corpus.source_language, corpus.target_language)
     changed = difference(files.architecture(description.model), files.architecture(asdict(config.model)))
     require(not changed, f"{where} has a different architecture ({changed}): omit model=")

@@ -1,5 +1,8 @@
 """A run records where it resumed in an environment that may compute other bits."""
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -39,3 +42,28 @@ def state_of(devices: str, reduction: str, micro_batches: int = 8, **environment
 )
 def test_another_environment_is_found(before: dict[str, Any], now: dict[str, Any], is_other: bool) -> None:
     assert has_other_environment(before, now) == is_other
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have another OpenMP")
+@pytest.mark.parametrize(
+    ("variables", "refused"),
+    [
+        ({}, ""),
+        ({"OMP_THREAD_LIMIT": "2", "OMP_DYNAMIC": "false", "OMP_MAX_ACTIVE_LEVELS": "1"}, ""),
+        ({"OMP_THREAD_LIMIT": "1"}, "OMP_THREAD_LIMIT=1: torch computes wrong results"),
+        ({"OMP_DYNAMIC": "true"}, "OMP_DYNAMIC=true: torch computes wrong results"),
+        ({"OMP_MAX_ACTIVE_LEVELS": "0"}, "OMP_MAX_ACTIVE_LEVELS=0: torch computes wrong results"),
+        ({"OMP_DYNAMIC": "true", "OMP_NUM_THREADS": "1"}, ""),  # one thread is never fewer
+    ],
+)
+def test_settings_that_change_the_number_of_threads_are_refused(variables, refused):
+    names = ("OMP_THREAD_LIMIT", "OMP_DYNAMIC", "OMP_MAX_ACTIVE_LEVELS")
+    environment = {name: value for name, value in os.environ.items() if name not in names}
+    done = subprocess.run(
+        [sys.executable, "-c", "from nmt import kernels; kernels.prepare()"],
+        env={**environment, "OMP_NUM_THREADS": "2", **variables},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode != 0) == bool(refused)
+    assert refused in done.stderr

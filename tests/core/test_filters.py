@@ -3,7 +3,7 @@
 import pytest
 
 from nmt.config import FilterConfig
-from nmt.preparation.reading import reason_to_drop
+from nmt.preparation.filters import reason_to_drop
 from nmt.text import letters, words
 
 

@@ -77,6 +77,23 @@ def test_options_that_decide_are_compared(resumed, option):
     resumed(LONGER, option).refused("run in run has a different configuration", option.partition("=")[0])
 
 
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_options_are_also_compared_with_the_checkpoint(resumed, is_lost):
+    path = Path("run/config.yaml")
+    if is_lost:
+        path.unlink()
+    else:
+        path.write_text(path.read_text().replace("label_smoothing: 0.1", "label_smoothing: 0.2"))
+    refused = resumed(LONGER, "optim.label_smoothing=0.2")
+    refused.refused("step=00000060.ckpt has a different configuration", "optim.label_smoothing")
+
+
+def test_a_checkpoint_under_another_name_is_refused(resumed):
+    checkpoints = Path("run/checkpoints")
+    shutil.copyfile(checkpoints / "step=00000048.ckpt", checkpoints / "step=00000060.ckpt")
+    resumed(LONGER).refused("step=00000060.ckpt is the checkpoint of update 48")
+
+
 def test_a_run_that_resumes_in_another_environment_says_so_and_records_it(resumed, toy):
     done = subprocess.run(
         [

@@ -73,6 +73,7 @@ def test_a_corpus_of_another_vocabulary_or_direction_is_refused(domain, toy, fin
     assert nmt("preprocess", *other_text, "tokenizer.vocabulary_size=310", "prepared=data/other").code == 0
     refused = nmt("train", "data/other", *SHORT, f"init={finished}")
     refused.refused("a different vocabulary", f"nmt preprocess init={finished}")
+    assert not Path("run").exists()
     changed = Path(shutil.copytree(finished, "changed"))
     path = changed / "model/config.json"
     path.write_text(path.read_text().replace('"target": "de"', '"target": "fr"'))

@@ -9,6 +9,7 @@ import torch
 from conftest import toy_options, write_toy_text
 
 from nmt.commands import compose
+from nmt.config import sources_of
 from nmt.data import UpdateDataModule, open_corpus
 from nmt.errors import NMTError
 from nmt.preparation import preprocess
@@ -129,6 +130,13 @@ def test_sources_that_cannot_be_are_refused(sources, problem):
         compose("preprocess", ["data=files", "data.name=x", f"data.sources={sources}"])
     assert problem in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("shares", [(0.56, 0.34, 0.1), (0.34, 0.55, 0.11), (0.1, 0.2, 0.7), (0.1,) * 10])
+def test_shares_whose_sum_is_one_but_for_rounding_are_accepted(shares):
+    sources = ", ".join(f"{{train: corpus{number}, share: {share}}}" for number, share in enumerate(shares))
+    config = compose("preprocess", ["data=files", "data.name=x", f"data.sources=[{sources}]"])
+    assert tuple(source.share for source in sources_of(config.data)) == shares
 
 
 def test_a_run_on_a_mixture_is_exact_on_any_devices_and_its_model_has_tags(mixture, nmt, train_on, training_state):

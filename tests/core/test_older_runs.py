@@ -128,8 +128,10 @@ def test_an_older_run_is_verified_translated_averaged_and_resumed(older, tmp_pat
     outcomes = json.loads(done.stdout.splitlines()[-1])
     again, model = outcomes["verify"][1].splitlines()
     # On another processor, the last bits differ.
-    assert again.startswith("same       update 4 to 8: ") or "another environment: " in again
-    assert model.startswith("same       model: the mean of the checkpoints of updates [4,8]; not checked: ")
+    same = "same                 "
+    assert again.startswith(f"{same}update 4 to 8: ") or "another environment: " in again
+    mean = "model: the mean of the checkpoints of updates [4,8]; not checked: "
+    assert model.startswith(f"{same}{mean}")
     for name in COMMANDS.keys() - {"verify"}:
         assert outcomes[name][0] == 0, outcomes[name]
     assert "corpus is already prepared" in outcomes["prepare"][2]

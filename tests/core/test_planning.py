@@ -242,6 +242,13 @@ def test_shares_follow_sizes_weights_and_temperature(keys, sizes, temperature, s
     assert (taken / sizes).min() == pytest.approx(1)
 
 
+def test_a_pass_is_the_same_with_every_version_of_python():
+    """Python 3.12 rounds `sum` otherwise: 4.5 instead of the last value, and every eighth pair would move."""
+    sources = [SourceConfig(None, "abc"[at], share=share) for at, share in enumerate((0.3, 0.15, 0.1))]
+    copies = planning.source_copies([*sources, SourceConfig(None, "d")], [3, 2000, 2000, 2000], 1)
+    assert copies.tolist() == [2000.0, 1.5, 1.0, 4.500000000000001]
+
+
 def test_no_pass_is_so_long_that_a_source_has_no_sentence_in_it():
     copies = planning.source_copies([SourceConfig(None, "a", share=0.001), SourceConfig(None, "b")], [3000, 2], 1)
     assert copies * [3000, 2] == pytest.approx([3000 * 64 / 1000, 3000 * 64 * 0.999], rel=0.01)

@@ -17,9 +17,9 @@ from preloaded import python
 from nmt.config import DataConfig, ExperimentConfig, NMTError, TokenizerConfig
 from nmt.data import open_corpus, read_manifest
 from nmt.preparation import preprocess
+from nmt.preparation.arrow_files import text_block
 from nmt.preparation.characters import lacking_characters
-from nmt.preparation.preparation import usual_and_longest
-from nmt.preparation.reading import text_block
+from nmt.preparation.encoding import usual_and_longest
 from nmt.text import Pair, load_tokenizer
 
 SPLITS = ("train", "valid", "test")
@@ -288,32 +288,48 @@ import sys, time
 sys.path[:0] = [{root!r}, {tests!r}, {tests!r} + "/.."]
 from pathlib import Path
 from test_preprocess import configuration
-from nmt.preparation import preprocess
+from nmt.preparation import preparation, preprocess, reading
 
 def say(words):
     print(words, flush=True)
-    if words.startswith("encoded"):
+    if words.startswith({stage!r}):
         time.sleep(600)
 
-preprocess(configuration(Path({folder!r}), workers=3), say)
+def busy(*arguments, **options):
+    say("busy")
+    sum(range(10**12))  # like a long call of a library, holds the interpreter's lock
+
+if {stage!r} == "deduplicating":
+    reading.repeated_rows = busy
+if {stage!r} == "learning":
+    preparation.learn_vocabulary = busy
+config = configuration(Path({folder!r}), workers=3, overwrite=True, deduplicate=True, seed=2)
+preprocess(config, say)
 """
 
 
-def test_two_at_once_are_refused_and_after_sigkill_the_workers_end_and_what_is_left_is_removed(folder):
+@pytest.mark.parametrize("stage", ["read", "deduplicating", "learning", "encoded"])
+def test_two_at_once_are_refused_and_after_sigkill_the_workers_end_and_what_is_left_is_removed(folder, stage):
+    prepare(folder)
+    old = content(folder / "out" / "toy")
     tests = Path(__file__).parent
-    script = SLEEPING.format(root=str(tests.parents[1]), tests=str(tests), folder=str(folder))
+    script = SLEEPING.format(root=str(tests.parents[1]), tests=str(tests), folder=str(folder), stage=stage)
+    begins = (stage, "busy")
     with subprocess.Popen([python(), "-c", script], stdout=subprocess.PIPE, text=True) as process:
-        assert any(line.startswith("encoded") for line in process.stdout)
+        assert any(line.startswith(begins) for line in process.stdout)
         with pytest.raises(NMTError, match=r"toy: another nmt is using it"):
-            prepare(folder)
+            prepare(folder, overwrite=True)
         process.kill()
         process.communicate(timeout=10)  # returns when the last worker has closed the pipe
-    [left] = left_in(folder)
+    assert content(folder / "out" / "toy") == old
+    [left] = [name for name in left_in(folder) if name != "toy"]
     assert left.startswith(".toy.")
     other = folder / "out" / ".toys.00000000.nmt-tmp"
     other.mkdir()
-    prepare(folder)
+    # The corpus of the first command is complete, so this does nothing else.
+    assert preprocess(configuration(folder), lambda words: None)[1] is False
     assert sorted(left_in(folder)) == [other.name, "toy"]
+    prepare(folder, overwrite=True, deduplicate=True, seed=2)
 
 
 def test_99_of_100_lines_are_no_longer_than_usual():

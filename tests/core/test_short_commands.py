@@ -110,6 +110,7 @@ def test_a_file_a_text_and_a_run_are_told_apart(words, run, input, text):
         ("preprocess", ["corpus/train.en", "corpus/train.fr"], "corpus/train.fr: no such file"),
         ("train", ["data/nowhere"], "data/nowhere: no such folder; `nmt train CORPUS KEY=VALUE...`"),
         ("train", ["runs/mine"], "no prepared corpus"),
+        ("train", ["hyp.de"], "hyp.de: a file, not a prepared corpus; run `nmt preprocess hyp.de` first"),
         ("train", ["runs/mine", "runs/other"], "give one corpus"),
     ],
 )

@@ -36,9 +36,14 @@ PAIRS = sentences(600)
 
 
 def notices(pairs: list[Pair], source: str = "en", target: str = "de") -> list[str]:
-    suspicions = Suspicions(DataConfig(name="toy", kind="files", source=source, target=target))
-    passed = [pair for block in suspicions.inspected_blocks(blocks(enumerate(pairs, 1))) for _, pair in block]
-    assert passed == pairs
+    data = DataConfig(name="toy", kind="files", source=source, target=target)
+    suspicions = Suspicions(data)
+    read = 0
+    for block in blocks(pairs):
+        part = Suspicions(data)  # of a worker process
+        part.inspect(block, suspicions.next_sample())
+        suspicions.merge(part, shift=read)
+        read += len(block)
     return suspicions.notices()
 
 
@@ -151,6 +156,6 @@ def test_languages_that_cannot_be_told_apart_are_not_judged(source: str, target:
 
 def test_a_large_corpus_is_inspected_only_in_part() -> None:
     suspicions = Suspicions(DataConfig(name="toy", kind="files"))
-    for _ in suspicions.inspected_blocks([[(1, ("a", "b"))] * 5000] * 300):
-        pass
-    assert 20_000 <= suspicions.inspected <= 60_000
+    samples = [suspicions.next_sample() for _ in range(300)]
+    assert 20_000 <= sum(sample.pairs for sample in samples) <= 60_000
+    assert sum(sample.groups for sample in samples) <= 700

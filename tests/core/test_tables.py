@@ -39,6 +39,7 @@ NUMBERS = [str(number) for number in range(30)]
         ((SOURCES, TARGETS, [f"by Ann, no. {n}" for n in range(30)]), {}),
         ((["German", *TARGETS], ["id", *NUMBERS], ["English", *SOURCES]), {}),
         ((["de", *TARGETS], ["en-US", *SOURCES]), {}),
+        ((["Deutsch", *TARGETS], ["English", *SOURCES]), {}),
         ((["x", *TARGETS], ["y", *SOURCES]), {"columns": [2, 1]}),
         ((SOURCES, TARGETS, [""] * 30), {}),
     ],

@@ -23,6 +23,7 @@ from nmt.config import Command, NMTError, explain, groups, is_bare, keys_of, nea
 
 TABLE = Path(__file__).with_name("foreign_words.tsv")
 OPTION = re.compile(r"-(?![\d.]+$)\S+")  # neither text nor a number nor `-`
+WARMUP_PART = 10  # of a short training
 OF_EPOCHS = "trainer.max_steps=20000"  # the example for a number of epochs
 SLOT = re.compile(r"(?:([\w.]+)=[^\s<]*)?<([^\s>]+)>")  # KEY=<DEFAULT>
 
@@ -102,10 +103,14 @@ def updates_of_epochs(epochs: str, words: list[str]) -> str:
         passes = float(epochs)
         if corpus and 0 < passes < 1e6:
             known = [f"{key}={value}" for key, value in values.items() if key in ours and key != "prepared"]
-            size = compose("train", [corpus, *known]).batching.tokens_per_update
+            settings = compose("train", [corpus, *known])
             tokens = max(data.read_manifest(Path(corpus)).counts["train"]["tokens"].values())
-            updates = math.ceil(passes * tokens / size)
-            return f"use trainer.max_steps={updates}; about {passes:g} passes over {corpus}"
+            updates = math.ceil(passes * tokens / settings.batching.tokens_per_update)
+            keys = f"trainer.max_steps={updates}"
+            if settings.optim.warmup >= updates:  # the command would be refused, or never leave the warm-up
+                keys += f" optim.warmup={max(1, updates // WARMUP_PART)}"
+            unit = "pass" if passes == 1 else "passes"
+            return f"use {keys}; about {passes:g} {unit} over {corpus}"
     return ""
 
 

@@ -45,8 +45,8 @@ def run(config: AverageConfig) -> None:
     model.check_ours(output)
     with nullcontext() if config.output else files.only_process(folder, "output"):
         averaged = training.Average(*paths[-config.last :]) if config.last else average_of_run(folder, paths[-1])
-        training.write_average(averaged, folder, output)
-    print(f"{output} is the {files.weights_in_words(averaged.updates, averaged.losses)}")
+        removed = training.write_average(averaged, folder, output)
+    print(f"{output} is the {files.weights_in_words(averaged.updates, averaged.losses)}{removed}")
 
 
 COMMAND = Command(

@@ -77,6 +77,7 @@ def settle(config: ExperimentConfig, console: Console, begin: float | None = Non
     spent = max(runs, default=0.0)
     updates = 0
     models: Iterable[ModelConfig] = sizes(config) if "model" in config.minutes_settles else [config.model]
+    check_time(config)
     if spent:
         config = continued(config, corpus, runs, console)
         updates = training.read_config(Path(config.init or ""))["trainer"]["max_steps"]
@@ -98,6 +99,18 @@ def settle(config: ExperimentConfig, console: Console, begin: float | None = Non
         f"saved in {config.run}/config.yaml{kept}"
     )
     return config
+
+
+def check_time(config: ExperimentConfig) -> None:
+    """Raise NMTError, before the trials, if the time does not even suffice for validation."""
+    limit = time_limit.seconds_of(config)
+    beside = seconds_beside(limit)
+    if beside >= limit:
+        enough = ceil(2 * beside / 60)
+        raise NMTError(
+            f"{setting(config)}: starting, validation and the final score take {beside:.0f} seconds; "
+            f"allow {enough} minutes"
+        )
 
 
 def setting(config: ExperimentConfig) -> str:

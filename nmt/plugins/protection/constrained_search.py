@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,26 +19,15 @@ from torch import Tensor
 from nmt.config import EOS, PAD, DecodeConfig
 from nmt.model import Transformer
 from nmt.plugins.protection.constraints import PhraseConstraints, State, Tracker
-from nmt.search import Hypothesis, Search, beam_search
+from nmt.plugins.protection.written_terms import Written
+from nmt.search import Hypothesis, Search, beam_search, largest
 
+Candidate = tuple[float, int, int]
+"""A log probability, the slot of a hypothesis, and its next token.
 
-class Candidate(NamedTuple):
-    """A hypothesis and its next token."""
-
-    log_probability: float
-    parent: int
-    token: int
-
-
-class Written(NamedTuple):
-    """The text of a hypothesis so far."""
-
-    tokens: tuple[int, ...] = ()
-    met: int = 0  # its terms, one bit each
-    is_open: bool = False  # a term may end in its last word
-
-
-NO_CANDIDATE = Candidate(-math.inf, 0, PAD)
+A plain tuple, because a step makes thousands.
+"""
+NO_CANDIDATE = (-math.inf, 0, PAD)
 Place = tuple[int, int, int]  # a row of the batch, a slot of its beam, and a token
 
 
@@ -58,7 +47,7 @@ def values_of(*tensors: Tensor) -> list[Any]:
 
 def candidates_of(*columns: list[list[Any]]) -> list[list[Candidate]]:
     """Each sentence's candidates, given log probabilities, parents and tokens, [B, C]."""
-    return [list(map(Candidate, *row)) for row in zip(*columns, strict=True)]
+    return [list(zip(*row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 class ConstrainedSearch(Search):
@@ -102,11 +91,11 @@ class ConstrainedSearch(Search):
         unmet = list[Place]()
         self.places = list[Place]()
         for row, k, tracker, state in self.living(logp_BKN.shape[1]):
-            tokens = [EOS]
             if tracker.left(state):
                 unmet.append((row, k, EOS))
-                tokens = sorted(tracker.advancing(state))
-            self.places += [(row, k, token) for token in tokens]
+                self.places += [(row, k, token) for token in tracker.advancing(state)]
+            else:
+                self.places.append((row, k, EOS))
         # A single transfer for both lists.
         both = torch.tensor([*unmet, *self.places], dtype=torch.long, device=logp_BKN.device)
         ends, advancing = both.view(-1, 3).split([len(unmet), len(self.places)])
@@ -117,18 +106,25 @@ class ConstrainedSearch(Search):
 
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Finished hypotheses, then the beam: log probabilities, parents and tokens, [B, 2 K]."""
-        slots = torch.arange(logp_BKN.shape[1], device=logp_BKN.device)
-        likeliest = logp_BKN.max(dim=2)
-        sums = likeliest.values + self.log_probabilities[:, : logp_BKN.shape[1]]
-        rows, parents, _ = self.places_on_device
-        advancing = self.log_probabilities[rows, parents] + logp_BKN[self.places_on_device]
-        usual = super().best(logp_BKN)
-        best = sums, slots.expand_as(sums), likeliest.indices
-        *columns, values = values_of(*usual, *best, advancing)
-        parts = candidates_of(*columns[:3]), candidates_of(*columns[3:]), self.advancing(values)
-        chosen = [self.choose(row, *(part[row] for part in parts)) for row in range(len(sums))]
+        slots, vocabulary = logp_BKN.shape[1:]
+        # The sums replace the log probabilities, which no later step needs.
+        sums_BKN = logp_BKN.add_(self.log_probabilities[:, :slots, None])
+        usual, places = largest(sums_BKN.flatten(1), 2 * self.beam_size)
+        likeliest, tokens = largest(sums_BKN.flatten(0, 1), 1)
+        shape = len(sums_BKN), slots
+        *columns, advancing = values_of(
+            usual,
+            places // vocabulary,
+            places % vocabulary,
+            likeliest.view(shape),
+            torch.arange(slots, device=sums_BKN.device).expand(shape),
+            tokens.view(shape),
+            sums_BKN[self.places_on_device],
+        )
+        parts = candidates_of(*columns[:3]), candidates_of(*columns[3:]), self.advancing(advancing)
+        chosen = [self.choose(row, *(part[row] for part in parts)) for row in range(shape[0])]
         # A single transfer for all columns, whose integers are small enough for float32.
-        table = torch.tensor(chosen, dtype=sums.dtype, device=sums.device)
+        table = torch.tensor(chosen, dtype=sums_BKN.dtype, device=sums_BKN.device)
         log_probabilities, parents, tokens = table.unbind(2)
         return log_probabilities, parents.long(), tokens.long()
 
@@ -139,7 +135,7 @@ class ConstrainedSearch(Search):
         """
         candidates: list[list[Candidate]] = [[] for _ in self.indices]
         for value, (row, k, token) in zip(values, self.places, strict=True):
-            candidates[row].append(Candidate(value, k, token))
+            candidates[row].append((value, k, token))
         return candidates
 
     def choose(
@@ -151,35 +147,46 @@ class ConstrainedSearch(Search):
     ) -> list[Candidate]:
         """The finished candidates of a row, then those for the beam, each filled up to K."""
         index = self.indices[row]
-        parts = usual[: 2 * self.widths[index]], likeliest, advancing
-        candidates = {candidate[1:]: candidate for part in parts for candidate in part}
+        candidates = {*usual[: 2 * self.widths[index]], *likeliest, *advancing}
+        possible = [candidate for candidate in candidates if candidate[0] > -math.inf]
+        ranked = sorted(possible, reverse=True)
         filled = list[Candidate]()
-        for side in self.select(list(candidates.values()), index, self.rooms[row]):
+        for side in self.select(ranked, index, self.rooms[row]):
             filled += side + [NO_CANDIDATE] * (self.beam_size - len(side))
         return filled
 
-    def select(self, candidates: list[Candidate], index: int, room: int) -> tuple[list[Candidate], list[Candidate]]:
-        """Select finished candidates (among the best that meet all constraints) and the candidates for the beam.
+    def select(self, ranked: list[Candidate], index: int, room: int) -> tuple[list[Candidate], list[Candidate]]:
+        """The finished ones of a sentence's candidates, the likeliest first, and those for its beam.
 
-        After a candidate's token, there is space for `room` more tokens; candidates that need more are dropped.
+        Finished ones must be among the best that meet all constraints. After a candidate's token,
+        there is space for `room` more tokens; candidates that need more are dropped.
         """
-        tracker, states, width = self.trackers[index], self.states[index], self.widths[index]
-        banks, kept = defaultdict[int, list[Candidate]](list), list[Candidate]()
-        for candidate in sorted(candidates, reverse=True):
-            if candidate.log_probability > -math.inf:
-                state, ends = states[candidate.parent], candidate.token == EOS
-                after = state if ends else tracker.step(state, candidate.token)
-                if ends or tracker.least(after) <= room:
-                    banks[tracker.left(after)].append(candidate)
-                    kept += [candidate] * (not ends)
-        ended = [candidate for candidate in banks[0][:width] if candidate.token == EOS]
-        kept = kept[: self.likeliest_kept]
-        turns = [
-            (turn, left, candidate)
-            for left, bank in banks.items()
-            for turn, candidate in enumerate(one for one in bank if one.token != EOS and one not in kept)
-        ]
-        return ended, kept + [candidate for _, _, candidate in sorted(turns)[: width - len(kept)]]
+        tracker = self.trackers[index]
+        states = self.states[index]
+        width = self.widths[index]
+        ended = list[Candidate]()
+        kept = list[Candidate]()
+        turns = list[tuple[int, int, Candidate]]()
+        sizes = defaultdict[int, int](int)  # tokens left -> candidates in the bank
+        all_met = 0
+        for candidate in ranked:
+            _, parent, token = candidate
+            if token == EOS:
+                all_met += 1
+                if all_met <= width:
+                    ended.append(candidate)
+                continue
+            left, least = tracker.needs(states[parent], token)
+            if least > room:
+                continue
+            all_met += left == 0
+            if len(kept) < self.likeliest_kept:
+                kept.append(candidate)
+            else:
+                turns.append((sizes[left], left, candidate))
+                sizes[left] += 1
+        places = width - len(kept)
+        return ended, kept + [candidate for _, _, candidate in sorted(turns)[:places]]
 
     def extend(self, parents: Tensor, tokens: Tensor) -> None:
         super().extend(parents, tokens)
@@ -199,22 +206,10 @@ class ConstrainedSearch(Search):
         for slot, (parent, token) in enumerate(steps):
             written = before[parent]
             if token != PAD:  # which fills empty slots
-                written = self.after(index, written, token)
+                continues_word = tracker.kinds[token] != 0
+                written = self.terms.after(index, written, token, continues_word)
                 states[slot] = tracker.corrected(states[slot], written.met)
             self.written[index].append(written)
-
-    def after(self, index: int, written: Written, token: int) -> Written:
-        """What is written after another token.
-
-        The text need not be read again, which is slow, unless the token may change which terms it has.
-        """
-        assert self.terms
-        tokens = *written.tokens, token
-        may_end = self.terms.may_end(index, token)
-        continues_word = self.trackers[index].kinds[token] != 0
-        is_open = may_end or (written.is_open and continues_word)
-        met = self.terms.met(index, tokens) if is_open else written.met
-        return Written(tokens, met, is_open)
 
 
 @torch.inference_mode()

@@ -138,6 +138,8 @@ class Tracker:
         self.relevant = {token for phrase in self.phrases for token in phrase.tokens}
         self.open, self.after = cache(self.phrases_at), cache(self.readings_after)
         self.corrected = cache(self.with_met)
+        self.advancing = cache(self.tokens_that_advance)
+        self.outlook = cache(self.tokens_left_after)
         self.left = cache(lambda state: min(self.tokens_left(reading, self.usual) for reading in state))
         """Tokens needed to meet all constraints using only phrases that can begin anywhere."""
         self.least = cache(lambda state: min(self.tokens_left(reading, shortest) for reading in state))
@@ -146,6 +148,14 @@ class Tracker:
     def step(self, state: State, token: int) -> State:
         # Tokens that occur in no phrase differ only in their kind.
         return self.after(state, token if token in self.relevant else -1, self.kinds[token])
+
+    def needs(self, state: State, token: int) -> tuple[int, int]:
+        """What `left` and `least` are after another token."""
+        return self.outlook(state, token if token in self.relevant else -1, self.kinds[token])
+
+    def tokens_left_after(self, state: State, token: int, kind: int) -> tuple[int, int]:
+        after = self.after(state, token, kind)
+        return self.left(after), self.least(after)
 
     def readings_after(self, state: State, token: int, kind: int) -> State:
         return frozenset(self.best({after for reading in state for after in self.follow(reading, token, kind)}))
@@ -184,13 +194,16 @@ class Tracker:
                 readings.add((met, place))
         return frozenset(self.best(readings))
 
-    def advancing(self, state: State) -> set[int]:
-        """The tokens that can continue or begin a phrase in a given state."""
+    def tokens_that_advance(self, state: State) -> list[int]:
+        """The tokens that can continue or begin a phrase in a given state, in ascending order."""
         tokens = set[int]()
         for reading in state:
             phrase, done = reading[1]
-            tokens |= {self.phrases[phrase].tokens[done]} if phrase >= 0 else self.open(reading).keys()
-        return tokens
+            if phrase >= 0:
+                tokens.add(self.phrases[phrase].tokens[done])
+            else:
+                tokens.update(self.open(reading))
+        return sorted(tokens)
 
     def tokens_left(self, reading: Reading, lengths: Sequence[int]) -> int:
         """The number of tokens that a reading still needs, given the length of each constraint not yet begun."""

@@ -5,9 +5,10 @@ A translation that lacks the translation of a term is flagged.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from nmt.config import NMTError, TranslatorOptions, require
+from nmt.config import NMTError, TranslatorOptions, require, without_compression
 from nmt.plugins.protection.casing import folded
 from nmt.plugins.protection.constraints import (
     BEGINS,
@@ -23,11 +24,16 @@ from nmt.plugins.protection.occurrences import Form, term_words, which_are_used
 from nmt.plugins.protection.terms import Casing, Match, Term, casing_of, texts_of, with_case_of_line
 from nmt.plugins.protection.written_terms import WrittenTerms
 from nmt.text import (
+    CELL_SEPARATORS,
     SOURCE,
+    MalformedLine,
+    Row,
     Tokenizer,
     canonical,
     clean,
+    comma_separated_rows,
     read_texts,
+    separator_of,
     without_particles,
     without_prefixes,
 )
@@ -123,23 +129,42 @@ def forms_without_affixes(words: Sequence[str]) -> Iterator[Stem]:
             yield Stem((shorter,), before, len(stem) - len(shorter))
 
 
-def entry(line: str) -> tuple[str, str, bool]:
-    """Parse a glossary line into source, target and whether case matters."""
-    cells = [
-        # Spreadsheets put quotes around cells.
-        cell[1:-1].replace('""', '"') if re.fullmatch(r'".+"', cell) else cell
-        for cell in line.split("\t")
-    ]
+def entry(cells: Sequence[str], separator: str) -> tuple[str, str, bool]:
+    """The source and target in a row of a glossary, and whether case matters."""
     # Sources are compared with what the model reads, translations with what it writes.
     columns = [clean(cells[0]), *map(canonical, cells[1:])]
     require(
         len(columns) > 1,
-        "no tab: write a term, a tab and its translation, or export a spreadsheet as TSV",
+        f"no {separator}: write a term, a {separator} and its translation, or export a spreadsheet as TSV or CSV",
     )
-    require(columns[2:] in ([], ["case"], [""]), 'only a tab and "case" may follow the translation')
+    require(
+        columns[2:] in ([], ["case"], [""]),
+        f'only a {separator} and "case" may follow the translation',
+    )
     for side, text in zip(("source", "target"), columns, strict=False):
         require(bool(term_words(text)), f"the {side} is empty")
     return columns[0], columns[1], columns[2:] == ["case"]
+
+
+def rows_of_tabs(name: str) -> Iterator[Row]:
+    """The numbered rows of a file whose cells are separated by tabs, without comments."""
+    for number, line in enumerate(read_texts(name), 1):
+        if not line.startswith("#"):
+            yield (
+                number,
+                [
+                    # Spreadsheets put quotes around cells.
+                    cell[1:-1].replace('""', '"') if re.fullmatch(r'".+"', cell) else cell
+                    for cell in line.split("\t")
+                ],
+            )
+
+
+def rows_of_commas(path: Path, separator: str) -> Iterator[Row]:
+    """The numbered rows of a CSV file, without comments."""
+    for number, cells in comma_separated_rows(path, separator):
+        if isinstance(cells, MalformedLine) or not cells[0].startswith("#"):
+            yield number, cells
 
 
 def read_glossary(name: str, source: str = "", target: str = "") -> Glossary:
@@ -147,11 +172,18 @@ def read_glossary(name: str, source: str = "", target: str = "") -> Glossary:
 
     An NMTError names the first invalid line.
     """
+    separator = "\t"
+    rows = rows_of_tabs(name)
+    if Path(without_compression(name)).suffix == ".csv":
+        separator = separator_of(Path(name))
+        rows = rows_of_commas(Path(name), separator)
     entries = list[tuple[str, str, bool]]()
-    for number, line in enumerate(read_texts(name), 1):
+    for number, cells in rows:
         try:
-            if line.strip() and not line.startswith("#"):
-                entries.append(entry(line))
+            if isinstance(cells, MalformedLine):
+                raise NMTError(str(cells)) from cells
+            if any(map(str.strip, cells)):
+                entries.append(entry(cells, CELL_SEPARATORS[separator]))
         except NMTError as error:
             raise NMTError(f"{name}, line {number}: {error}") from error
     require(bool(entries), f"{name}: contains no terms")

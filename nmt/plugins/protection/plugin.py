@@ -21,8 +21,8 @@ class ProtectionConfig:
     """What to keep unchanged: usual (placeholders, addresses, file names, code, numbers with units), none, or a list of
     regular expressions that may include usual, such as [usual,'ACME-[0-9]+']."""
     glossary: str | None = setting(None, is_file=True)
-    """Glossary file: each line has a term, a tab and the translation of the term (repeat the term to keep it); see
-    docs/guides/glossaries.md."""
+    """Glossary file: each line has a term, a tab (in .csv files, a comma or semicolon) and the translation of the term
+    (repeat the term to keep it); see docs/guides/glossaries.md."""
 
     def __post_init__(self) -> None:
         for kind in self.protect:

@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import regex
 
@@ -14,6 +15,15 @@ from nmt.text import Tokenizer
 LETTER_BY_LETTER = regex.compile(r"[\p{Latin}\p{Cyrillic}\p{Greek}\P{L}]*")
 """Text whose words have no forms other than those listed. Arabic words may have prefixes."""
 UNDECODED = "\ufffd"
+
+
+class Written(NamedTuple):
+    """The text of a hypothesis so far."""
+
+    tokens: tuple[int, ...] = ()
+    met: int = 0  # its terms, one bit each
+    is_open: bool = False  # a term may end in its last word
+    letters: str = ""  # its last letters, in the form of `letters_of`
 
 
 @dataclass(frozen=True)
@@ -40,42 +50,72 @@ class WrittenTerms:
     def endings(self) -> "list[Endings]":
         return [Endings(row) for row in self.rows]
 
-    def may_end(self, index: int, token: int) -> bool:
-        """Whether a term of a sentence may end within a token."""
-        return self.endings[index].may_end_in(self.tokenizer, token)
+    def after(self, index: int, written: Written, token: int, continues_word: bool) -> Written:
+        """What is written after another token, which may continue the last word.
+
+        Reading the text again is slow. It is necessary only if the token may change which terms the
+        text has.
+        """
+        endings = self.endings[index]
+        text = text_of_token(self.tokenizer, token)
+        tokens = *written.tokens, token
+        may_end = endings.may_end_in(text, written.letters)
+        is_open = may_end or (written.is_open and continues_word)
+        met = self.met(index, tokens) if is_open else written.met
+        return Written(tokens, met, is_open, endings.letters_after(text, written.letters))
 
 
 class Endings:
-    """The ends of a sentence's terms, to tell which tokens cannot complete any of them."""
+    """The terms of a sentence, to tell which tokens cannot complete any of them.
+
+    Texts are compared by their letters, without case, marks and blanks: where the letters of no
+    term end, no term does.
+    """
 
     def __init__(self, terms: Sequence[Sequence[Form]]) -> None:
         texts = {form.text for forms in terms for form in forms}
-        self.are_known = all(LETTER_BY_LETTER.fullmatch(text) for text in texts)
         self.language = next((form.language for row in terms for form in row if form.language), "")
         self.terms = {letters_of(text, self.language) for text in texts}
-        self.ends = {term[at:] for term in self.terms for at in range(len(term))}
-        self.verdicts = dict[int, bool]()
+        self.longest = max(map(len, self.terms), default=0)
+        self.are_known = all(LETTER_BY_LETTER.fullmatch(text) for text in texts) and all(self.terms)
 
-    def may_end_in(self, tokenizer: Tokenizer, token: int) -> bool:
-        if token not in self.verdicts:
-            self.verdicts[token] = self.judge(text_of_token(tokenizer, token))
-        return self.verdicts[token]
-
-    def judge(self, text: str) -> bool:
-        if not self.are_known or UNDECODED in text:
+    def may_end_in(self, text: str, letters: str) -> bool:
+        """Whether a term may end in the text of a token after these `letters`."""
+        if not self.are_known or UNDECODED in letters or UNDECODED in text:
             return True
-        letters = letters_of(text, self.language)
-        if not letters:
-            # A mark changes the letter before it.
-            return True
-        begins_with_end = any(letters[:at] in self.ends for at in range(1, len(letters) + 1))
-        return begins_with_end or any(term in letters for term in self.terms)
+        new = letters_of(text, self.language)
+        if not new:
+            # A mark changes the letter before it, but a blank changes nothing.
+            return bool(text.strip())
+        both = letters + new
+        for term in self.terms:
+            first_place = max(0, len(letters) - len(term) + 1)
+            if both.find(term, first_place) >= 0:
+                return True
+        return False
+
+    def letters_after(self, text: str, letters: str) -> str:
+        """The last letters, as many as `may_end_in` needs, after the text of another token.
+
+        If the token is a part of a character, the sign for unknown characters is among them.
+        """
+        new = UNDECODED if UNDECODED in text else letters_of(text, self.language)
+        both = letters + new
+        return both[max(0, len(both) - self.longest) :]
 
 
+@lru_cache(100_000)
 def letters_of(text: str, language: str) -> str:
-    """A text without the case and the marks of its letters, and without blanks around it."""
+    """The letters and signs of a text, without their case and marks, and without blanks."""
     letters = unicodedata.normalize("NFKD", folded(text, language))
-    return "".join(letter for letter in letters if not unicodedata.combining(letter)).strip()
+    return "".join(letter for letter in letters if is_compared(letter))
+
+
+def is_compared(letter: str) -> bool:
+    """Whether a character is not a mark, a blank or invisible."""
+    if unicodedata.combining(letter) or letter.isspace():
+        return False
+    return not unicodedata.category(letter).startswith("C")
 
 
 @lru_cache(100_000)

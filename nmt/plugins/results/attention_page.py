@@ -6,6 +6,7 @@ Shapes: B sentences, L layers, H heads, Q queries, K keys, T target positions, S
 import base64
 import colorsys
 import io
+from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -47,13 +48,17 @@ def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) ->
     return Attention(torch.stack(cross, 1), torch.stack(encoder, 1), torch.stack(decoder, 1) if decoder else None)
 
 
-def attention_page(config: AttentionConfig) -> str:
-    """The HTML page with figures 3, 4 and 5; NMTError for a sentence or translation that is too long."""
+def attention_page(config: AttentionConfig, show: Callable[[str], None]) -> str:
+    """The HTML page with figures 3, 4 and 5; NMTError for a sentence or translation that is too long.
+
+    `show` displays what nmt is doing.
+    """
     [folder], _, tokenizer = translation.find_models([config.run])
     place = torch.device(search.choose_device(config.translator.compute.device))
     model = load_model(folder, place)
     [source] = tokenizer.encode([tokenizer.clean(config.sentence)])
     if config.target is None:
+        show("translating")
         [found] = search.TorchEngine([model], config.translator.decode).search([source], [[]])
         require(bool(found), f"run={config.run}: {translation.NO_TRANSLATION}")
         ids = found[0].tokens
@@ -61,8 +66,12 @@ def attention_page(config: AttentionConfig) -> str:
         [ids] = tokenizer.encode([tokenizer.clean(config.target, text.TARGET)], text.TARGET)
     longest = max(len(source), len(ids))
     require(longest <= MAX_TOKENS, f"sentence: {longest} tokens; at most {MAX_TOKENS} can be drawn")
-    attention = model_attention(model, *(torch.tensor([t], device=place) for t in ([*source, EOS], [BOS, *ids])))
-    sources, outputs = (tokenizer.subwords([*tokens, EOS], side) for side, tokens in enumerate((source, ids)))
+    show("drawing the attention")
+    source_BS = torch.tensor([[*source, EOS]], device=place)
+    inputs_BT = torch.tensor([[BOS, *ids]], device=place)
+    attention = model_attention(model, source_BS, inputs_BT)
+    sources = tokenizer.subwords([*source, EOS], text.SOURCE)
+    outputs = tokenizer.subwords([*ids, EOS], text.TARGET)
     cross, encoder, *decoder = (part[0].float().cpu().numpy() for part in attention if part is not None)
     if source and not model.config.source_end:
         cross, encoder, sources = cross[..., :-1], encoder[..., :-1, :-1], sources[:-1]

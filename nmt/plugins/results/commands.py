@@ -190,10 +190,12 @@ def report(config: ReportConfig) -> None:
 
 
 def attention(config: AttentionConfig) -> None:
-    from nmt.plugins.results.attention_page import attention_page
-
     output = check_output(Path(config.output), "attention.html")
-    files.write_file(output, attention_page(config))
+    with talker().status("loading") as status:
+        from nmt.plugins.results.attention_page import attention_page  # imports torch
+
+        page = attention_page(config, status.update)
+    files.write_file(output, page)
     print(output)
 
 
@@ -229,14 +231,14 @@ def run_verify(config: VerifyConfig) -> int:
     Return 1 if something differs or is missing, and 3 if bits differ in another environment, which
     proves nothing.
     """
-    from nmt.plugins.results.verify import ANOTHER, DIFFERS, MISSING, verify
+    from nmt.plugins.results.verify import ANOTHER, DIFFERS, MISSING, RESULT_WIDTH, verify
 
     checks = verify
     if not config.bundle:
         from nmt.plugins.results.retraining import train_again as checks  # imports torch
     results = set()
     for result, what, detail in checks(config, talker()):
-        print(files.printable(f"{result:9}  {what}: {detail}"), flush=True)
+        print(files.printable(f"{result:{RESULT_WIDTH}}  {what}: {detail}"), flush=True)
         results.add(result)
     if results & {DIFFERS, MISSING}:
         return 1

@@ -12,7 +12,10 @@ from nmt.plugins.results.bits import first_difference
 from nmt.plugins.results.verify import DIFFERS, UNCHECKED, Check, check_of
 from nmt.training import Average, RunState, decisive_settings, describe, load_checkpoint, read_config
 
-NOT_CHECKED = "not checked: the validation score and losses, that best.ckpt was the best, and README.md"
+NOT_CHECKED = (
+    "not checked: the choice of these checkpoints, the validation score and losses, metrics.csv, "
+    "environment.json and README.md"
+)
 NOT_IN_CHECKPOINTS = ("candidates", "score")
 """Entries of a model's training record that no checkpoint has."""
 
@@ -21,19 +24,33 @@ def check_model(run: Path, paths: dict[int, Path]) -> Check:
     """Compare the run's model with the mean of its checkpoints: weights, vocabulary, architecture and record."""
     folder, best = run / "model", run / "checkpoints" / "best.ckpt"
     description = files.read_description(folder)
-    changed = changed_vocabulary(run, description) or changed_description(description, paths)
+    updates: Any = description.training.get("averaged")
+    changed = (
+        changed_vocabulary(run, description)
+        or changed_description(description, paths)
+        or impossible_average(updates, max(paths))
+    )
     if changed:
         return DIFFERS, "model", changed
-    updates: Any = description.training.get("averaged")
     if best.is_file():
         paths = {load_checkpoint(best)["global_step"]: best, **paths}
-    kept = [paths[update] for update in updates if update in paths] if matches(updates, list[int]) else []
-    if not kept or len(kept) < len(updates):
+    kept = [paths[update] for update in updates if update in paths]
+    if len(kept) < len(updates):
         return UNCHECKED, "model", f"needs the checkpoints of updates {shown(in_words(updates))}"
     mean = Average(*kept).make_model()
     changed = first_difference(load_model(folder).state_dict(), mean.state_dict())
     same = f"the mean of the checkpoints of updates {in_words(updates)}; {NOT_CHECKED}"
     return check_of(not changed, "model", changed or same)
+
+
+def impossible_average(updates: Any, newest: int) -> str:
+    """Why a model cannot be the mean of the checkpoints of these updates; empty if it can."""
+    problem = f"config.json: training.averaged is {shown(in_words(updates))}"
+    if not matches(updates, list[int]) or not updates:
+        return f"{problem}, but must list updates"
+    if len({*updates}) < len(updates) or not all(0 < update <= newest for update in updates):
+        return f"{problem}, but the updates of the run are 1 to {newest:,}"
+    return ""
 
 
 def changed_vocabulary(run: Path, description: ModelDescription) -> str:

@@ -46,7 +46,7 @@ def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
     """Train again from each checkpoint and compare the result with the next; NMTError if the corpus has changed."""
     run, step = Path(config.run or ""), config.step
     paths = {checkpoint_step(path): path for path in list_checkpoints(run)}
-    pairs = [(start, end) for start, end in pairwise([0, *paths]) if start == step or (start and step is None)]
+    pairs = segments([*paths], step)
     starts = ", ".join(map(str, [0, *paths][:-1])) if paths else "a run that has checkpoints"
     require(bool(pairs), f"{run}, step={in_words(step)}: no next checkpoint to compare with; use {starts}")
     read_config(run)  # checks that the file exists
@@ -64,8 +64,19 @@ def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
     changed = changed_configuration(run, load_checkpoint(list_checkpoints(run)[-1]))
     if changed:
         yield DIFFERS, "config.yaml", changed
-    if step is None and (run / "model").exists():
+    if (run / "model").exists():
         yield check_model(run, paths)
+
+
+def segments(updates: list[int], step: int | None) -> list[tuple[int, int]]:
+    """The updates between which to train again: from `step`, or, if it is None, from each checkpoint.
+
+    A run with a single checkpoint is trained again from its beginning.
+    """
+    pairs = [*pairwise([0, *updates])]
+    if step is not None:
+        return [pair for pair in pairs if pair[0] == step]
+    return pairs[1:] or pairs
 
 
 def use_threads(checkpoint: str, device: str) -> None:

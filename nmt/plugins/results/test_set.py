@@ -154,7 +154,7 @@ def translated(seed: Seed, test: TestSet, options: TranslatorOptions) -> Seed:
     if test.sources is None:
         raise NMTError(f"{path}: a model needs source lines to translate; pass source=FILE")
     folder = find_model_directory(path, "systems")
-    config = with_engine(replace(options, run=[str(folder)]), warn)
+    config = with_engine(replace(options, run=[str(folder)]), lambda text: warn(f"{path}: {text}"))
     with preparation.worker_pool(1, mp_context=get_context("spawn"), initializer=preparation.begin) as pool:
         try:
             return pool.submit(translate_here, path, config, test.sources).result()

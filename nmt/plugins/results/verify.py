@@ -13,6 +13,7 @@ SHA256SUMS                      of all other files, for `sha256sum -c`
 import hashlib
 import io
 import json
+import math
 import re
 import shlex
 import struct
@@ -57,8 +58,11 @@ NAME = re.compile(
 FORMAT_VERSION = 2
 SAME, DIFFERS, UNCHECKED, MISSING = "same", "DIFFERS", "unchecked", "MISSING"
 ANOTHER = "another environment"  # bits differ, but last bits may differ there
+RESULT_WIDTH = max(map(len, (SAME, DIFFERS, UNCHECKED, MISSING, ANOTHER)))
 Check = tuple[str, str, str]  # the result, what was checked, and details
 MOST_THREADS_PER_CORE = 16
+ROUNDING = 1e-12
+"""The relative difference that rounding can make between two computations of a score, generously."""
 UNPROVEN = ("run", "test_set", "commands", "device", "versions")  # keys of the statement that cannot be checked
 PARTS = {"texts": ("source", "reference"), "model": MODEL_FILES, "decode": [key.name for key in fields(DecodeConfig)]}
 
@@ -244,6 +248,15 @@ def text_of(lines: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
+def has_same_value(score: Score, other: Score) -> bool:
+    """Whether two values are the same but for rounding.
+
+    sacreBLEU adds logarithms with `sum`, which rounds less since Python 3.12, and the C libraries of
+    operating systems compute logarithms with other last bits.
+    """
+    return math.isclose(score.value, other.value, rel_tol=ROUNDING)
+
+
 def method(score: Score) -> list[str]:
     """How a score was computed, disregarding library versions."""
     versions = ("version", "sacrebleu", "sacremoses")
@@ -306,7 +319,8 @@ class Verification:
         tokenize = tokenizer[1] if tokenizer and metric == "bleu" else None
         [again] = score(hypotheses, references, [metric], stated.language, stated.lowercase, tokenize)
         here = "" if again == before else f"; computed here {again.name} {again.value!r}  {again.signature}"
-        return check_of(again.value == before.value and method(again) == method(before), before.name, in_full + here)
+        same = has_same_value(again, before) and method(again) == method(before)
+        return check_of(same, before.name, in_full + here)
 
     def translations(self, hypotheses: list[str], sources: list[str] | None) -> Iterator[Check]:
         stated, run = self.stated, self.config.run

@@ -25,6 +25,8 @@ class SynthesisConfig:
     """File of lines to translate, plain or compressed."""
     output: str = MISSING
     """Folder for the translations and pairs; after an interruption, the same command resumes."""
+    overwrite: bool = False
+    """Replace the translations and pairs in the output folder if it has any."""
     reference: str | None = None
     """File with a reference for each line; of decode.n_best translations, the one most like its reference is kept."""
     metric: str = choice("chrf", "chrf", "bleu")

@@ -12,5 +12,5 @@ def register(add: Callable[..., None]) -> None:
         "nmt.plugins.synthesize.synthesis:synthesize",
         marker="identity.json",
         key="input",
-        files=r"identity\.json|summary\.json|train\.[\w.-]+|\.?translations\.jsonl[^/]*",
+        files=r"identity\.json|summary\.json|train\.[\w.-]+|\.?translations\.jsonl[^/]*|\.lock",
     )

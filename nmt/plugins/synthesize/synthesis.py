@@ -4,6 +4,7 @@ identity.json       what the translations depend on: SHA-256 of the input and th
 translations.jsonl  one object per line, with all its translations, best first
 train.LANGUAGE      the chosen pairs, one file for each side
 summary.json        how many pairs were kept, and how many were dropped for each reason
+.lock               held by the process that works in the folder
 """
 
 import json
@@ -22,29 +23,70 @@ from numpy.typing import NDArray
 import nmt.translation as steps
 from nmt import commands, evaluation
 from nmt.config import JobConfig, NMTError, require
-from nmt.files import parse_json, read_mapping, remove_leftovers, sha256, whole_file, write_file
+from nmt.files import (
+    LOCK,
+    only_process,
+    parse_json,
+    read_mapping,
+    remove_leftovers,
+    sha256,
+    whole_file,
+    write_file,
+)
 from nmt.plugins.synthesize.command import SynthesisConfig
 from nmt.text import TARGET, open_text, parallel, raw_lines, read_lines
 
+IDENTITY = "identity.json"
 TRANSLATIONS = "translations.jsonl"
 
 
+def check_ours(folder: Path) -> None:
+    """Raise NMTError if a folder has files that this command did not write."""
+    if not folder.is_dir():
+        return
+    names = {path.name for path in folder.iterdir() if not path.name.endswith(".nmt-tmp")}
+    is_ours = IDENTITY in names or names <= {LOCK}
+    require(is_ours, f"output={folder} has unrelated files: name a new or empty folder")
+
+
 def claim(folder: Path, identity: dict[str, Any], before: Mapping[str, Any]) -> None:
-    """Store a folder's translation settings; NMTError if it has unrelated files or translations with other settings.
+    """Store what a folder's translations depend on; NMTError if it has some with other settings.
 
     `before` has the values of options that an older nmt did not store.
     """
-    path = folder / "identity.json"
-    folder.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(folder)
-    is_ours = path.exists() or not any(folder.iterdir())
-    require(is_ours, f"output={folder} has unrelated files: name a new or empty folder")
-    has_translations = any(folder.glob(f"*{TRANSLATIONS}*"))  # complete or partial
-    earlier = {**before, **read_mapping(path, parse_json)} if has_translations else identity
+    if any(folder.glob(f"*{TRANSLATIONS}*")):  # complete or partial
+        check_same(folder, identity, before)
+    write_file(folder / IDENTITY, json.dumps(identity, indent=2) + "\n")
+
+
+def start_again(folder: Path, identity: dict[str, Any], sides: Sequence[str]) -> None:
+    """Remove what earlier commands wrote, and store what the new translations depend on.
+
+    A partial file stays: the job resumes it if its settings are the same.
+    """
+    (folder / TRANSLATIONS).unlink(missing_ok=True)
+    remove_pairs(folder, sides)
+    write_file(folder / IDENTITY, json.dumps(identity, indent=2) + "\n")
+
+
+def check_same(folder: Path, identity: dict[str, Any], before: Mapping[str, Any]) -> None:
+    """Raise NMTError if the translations in a folder were made with other settings."""
+    advice = "pass overwrite=true to replace them, or name another folder"
+    try:
+        recorded = read_mapping(folder / IDENTITY, parse_json)
+    except NMTError as error:
+        problem = f"output={folder} has translations with unknown settings ({error})"
+        raise NMTError(f"{problem}: {advice}") from error
+    earlier = {**before, **recorded}
     # An older nmt recorded fewer files.
     other = ", ".join(key for key in identity if key in earlier and earlier[key] != identity[key])
-    require(not other, f"output={folder} has translations made with a different {other}: name another folder")
-    write_file(path, json.dumps(identity, indent=2) + "\n")
+    require(not other, f"output={folder} has translations made with a different {other}: {advice}")
+
+
+def remove_pairs(folder: Path, sides: Sequence[str]) -> None:
+    """Remove the chosen pairs and the summary of the choice."""
+    for name in ("summary.json", *(f"train.{side}" for side in sides)):
+        (folder / name).unlink(missing_ok=True)
 
 
 def write_translations(config: JobConfig, models: steps.Models) -> None:
@@ -107,8 +149,7 @@ def choose_pairs(config: SynthesisConfig, models: steps.Models) -> tuple[list[st
 
 def write_pairs(folder: Path, fates: list[str], picks: list[int], sides: Sequence[str]) -> None:
     # Remove these first, so that a killed process never leaves files from an earlier choice next to new ones.
-    for name in ("summary.json", *(f"train.{side}" for side in sides)):
-        (folder / name).unlink(missing_ok=True)
+    remove_pairs(folder, sides)
     with ExitStack() as stack:
         paths = [stack.enter_context(whole_file(folder / f"train.{side}")) for side in sides]
         sources, targets = (stack.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in paths)
@@ -128,23 +169,43 @@ def synthesize(config: SynthesisConfig) -> None:
         names = (config.input, config.reference)
         deque(parallel(names, [read_lines(name) for name in names]), maxlen=0)  # fail before translating for hours
     models = steps.find_models(config.job.translator.run)
-    translator = steps.with_engine(config.job.translator, steps.warn, models)
-    job = replace(config.job, translator=translator, input=config.input, output=str(folder / TRANSLATIONS))
+    job = replace(
+        config.job,
+        translator=steps.with_engine(config.job.translator, steps.warn, models),
+        input=config.input,
+        output=str(folder / TRANSLATIONS),
+        overwrite=config.overwrite,
+    )
     identity = {"input": sha256(Path(config.input).resolve()), **steps.what_affects_output(job)}
-    claim(folder, identity, steps.options_before(job))
-    if not Path(job.output).exists():
-        write_translations(job, models)
-    source, target = models.descriptions[0].source, models.descriptions[0].target
-    with commands.talker().status("choosing pairs"):
-        try:
-            fates, picks, flags = choose_pairs(config, models)
-            counts = {fate: fates.count(fate) for fate in ("empty", "flagged", "unlikely", "kept")}
-            why = f"{counts['empty']:,} are empty and {counts['flagged']:,} are flagged (flagged=keep keeps those)"
-            require(counts["kept"] > 0, f"{folder}: none of the {len(fates):,} pairs is left: {why}")
-            write_pairs(folder, fates, picks, (source, target))
-        except (LookupError, TypeError, ValueError) as error:
-            raise NMTError(f"{job.output}: damaged; remove it and run the same command to translate again") from error
-    kept, lines = counts.pop("kept"), len(fates)
+    sides = (models.descriptions[0].source, models.descriptions[0].target)
+    check_ours(folder)
+    with only_process(folder, "output"):
+        remove_leftovers(folder)
+        if config.overwrite:
+            start_again(folder, identity, sides)
+        else:
+            claim(folder, identity, steps.options_before(job))
+        if not Path(job.output).exists():
+            write_translations(job, models)
+        with commands.talker().status("choosing pairs"):
+            choose_and_write(config, models, sides)
+
+
+def choose_and_write(config: SynthesisConfig, models: steps.Models, sides: tuple[str, str]) -> None:
+    """Write the chosen pairs, and report how many pairs were dropped and why."""
+    folder = Path(config.output)
+    source, target = sides
+    try:
+        fates, picks, flags = choose_pairs(config, models)
+        counts = {fate: fates.count(fate) for fate in ("empty", "flagged", "unlikely", "kept")}
+        why = f"{counts['empty']:,} are empty and {counts['flagged']:,} are flagged (flagged=keep keeps those)"
+        require(counts["kept"] > 0, f"{folder}: none of the {len(fates):,} pairs is left: {why}")
+        write_pairs(folder, fates, picks, sides)
+    except (LookupError, TypeError, ValueError) as error:
+        path = folder / TRANSLATIONS
+        raise NMTError(f"{path}: damaged; remove it and run the same command to translate again") from error
+    kept = counts.pop("kept")
+    lines = len(fates)
     summary = {"lines": lines, "kept": kept, "dropped": counts, "flags": dict(flags.most_common())}
     write_file(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
     named = ", ".join(f"{flag} {count:,}" for flag, count in flags.most_common())

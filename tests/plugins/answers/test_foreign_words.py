@@ -99,10 +99,14 @@ def test_a_number_of_epochs_is_answered_in_updates_of_the_corpus(nmt, toy):
     tokens = max(json.loads(Path(prepared, "manifest.json").read_text())["counts"]["train"]["tokens"].values())
     updates = math.ceil(3 * tokens / 240)
     size = "batching.tokens_per_update=240"
+    # The default warm-up is longer than this training.
+    keys = f"trainer.max_steps={updates} optim.warmup={updates // 10}"
     for words in (["num_train_epochs=3"], ["--epochs", "3"]):
-        answered = f"use trainer.max_steps={updates}; about 3 passes over {prepared}"
+        answered = f"use {keys}; about 3 passes over {prepared}"
         nmt("train", prepared, size, *words).refused(answered)
-    nmt("train", "--epochs", "3", size, f"prepared={prepared}").refused(f"use trainer.max_steps={updates};")
+    nmt("train", "--epochs", "3", size, f"prepared={prepared}").refused(f"use {keys};")
+    short = "optim.warmup=2"
+    nmt("train", prepared, size, short, "epochs=1").refused("use trainer.max_steps=", "about 1 pass over")
     nmt("train", prepared, "epochs=many").refused("use trainer.max_steps=20000; in updates")
 
 

@@ -35,6 +35,15 @@ def test_without_a_number_it_is_the_model_that_training_delivers(run, finished, 
     assert weights[0] == weights[1]
 
 
+def test_exports_of_the_model_before_are_named_when_they_go(run, nmt):
+    pytest.importorskip("nmt.plugins.exchange")
+    assert nmt("export", "run", "precision=int8").code == 0
+    [export] = (path for path in (run / "model").iterdir() if path.is_dir())
+    out = nmt("average", "run=run", "last=2").out
+    assert f"removed the exports of the model before: {export.name}" in out
+    assert not export.exists()
+
+
 def test_an_average_waits_for_no_other_command(run, nmt):
     with FileLock(run / ".lock"):
         nmt("average", "run=run").refused("run: another nmt is using it")

@@ -32,6 +32,25 @@ def test_a_file_of_terms(tmp_path):
         assert list(read_glossary(str(tmp_path / "terms.tsv")).terms.values()) == entries
 
 
+def test_a_file_of_terms_separated_by_commas_or_semicolons(tmp_path):
+    path = tmp_path / "terms.csv"
+    for content, entries in (
+        ("printer,Drucker\n", [("printer", ("Drucker",), False)]),
+        ("# a comment\n\nUS;USA;case\nus;uns;\n", [("US", ("USA",), True), ("us", ("uns",), False)]),
+        ('"yes, please","ja, ""bitte"""\n', [("yes, please", ('ja, "bitte"',), False)]),
+    ):
+        path.write_text(content)
+        assert list(read_glossary(str(path)).terms.values()) == entries
+    for content, problem in (
+        ("a,b\nprinter Drucker\n", "line 2: no comma: write a term, a comma and its translation"),
+        ("a;b\nc;d\ne;f;x\n", 'line 3: only a semicolon and "case"'),
+        ('a,b\n"c,d\n', "line 2: not valid CSV"),
+    ):
+        path.write_text(content)
+        with pytest.raises(NMTError, match=rf"terms\.csv, {problem}"):
+            read_glossary(str(path))
+
+
 def test_what_is_no_file_of_terms_is_named_with_its_line(tmp_path):
     for content, line, problem in (
         (b"a\tb\nprinter Drucker\n", 2, "no tab"),

@@ -87,6 +87,16 @@ def test_every_weight_of_every_head_is_on_a_page_that_loads_nothing(nmt, finishe
     assert sorted(chosen) == sorted({button.get("name") for button in tree.iter("input")})  # one per group
 
 
+def test_a_terminal_shows_that_the_command_works(nmt, finished, monkeypatch):
+    command = ("attention", SENTENCE, f"run={finished}", "device=cpu")
+    assert nmt(*command).err == ""
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as if standard error were a terminal
+    monkeypatch.setenv("TERM", "xterm")
+    done = nmt(*command)
+    assert done.out == "attention.html\n"
+    assert "loading" in done.err
+
+
 def test_without_a_target_the_model_translates_and_mistakes_are_one_line(nmt, finished):
     assert nmt("attention", "ka = lo / mi", f"run={finished}", "device=cpu", "output=x.html").code == 0
     text = Path("x.html").read_text(encoding="utf-8")

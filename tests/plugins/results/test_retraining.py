@@ -11,10 +11,14 @@ import yaml
 from nmt.errors import NMTError
 from nmt.plugins.results.bits import first_difference
 from nmt.plugins.results.delivered import changed_configuration, check_model
-from nmt.plugins.results.retraining import compared_segment, environment_of_run
+from nmt.plugins.results.retraining import compared_segment, environment_of_run, segments
 from nmt.training import environment_of
 
 EMBEDDING, LATER = "model.source_embedding.weight", "checkpoints/step=00000036.ckpt"
+SAME = "same                 "
+DIFFERS = "DIFFERS              "
+UNCHECKED = "unchecked            "
+"""The column of results is as wide as the longest one, "another environment"."""
 
 
 @pytest.fixture
@@ -27,8 +31,9 @@ def test_a_run_trained_as_claimed_has_equal_bits_and_does_not_change(nmt, run):
     outcome = nmt("verify", "mine")
     assert outcome.code == 0, outcome.err
     rows = [line.split(": ")[0] for line in outcome.out.splitlines()]
-    assert rows == [*(f"same       update {start} to {start + 12}" for start in (12, 24, 36, 48)), "same       model"]
-    assert nmt("verify", "mine", "step=0").out.startswith("same       update 0 to 12: ")
+    updates = [f"{SAME}update {start} to {start + 12}" for start in (12, 24, 36, 48)]
+    assert rows == [*updates, f"{SAME}model"]
+    assert nmt("verify", "mine", "step=0").out.startswith(f"{SAME}update 0 to 12: ")
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
@@ -51,7 +56,7 @@ def test_one_changed_bit_is_found_and_named_with_the_environment(nmt, run):
     torch.save(content, path)
     outcome = nmt("verify", "mine", "step=24")
     assert outcome.code == 1
-    assert outcome.out.startswith("DIFFERS    update 24 to 36: weights.")
+    assert outcome.out.startswith(f"{DIFFERS}update 24 to 36: weights.")
     assert "; environment: equal" in outcome.out
 
 
@@ -124,7 +129,8 @@ def test_a_model_that_is_not_the_mean_of_its_checkpoints_differs(nmt, run):
     tree = json.loads(description.read_text())
     tree["training"]["averaged"] = [36, 60]
     description.write_text(json.dumps(tree))
-    assert nmt("verify", "mine").out.splitlines()[1:] == ["unchecked  model: needs the checkpoints of updates [36,60]"]
+    missing = f"{UNCHECKED}model: needs the checkpoints of updates [36,60]"
+    assert nmt("verify", "mine").out.splitlines()[1:] == [missing]
     weights = load_file(path)
     next(iter(weights.values())).view(-1).view(torch.int32)[7] ^= 1
     save_file(weights, path)
@@ -132,7 +138,31 @@ def test_a_model_that_is_not_the_mean_of_its_checkpoints_differs(nmt, run):
     description.write_text(json.dumps(tree))
     outcome = nmt("verify", "mine")
     assert outcome.code == 1
-    assert outcome.out.splitlines()[1].startswith("DIFFERS    model: ")
+    assert outcome.out.splitlines()[1].startswith(f"{DIFFERS}model: ")
+
+
+@pytest.mark.parametrize("averaged", [[], [60, 61], [0, 60], [60, 60]])
+def test_an_average_that_no_run_can_deliver_differs(nmt, run, averaged):
+    path = run / "model" / "config.json"
+    tree = json.loads(path.read_text())
+    tree["training"]["averaged"] = averaged
+    path.write_text(json.dumps(tree))
+    for checkpoint in (run / "checkpoints").glob("*.ckpt"):
+        if checkpoint.name not in ("step=00000048.ckpt", "step=00000060.ckpt"):
+            checkpoint.unlink()
+    outcome = nmt("verify", "mine", "step=48")
+    assert outcome.code == 1
+    [line] = [line for line in outcome.out.splitlines() if "model: " in line]
+    assert line.startswith(f"{DIFFERS}model: config.json: training.averaged is ")
+
+
+def test_a_run_with_one_checkpoint_is_trained_again_from_its_beginning(nmt, run):
+    for checkpoint in (run / "checkpoints").glob("*.ckpt"):
+        if checkpoint.name != "step=00000012.ckpt":
+            checkpoint.unlink()
+    assert segments([12], None) == [(0, 12)]
+    assert segments([12, 24], None) == [(12, 24)]
+    assert "update 0 to 12: all bits are equal" in nmt("verify", "mine").out
 
 
 def test_what_is_missing_or_changed_is_named(nmt, run, toy, finished):
@@ -172,7 +202,7 @@ def test_a_run_that_began_with_a_model_is_trained_again_from_its_weights(nmt, to
     )
     assert nmt("train", *adapted, "init=parent", "run=mine").code == 0
     for step, end in (0, 2), (2, 4):
-        assert nmt("verify", "mine", f"step={step}").out.startswith(f"same       update {step} to {end}: ")
+        assert nmt("verify", "mine", f"step={step}").out.startswith(f"{SAME}update {step} to {end}: ")
     weights = parent / "model/model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"\0")
     nmt("verify", "mine", "step=0").refused("began with different weights than init=parent")

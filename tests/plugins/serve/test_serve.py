@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -306,6 +307,7 @@ def test_files_keep_their_names_in_all_languages(server, sent, name):
     assert message.get_filename() == unicodedata.normalize("NFC", name)
 
 
+@pytest.mark.skipif(not shutil.which("curl"), reason="no curl")
 @pytest.mark.parametrize(
     ("sent", "name"),
     [

@@ -3,7 +3,7 @@
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, strategies as st
 from sacrebleu.metrics import BLEU, CHRF
 
+from nmt.files import only_process
 from nmt.plugins.synthesize import synthesis
-from nmt.translation import flagger
+from nmt.translation import Models, Translation, flagger
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 SEARCH = ["engine=torch", "device=cpu", "threads=1", "decode.beam_size=4", "decode.max_extra_length=3"]
@@ -106,33 +107,80 @@ def test_the_worst_are_those_of_a_sort_that_prefers_earlier_lines(scores, share)
     assert synthesis.worst(np.array(scores, np.float64), share).tolist() == expected
 
 
-def test_after_an_interruption_the_same_command_resumes_with_any_number_of_threads(make, monkeypatch, word_model):
-    def stop_at_thirty(models):
-        lines = []
+def stop_at_thirty(models: Models) -> Callable[[str, Translation], list[str]]:
+    """Like `flagger`, but interrupts the command at the thirtieth line."""
+    lines = []
 
-        def flags_or_stop(line, translation):
-            lines.append(line)
-            if len(lines) > 30:
-                raise KeyboardInterrupt
-            return flags_of(line, translation)
+    def flags_or_stop(line: str, translation: Translation) -> list[str]:
+        lines.append(line)
+        if len(lines) > 30:
+            raise KeyboardInterrupt
+        return flags_of(line, translation)
 
-        flags_of = flagger(models)
-        return flags_or_stop
+    flags_of = flagger(models)
+    return flags_or_stop
 
+
+@pytest.fixture
+def stop_early(make, monkeypatch, word_model):
+    """Leaves a partial file in a folder."""
+
+    def stop_early(output: str) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr("nmt.translation.flagger", stop_at_thirty)
+            with pytest.raises(AssertionError, match="130"):
+                make("buffer=7", output=output, run=word_model)
+
+    return stop_early
+
+
+def test_after_an_interruption_the_same_command_resumes_with_any_number_of_threads(make, stop_early, word_model):
     Path("stopped").mkdir()
     Path("stopped/.identity.json.0123abcd.nmt-tmp").touch()  # killed as it began
-    with monkeypatch.context() as patched:
-        patched.setattr("nmt.translation.flagger", stop_at_thirty)
-        with pytest.raises(AssertionError, match="130"):
-            make("buffer=7", output="stopped", run=word_model)
+    stop_early("stopped")
     assert {path.name for path in Path("stopped").iterdir()} == {
-        *("identity.json", ".translations.jsonl.nmt-partial", ".translations.jsonl.nmt-partial.json")
+        *("identity.json", ".translations.jsonl.nmt-partial", ".translations.jsonl.nmt-partial.json", ".lock")
     }
     assert make("threads=2", output="stopped", run=word_model) == make(run=word_model)
     names = {path.name for path in Path("out").iterdir()}
-    assert names == {"identity.json", "translations.jsonl", "train.en", "train.de", "summary.json"}
+    assert names == {"identity.json", "translations.jsonl", "train.en", "train.de", "summary.json", ".lock"}
     assert names == {path.name for path in Path("stopped").iterdir()}
     assert Path("out/identity.json").read_bytes() == Path("stopped/identity.json").read_bytes()
+
+
+def test_two_commands_do_not_work_in_one_folder(make, nmt, word_model):
+    make(run=word_model)
+    before = {path.name: path.read_bytes() for path in Path("out").iterdir()}
+    again = ("synthesize", "mono", f"run={word_model}", *SEARCH, "output=out")
+    with only_process(Path("out"), "output"):
+        for keys in (), ("drop=0.5",), ("overwrite=true",):
+            nmt(*again, *keys).refused("out: another nmt is using it", "output=OTHER")
+        assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == before
+    assert len(make("drop=0.5", run=word_model)) < len(before["train.en"].splitlines())
+    nmt(*again[:-1], "output=.").refused("unrelated files")
+    assert not Path(".lock").exists()
+
+
+def test_what_an_older_nmt_left_is_refused_with_advice_that_works(make, nmt, stop_early, word_model):
+    expected = make(output="whole", run=word_model)
+    stop_early("out")
+    again = ("synthesize", "mono", f"run={word_model}", *SEARCH, "output=out")
+    notes = Path("out/.translations.jsonl.nmt-partial.json")
+    content = json.loads(notes.read_text())
+    notes.write_text(json.dumps({**content, "identity": "0123abcd"}))
+    nmt(*again).refused("a stopped command has written", "overwrite=true")
+    assert make("overwrite=true", run=word_model) == expected
+    for other in ('"0123abcd"', "{", json.dumps({"input": "0123abcd"})):
+        Path("out/identity.json").write_text(other)
+        nmt(*again).refused("out has translations", "overwrite=true")
+        assert make("overwrite=true", run=word_model) == expected
+
+
+def test_translations_are_made_again_to_overwrite_them(make, word_model):
+    expected = make("decode.beam_size=2", output="whole", run=word_model)
+    make(run=word_model)
+    assert make("decode.beam_size=2", "overwrite=true", run=word_model) == expected
+    assert records() == records("whole")
 
 
 def test_mistakes_are_one_line_and_leave_the_folder_to_a_corrected_command(make, nmt, word_model, monkeypatch):
@@ -151,7 +199,7 @@ def test_mistakes_are_one_line_and_leave_the_folder_to_a_corrected_command(make,
     with monkeypatch.context() as patched:  # killed before the first file of another choice
         patched.setattr(synthesis, "whole_file", Mock(side_effect=KeyboardInterrupt))
         assert nmt(*again, "output=new", "drop=0.5").code == 130
-    assert {path.name for path in Path("new").iterdir()} == {"identity.json", "translations.jsonl"}
+    assert {path.name for path in Path("new").iterdir()} == {"identity.json", "translations.jsonl", ".lock"}
     path = Path("new/translations.jsonl")
     for content in (path.read_text()[:-9], '{"source": "x", "translations": []}\n', "7\n"):
         path.write_text(content)

@@ -1,0 +1,97 @@
+"""Decide which pairs of a corpus are clean."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from nmt.config import FilterConfig
+from nmt.preparation.arrow_files import text_block
+from nmt.preparation.deduplication import EMPTY, Hashes, first_rows, pair_hashes
+from nmt.preparation.sources import Corpus
+from nmt.preparation.suspicions import Sample, Suspicions
+from nmt.text import WITHOUT_BLANKS, Normalization, Pair, PairBlock, pairs_of_block, words
+
+SLACK = 1.0
+"""The words by which an estimated length may exceed the maximum ratio."""
+
+
+def has_length_ratio(pair: Pair, max_ratio: float) -> bool:
+    """Whether one side of a clean pair has at most `max_ratio` times as many words as the other.
+
+    In scripts without blanks, the number of words is only estimated from the characters, so the
+    ratio of short lines is uncertain: lines of two words or more may exceed it by SLACK words, and
+    a line that the other side contains, such as a name with an explanation, may have twice the
+    ratio. Other lines of one word get no slack, because shifted lines of a corpus often have one.
+    """
+    fewest, most = sorted(map(words, pair))
+    if most <= max_ratio * fewest:
+        return True
+    if not any(map(WITHOUT_BLANKS.search, pair)):
+        return False
+    shorter, longer = sorted(pair, key=words)
+    if shorter in longer:
+        return most <= 2 * max_ratio * fewest
+    return fewest >= 2 and most <= max_ratio * fewest + SLACK
+
+
+def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
+    """Why a filter drops a clean pair; None if none does. Token limits and duplicates are checked elsewhere."""
+    source, target = pair
+    if not source or not target:
+        return "empty side"
+    fewest, most = sorted((words(source), words(target)))
+    if fewest < config.min_words:
+        return "too short"
+    if config.max_words is not None and most > config.max_words:
+        return "too long (words)"
+    if config.max_ratio is not None and not has_length_ratio(pair, config.max_ratio):
+        return "length ratio"
+    return "identical sides" if config.drop_identical and source == target else None
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """What worker processes do to the training pairs of a source."""
+
+    corpus: Corpus
+    normalization: Normalization
+    is_hashed: bool  # whether to compute hashes
+    is_unique: bool  # whether to drop repeated pairs
+
+    def __call__(self, part: tuple[PairBlock, Sample]) -> "CleanBlock":
+        """Inspect a part of a block of raw pairs, then clean the block."""
+        block, sample = part
+        skipped = Counter[str]()
+        raw = list(pairs_of_block(block, self.corpus.data, skipped))
+        suspicions = Suspicions(self.corpus.data)
+        suspicions.inspect(raw, sample)
+        clean = [self.corpus.as_read(pair, self.normalization) for pair in raw]
+        reasons = [reason_to_drop(pair, self.corpus.data.filters) for pair in clean]
+        kept = [numbered for numbered, reason in zip(enumerate(clean), reasons, strict=True) if not reason]
+        hashes = pair_hashes(pair for _, pair in kept) if self.is_hashed else EMPTY
+        if self.is_unique:
+            # Otherwise, a pair that fills much of the corpus would fill the memory when hashes are compared.
+            rows = first_rows(hashes)
+            kept = [kept[row] for row in rows.tolist()]
+            hashes = hashes[rows]
+        return CleanBlock(
+            text=text_block(kept),
+            hashes=hashes,
+            pairs=len(raw),
+            skipped=skipped,
+            dropped=Counter(filter(None, reasons)),
+            suspicions=suspicions,
+        )
+
+
+class CleanBlock(NamedTuple):
+    """The clean pairs of a block that pass the filters, and what happened to most others."""
+
+    text: pa.RecordBatch  # with the schema TEXT_SCHEMA; lines are counted from 0 in the block
+    hashes: Hashes
+    pairs: int  # in the block, without malformed lines
+    skipped: Counter[str]  # malformed lines by reason
+    dropped: Counter[str]  # by the filters, by reason
+    suspicions: Suspicions  # of the raw pairs, counted from 1 in the block

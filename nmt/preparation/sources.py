@@ -1,0 +1,72 @@
+"""The kinds of corpora that sentence pairs are read from."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from nmt.config import DataConfig, facts_of_kind, require
+from nmt.files import sha256
+from nmt.registry import entries_of
+from nmt.text import Normalization, Pair, PairBlock, pair_blocks, read_blocks, read_files, resolve
+
+
+class Corpus:
+    """A source of sentence pairs. Plugins subclass it. It is sent to worker processes and must not hold open files."""
+
+    def __init__(self, data: DataConfig) -> None:
+        self.data = data
+        # Targets are structures, not text: the vocabulary is trained on the sources and `entries`.
+        self.structured = bool(facts_of_kind(data.kind).get("structured"))
+
+    def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
+        """The raw pairs of a split, or None to draw it from train. `dropped` counts what `data.errors=skip` skips."""
+        raise NotImplementedError
+
+    def read_blocks(self, split: str, dropped: Counter[str]) -> Iterator[PairBlock] | None:
+        """The pairs that `read` returns, in blocks, which worker processes decode."""
+        pairs = self.read(split, dropped)
+        return None if pairs is None else pair_blocks(pairs)
+
+    def digests(self) -> dict[str, str]:
+        """File -> SHA-256, or whatever else identifies the content."""
+        raise NotImplementedError
+
+    def as_read(self, pair: Pair, normalization: Normalization) -> Pair:
+        """A raw pair as the model reads it."""
+        return normalization.source(pair[0]), normalization.target(pair[1])
+
+    def entries(self, target: str) -> list[str]:
+        """The words of a target that each become a vocabulary entry."""
+        return []
+
+
+class Files(Corpus):
+    """Parallel text files, or files of pairs."""
+
+    def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
+        entries = self.entries_of(split)
+        return read_files(entries, self.data, dropped) if entries else None
+
+    def read_blocks(self, split: str, dropped: Counter[str]) -> Iterator[PairBlock] | None:
+        entries = self.entries_of(split)
+        return read_blocks(entries, self.data, dropped) if entries else None
+
+    def entries_of(self, split: str) -> list[str]:
+        entries: list[str] = getattr(self.data, split)
+        suffixes = ", ".join(entries_of("pairs"))
+        forms = f"data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, or a file of pairs ({suffixes})"
+        require(split != "train" or bool(entries), f"data=files needs {forms}")
+        return entries
+
+    def digests(self) -> dict[str, str]:
+        entries = [*self.data.train, *self.data.valid, *self.data.test]
+        return file_digests(path for entry in entries for paths in resolve(entry, self.data) for path in paths)
+
+
+def corpus_for(data: DataConfig) -> Corpus:
+    corpus: Corpus = entries_of("corpus")[data.kind].load()(data)
+    return corpus
+
+
+def file_digests(paths: Iterable[Path]) -> dict[str, str]:
+    return {str(path): sha256(path.resolve()) for path in paths}

@@ -1,0 +1,87 @@
+"""Worker processes: how they start, how they end, and how work is given to them in order."""
+
+import fcntl
+import gc
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import active_children, parent_process
+from typing import Any
+
+from nmt import compat
+from nmt.config import NMTError
+
+
+def begin() -> None:
+    """Initialize a worker. Ctrl-C in a terminal reaches all processes; workers ignore it, as the parent stops them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    gc.freeze()  # inherited objects stay alive, so the garbage collector need not keep scanning them
+
+    parent = parent_process()
+    assert parent is not None
+    # When the parent dies, Linux sends SIGIO, which ends this process even if a library's call holds the
+    # interpreter's lock. The thread is for other systems, and for a parent that is already dead.
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
+    flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, flags | os.O_ASYNC)
+
+    def end_with_parent() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+@contextmanager
+def worker_pool(count: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
+    """A process pool for a `with` block; an exception in the block kills the workers.
+
+    `options` are passed to the executor; a custom initializer must call `begin`.
+    """
+    others = set(active_children())
+    pool = ProcessPoolExecutor(count, **{"initializer": begin, **options})
+    try:
+        yield pool
+    except BaseException:
+        for worker in set(active_children()) - others:
+            worker.kill()
+        compat.close_answers(pool)
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def map_in_order(
+    pool: ProcessPoolExecutor,
+    ahead: int,
+    function: Callable[[Any], Any],
+    items: Iterable[Any],
+) -> Iterator[Any]:
+    """Like `map`, but in the worker processes; at most `ahead` items are read ahead.
+
+    The error of the first item that has one is raised, whether in `function` or in reading it.
+    """
+    waiting: deque[Future[Any]] = deque()
+    problem: NMTError | None = None
+    iterator = iter(items)
+    while True:
+        try:
+            item = next(iterator)
+        except StopIteration:
+            break
+        except NMTError as error:
+            problem = error
+            break
+        waiting.append(pool.submit(function, item))
+        if len(waiting) >= ahead:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+    if problem:
+        raise problem

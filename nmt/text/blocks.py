@@ -1,0 +1,145 @@
+"""The sentence pairs of a corpus in blocks, which are small enough for memory and quick to pass on."""
+
+import codecs
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+
+from nmt.config import DataConfig, NMTError
+from nmt.registry import entries_of
+from nmt.text.files import (
+    MalformedLine,
+    Pair,
+    bounded_lines,
+    decode,
+    not_parallel,
+    open_text,
+    pair_of,
+    resolve,
+    table_format,
+    without_end,
+)
+
+BLOCK_PAIRS = 5000
+BLOCK_BYTES = 2**24
+"""A block with this many bytes or characters is full, so that long lines do not fill memory."""
+LINES_AT_ONCE = 100
+JSON_LINES = ".jsonl"
+
+
+@dataclass(frozen=True)
+class LineBlock:
+    """Consecutive lines of two parallel files, or of a JSONL file, in bytes.
+
+    Worker processes decode them, because one process alone cannot decode as fast as many workers
+    use the pairs.
+    """
+
+    paths: tuple[Path, ...]
+    first: int  # the number of the first line, counted from 1
+    sides: tuple[list[bytes], ...]  # the lines of each file, with their ends, from `bounded_lines`
+
+    def pairs(self, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+        """The sentence pairs; with data.errors=skip, malformed lines are only counted."""
+        for number, lines in enumerate(zip(*self.sides, strict=True), self.first):
+            texts = list[str]()
+            try:
+                for line in lines:
+                    texts.append(decode(without_end(line)))
+                yield pair_of(texts, config)
+            except MalformedLine as error:
+                if config.errors == "strict":
+                    path = self.paths[min(len(texts), len(self.paths) - 1)]
+                    advice = "fix it, or pass data.errors=skip"
+                    raise NMTError(f"{path}, line {number}: {error}; {advice}") from error
+                counts[error.counted_as] += 1
+
+
+PairBlock = LineBlock | list[Pair]
+
+
+def next_lines(readers: Sequence[Iterator[bytes]]) -> tuple[list[bytes], ...]:
+    """The next lines of each reader, as many as make a block."""
+    sides = tuple(list[bytes]() for _ in readers)
+    size = 0
+    is_last = False
+    while len(sides[0]) < BLOCK_PAIRS and size < BLOCK_BYTES and not is_last:
+        for side, reader in zip(sides, readers, strict=True):
+            lines = list(islice(reader, LINES_AT_ONCE))
+            side += lines
+            size += sum(map(len, lines))
+            is_last = is_last or len(lines) < LINES_AT_ONCE
+    return sides
+
+
+def without_mark(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """The lines of a file without the byte order mark that it may begin with."""
+    first = (line.removeprefix(codecs.BOM_UTF8) for line in islice(lines, 1))
+    return chain(first, lines)
+
+
+def line_blocks(paths: tuple[Path, ...]) -> Iterator[LineBlock]:
+    """The lines of two parallel files or of a JSONL file.
+
+    NMTError after the last pair if the line counts differ.
+    """
+    with ExitStack() as stack:
+        files = [stack.enter_context(open_text(str(path))) for path in paths]
+        readers = [without_mark(bounded_lines(file, path)) for file, path in zip(files, paths, strict=True)]
+        first = 1
+        while any(sides := next_lines(readers)):
+            count = min(map(len, sides))
+            if count:
+                yield LineBlock(paths, first, tuple(side[:count] for side in sides))
+            first += count
+            if any(len(side) > count for side in sides):
+                counts = [
+                    first - 1 + len(side) - count + sum(1 for _ in reader)
+                    for side, reader in zip(sides, readers, strict=True)
+                ]
+                raise not_parallel(paths, counts)
+
+
+def pair_blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    block = list[Pair]()
+    size = 0
+    for pair in pairs:
+        block.append(pair)
+        size += len(pair[0]) + len(pair[1])
+        if len(block) == BLOCK_PAIRS or size >= BLOCK_BYTES:
+            yield block
+            block = []
+            size = 0
+    if block:
+        yield block
+
+
+def pairs_of_block(block: PairBlock, config: DataConfig, counts: Counter[str]) -> Iterable[Pair]:
+    return block.pairs(config, counts) if isinstance(block, LineBlock) else block
+
+
+def read_blocks(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[PairBlock]:
+    """The sentence pairs of all entries, in blocks that do not cross files.
+
+    Header rows are only counted, and so are malformed lines with data.errors=skip.
+    """
+    for paths in (paths for entry in entries for paths in resolve(entry, config)):
+        if len(paths) == 2 or table_format(paths[0]) == JSON_LINES:
+            yield from line_blocks(paths)
+        else:
+            reader = entries_of("pairs")[table_format(paths[0])].load()
+            yield from pair_blocks(reader(paths[0], config, counts))
+
+
+def read_files(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+    """The sentence pairs of `read_blocks`, one by one."""
+    for block in read_blocks(entries, config, counts):
+        yield from pairs_of_block(block, config, counts)
+
+
+def read_json_lines(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+    for block in line_blocks((path,)):
+        yield from block.pairs(config, counts)

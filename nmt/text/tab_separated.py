@@ -1,0 +1,135 @@
+"""The rows of tab-separated tables, with or without the quotation marks of spreadsheets."""
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from nmt.text.files import MalformedLine, decode, read_lines
+
+RECORD_LINES = 1000
+"""The most lines in a row whose quoted cells contain line breaks."""
+CELL = r'"[^"]*(?:""[^"]*)*"|[^"\t]*'
+QUOTED_ROW = re.compile(rf"(?:{CELL})(?:\t(?:{CELL}))*")
+Row = tuple[int, list[str] | MalformedLine]
+"""The number of a row's first line, and its cells or why it has none."""
+Rows = Callable[[], Iterator[Row]]
+"""Reads a table from its beginning with every call."""
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Quotes:
+    """What a whole table shows about its quotation marks."""
+
+    widths: Counter[int] = field(default_factory=Counter)  # tabs in a line -> lines
+    doubled: int = 0  # quoted cells with doubled quotation marks
+    broken: int = 0  # other quoted cells with line breaks or tabs
+    quoted: int = 0
+    bare: int = 0  # cells without quotation marks
+    bare_commas: int = 0  # those with a comma, which spreadsheets quote
+    needless: int = 0  # quoted cells without a comma, quotation mark, line break or tab
+    first_problem: int = 0  # line of the first row that breaks the rules of quoted cells
+
+    @property
+    def are_of_spreadsheet(self) -> bool:
+        """Whether every quotation mark in the table belongs to the quoting of a spreadsheet."""
+        if self.first_problem or not self.quoted:
+            return False
+        # A line break inside quotation marks proves nothing if each line is a row on its own.
+        if self.broken and len(self.widths) > 1:
+            return True
+        has_other_style = self.bare_commas or self.needless or self.broken
+        is_like_a_spreadsheet = self.quoted > 2 and not has_other_style
+        return self.doubled > 0 or not self.bare or is_like_a_spreadsheet
+
+    def add(self, cell: str) -> None:
+        inner = cell[1:-1]
+        if not cell.startswith('"'):
+            self.bare += 1
+            self.bare_commas += "," in cell
+            return
+        self.quoted += 1
+        if '"' in inner:
+            self.doubled += 1
+        elif "\n" in inner or "\t" in inner:
+            self.broken += 1
+        elif "," not in inner:
+            self.needless += 1
+
+
+def tab_separated_rows(path: Path) -> Rows:
+    """The rows of a table; a notice says whether quotation marks are removed."""
+    quotes = quotes_in(path)
+    is_quoted = quotes.are_of_spreadsheet
+    if is_quoted:
+        log.warning(
+            f"notice: {path}: removed the quotation marks that a spreadsheet put around {quotes.quoted:,} cells"
+        )
+    elif quotes.doubled and quotes.first_problem:
+        log.warning(
+            f"notice: {path}: cells look quoted by a spreadsheet, but line "
+            f"{quotes.first_problem} does not, so quotation marks stay"
+        )
+    return partial(rows, path, is_quoted)
+
+
+def quotes_in(path: Path) -> Quotes:
+    """Count the quoted cells of a table, until a row is not written like quoted cells."""
+    quotes = Quotes()
+    for number, record in records(path, is_quoted=True):
+        quotes.widths.update(line.count(b"\t") for line in record.split(b"\n"))
+        text = record.decode(errors="replace")
+        if '"' in text and not QUOTED_ROW.fullmatch(text):
+            quotes.first_problem = number
+            break
+        for cell in filter(None, cells_of(text)):
+            quotes.add(cell)
+    return quotes
+
+
+def records(path: Path, is_quoted: bool) -> Iterator[tuple[int, bytes]]:
+    """The rows of a table, with the numbers of their first lines."""
+    record = b""
+    first = 0
+    for number, line in enumerate(read_lines(path), 1):
+        record = record + b"\n" + line if first else line
+        first = first or number
+        is_open = is_quoted and record.count(b'"') % 2 == 1
+        if is_open and number - first < RECORD_LINES:
+            continue
+        yield first, record
+        record = b""
+        first = 0
+    if first:
+        yield first, record
+
+
+def rows(path: Path, is_quoted: bool) -> Iterator[Row]:
+    for number, record in records(path, is_quoted):
+        try:
+            text = decode(record)
+        except MalformedLine as error:
+            yield number, error
+            continue
+        if is_quoted:
+            yield number, [unquoted(cell) for cell in cells_of(text)]
+        else:
+            yield number, text.split("\t")
+
+
+def cells_of(row: str) -> list[str]:
+    """The cells of a row, with the quotation marks around them."""
+    if '"' not in row:
+        return row.split("\t")
+    return re.findall(rf"(?:^|\t)({CELL})", row)
+
+
+def unquoted(cell: str) -> str:
+    """The text of a cell; line breaks and tabs inside a quoted cell become spaces."""
+    if not cell.startswith('"'):
+        return cell
+    return re.sub(r"[\r\n\t]+", " ", cell[1:-1].replace('""', '"'))
