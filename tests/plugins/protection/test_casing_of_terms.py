@@ -132,7 +132,9 @@ def test_capitals_of_languages(text: str, language: str, expected: str) -> None:
     assert in_capitals(text, language) == expected
 
 
-@pytest.mark.parametrize("form", ["Straße", "Datei öffnen", "αρχείο", "файл", "C++", "X-Haus", "ملف"])
+@pytest.mark.parametrize(
+    "form", ["Straße", "Datei öffnen", "αρχείο", "файл", "C++", "X-Haus", "ملف"]
+)
 def test_only_tokens_that_may_end_a_term_change_which_terms_a_text_has(form: str) -> None:
     """The verdict on a text with one more token equals that without, if no term may end there."""
     lines = [form, f"die {form}, {form.upper()}.", "Haus Straßen files", "ملفات والملف", "öffne"]
