@@ -40,7 +40,7 @@ NOT_YET: dict[str, dict[str, float]] = {
     "plugins/augment": {"tokens": 23, "parallel": 8.0, "nested": 2.56},
     "plugins/average": {"unpacked": 1},
     "plugins/bergamot": {
-        "tokens": 19,
+        "tokens": 22,
         "long_lines": 0.6,
         "parallel": 4.7,
         "nested": 0.47,
@@ -77,7 +77,7 @@ NOT_YET: dict[str, dict[str, float]] = {
     "plugins/minutes": {"long_lines": 1.9, "complexity": 25, "longest": 52},
     "plugins/muon": {"tokens": 21, "parallel": 7.7},
     "plugins/overview": {
-        "tokens": 19,
+        "tokens": 22,
         "parallel": 8.2,
         "nested": 1.29,
         "unpacked": 1,
