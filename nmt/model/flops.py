@@ -12,10 +12,10 @@ def training_flops(
     tokens: tuple[int, int],
     pairs: tuple[int, int, int],
 ) -> int:
-    """FLOPs of the matrix products in one training pass over `tokens` (source, target).
+    """FLOPs of the matrix products in one training pass over `tokens`, for the cost in Table 2.
 
-    `pairs` has the numbers of query-key pairs in the encoder, in the decoder and in
-    cross-attention. Each pair costs d_k + d_v multiplications per head, even in additive attention,
+    `tokens` are the numbers of source and target tokens. `pairs` are the numbers of query-key pairs
+    in the encoder, in the decoder and in cross-attention. Each pair costs d_k + d_v multiplications per head, even in additive attention,
     because q + k and tanh are not counted.
     """
     source_tokens, target_tokens = tokens

@@ -281,7 +281,10 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, cross-attention, then feed-forward (section 3.2.3, figure 1 right)."""
+    """Causal self-attention, cross-attention, then feed-forward (section 3.1, figure 1 right).
+
+    Section 3.2.3 describes the attention.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()

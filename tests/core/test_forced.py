@@ -48,7 +48,7 @@ def by_forward(model: Transformer, source: list[int], target: list[int]) -> torc
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize("budget", [1, 12, 1000])
 def test_log_probabilities_are_those_of_the_models_logits(norm, budget, monkeypatch):
-    monkeypatch.setattr("nmt.search.torch_engine.POSITIONS_AT_ONCE", 3)
+    monkeypatch.setattr("nmt.search.forced.POSITIONS_AT_ONCE", 3)
     model = random_model(1, norm=norm)
     for (source, target), judged in zip(
         PAIRS, forced_decoding([model], PAIRS, budget, align=True), strict=True
