@@ -15,8 +15,8 @@ def training_flops(
     """FLOPs of the matrix products in one training pass over `tokens`, for the cost in Table 2.
 
     `tokens` are the numbers of source and target tokens. `pairs` are the numbers of query-key pairs
-    in the encoder, in the decoder and in cross-attention. Each pair costs d_k + d_v multiplications per head, even in additive attention,
-    because q + k and tanh are not counted.
+    in the encoder, in the decoder and in cross-attention. Each pair costs d_k + d_v multiplications
+    per head, even in additive attention, because q + k and tanh are not counted.
     """
     source_tokens, target_tokens = tokens
     encoder_pairs, decoder_pairs, cross_pairs = pairs
