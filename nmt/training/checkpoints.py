@@ -296,10 +296,6 @@ def check_run(
         return None, 0, False
     content = load_checkpoint(paths[-1])
     state, update = RunState(**content["nmt"]), content["global_step"]
-    if update != checkpoint_step(paths[-1]):
-        raise NMTError(
-            f"{paths[-1]} is the checkpoint of update {update:,}: restore the file, or delete it"
-        )
     check_settings(paths[-1], content, config)
     check_origin(paths[-1], state, corpus, now.files)
     check_characters(paths[-1], state, now)
@@ -319,10 +315,9 @@ def check_run(
         isinstance(scaler, dict) and scaler.get("_growth_tracker") == 0
     )
     advice = f"run `nmt average {run} output=FOLDER` and pass init=FOLDER name=OTHER for a new run from its weights"
-    require(
-        has_state or skipped or finished,
-        f"{paths[-1]} has no optimizer state to resume with: {advice}",
-    )
+    require(has_state or skipped or finished, f"{paths[-1]} has no optimizer state to resume with: {advice}")
+    if update != checkpoint_step(paths[-1]):
+        raise NMTError(f"{paths[-1]} is the checkpoint of update {update:,}: restore the file, or delete it")
     return paths[-1], update, finished
 
 

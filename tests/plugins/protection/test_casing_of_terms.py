@@ -11,10 +11,8 @@ from nmt.plugins.protection.glossary import (
     judge,
 )
 from nmt.plugins.protection.items import Finder
-from nmt.plugins.protection.occurrences import Form
 from nmt.plugins.protection.terms import texts_of
-from nmt.plugins.protection.written_terms import WrittenTerms
-from nmt.text import TARGET, train_tokenizer
+from nmt.text import train_tokenizer
 from nmt.translation import Segment
 
 
@@ -130,21 +128,3 @@ def test_capitals_that_a_vocabulary_lacks_are_not_forced() -> None:
 )
 def test_capitals_of_languages(text: str, language: str, expected: str) -> None:
     assert in_capitals(text, language) == expected
-
-
-@pytest.mark.parametrize(
-    "form", ["Straße", "Datei öffnen", "αρχείο", "файл", "C++", "X-Haus", "ملف"]
-)
-def test_only_tokens_that_may_end_a_term_change_which_terms_a_text_has(form: str) -> None:
-    """The verdict on a text with one more token equals that without, if no term may end there."""
-    lines = [form, f"die {form}, {form.upper()}.", "Haus Straßen files", "ملفات والملف", "öffne"]
-    tokenizer = train_tokenizer(lines * 5, TokenizerConfig(kind="bpe", vocabulary_size=360))
-    terms = WrittenTerms([[[Form(form), Form(form, True)]]], tokenizer)
-    skipped = 0
-    for line in [*lines, f"{form}{form}", f"neu{form} {form}s"]:
-        [ids] = tokenizer.encode([tokenizer.clean(line, TARGET)], TARGET)
-        for end in range(1, len(ids)):
-            if not terms.may_end(0, ids[end]):
-                skipped += 1
-                assert terms.met(0, ids[: end + 1]) <= terms.met(0, ids[:end])
-    assert skipped or form == "ملف"

@@ -104,7 +104,7 @@ def test_a_terminal_shows_that_the_command_works(nmt, finished, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     done = nmt(*command)
     assert done.out == "attention.html\n"
-    assert "loading" in done.err
+    assert "drawing the attention" in done.err
 
 
 def test_without_a_target_the_model_translates_and_mistakes_are_one_line(nmt, finished):

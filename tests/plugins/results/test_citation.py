@@ -3,6 +3,7 @@
 import hashlib
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -79,8 +80,12 @@ def rewritten(change: Edit) -> None:
 
 def results(out: str) -> dict[str, tuple[str, str]]:
     """What was checked -> the result and the detail."""
-    rows = [(line[:9].strip(), *line[11:].split(": ", 1)) for line in out.splitlines()]
-    return {what: (result, detail) for result, what, detail in rows}
+    rows = {}
+    for line in out.splitlines():
+        result, row = re.split("  +", line, maxsplit=1)
+        what, detail = row.split(": ", 1)
+        rows[what] = (result, detail)
+    return rows
 
 
 def checked(out: str, result: str) -> set[str]:
