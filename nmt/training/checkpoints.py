@@ -315,9 +315,14 @@ def check_run(
         isinstance(scaler, dict) and scaler.get("_growth_tracker") == 0
     )
     advice = f"run `nmt average {run} output=FOLDER` and pass init=FOLDER name=OTHER for a new run from its weights"
-    require(has_state or skipped or finished, f"{paths[-1]} has no optimizer state to resume with: {advice}")
+    require(
+        has_state or skipped or finished,
+        f"{paths[-1]} has no optimizer state to resume with: {advice}",
+    )
     if update != checkpoint_step(paths[-1]):
-        raise NMTError(f"{paths[-1]} is the checkpoint of update {update:,}: restore the file, or delete it")
+        raise NMTError(
+            f"{paths[-1]} is the checkpoint of update {update:,}: restore the file, or delete it"
+        )
     return paths[-1], update, finished
 
 

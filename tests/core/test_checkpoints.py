@@ -146,9 +146,15 @@ def test_a_checkpoint_of_another_format_names_both_versions(checkpoint):
 def test_a_run_resumes_only_from_a_checkpoint_that_is_whole(toy, nmt, run, finished, checkpoint):
     shutil.rmtree(run / "model")
     for states in [], [{"state": {}, "param_groups": []}]:
-        edited(lambda content, states=states: content.update(global_step=48, optimizer_states=states))(checkpoint)
-        nmt("train", *toy, *AGAIN).refused("step=00000060.ckpt has no optimizer state", "init=FOLDER name=OTHER")
-    edited(lambda content: content.update(global_step=54, optimizer_states=[{"state": {0: {}}}]))(checkpoint)
+        edited(
+            lambda content, states=states: content.update(global_step=48, optimizer_states=states)
+        )(checkpoint)
+        nmt("train", *toy, *AGAIN).refused(
+            "step=00000060.ckpt has no optimizer state", "init=FOLDER name=OTHER"
+        )
+    edited(lambda content: content.update(global_step=54, optimizer_states=[{"state": {0: {}}}]))(
+        checkpoint
+    )
     checkpoint = checkpoint.rename(checkpoint.with_name("step=00000054.ckpt"))
     nmt("train", *toy, *AGAIN).failed("step=00000054.ckpt", "cannot resume from it")
     flip(checkpoint)
